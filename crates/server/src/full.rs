@@ -1,6 +1,6 @@
-//! What a turn lacks when a write fails.
+//! The error of a request that found no memory.
 
-/// There is no room in this turn, and nothing was answered. In another turn there may be:
-/// see [`Guard::renew`](nuthatch_cache::Guard::renew).
+/// No memory was available under this epoch guard, and nothing was replied. There may be memory
+/// after [`Guard::renew`](nuthatch_cache::Guard::renew).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;

@@ -1,15 +1,15 @@
-//! Detects requests of HTTP on the ports of the cache.
+//! Detects HTTP requests on the ports of the cache.
 //!
 //! A web page can make a browser send `POST` with any body to any address that the browser reaches.
-//! A text protocol that skips lines which it does not know would execute the commands in that body
-//! (cross-protocol attack). So a line that begins with `POST` or `Host:` ends the connection before
-//! anything behind it is executed; browsers send `Host:` with every request.
+//! A text protocol that skips unknown lines would execute the commands in that body (cross-protocol
+//! attack). Therefore a line that begins with `POST` or `Host:` closes the connection before
+//! anything after it is executed. Browsers send `Host:` with every request.
 
-/// Methods that begin a request of HTTP, of those that browsers send.
+/// Methods with which browsers begin an HTTP request.
 const METHODS: [&[u8]; 7] =
     [b"GET ", b"POST ", b"HEAD ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH "];
 
-/// Returns whether a word that is in the place of a command is `POST` or `Host:`, in any case.
+/// Returns whether a word in the place of a command is `POST` or `Host:`, in any case.
 pub(crate) fn is_http_word(word: &[u8]) -> bool {
     let is_host = word.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"host:"));
     is_host || word.eq_ignore_ascii_case(b"post")
@@ -21,12 +21,12 @@ pub(crate) fn is_http_line(line: &[u8]) -> bool {
     words.next().is_some_and(is_http_word)
 }
 
-/// Returns whether one of the lines of a text begins with `POST` or `Host:`, in any case.
+/// Returns whether any line of a text begins with `POST` or `Host:`, in any case.
 pub(crate) fn has_http_line(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').any(is_http_line)
 }
 
-/// Returns whether the bytes that a connection begins with are those of a request of HTTP.
+/// Returns whether the first bytes of a connection are those of an HTTP request.
 pub(crate) fn begins_like_http(bytes: &[u8]) -> bool {
     METHODS.iter().any(|method| bytes.starts_with(method))
 }

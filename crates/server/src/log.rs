@@ -1,7 +1,7 @@
-//! What the server logs: every line of it, so that their fields are named alike.
+//! All log lines of the server, in one file so that fields have consistent names.
 //!
-//! Nothing is logged for each request. Whatever a client can cause again and again is logged
-//! sparingly: a few lines of a kind in ten seconds, and then how many were left out.
+//! Requests are not logged. Lines that a client can cause repeatedly are rate-limited: a few lines
+//! of each kind in ten seconds, then the number of lines that were left out.
 
 use std::fmt::Display;
 use std::io;
@@ -9,20 +9,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::{Level, enabled, error, event, info};
 
-/// Filters name these.
+/// Log targets, for filters.
 const SERVER: &str = "nuthatch::server";
 const CONNECTIONS: &str = "nuthatch::connections";
 const USERS: &str = "nuthatch::users";
 const ADMIN: &str = "nuthatch::admin";
 
-/// Lines of a kind that are logged in a window of time.
+/// Maximum lines of one kind in each window of time.
 const MAX_LINES: u32 = 5;
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Bytes of a user's name that are logged: it is whatever a client sent.
+/// Maximum bytes of a user name that are logged, since clients choose them.
 const MAX_NAME_LEN: usize = 64;
 
-/// Lets a few lines of a kind through, and counts the others.
+/// Limits the lines of one kind, and counts those that are left out.
 struct RateLimit(Mutex<Window>);
 
 struct Window {
@@ -36,7 +36,7 @@ impl RateLimit {
         Self(Mutex::new(Window { start: None, logged: 0, unlogged: 0 }))
     }
 
-    /// Whether to log now, and how many lines were left out since the last one.
+    /// Returns the number of lines left out since the last one if a line may be logged now.
     fn admit(&self, now: Instant) -> Option<u64> {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.start.is_none_or(|start| now.duration_since(start) >= WINDOW) {
@@ -51,7 +51,7 @@ impl RateLimit {
     }
 }
 
-/// A line of a kind that clients can cause: dropped when there are too many.
+/// Logs a line that clients can cause, unless there are too many of its kind.
 macro_rules! rate_limited {
     ($level:ident, $target:expr, $($line:tt)*) => {{
         static RATE_LIMIT: RateLimit = RateLimit::new();
@@ -164,7 +164,7 @@ pub(crate) fn request_malformed(peer: &str, problem: &dyn Display) {
     rate_limited!(DEBUG, CONNECTIONS, peer, %problem, "a request breaks the protocol");
 }
 
-/// Somebody tried to log in. What was tried for a password is told to nobody.
+/// Logs a failed login. The password is not logged.
 pub(crate) fn login_failed(peer: &str, name: &[u8]) {
     let user = String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_LEN)]);
     rate_limited!(WARN, USERS, peer, user = user.as_ref(), "a login failed");

@@ -1,7 +1,7 @@
 //! Decimal integers, as clients and the configuration write them.
 
-/// The integer that is the whole of `text`, in the one form Redis takes: no sign but `-`, no
-/// leading zeros, no spaces, within 64 bits.
+/// Parses an integer in the only form that Redis accepts: an optional `-`, no leading zeros, no
+/// spaces, 64 bits.
 pub fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -12,7 +12,7 @@ pub fn integer(text: &[u8]) -> Option<i64> {
         [b'1'..=b'9', ..] => {}
         _ => return None,
     }
-    // Downwards, since there is one more number below zero than above.
+    // Negative, since there is one more negative number than positive ones.
     let below_zero = digits.iter().try_fold(0i64, |number, byte| match byte {
         b'0'..=b'9' => number.checked_mul(10)?.checked_sub(i64::from(byte - b'0')),
         _ => None,

@@ -1,29 +1,29 @@
-//! Values that are sent from where they lie in the cache, between bytes that are sent from a
-//! buffer: without a copy of their own.
+//! Zero-copy output: values that are sent from the memory of the cache, between replies in a
+//! buffer.
 //!
-//! Large ones are leased: they stay until the kernel is done with them, however slow the client is.
-//! A lease of another would keep the segment that it lies in, with all that is in there too. So
-//! others are shown: they are sent in the turn that has read them, as far as the kernel takes them
-//! at once, and what it does not take is copied.
+//! Large values are sent with an item reference, which keeps the item until the kernel has sent it,
+//! however slow the client is. A reference to another item would keep its whole segment. So medium
+//! values are sent with a value reference under the same guard with `sendmsg`, and what the socket
+//! does not accept at once is copied.
 
 use nuthatch_cache::{Cache, Guard, Item, ItemRef, ValueRef};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
-/// Shorter values are copied: that takes less than to hand them to the kernel one by one.
+/// Minimum length of a value reference. Copying shorter values is cheaper.
 pub(crate) const MIN_VALUE_REF_LEN: usize = 4 << 10;
 
-/// Shorter values are not leased.
+/// Minimum length of a value that is sent with an item reference.
 const MIN_ITEM_REF_LEN: usize = 64 << 10;
 
-/// Bytes of shown values that wait to be sent, unless one alone is longer.
+/// Maximum bytes of value references that wait to be sent, unless one alone is longer.
 const MAX_VALUE_REF_BYTES: usize = 256 << 10;
 
-/// Bytes of room for answers that stay when some are taken back.
+/// Maximum capacity of the buffer that remains after a reply was removed.
 const MAX_KEPT_CAPACITY: usize = 16 << 10;
 
-/// What is to be sent, at a time.
+/// What one send operation sends.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     /// Bytes in a buffer.
@@ -41,7 +41,7 @@ impl Outgoing {
         }
     }
 
-    /// Returns the bytes of memory that are not an item's, which counts in the cache.
+    /// Returns the bytes of memory, without an item, whose memory the cache counts.
     #[inline]
     pub(crate) fn buffered_len(&self) -> usize {
         match self {
@@ -51,38 +51,38 @@ impl Outgoing {
     }
 }
 
-/// The values of answers that are not in their buffer, and where they would be.
+/// The values of replies that are sent without a copy, and their offsets in the output buffer.
 #[derive(Debug, Default)]
 pub struct ZeroCopyValues {
     is_enabled: bool,
-    /// Whoever executes requests sends what is shown before the turn ends.
+    /// Whether the batch sends value references before its guard ends.
     accepts_value_refs: bool,
-    /// Where in the buffer each shown value would be, in order: before all that are leased.
+    /// Value references and their offsets, in order. They come before all item references.
     value_refs: Vec<(usize, ValueRef)>,
-    /// Where each leased one would be, in order.
+    /// Item references and their offsets, in order.
     item_refs: VecDeque<(usize, ItemRef)>,
-    /// Bytes of the shown values, and of the leased ones.
+    /// Total bytes of each.
     value_refs_len: usize,
     item_refs_len: usize,
-    /// Bytes of the buffer that were taken to be sent, while values come behind them: what is left
-    /// is not moved for each value.
+    /// Bytes of the buffer that were taken for sending while values follow them. The rest of the
+    /// buffer is not moved for each value.
     taken_len: usize,
 }
 
 impl ZeroCopyValues {
-    /// From here on values are lent: whoever sends the answers knows of them.
+    /// Enables zero-copy output, since the sender of the replies supports it.
     pub(crate) fn enable(&mut self) {
         self.is_enabled = true;
     }
 
-    /// Whether values may be shown in this turn: nothing is being sent, so that what is sent now is
-    /// what comes next.
+    /// Sets whether value references are accepted in this batch: only if nothing is being sent, so
+    /// that they are the next bytes.
     #[inline]
     pub(crate) fn accept_value_refs(&mut self, accepts: bool) {
         self.accepts_value_refs = accepts && self.taken_len == 0;
     }
 
-    /// Answers with a value.
+    /// Replies with a value, by reference or as a copy.
     #[inline]
     pub fn value(
         &mut self,
@@ -122,13 +122,13 @@ impl ZeroCopyValues {
         true
     }
 
-    /// Takes back answers from `start` on, with their values. The memory of long ones goes back at
-    /// once: many such may come in one turn.
+    /// Removes replies from `start` on, with their values. The memory of long ones is freed at
+    /// once, since a batch may have many.
     #[inline]
     pub fn truncate_output(&mut self, out: &mut Vec<u8>, start: usize) {
         let is_long = out.len().saturating_sub(start) > MAX_KEPT_CAPACITY;
         out.truncate(start);
-        // Behind long answers that stay, it is not: those would be moved each time.
+        // Not after long replies that remain, which would be moved each time.
         if is_long && start <= MAX_KEPT_CAPACITY {
             out.shrink_to(MAX_KEPT_CAPACITY);
         }
@@ -140,7 +140,7 @@ impl ZeroCopyValues {
         }
     }
 
-    /// Bytes of all values.
+    /// Returns the bytes of all values.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.value_refs_len + self.item_refs_len
@@ -151,19 +151,19 @@ impl ZeroCopyValues {
         self.item_refs.is_empty() && self.value_refs.is_empty()
     }
 
-    /// Whether values are shown, which must be sent before the turn ends.
+    /// Returns whether there are value references, which must be sent before the guard ends.
     #[inline]
     pub(crate) fn has_value_refs(&self) -> bool {
         !self.value_refs.is_empty()
     }
 
-    /// Whether no more should be shown before those are sent.
+    /// Returns whether the value references should be sent before more are added.
     #[inline]
     pub(crate) fn has_enough_value_refs(&self) -> bool {
         self.value_refs_len >= MAX_VALUE_REF_BYTES / 2
     }
 
-    /// Nothing of the buffer and of the values will be sent.
+    /// Drops the buffer and all values.
     pub(crate) fn clear(&mut self, out: &mut Vec<u8>) {
         out.clear();
         self.value_refs.clear();
@@ -171,8 +171,8 @@ impl ZeroCopyValues {
         (self.value_refs_len, self.item_refs_len, self.taken_len) = (0, 0, 0);
     }
 
-    /// Has the values sent that are shown, with the bytes of the buffer around them: `send` answers
-    /// how many it took. What it did not take is in the buffer then.
+    /// Sends the value references with the bytes of the buffer around them. `send` returns how many
+    /// bytes it accepted. The others are copied to the buffer.
     pub(crate) fn send_value_refs(
         &mut self,
         guard: &Guard<'_>,
@@ -204,7 +204,7 @@ impl ZeroCopyValues {
         result
     }
 
-    /// What of answers in this buffer is to be sent first. It leaves both.
+    /// Takes the first part of the output: bytes of the buffer or one value.
     #[inline]
     pub(crate) fn take_next(&mut self, out: &mut Vec<u8>) -> Outgoing {
         debug_assert!(self.value_refs.is_empty(), "the turn has ended");
@@ -233,7 +233,7 @@ impl ZeroCopyValues {
     }
 }
 
-/// What is left of parts of which so many bytes were sent, and what comes behind them.
+/// Returns the unsent bytes of `parts`, followed by `behind`.
 fn rest(parts: &[IoSlice<'_>], sent: usize, behind: &[u8]) -> Vec<u8> {
     let len: usize = parts.iter().map(|part| part.len()).sum();
     let mut rest = Vec::with_capacity(len - sent.min(len) + behind.len());
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use nuthatch_cache::{Options, Write};
 
-    /// Whatever part of them the kernel takes at once, all bytes are sent once and in order.
+    /// Whatever the socket accepts at once, all bytes are sent once and in order.
     #[test]
     fn what_is_not_taken_is_sent_later() {
         let cache = Arc::new(Cache::new(Options::new().memory(64 << 20)).expect("a cache"));

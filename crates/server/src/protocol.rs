@@ -1,23 +1,23 @@
-//! Which protocol clients speak.
+//! The protocols of clients.
 
-/// What clients speak.
+/// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// RESP, as clients of Redis do.
+    /// RESP, for clients of Redis.
     Resp,
     /// The text and meta protocols of memcached.
     Memcache,
     /// The messages of poor-man's-cache, or RESP.
     Pmc,
-    /// mrcache's, with replies that begin in one of two ways.
+    /// The binary protocol of mrcache, with one of two reply formats.
     Mrcache(Framing),
 }
 
 impl Protocol {
-    /// How many there are.
+    /// The number of protocols.
     pub(crate) const COUNT: usize = 4;
 
-    /// A number below [`COUNT`](Self::COUNT) for each.
+    /// Returns a number below [`COUNT`](Self::COUNT) for each protocol.
     #[inline]
     pub(crate) fn index(self) -> usize {
         match self {
@@ -28,7 +28,7 @@ impl Protocol {
         }
     }
 
-    /// The name of the system whose clients speak it.
+    /// Returns the name of the system whose clients speak the protocol.
     pub fn system(self) -> &'static str {
         match self {
             Self::Resp => "Redis",
@@ -39,13 +39,13 @@ impl Protocol {
     }
 }
 
-/// What a reply starts with. A request does not tell which of the two its client reads, so a
-/// listener speaks one of them.
+/// The header of mrcache replies. Requests do not tell which one a client reads, so it is a setting
+/// of the listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// The length of the value, in four bytes.
     #[default]
     Len4,
-    /// 0, 1 and the length, in six bytes: what clients of 2020 read.
+    /// 0, 1 and the length, in six bytes, for clients of 2020.
     Ver6,
 }

@@ -1,4 +1,4 @@
-//! Requests to the admin port, and their answers.
+//! Requests to the admin endpoint and their responses.
 
 use super::MetricsSource;
 use super::exposition::Format;
@@ -20,7 +20,7 @@ const INDEX: &str = "<!doctype html>
 </ul>
 ";
 
-/// The answer to a request, whose body is not read.
+/// Returns the response to a request. The body of the request is not read.
 pub(super) fn answer<B>(request: &Request<B>, source: &dyn MetricsSource) -> Response<Full<Bytes>> {
     let answer = match request.uri().path() {
         "/" => Answer::new(HTML, INDEX),
@@ -69,8 +69,8 @@ impl Answer {
     }
 }
 
-/// The format of metrics that these headers want most: OpenMetrics where it is named, and nothing
-/// else is wanted more.
+/// Returns the metrics format that the `Accept` headers prefer: OpenMetrics if it is named and no
+/// other format has a higher weight.
 fn wanted(headers: &HeaderMap) -> Format {
     let (mut open, mut text) = (0.0, 0.0);
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! A client of the admin port.
+//! A client of the admin endpoint.
 
 use crate::net::address::Address;
 use http_body_util::{BodyExt, Empty, Limited};
@@ -14,10 +14,10 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{self, Runtime};
 use tokio::time::timeout;
 
-/// The longest answer that is read. A server with every command there is tells a tenth of it.
+/// Maximum bytes of a response. A server with every command executed sends a tenth of that.
 const MAX_RESPONSE_LEN: usize = 16 << 20;
 
-/// Asks the admin port of a server, which may be another process.
+/// Sends requests to the admin endpoint of a server, which may be another process.
 #[derive(Debug)]
 pub struct Client {
     address: Address,
@@ -26,19 +26,19 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of this address, that waits so long for an answer.
+    /// Creates a client of this address. `timeout` limits the time of each request.
     pub fn new(address: Address, timeout: Duration) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { address, timeout, runtime })
     }
 
-    /// Where it connects to.
+    /// Returns the address that requests are sent to.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// What is answered for this path, over a connection of its own. Any status but 200 is an
-    /// error.
+    /// Returns the body of the response for this path. Opens a connection for each request. Any
+    /// status but 200 is an error.
     pub fn get(&self, path: &str) -> io::Result<String> {
         let answer = async {
             match &self.address {

@@ -1,19 +1,19 @@
-//! The text in which metrics are told: Prometheus's own format, or OpenMetrics for those who ask.
+//! The text format of metrics: that of Prometheus, or OpenMetrics for clients that accept it.
 
 use crate::state::bucket_end_ns;
 use std::fmt::{self, Display, Write};
 
-/// The versions of the text.
+/// Versions of the text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Version 0.0.4 of Prometheus's text.
+    /// Version 0.0.4 of the Prometheus text format.
     Prometheus,
     /// Version 1.0.0 of OpenMetrics.
     OpenMetrics,
 }
 
 impl Format {
-    /// What the text is called in a header.
+    /// Returns the `Content-Type` of the format.
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -21,7 +21,7 @@ impl Format {
         }
     }
 
-    /// A whole page of metrics that are told in Prometheus's text, in this format.
+    /// Converts a page in the Prometheus text format to this format.
     pub fn page(self, text: &str) -> String {
         let mut page = Page::new(self);
         page.append(text);
@@ -29,7 +29,7 @@ impl Format {
     }
 }
 
-/// Nanoseconds, told in seconds.
+/// Nanoseconds, displayed in seconds.
 #[derive(Clone, Copy)]
 pub(super) struct Seconds(pub(super) u64);
 
@@ -42,16 +42,16 @@ impl Display for Seconds {
 /// A label and its value.
 pub(super) type Label<'a> = (&'a str, &'a str);
 
-/// A text that grows by families.
+/// Metrics as text, one family after the other.
 pub(super) struct Page {
     text: String,
     format: Format,
 }
 
-/// A metric, to which samples are added.
+/// A metric to which samples are added.
 pub(super) struct Family<'p> {
     page: &'p mut Page,
-    /// The name of its samples.
+    /// The name of the samples.
     name: String,
 }
 
@@ -60,7 +60,7 @@ impl Page {
         Self { text: String::with_capacity(64 << 10), format }
     }
 
-    /// A number that only grows. Its samples' names end in `_total`, which is not given here.
+    /// Begins a counter. `name` is without the suffix `_total` that samples have.
     pub(super) fn counter(&mut self, name: &str, help: &str) -> Family<'_> {
         let samples = format!("{name}_total");
         let family = match self.format {
@@ -71,13 +71,13 @@ impl Page {
         Family { page: self, name: samples }
     }
 
-    /// A number that goes up and down.
+    /// Begins a gauge.
     pub(super) fn gauge(&mut self, name: &str, help: &str) -> Family<'_> {
         self.head(name, "gauge", help);
         Family { page: self, name: name.to_owned() }
     }
 
-    /// Times by their length.
+    /// Begins a histogram of durations.
     pub(super) fn histogram(&mut self, name: &str, help: &str) -> Family<'_> {
         self.head(name, "histogram", help);
         Family { page: self, name: name.to_owned() }
@@ -93,17 +93,17 @@ impl Page {
     }
 
     fn line(&mut self, line: fmt::Arguments<'_>) {
-        // A string takes whatever is written to it.
+        // Writing to a `String` never fails.
         let _ = self.text.write_fmt(line);
         self.text.push('\n');
     }
 
-    /// Adds what another part of the program tells, in Prometheus's text.
+    /// Adds metrics of another part of the program, in the Prometheus text format.
     pub(super) fn append(&mut self, text: &str) {
         for line in text.lines() {
             let mut words = line.splitn(4, ' ');
             match (self.format, words.next(), words.next(), words.next(), words.next()) {
-                // Counters are named without their suffix here, their samples with it.
+                // OpenMetrics names a counter without the suffix, and its samples with it.
                 (Format::OpenMetrics, Some("#"), Some(word), Some(name), Some(rest)) => {
                     let name = name.strip_suffix("_total").unwrap_or(name);
                     self.line(format_args!("# {word} {name} {rest}"));
@@ -113,7 +113,7 @@ impl Page {
         }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub(super) fn finish(mut self) -> String {
         if self.format == Format::OpenMetrics {
             self.text.push_str("# EOF\n");
@@ -129,15 +129,15 @@ impl Family<'_> {
         self
     }
 
-    /// Adds the one sample of a metric without labels, if it is known.
+    /// Adds the sample of a metric without labels if its value is known.
     pub(super) fn known(&mut self, value: Option<impl Display>) {
         if let Some(value) = value {
             self.sample(&[], value);
         }
     }
 
-    /// Adds the counts of a histogram with the time they took in all. Its buckets end at the powers
-    /// of two of nanoseconds that have these logarithms; a time is below the end of its bucket.
+    /// Adds the buckets, sum and count of a histogram. Buckets end at powers of two of nanoseconds
+    /// whose base-2 logarithms are in `logarithms`. A duration is below the end of its bucket.
     pub(super) fn times(
         &mut self,
         labels: &[Label<'_>],

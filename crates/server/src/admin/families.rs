@@ -1,18 +1,19 @@
-//! What `/metrics` tells: the numbers of [`Server`], which `INFO` and its like read, too.
+//! The metrics of `/metrics`. They have the same sources as `INFO`: the counters of [`Server`].
 //!
-//! Counts are since the server started: `CONFIG RESETSTAT` is for those who ask through commands.
-//! docs/operations.md has all of them in a table, and a test compares.
+//! Counters start with the server; `CONFIG RESETSTAT` does not reset them. A test compares them
+//! with the table in docs/operations.md.
 
 use super::exposition::{Format, Page};
 use super::process;
 use crate::state::{Server, Totals};
 use nuthatch_cache::Stats;
 
-/// Buckets of commands' times end at powers of two from 128 ns to 8.6 s; those of turns from 1 us.
+/// Buckets of commands end at powers of two from 128 ns to 8.6 s, those of event-loop iterations
+/// from 1 µs.
 const COMMAND_BUCKETS: std::ops::RangeInclusive<u32> = 7..=33;
 const ITERATION_BUCKETS: std::ops::RangeInclusive<u32> = 10..=33;
 
-/// All metrics of a server, as text.
+/// Returns all metrics of a server as text.
 pub(super) fn page(server: &Server, format: Format) -> String {
     let mut page = Page::new(format);
     let (totals, stats) = (server.totals(), server.cache.stats());

@@ -1,7 +1,7 @@
-//! The admin port: a small HTTP server on a thread of its own, which tells what the server counts.
+//! The admin endpoint: an HTTP server with metrics and health, on its own thread.
 //!
-//! It reads, and changes nothing. It takes no part in the event loops: whoever asks here keeps no
-//! client waiting. All that a client can make it hold is bounded: see `Limits`.
+//! It only reads, and does not run on event loops, so a request here delays no client of the cache.
+//! [`Limits`] bounds what its clients can make it hold.
 
 mod answer;
 mod client;
@@ -36,12 +36,12 @@ use tokio::runtime;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
-/// What the admin port tells. It is asked on the thread of the port.
+/// What the admin endpoint reports. It is called on the thread of the endpoint.
 pub trait MetricsSource: Send + Sync + 'static {
-    /// What is counted, in this format.
+    /// Returns the metrics in this format.
     fn metrics(&self, format: Format) -> String;
 
-    /// Whether the server has been told to stop: it is not healthy any more.
+    /// Returns whether the server is stopping, and so is unhealthy.
     fn is_stopping(&self) -> bool;
 }
 
@@ -55,23 +55,23 @@ impl MetricsSource for Server {
     }
 }
 
-/// Bytes that a request's head may have, and its header fields.
+/// Maximum bytes of the head of a request, and maximum number of its header fields.
 const MAX_HEAD_LEN: usize = 16 << 10;
 const MAX_FIELDS: usize = 64;
 
-/// How long nobody is accepted after that has failed.
+/// Pause after a failure to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What clients can make the admin port hold.
+/// Bounds on what clients of the admin endpoint can make it hold.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Connections. More of them wait to be accepted.
+    /// Maximum connections. Further ones wait to be accepted.
     connections: usize,
-    /// The time for the head of a request, the wait for its first byte included.
+    /// Maximum time until the head of a request is complete, including the wait for its first byte.
     head: Duration,
-    /// The time after which a connection takes no more requests.
+    /// Time after which a connection accepts no more requests.
     lifetime: Duration,
-    /// The time it has from then on to take its answer.
+    /// Time after `lifetime` in which the client must read its last response.
     leave: Duration,
 }
 
@@ -86,7 +86,7 @@ impl Default for Limits {
     }
 }
 
-/// The admin port cannot be opened there.
+/// The error for an admin address that cannot be bound.
 #[derive(Debug)]
 pub struct BindError {
     address: Address,
@@ -110,7 +110,7 @@ enum Listener {
     Unix(std::os::unix::net::UnixListener),
 }
 
-/// Sockets that listen, and their addresses as they are bound.
+/// Listening sockets and their bound addresses.
 #[derive(Default)]
 pub(crate) struct Listeners {
     all: Vec<Listener>,
@@ -119,8 +119,8 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Listens at all of these. Unlike the ports of the cache, none is shared with another process:
-    /// whoever asks would be told of one or the other.
+    /// Binds all addresses. Unlike a port of the cache, none is shared with another process, since
+    /// clients would reach either of the two.
     pub(crate) fn bind(addresses: &[Address]) -> io::Result<Self> {
         let mut listeners = Self::default();
         for address in addresses {
@@ -152,18 +152,18 @@ fn listen(address: &Address) -> io::Result<(Listener, Address)> {
     }
 }
 
-/// The thread of the admin port. It ends when this is dropped.
+/// The thread of the admin endpoint. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct Admin {
     stop: Option<oneshot::Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
-    /// Go last.
+    /// Removed last.
     _files: SocketFiles,
 }
 
 impl Admin {
-    /// Tells whoever connects to one of these addresses. Answers where it listens, with the ports
-    /// that were free.
+    /// Serves metrics on these addresses. Returns the bound addresses, with the ports that were
+    /// chosen for port 0.
     pub fn open(
         addresses: &[Address],
         source: &Arc<dyn MetricsSource>,
@@ -173,7 +173,7 @@ impl Admin {
         Ok((Self::start(listeners, source)?, bound))
     }
 
-    /// Answers whoever connects to these.
+    /// Serves metrics on these listeners.
     pub(crate) fn start(listeners: Listeners, source: &Arc<dyn MetricsSource>) -> io::Result<Self> {
         Self::start_within(Limits::default(), listeners, source)
     }
@@ -204,7 +204,7 @@ impl Admin {
         }
         drop(guard);
         let thread = thread::Builder::new().name("nuthatch-admin".to_owned()).spawn(move || {
-            // Ends when the other end is dropped, and with the runtime all of its tasks.
+            // Returns when the sender is dropped. Dropping the runtime ends all tasks.
             let _ = runtime.block_on(stopped);
         })?;
         Ok(Self { stop: Some(stop), thread: Some(thread), _files: listeners.files })
@@ -215,7 +215,7 @@ impl Drop for Admin {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has nothing to tell.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }
@@ -225,7 +225,7 @@ fn first<S, A>((stream, _): (S, A)) -> S {
     stream
 }
 
-/// Accepts connections for as long as the runtime is there.
+/// Accepts connections until the runtime ends.
 async fn accept<S>(
     next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
     places: Arc<Semaphore>,
@@ -234,7 +234,7 @@ async fn accept<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    // The places are never closed.
+    // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match poll_fn(&next).await {
             Ok(stream) => {
@@ -246,14 +246,14 @@ async fn accept<S>(
             }
             Err(error) => {
                 log::admin_accept_failed(&error);
-                // Descriptors may be used up: without a pause this would spin.
+                // File descriptors may be exhausted: without a pause this loop would spin.
                 sleep(PAUSE).await;
             }
         }
     }
 }
 
-/// Answers the requests of one connection.
+/// Serves the requests of one connection.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     source: &dyn MetricsSource,
@@ -269,7 +269,7 @@ async fn serve(
         .max_headers(MAX_FIELDS)
         .serve_connection(TokioIo::new(stream), answer);
     let mut connection = pin!(connection);
-    // How a connection ended matters to nobody: its client is gone, or has had its answer.
+    // The result is ignored: the client has disconnected or has its response.
     if timeout(limits.lifetime, connection.as_mut()).await.is_err() {
         connection.as_mut().graceful_shutdown();
         let _ = timeout(limits.leave, connection).await;

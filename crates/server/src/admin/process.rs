@@ -5,7 +5,7 @@ use crate::state::process::Process;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
-/// Tells of this process, by the names that all exporters use.
+/// Adds the metrics of this process, under the names that exporters use by convention.
 pub(super) fn tell(page: &mut Page) {
     let process = Process::now();
     let process = process.as_ref();

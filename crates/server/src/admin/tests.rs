@@ -1,4 +1,4 @@
-//! What clients can make the admin port hold, within limits that tests need not wait for.
+//! The limits of the admin endpoint, with times that tests need not wait for.
 
 use super::*;
 use nuthatch_cache::{Cache, Options as CacheOptions};

@@ -1,4 +1,4 @@
-//! The protocols of memcached, executed by [`commands`].
+//! Connects the memcached protocols to [`commands`].
 
 use super::commands::{self, Call, Next};
 use super::{Decoder, Error, KeyBuffer, Request as Asked, Step as Found};
@@ -14,16 +14,16 @@ use nuthatch_cache::PendingValue;
 
 pub(crate) struct MemcacheDriver;
 
-/// A request of memcached's, or why there is none.
+/// A decoded request, or an error that is replied in its place.
 pub(crate) enum Request<'b> {
     Asked(Asked<'b>),
-    /// One whose value is the connection's draft.
+    /// A request whose value was received in place.
     InPlace(Asked<'b>),
     Fault {
         error: Error,
         close: bool,
     },
-    /// A line of HTTP in the place of a command.
+    /// A line of HTTP instead of a command.
     Http,
 }
 
@@ -134,7 +134,7 @@ fn execute_in_place<T: Decoders<Session = Session>>(
     }
     let value = in_place.get().and_then(PendingValue::value).unwrap_or_default();
     let result = execute(&with_value(*request, value), context);
-    // Where there is no room it is executed once more.
+    // Kept for the next attempt, if there was no memory.
     context.connection.in_place = in_place;
     result
 }

@@ -1,56 +1,56 @@
-//! Replies to meta commands: two letters, then flags in the order in which the request has them.
+//! Replies to meta commands: two letters, then flags in the order of the request.
 
 use super::reply::{LINE_END, number_after};
 use super::{Meta, MetaVerb};
 
-/// What a reply may tell of an item.
+/// Metadata that a reply may contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     /// Bytes of the value.
     pub len: usize,
-    /// The number of this state of the item.
+    /// The CAS number.
     pub cas: u64,
-    /// The number that the client keeps with the value.
+    /// The number that the client stores with the value.
     pub client_flags: u32,
-    /// Seconds until it expires; none if it does not.
+    /// Seconds until it expires; `None` if it does not.
     pub ttl_secs: Option<u64>,
-    /// Seconds since it was last asked for.
+    /// Seconds since the last read.
     pub idle_secs: u64,
-    /// Whether it was asked for before.
+    /// Whether it was read before.
     pub hit_before: bool,
     /// Whether it is marked as stale.
     pub stale: bool,
-    /// Who renews it.
+    /// Which client renews it.
     pub renewal: Renewal,
 }
 
-/// Who renews an item that is stale, new and empty, or about to expire.
+/// Which client renews an item that is stale, new and empty, or about to expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Renewal {
-    /// Nobody needs to.
+    /// None needs to.
     #[default]
     None,
     /// The client that gets this reply.
     Won,
-    /// A client that was told before.
+    /// A client that was told so before.
     Taken,
 }
 
-/// What came of a meta request.
+/// The result of a meta request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'i> {
-    /// It was done, and this is the item now.
+    /// Done, with the item as it is now.
     Done(&'i Item),
-    /// The key is not there.
+    /// The key is missing.
     NotFound,
-    /// The value is not stored, for the key is there or is not.
+    /// Not stored: the key exists or is missing, contrary to the mode.
     NotStored,
-    /// Nothing is changed, for the item has another number than the request compares with.
+    /// Nothing changed: the item has another CAS number.
     Exists,
 }
 
-/// Writes the reply to a meta request other than `me`, if it wants one. Returns whether the value
-/// of the item and [`LINE_END`] must follow, from wherever they are.
+/// Writes the reply to a meta request other than `me`, unless it is quiet. Returns whether the
+/// caller must append the value of the item and [`LINE_END`].
 #[inline]
 pub fn reply(out: &mut Vec<u8>, request: &Meta<'_>, outcome: Outcome<'_>) -> bool {
     if request.flags.quiet() && is_the_rule(request.verb, outcome) {
@@ -77,8 +77,8 @@ pub fn reply(out: &mut Vec<u8>, request: &Meta<'_>, outcome: Outcome<'_>) -> boo
     value
 }
 
-/// What a client that asked for quiet expects, and is not told: that a key to get is not there,
-/// that anything else was done. Errors are always told.
+/// Returns whether a quiet client does not want this result: a miss of `mg`, and success of the
+/// other commands. Errors are always replied.
 fn is_the_rule(verb: MetaVerb, outcome: Outcome<'_>) -> bool {
     match verb {
         MetaVerb::Get => outcome == Outcome::NotFound,
@@ -103,8 +103,7 @@ fn code(verb: MetaVerb, outcome: Outcome<'_>) -> &'static [u8] {
     }
 }
 
-/// The opaque token and the key are returned with every outcome, the rest where there is an item
-/// and the command tells of it.
+/// Returns the opaque token and the key with every result, and other flags if there is an item.
 #[inline]
 fn return_flag(out: &mut Vec<u8>, request: &Meta<'_>, flag: &[u8], outcome: Outcome<'_>) {
     let Some(&letter) = flag.first() else { return };
@@ -139,8 +138,8 @@ fn return_flag(out: &mut Vec<u8>, request: &Meta<'_>, flag: &[u8], outcome: Outc
     }
 }
 
-/// The key as it came. memcached tells the key of an item in base64 if it was stored so, however
-/// it was asked for; here the reply is in the words of the request.
+/// Writes the key as received. memcached returns the key in base64 if it was stored so; here the
+/// reply has the form of the request.
 fn key(out: &mut Vec<u8>, request: &Meta<'_>) {
     out.extend_from_slice(b" k");
     out.extend_from_slice(request.key.text());
@@ -161,18 +160,18 @@ fn marks(out: &mut Vec<u8>, item: &Item) {
     }
 }
 
-/// An item, and where it is stored.
+/// An item and its storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// The item.
     pub item: Item,
-    /// Which of the classes of the storage it is in.
+    /// The slab class.
     pub class: u32,
-    /// Bytes that it takes there.
+    /// Bytes of storage.
     pub stored_len: usize,
 }
 
-/// Writes the reply to `me`: all there is to know of an item, or that there is none.
+/// Writes the reply to `me`: all metadata of an item, or that it is missing.
 pub fn debug(out: &mut Vec<u8>, request: &Meta<'_>, stored: Option<&Stored>) {
     let Some(Stored { item, class, stored_len }) = stored else {
         return out.extend_from_slice(b"EN\r\n");
@@ -180,7 +179,7 @@ pub fn debug(out: &mut Vec<u8>, request: &Meta<'_>, stored: Option<&Stored>) {
     out.extend_from_slice(b"ME ");
     out.extend_from_slice(request.key.text());
     match item.ttl_secs {
-        // Counted up to 0, as memcached does.
+        // Counted up to 0, as in memcached.
         Some(secs) => field(out, b" exp=-", secs),
         None => out.extend_from_slice(b" exp=-1"),
     }

@@ -1,8 +1,9 @@
-//! The protocols of memcached on one connection: text commands, and meta commands of two letters.
+//! The memcached protocols: text commands, and meta commands of two letters, on the same
+//! connection.
 //!
-//! A [`Decoder`] turns received bytes into [`Request`]s that borrow from them; the functions in
-//! [`reply`] and [`meta_reply`] turn what came of them into bytes. memcached 1.6 is the reference;
-//! where Nuthatch differs, the place that differs says why.
+//! A [`Decoder`] turns received bytes into [`Request`]s that borrow from them. [`reply`] and
+//! [`meta_reply`] write replies, and [`commands`] executes requests. memcached 1.6 is the
+//! reference. Comments explain each difference.
 
 pub mod commands;
 mod decode;
@@ -19,11 +20,11 @@ pub use decode::request::{
 pub(crate) use decode::with_value;
 pub use decode::{Decoder, Limits, Step};
 
-/// Bytes of the longest key; of its base64 text where it has one, as in memcached.
+/// Maximum bytes of a key; of its base64 text if it has one, as in memcached.
 pub const MAX_KEY_LEN: usize = 250;
 
-/// Bytes of the longest line, without its end, of all commands but those that take many keys.
+/// Maximum bytes of a line without its end, except for commands with many keys.
 pub const MAX_LINE_LEN: usize = 2048;
 
-/// Bytes of the longest data block that any limit allows: lengths are 32 bits in memcached.
+/// Maximum bytes of a data block under any limit: memcached has lengths of 32 bits.
 pub const MAX_OBJECT_LEN: usize = i32::MAX as usize - 2;

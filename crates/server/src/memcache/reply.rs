@@ -1,37 +1,37 @@
-//! Replies to text commands, and what both protocols have in common.
+//! Replies to text commands, and elements that both protocols share.
 
 use super::Error;
 
-/// The end of a line, and of a data block.
+/// The end of a line and of a data block.
 pub const LINE_END: &[u8] = b"\r\n";
 
-/// A reply of one line that is always the same.
+/// A constant reply of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// There are no more values, or statistics.
+    /// The end of values or statistics.
     End,
     /// The value is stored.
     Stored,
-    /// The value is not stored, for the key is there or is not.
+    /// The value is not stored: the key exists or is missing, contrary to the mode.
     NotStored,
-    /// The value is not stored, for another came between.
+    /// The value is not stored: another client changed the item.
     Exists,
-    /// The key is not there.
+    /// The key is missing.
     NotFound,
     /// The key is removed.
     Deleted,
-    /// The key has its new time.
+    /// The key has its new expiry.
     Touched,
     /// Done.
     Ok,
-    /// The statistics start anew.
+    /// The statistics are reset.
     Reset,
-    /// All before is answered.
+    /// Everything before is answered.
     Noop,
 }
 
 impl Line {
-    /// The line with its end.
+    /// Returns the line with its end.
     #[inline]
     pub fn bytes(self) -> &'static [u8] {
         match self {
@@ -55,21 +55,21 @@ pub fn line(out: &mut Vec<u8>, line: Line) {
     out.extend_from_slice(line.bytes());
 }
 
-/// Writes why a request is refused.
+/// Writes an error.
 pub fn error(out: &mut Vec<u8>, error: Error) {
     out.extend_from_slice(error.text().as_bytes());
     out.extend_from_slice(LINE_END);
 }
 
-/// Writes that the server cannot go on with this client, and why.
+/// Writes an error after which the connection is closed.
 pub fn server_error(out: &mut Vec<u8>, why: &str) {
     out.extend_from_slice(b"SERVER_ERROR ");
     out.extend(why.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
     out.extend_from_slice(LINE_END);
 }
 
-/// Writes the line before a value of `len` bytes; with its number for `gets` and `gats`. The value
-/// and [`LINE_END`] must follow, from wherever they are.
+/// Writes the line before a value of `len` bytes, with its CAS number for `gets` and `gats`. The
+/// caller appends the value and [`LINE_END`].
 #[inline]
 pub fn value_header(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Option<u64>) {
     out.extend_from_slice(b"VALUE ");
@@ -82,7 +82,7 @@ pub fn value_header(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: 
     out.extend_from_slice(LINE_END);
 }
 
-/// Writes a value and the lines around it.
+/// Writes a value with its header line.
 #[inline]
 pub fn value(out: &mut Vec<u8>, key: &[u8], flags: u32, value: &[u8], cas: Option<u64>) {
     value_header(out, key, flags, value.len(), cas);
@@ -90,7 +90,7 @@ pub fn value(out: &mut Vec<u8>, key: &[u8], flags: u32, value: &[u8], cas: Optio
     out.extend_from_slice(LINE_END);
 }
 
-/// Writes what `incr` or `decr` arrived at.
+/// Writes the result of `incr` or `decr`.
 pub fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     out.extend_from_slice(LINE_END);
@@ -103,7 +103,7 @@ pub fn version(out: &mut Vec<u8>, version: &str) {
     out.extend_from_slice(LINE_END);
 }
 
-/// Writes a statistic; [`Line::End`] follows the last.
+/// Writes one statistic. [`Line::End`] follows the last one.
 pub fn stat(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(b"STAT ");
     out.extend_from_slice(name.as_bytes());

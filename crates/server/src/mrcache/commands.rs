@@ -1,7 +1,7 @@
-//! The commands of mrcache: get and set, and nothing is answered to a set.
+//! The commands of mrcache: get and set. A set has no reply.
 //!
-//! `SETZ` and `GETZ` do what `SET` and `GET` do: a client gets what it has stored, and other
-//! protocols read the same value. How values are kept in memory is the cache's business.
+//! `SETZ` and `GETZ` are the same as `SET` and `GET`: a client gets the value that it stored, and
+//! other protocols read the same value. The cache decides how values are stored in memory.
 
 use super::{Framing, Request};
 use crate::full::Full;
@@ -10,8 +10,8 @@ use crate::state::OtherRequest;
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
-/// Executes a request and appends its answer, if there is one. With [`Full`] nothing was done:
-/// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
+/// Executes a request and appends its reply, if it has one. With [`Full`] nothing was done: the
+/// caller renews the guard and tries once more, then calls [`out_of_memory`].
 #[inline]
 pub fn execute(
     guard: &Guard<'_>,
@@ -22,7 +22,7 @@ pub fn execute(
     match *request {
         Request::Get { key } | Request::GetZ { key } => {
             let item = guard.get(key);
-            // A value whose length cannot be told was not stored by this protocol.
+            // The length of a value may exceed the field if another protocol stored it.
             match item
                 .and_then(|item| framing.value_header(out, item.value().len()).and(Some(item)))
             {
@@ -41,20 +41,20 @@ pub fn execute(
                 }
             }
         }
-        // Its numbers are those of all protocols, and those who read numbers have other ways.
+        // Its counters cover all protocols, and are available as metrics.
         Request::Stat => Ok(()),
     }
 }
 
-/// Gives up a request for which there is no room, not even in another turn. The client is not told:
-/// so that nobody gets the old value for the new one, it must go.
+/// Gives up a request for which there is no memory. The protocol has no reply for it, so the old
+/// value is removed, in order that no client takes it for the new one.
 pub fn out_of_memory(guard: &Guard<'_>, request: &Request<'_>) {
     if let Request::Set { key, .. } | Request::SetZ { key, .. } = request {
         guard.remove(key);
     }
 }
 
-/// The key that a request looks up, to be hashed and asked for ahead.
+/// Returns the key that a request looks up, for prefetching.
 #[inline]
 pub fn key<'b>(request: &Request<'b>) -> Option<&'b [u8]> {
     match request {
@@ -66,7 +66,7 @@ pub fn key<'b>(request: &Request<'b>) -> Option<&'b [u8]> {
     }
 }
 
-/// What a request is counted as, and its bytes, about.
+/// Returns the kind under which a request is counted, and its approximate length in bytes.
 #[inline]
 pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     match request {
@@ -78,7 +78,7 @@ pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     }
 }
 
-/// Whether a request stores something.
+/// Returns whether a request stores a value.
 pub fn writes(request: &Request<'_>) -> bool {
     matches!(request, Request::Set { .. } | Request::SetZ { .. })
 }

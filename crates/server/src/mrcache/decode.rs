@@ -1,19 +1,19 @@
-//! From received bytes to requests.
+//! Decodes received bytes into requests.
 
 use super::layout::{KEY_LEN, OP, Op, VALUE_LEN};
 use super::request::{Error, Request};
 
-/// What a connection may send.
+/// Limits of what a connection may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the longest key, up to 65,535.
+    /// Maximum bytes of a key, up to 65,535.
     pub key_len: usize,
-    /// Bytes of the longest value, below 2 GiB.
+    /// Maximum bytes of a value, below 2 GiB.
     pub value_len: usize,
 }
 
 impl Default for Limits {
-    /// The limits of mrcache.
+    /// Returns the limits of mrcache.
     fn default() -> Self {
         Self { key_len: 65_535, value_len: (16 << 20) - 1 }
     }
@@ -27,43 +27,43 @@ impl Limits {
     }
 }
 
-/// What the next bytes are.
+/// What the next bytes contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'b> {
     /// A request.
     Request {
-        /// What is asked for.
+        /// The request.
         request: Request<'b>,
-        /// How many bytes it took.
+        /// The number of bytes that it takes.
         consumed: usize,
     },
-    /// Something else. The connection must be closed once all before is answered.
+    /// No valid request. The connection must be closed after all replies.
     Error {
-        /// What is wrong.
+        /// The reason.
         error: Error,
     },
-    /// Part of a request.
+    /// An incomplete request.
     More {
-        /// How many more bytes there must be before another look can help.
+        /// The minimum number of missing bytes.
         needed: usize,
     },
 }
 
-/// Finds requests in the bytes that a connection received. Lengths come first, so there is nothing
-/// to remember of a request of which a part is still to come.
+/// Finds requests in received bytes. Lengths come first, so it keeps no state of an incomplete
+/// request.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder {
     limits: Limits,
 }
 
 impl Decoder {
-    /// A decoder for a connection.
+    /// Creates a decoder for a connection.
     pub fn new(limits: Limits) -> Self {
         let value_len = limits.value_len.min(i32::MAX as usize);
         Self { limits: Limits { value_len, ..limits } }
     }
 
-    /// The next step with `bytes`: all that was received and not consumed.
+    /// Decodes the next step. `bytes` are all received bytes that are not consumed.
     #[inline]
     pub fn next<'b>(&self, bytes: &'b [u8]) -> Step<'b> {
         let more = |len: usize| Step::More { needed: len - bytes.len() };
@@ -94,7 +94,7 @@ impl Decoder {
         Step::Request { request, consumed }
     }
 
-    /// The lengths of key and value, 0 where there is none.
+    /// Returns the lengths of key and value, 0 for a missing one.
     #[inline]
     fn lengths(&self, op: Op, header: &[u8]) -> Result<(usize, usize), Error> {
         let field = |at: usize| header.get(at..).unwrap_or_default();

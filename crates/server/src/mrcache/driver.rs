@@ -1,4 +1,4 @@
-//! mrcache's protocol, executed by [`commands`].
+//! Connects the mrcache protocol to [`commands`].
 
 use super::commands;
 use super::{Decoder, Error, Framing, Request as Asked, Step as Found};
@@ -13,20 +13,20 @@ use crate::state::ValueLimit;
 
 pub(crate) struct MrcacheDriver;
 
-/// Finds requests, and knows how their replies begin.
+/// A decoder that knows the framing of replies.
 #[derive(Clone, Debug)]
 pub(crate) struct MrcacheDecoder {
     pub(crate) framing: Framing,
     pub(crate) decoder: Decoder,
 }
 
-/// A request of mrcache's, or something else: there is no answer to that, and the connection ends.
+/// A decoded request, or the reason to close the connection: the protocol has no error reply.
 pub(crate) type Request<'b> = Result<(Framing, Asked<'b>), Refused>;
 
-/// Why bytes are no request.
+/// Why bytes are not a request.
 pub(crate) enum Refused {
     Malformed(Error),
-    /// A request of HTTP: its second byte is no operation.
+    /// An HTTP request: its second byte is not an operation.
     Http,
 }
 
@@ -83,7 +83,7 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
             Err(Refused::Malformed(error)) => {
                 let peer = context.connection.client.peer();
                 if let Error::ValueTooLong { .. } = error {
-                    // The log is the only place that can tell.
+                    // Only the log can tell why.
                     let limit = if context.connection.trusted {
                         context.server.gathered_limit().1
                     } else {
@@ -102,7 +102,7 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
             let command = if commands::writes(asked) { "set" } else { "get" };
             let denied = client.admit(context.server, command, commands::key(asked).into_iter());
             if denied.is_err() {
-                // There is no answer that tells, and a miss would be wrong.
+                // There is no reply for it, and a miss would be wrong.
                 context.connection.closing = true;
                 return Ok(());
             }

@@ -1,23 +1,23 @@
-//! Where the fields of a request and of a reply are.
+//! The layout of requests and replies.
 
-/// What a request asks for: its second byte.
+/// The operation of a request, its second byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
-    /// A value.
+    /// Gets a value.
     Get = 1,
-    /// Store a value.
+    /// Stores a value.
     Set = 2,
-    /// A value that is stored with zstd, decompressed.
+    /// Gets a value that is stored with zstd, decompressed.
     GetZ = 3,
-    /// Store a value with zstd.
+    /// Stores a value with zstd.
     SetZ = 4,
-    /// Statistics, in the log of the server.
+    /// Writes statistics to the log of the server.
     Stat = 5,
 }
 
 impl Op {
-    /// The operation with this number.
+    /// Returns the operation with this number.
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::Get,
@@ -29,7 +29,7 @@ impl Op {
         })
     }
 
-    /// Bytes before the key.
+    /// Returns the number of bytes before the key.
     pub(super) fn header_len(self) -> usize {
         match self {
             Self::Stat => KEY_LEN,
@@ -39,16 +39,16 @@ impl Op {
     }
 }
 
-/// Offset of the operation; before it is a byte that nobody reads.
+/// Offset of the operation. The byte before it is ignored.
 pub(super) const OP: usize = 1;
 
 /// Offset of the length of the key, 16 bits.
 pub(super) const KEY_LEN: usize = 2;
 
-/// Offset of the length of the value, 32 bits, where one follows.
+/// Offset of the length of the value, 32 bits, if there is one.
 pub(super) const VALUE_LEN: usize = 4;
 
 const _: () = assert!(OP + 1 == KEY_LEN && KEY_LEN + 2 == VALUE_LEN);
 
-/// What replies of the older framing start with.
+/// The first bytes of replies in the older framing.
 pub(super) const REPLY_PREFIX: [u8; 2] = [0, 1];

@@ -1,11 +1,11 @@
-//! Replies to GET and GETZ; the other requests have none.
+//! Replies to `GET` and `GETZ`. Other requests have none.
 
 use super::layout::REPLY_PREFIX;
 use crate::protocol::Framing;
 
 impl Framing {
-    /// Writes what is before a value of `len` bytes. The value must follow, from wherever it is.
-    /// `None` is a value of more bytes than a length can tell; then nothing is written.
+    /// Writes the header of a value of `len` bytes. The caller appends the value. Returns `None`
+    /// and writes nothing if the length exceeds the field.
     #[inline]
     #[must_use = "a value without its length cannot be sent"]
     pub fn value_header(self, out: &mut Vec<u8>, len: usize) -> Option<()> {
@@ -17,8 +17,7 @@ impl Framing {
         Some(())
     }
 
-    /// Writes that there is no value, which looks like an empty one: clients cannot tell them
-    /// apart.
+    /// Writes that there is no value. Clients cannot distinguish it from an empty one.
     #[inline]
     pub fn miss(self, out: &mut Vec<u8>) {
         let prefix: &[u8] = if self == Self::Ver6 { &REPLY_PREFIX } else { &[] };

@@ -1,61 +1,61 @@
-//! What clients ask for, and why they are sent away.
+//! Requests of mrcache clients, and errors.
 
 use super::layout::Op;
 use std::fmt;
 
-/// A request. Keys and values lie in the bytes that were decoded, and may be any bytes.
+/// A request. Keys and values borrow from the decoded bytes, and may contain any bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'b> {
-    /// A value for a key.
+    /// Gets the value of a key.
     Get {
-        /// Of what.
+        /// The key.
         key: &'b [u8],
     },
-    /// Store a value; there is no reply.
+    /// Stores a value. There is no reply.
     Set {
-        /// Where.
+        /// The key.
         key: &'b [u8],
-        /// What.
+        /// The value.
         value: &'b [u8],
     },
-    /// A value that was stored by [`Request::SetZ`], as it was before.
+    /// Gets a value that [`Request::SetZ`] stored.
     GetZ {
-        /// Of what.
+        /// The key.
         key: &'b [u8],
     },
-    /// Store a value compressed; there is no reply.
+    /// Stores a value compressed. There is no reply.
     SetZ {
-        /// Where.
+        /// The key.
         key: &'b [u8],
-        /// What, not compressed yet.
+        /// The value, not compressed yet.
         value: &'b [u8],
     },
-    /// Write statistics to the log; there is no reply.
+    /// Writes statistics to the log. There is no reply.
     Stat,
 }
 
 /// Why a connection is closed. The protocol has no reply for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// An operation that there is not.
+    /// An unknown operation.
     UnknownOp {
         /// Its number.
         found: u8,
     },
-    /// A key over the limit.
+    /// A key that exceeds the limit.
     KeyTooLong {
-        /// Of which operation.
+        /// The operation.
         op: Op,
-        /// Its length.
+        /// The length.
         found: usize,
         /// The limit.
         max: usize,
     },
-    /// A value over the limit, or with a length below 0.
+    /// A value that exceeds the limit, or has a negative length.
     ValueTooLong {
-        /// Of which operation.
+        /// The operation.
         op: Op,
-        /// Its length, as a number without sign.
+        /// The length as an unsigned number.
         found: usize,
         /// The limit.
         max: usize,

@@ -1,8 +1,9 @@
-//! Where a worker accepts connections, and when it does not.
+//! Accepts connections, and pauses accepting when it fails.
 //!
-//! When the process or the machine has no descriptors or no memory for one more connection,
-//! accepting fails, and would fail again at once. So it rests until a connection of this worker has
-//! gone, or for a while, as others may have gone elsewhere. Clients wait in the kernel until then.
+//! If the process or the system has no file descriptor or no memory for another connection,
+//! accepting fails, and would fail again at once. So a worker pauses until one of its connections
+//! is closed, or for [`PAUSE`], since connections of other workers may have been closed. Clients
+//! wait in the kernel meanwhile.
 
 use super::listener::Listening;
 use super::reactor::{Number, Reactor, Socket};
@@ -12,24 +13,24 @@ use rustix::net::{Shutdown, shutdown};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long accepting rests if no connection goes.
+/// Maximum pause if no connection is closed.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The sockets that a worker listens with.
+/// The listening sockets of a worker.
 pub(crate) struct Listeners {
     sockets: Vec<Socket>,
-    /// What is spoken at each, and whether within TLS.
+    /// The protocol of each, and whether it is inside TLS.
     protocols: Vec<(Protocol, bool)>,
-    /// Those that do not accept now.
+    /// Listeners that do not accept now.
     paused: Vec<Number>,
-    /// Until when, if there are any.
+    /// When paused listeners accept again.
     resume_at: Option<Instant>,
-    /// No connections are accepted any more.
+    /// Whether no connections are accepted any more.
     closed: bool,
 }
 
 impl Listeners {
-    /// All of them accept from now on.
+    /// Starts to accept on all listeners.
     pub(crate) fn start(all: Vec<Listening>, reactor: &mut Reactor) -> io::Result<Self> {
         let protocols = all.iter().map(|one| (one.protocol, one.tls)).collect();
         let sockets: Vec<_> = all.into_iter().map(|one| Socket::new(one.socket)).collect();
@@ -39,12 +40,12 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// What is spoken at a listener, and whether within TLS.
+    /// Returns the protocol of a listener, and whether it is inside TLS.
     pub(crate) fn protocol_of(&self, listener: Number) -> (Protocol, bool) {
         self.protocols[listener as usize]
     }
 
-    /// One accepts no more until it is asked to again: with an error, if it was not able to.
+    /// Notes that the reactor ended accepting on a listener, with its error if there was one.
     pub(crate) fn note_ended(
         &mut self,
         listener: Number,
@@ -63,7 +64,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// How long to wait for events at most, so that accepting goes on in time.
+    /// Returns the time after which paused listeners must accept again.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.resume_at.map(|resume_at| resume_at.saturating_duration_since(Instant::now()))
     }
@@ -73,8 +74,8 @@ impl Listeners {
         self.closed = true;
         self.resume_at = None;
         for socket in &self.sockets {
-            // Ends what the kernel was asked to accept, too. Another thread may have done so
-            // already, where they share a socket.
+            // Ends pending accept operations, too. Another thread may have shut down a shared
+            // socket already.
             let _ = shutdown(socket, Shutdown::Both);
         }
     }
@@ -84,7 +85,7 @@ impl Listeners {
         self.closed
     }
 
-    /// Goes on accepting if it has rested for long enough.
+    /// Resumes paused listeners once their pause is over.
     pub(crate) fn resume_if_due(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         match self.resume_at {
             Some(resume_at) if Instant::now() >= resume_at => self.resume(reactor),
@@ -92,7 +93,7 @@ impl Listeners {
         }
     }
 
-    /// Goes on accepting: a connection has gone.
+    /// Resumes paused listeners, since a connection was closed.
     pub(crate) fn resume(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         self.resume_at = None;
         if self.closed {
@@ -105,7 +106,8 @@ impl Listeners {
     }
 }
 
-/// Whether one connection was lost before it was accepted: the next may be accepted at once.
+/// Returns whether a single connection was lost before it was accepted, so that the next one can be
+/// accepted at once.
 fn is_of_one_connection(error: &io::Error) -> bool {
     [Errno::CONNABORTED, Errno::PROTO, Errno::INTR, Errno::AGAIN]
         .iter()

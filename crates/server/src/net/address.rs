@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! Addresses to listen on.
 
 use super::{bind_retry, socket_file};
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
@@ -10,15 +10,15 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Connections that may wait to be accepted.
+/// Maximum connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// A place to listen at: `host:port` or `unix:PATH`.
+/// An address to listen on: `host:port` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// An address of the network. Port 0 is any free port.
+    /// A network address. Port 0 selects a free port.
     Tcp(SocketAddr),
-    /// A socket in the file system.
+    /// A socket file.
     Unix(PathBuf),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// The port, of an address of the network.
+    /// Returns the port of a network address.
     pub fn port(&self) -> Option<u16> {
         match self {
             Self::Tcp(address) => Some(address.port()),
@@ -56,7 +56,7 @@ impl Address {
         }
     }
 
-    /// Whether only this machine can reach it.
+    /// Returns whether only this machine can reach the address.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().is_loopback(),
@@ -64,7 +64,8 @@ impl Address {
         }
     }
 
-    /// Listens at this address, where nobody else does: for the socket, and the address as it is.
+    /// Listens on this address. Returns the socket and the bound address. Fails if another process
+    /// listens there.
     pub(crate) fn listen(&self) -> io::Result<(OwnedFd, Self)> {
         match self {
             Self::Tcp(address) => {
@@ -74,8 +75,8 @@ impl Address {
                     listen(&socket, BACKLOG)?;
                     Ok(socket)
                 })?;
-                // Only now, or a second server could listen here as well, and each would get
-                // some of the connections.
+                // Set only now: otherwise a second server could listen on the address, and each
+                // would get some of the connections.
                 set_socket_reuseport(&socket, true)?;
                 let bound = rustix::net::getsockname(&socket)?;
                 let bound = SocketAddr::try_from(bound).map_err(io::Error::from)?;
@@ -85,8 +86,8 @@ impl Address {
         }
     }
 
-    /// One more socket of what this process listens at already with `first`: the kernel spreads
-    /// connections over all of them.
+    /// Returns another socket that listens on the address of `first`. The kernel distributes
+    /// connections among them.
     pub(crate) fn listen_too(&self, first: &OwnedFd) -> io::Result<OwnedFd> {
         match self {
             Self::Tcp(address) => {
@@ -96,28 +97,28 @@ impl Address {
                 listen(&socket, BACKLOG)?;
                 Ok(socket)
             }
-            // One socket for all: whoever is first gets the connection.
+            // Threads share one socket: the first one to accept gets the connection.
             Self::Unix(_) => first.try_clone(),
         }
     }
 }
 
-/// Sockets in the file system, which go when this is dropped: where one is left, nobody can listen.
+/// Socket files, removed when this is dropped. A file that is left behind blocks its path.
 #[derive(Debug, Default)]
 pub(crate) struct SocketFiles(Vec<PathBuf>);
 
 impl SocketFiles {
-    /// Somebody listens at this address.
+    /// Adds the file of an address, if it has one.
     pub(crate) fn note(&mut self, address: &Address) {
         if let Address::Unix(path) = address {
             self.0.push(path.clone());
         }
     }
 
-    /// Nobody listens any more.
+    /// Removes the files.
     pub(crate) fn remove(&mut self) {
         for path in self.0.drain(..) {
-            // Somebody may have removed it.
+            // The file may have been removed already.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -174,7 +175,7 @@ mod tests {
         let second = bound.listen_too(&first).expect("the same port");
         let sockets = [first, second].map(std::net::TcpListener::from);
         let Address::Tcp(address) = bound else { panic!("an address of the network") };
-        // Each connection goes to one of the two by chance: all to one in one run of 2^63.
+        // The kernel distributes connections randomly: one run in 2^63 gives all to one socket.
         let clients: Vec<_> = (0..64).map(|_| std::net::TcpStream::connect(address)).collect();
         assert!(clients.iter().all(Result::is_ok));
         for socket in sockets {

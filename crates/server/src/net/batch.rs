@@ -1,8 +1,7 @@
-//! Requests of many connections, executed together.
+//! Executes requests of many connections together.
 //!
-//! What was received is decoded first, then the keys of all requests are hashed and what they will
-//! need of memory is asked for, and only then they are executed, in order: so the waits for memory
-//! overlap, instead of coming one after the other.
+//! A batch decodes requests, hashes their keys and prefetches index lines and items. Then it
+//! executes the requests in order. So cache misses overlap instead of following one another.
 
 use super::connection::Connection;
 use super::connections::Connections;
@@ -14,48 +13,48 @@ use crate::state::{MemcachedState, Server};
 use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 
-/// Requests looked at together.
+/// Maximum requests in a batch.
 const MAX_REQUESTS: usize = 64;
 
-/// Bytes of answers to them, about: they are sent while they are still in the processor's cache.
+/// Approximate maximum bytes of the replies of a batch: they are sent while they are still in the
+/// processor's cache.
 const MAX_REPLY_BYTES: usize = 128 << 10;
 
-/// Keys asked for ahead, in requests with many: more than these would not stay in the processor's
-/// cache until they are needed.
+/// Maximum keys that a batch prefetches. More would leave the processor's cache before they are
+/// used.
 const MAX_PREFETCHED_KEYS: usize = 256;
 
-/// What is done for one connection in a turn, and for all of them, to the next batch: then the
-/// answers go out and others get their turn, before it goes on. A request counts one, and one more
-/// for each KiB.
+/// Maximum effort in one iteration, for one connection and for all of them. Then replies are sent
+/// and other connections are served. Each request counts 1, and 1 more for each KiB.
 const MAX_CONNECTION_EFFORT: usize = 1024;
 const MAX_ITERATION_EFFORT: usize = 16 * MAX_CONNECTION_EFFORT;
 
-/// A request that was decoded.
+/// A decoded request.
 struct Queued<R> {
     work: usize,
-    /// Where it ends, with bytes behind it that need no answer.
+    /// The offset of its end, with bytes after it that need no reply.
     end: usize,
     request: R,
 }
 
-/// Room for what is known of requests that are decoded together.
+/// Buffers for the requests of a batch, used again for the next one.
 #[derive(Default)]
 pub(crate) struct Batch {
     progress: Vec<Progress>,
-    /// The first connection of which something may be left.
+    /// The first connection that may have more requests.
     first: usize,
-    /// What was done in this turn, as it counts for [`MAX_ITERATION_EFFORT`].
+    /// The effort of this iteration, which [`MAX_ITERATION_EFFORT`] limits.
     effort: usize,
-    /// Bytes of an answer, as the last batch had them.
+    /// Mean bytes of a reply in the last batch.
     mean_reply_len: usize,
     spans: Vec<Span>,
-    /// Of all keys, and whether their items are replaced.
+    /// The hash of each key, and whether its item is replaced.
     hashes: Vec<(KeyHash, bool)>,
-    /// Connections that show values.
+    /// Connections with value references that are not sent yet.
     unsent: Vec<Number>,
 }
 
-/// What requests are executed with.
+/// What the execution of requests needs.
 pub(crate) struct Resources<'a, 'c, T: Decoders> {
     pub(crate) reactor: &'a Reactor,
     pub(crate) connections: &'a mut Connections<T>,
@@ -64,21 +63,20 @@ pub(crate) struct Resources<'a, 'c, T: Decoders> {
     pub(crate) memcache: &'a MemcachedState,
     /// Whether other threads have sessions.
     pub(crate) shared: bool,
-    /// Connections take much memory.
+    /// Whether connections take much memory.
     pub(crate) short_of_memory: bool,
 }
 
 impl Batch {
-    /// Begins with what so many connections have received.
+    /// Begins an iteration with the input of this many connections.
     pub(crate) fn begin(&mut self, works: usize) {
         self.progress.clear();
         self.progress.resize(works, Progress::default());
         (self.first, self.effort) = (0, 0);
     }
 
-    /// Executes the next requests of connections of one protocol, as far as they are whole and
-    /// their connection may go on. Answers which connections those may be of; none once all are
-    /// done.
+    /// Executes the next batch of requests of connections with one protocol. Returns the range of
+    /// connections that it may have served; `None` once all input is done.
     pub(crate) fn execute_next<T: Decoders, D: Driver<T>>(
         &mut self,
         works: &[Work],
@@ -111,12 +109,12 @@ impl Batch {
         Some(first..works.len().min(self.first + 1))
     }
 
-    /// How far it was, for each connection.
+    /// Returns the progress of each connection.
     pub(crate) fn progress(&self) -> &[Progress] {
         &self.progress
     }
 
-    /// Decodes one connection's bytes; false if there are too many requests for one batch.
+    /// Decodes the input of one connection. Returns false if the batch is full.
     fn decode<'b, T: Decoders, D: Driver<T>>(
         &mut self,
         (work, connection): (usize, Number),
@@ -128,7 +126,7 @@ impl Batch {
         connection.begin_batch();
         let progress = &mut self.progress[work];
         if progress.starves {
-            // What follows the request that waits for memory is decoded again behind it.
+            // Requests after the one that waits for memory are decoded again later.
             return true;
         }
         if progress.effort() >= MAX_CONNECTION_EFFORT {
@@ -138,7 +136,8 @@ impl Batch {
         let (before, first) = (progress.effort(), queued.len());
         let mut is_done = true;
         while connection.is_open() && progress.decoded < bytes.len() {
-            // Whoever logs in first may send longer requests then: one at a time.
+            // A login raises the limits of the next request, so requests are executed one at a time
+            // before it.
             let waits = !connection.trusted && queued.iter().any(|one| one.work == work);
             if queued.len() == queued.capacity() || waits {
                 is_done = false;
@@ -151,7 +150,8 @@ impl Batch {
                 }
                 Step::Skip { consumed } => {
                     progress.decoded += consumed;
-                    // Done with the request before it, if one waits.
+                    // These bytes belong to the previous request of the connection, if it is in
+                    // this batch.
                     match queued.last_mut().filter(|last| last.work == work) {
                         Some(last) => last.end = progress.decoded,
                         None => progress.executed = progress.decoded,
@@ -165,7 +165,7 @@ impl Batch {
         is_done
     }
 
-    /// Hashes the keys of all requests and asks for the memory they will need.
+    /// Hashes the keys of all requests, and prefetches their index lines and items.
     fn prefetch<T: Decoders, D: Driver<T>>(
         &mut self,
         queued: &[Queued<D::Request<'_>>],
@@ -227,7 +227,7 @@ impl Batch {
                 let Some(found) = connections.get(number) else { continue };
                 connection = found;
                 let mut context = Context { guard: &guard, connection, server, memcache, spans };
-                // There may be room now.
+                // There may be memory now.
                 if !has_freed_memory || D::execute(request, &mut context).is_err() {
                     if connection.may_wait_for_memory(server) {
                         let progress = &mut self.progress[*work];
@@ -250,7 +250,7 @@ impl Batch {
             }
             connection.note_output(*short_of_memory);
             if connection.blocked || connection.takes_more() {
-                // Long answers count before the turn ends, or many would come at once.
+                // Long replies are counted at once, since a batch may produce many.
                 server.hold(connection.count_memory());
                 *short_of_memory = server.is_short_of_memory();
             }
@@ -260,7 +260,8 @@ impl Batch {
     }
 }
 
-/// Sends the values that a connection shows if they are long, and otherwise lists the connection.
+/// Sends the value references of a connection if its output is long, and otherwise lists the
+/// connection.
 #[inline(always)]
 fn send_or_list<T: Decoders>(
     unsent: &mut Vec<Number>,
@@ -269,8 +270,8 @@ fn send_or_list<T: Decoders>(
     short_of_memory: bool,
     guard: &Guard<'_>,
 ) {
-    // A connection that waits for its client shows nothing: values shown would be sent, and
-    // nobody be told that it need not wait.
+    // A blocked connection must have no value references: they would be sent without an event that
+    // unblocks it.
     if connection.is_output_long(short_of_memory)
         || connection.client.zero_copy.has_enough_value_refs()
     {
@@ -280,7 +281,7 @@ fn send_or_list<T: Decoders>(
     }
 }
 
-/// Sends the values that these connections show, since the turn is about to end.
+/// Sends the value references of these connections, since the guard is about to end.
 fn send_value_refs<T: Decoders>(
     unsent: &mut Vec<Number>,
     connections: &mut Connections<T>,

@@ -1,19 +1,21 @@
-//! Addresses that are taken, and whether whoever has one is about to go.
+//! Retries `bind` while the previous owner of an address shuts down.
 //!
-//! When a server is killed, the kernel takes its rings apart a little later, and listens for it
-//! until then. The next server, which may be started at once, waits for that.
+//! After a server is killed, the kernel closes its `io_uring` instances with a delay, and its
+//! sockets listen until then. The next server, which may start at once, waits for that.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long somebody who is about to go may take.
+/// Maximum time that the previous owner may take to shut down.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often somebody may hang up and still listen, such as a server that has too many clients.
+/// Maximum attempts: a server with too many clients closes connections, too, and continues to
+/// listen.
 const MAX_TRIES: usize = 8;
 
-/// Listens at an address of the network, which somebody who is about to go may still have.
+/// Listens on a network address. Retries if the address is in use by a process that is shutting
+/// down.
 pub(crate) fn listen_tcp<T>(
     address: SocketAddr,
     mut listen: impl FnMut() -> io::Result<T>,
@@ -27,7 +29,7 @@ pub(crate) fn listen_tcp<T>(
     listen()
 }
 
-/// Whether nobody listens there, or nobody does any more after a while.
+/// Waits up to [`PATIENCE`]. Returns whether no process listens on the address any more.
 fn becomes_free(mut address: SocketAddr) -> bool {
     if address.ip().is_unspecified() {
         match address {
@@ -41,8 +43,8 @@ fn becomes_free(mut address: SocketAddr) -> bool {
     }
 }
 
-/// Whether the other side ends a connection that has a timeout. Nobody who is about to go says
-/// anything.
+/// Returns whether the peer closes a connection before its read timeout. A process that is shutting
+/// down sends nothing.
 pub(crate) fn is_closed_by_peer(mut stream: impl Read) -> bool {
     match stream.read(&mut [0]) {
         Ok(len) => len == 0,
@@ -60,7 +62,7 @@ mod tests {
         let first = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = first.local_addr().expect("an address");
         let mut first = Some(first);
-        // Each time it is found taken, and only then, whoever has it begins to go.
+        // The previous owner begins to shut down only after the address was found in use.
         let mut ending = None;
         let listening = listen_tcp(address, || {
             let listening = TcpListener::bind(address);

@@ -1,4 +1,4 @@
-//! One connection: what was received and not executed, and what is to be sent.
+//! The state of one connection: input that is not executed, and output that is not sent.
 
 use super::decoders::Decoders;
 use super::pending_value::InPlace;
@@ -18,32 +18,33 @@ use std::mem::take;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// A client that does not read its answers gets no more of them than this, and is not read from
-/// until it has taken them. When connections take much memory, it is less.
+/// Maximum bytes of unsent replies, in general and while connections take much memory. Beyond it,
+/// the connection is not read from until the client has read some replies.
 const MAX_OUTPUT: usize = 1 << 20;
 const MAX_OUTPUT_WHEN_SHORT: usize = 16 << 10;
 
 /// Maximum bytes of requests that wait until a client that has not logged in reads its replies.
 const MAX_INPUT_BEFORE_LOGIN: usize = 16 << 10;
 
-/// Errors of a connection that is closed for its input.
+/// Errors of a connection that is closed because of its input.
 const TOO_LONG_NOW: &str = "ERR the request is too long for the memory there is now";
 const TOO_MUCH_BEFORE_LOGIN: &str = "ERR too many requests before login";
 
-/// One that has so much waiting for its turn is not received from before some of that is done.
+/// Maximum bytes of requests that wait for a later iteration. Beyond it, the connection is not
+/// received from.
 const MAX_WAITING_INPUT: usize = 64 << 10;
 
-/// What its answers take is counted before the turn ends from so many bytes more on.
+/// Minimum growth of the output that is counted before the guard ends.
 const MIN_COUNTED_GROWTH: usize = 64 << 10;
 
-/// Bytes that are discarded at most of what a client sends behind a request that was refused: as
-/// much as the longest request has.
+/// Maximum bytes of input that are discarded after a request was refused. This is the maximum
+/// length of a request.
 const MAX_DISCARDED_BYTES: usize = 1 << 30;
 
-/// A client that sends nothing for so long, after a request was refused, is not waited for.
+/// Seconds without input after which a connection whose request was refused is closed.
 pub(crate) const DISCARD_IDLE_S: u64 = 5;
 
-/// Capacity that an empty buffer of a connection keeps.
+/// Maximum capacity that an empty buffer of a connection keeps.
 pub(crate) const MAX_KEPT_CAPACITY: usize = 16 << 10;
 
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
@@ -52,53 +53,53 @@ pub(crate) struct Connection<T: Decoders> {
     pub(crate) decoder: T,
     pub(crate) tls: Option<Box<Session>>,
     pub(crate) client: Client<T::Session>,
-    /// Received, not executed yet, behind what is done.
+    /// Received bytes. The first [`done`](Self::done) bytes are executed.
     pub(crate) inbox: Vec<u8>,
-    /// Bytes at the beginning of the inbox that are done with.
+    /// The number of executed bytes at the start of the inbox.
     pub(crate) done: usize,
-    /// A long value of the request that the inbox begins with.
+    /// A long value of the first request in the inbox.
     pub(crate) in_place: InPlace<T>,
-    /// Answers that were not handed to the kernel yet.
+    /// Replies that were not passed to the kernel.
     pub(crate) out: Vec<u8>,
-    /// Bytes the kernel is sending, and those of them that are in a buffer: an item's are counted
-    /// in the cache.
+    /// Bytes that the kernel is sending, and how many of them are in a buffer. The cache counts the
+    /// memory of items.
     pub(crate) sending: usize,
     pub(crate) sending_buffer: usize,
-    /// The kernel receives for us.
+    /// Whether a receive operation is in progress.
     pub(crate) receiving: bool,
-    /// The client sends no more.
+    /// Whether the client sends no more.
     pub(crate) read_closed: bool,
-    /// Bytes came, and whether the end came with them was not looked at since.
+    /// Whether data arrived after the last check for the end of the input.
     pub(crate) eof_unchecked: bool,
-    /// Too many answers wait: nothing is executed until they are taken.
+    /// Whether too many replies are unsent. No request is executed until the client reads some.
     pub(crate) blocked: bool,
-    /// Requests wait for a later iteration: for the next one, so that other clients are served, or
-    /// until memory is free.
+    /// Whether requests wait for a later iteration, for fairness or until memory is free.
     pub(crate) waits: bool,
-    /// Nothing more is executed; it ends once all answers are sent.
+    /// Whether no more requests are executed. The connection is closed once all replies are sent.
     pub(crate) closing: bool,
-    /// Bytes came that nobody wants, since it was to end.
+    /// Whether input that arrived after closing began was dropped.
     pub(crate) input_discarded: bool,
     /// Bytes of input that may still be discarded before the connection is closed. Zero closes it
-    /// as soon as its answers are sent.
+    /// as soon as its replies are sent.
     pub(crate) discards: usize,
-    /// The client was told that no answers follow, and its input is being discarded.
+    /// Whether the client was told that no replies follow. Its input is being discarded.
     pub(crate) write_closed: bool,
-    /// The socket was shut down: it goes once the kernel is done with it.
+    /// Whether the socket is shut down. The connection is removed once the kernel has ended its
+    /// operations.
     pub(crate) is_shut_down: bool,
-    /// The kernel drops what it has of its answers, too.
+    /// Whether closing resets the connection, which drops replies that are in the kernel.
     resets: bool,
-    /// Since when its output is beyond the soft limit, in seconds of the worker's clock.
+    /// Since when the output exceeds the soft limit, in seconds of the worker's clock.
     over_soft_since_s: Option<u64>,
-    /// How often the next request found no memory and waited until clients were closed.
+    /// How often the next request found no memory and waited for clients to be closed.
     pub(crate) memory_waits: u32,
-    /// It has logged in, or need not: its requests may be long.
+    /// Whether the client has logged in, or need not. Its requests may be long.
     pub(crate) trusted: bool,
-    /// Bytes of memory that were counted for it.
+    /// Bytes of memory that are counted for this connection.
     pub(crate) counted: usize,
-    /// When bytes came or went last, in seconds of the worker's clock.
+    /// When bytes were last received or sent, in seconds of the worker's clock.
     pub(crate) active_s: u64,
-    /// Where in this turn's work its bytes are, if some are there.
+    /// The index of its input in the work of this iteration.
     pub(crate) work: Option<usize>,
 }
 
@@ -141,12 +142,12 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Whether more requests may be executed now.
+    /// Returns whether more requests may be executed now.
     pub(crate) fn is_open(&self) -> bool {
         !self.blocked && !self.closing
     }
 
-    /// After a request of a client who was not trusted: whether it has logged in.
+    /// Raises the limits of requests if the client has logged in.
     #[cold]
     pub(crate) fn update_login(&mut self, server: &Server) {
         self.trusted = self.client.is_authenticated(server);
@@ -155,8 +156,8 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Notes that a request was admitted: a client that needs no login now has the limits of one
-    /// that has logged in.
+    /// Notes that a request was permitted. A client that need not log in any more gets the limits
+    /// of one that has.
     pub(crate) fn note_admitted(&mut self, server: &Server) {
         if !self.trusted {
             self.update_login(server);
@@ -172,10 +173,10 @@ impl<T: Decoders> Connection<T> {
         self.answers_len() + self.sending > max
     }
 
-    /// Notes whether the client must take some answers before there are more.
+    /// Updates whether the connection is blocked by unsent replies.
     #[inline]
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
-        // Few bytes are below both limits, which is so after nearly every request.
+        // After nearly every request there are too few bytes for either limit.
         if self.tls.is_none() && self.unsent_len() + self.sending <= MAX_OUTPUT_WHEN_SHORT {
             self.blocked = false;
         } else {
@@ -192,19 +193,20 @@ impl<T: Decoders> Connection<T> {
         self.blocked = blocked;
     }
 
-    /// Returns the bytes of answers that were not handed to the kernel.
+    /// Returns the bytes of replies that were not passed to the kernel.
     #[inline]
     pub(crate) fn answers_len(&self) -> usize {
         self.unsent_len() + self.tls.as_ref().map_or(0, |tls| tls.plain_len())
     }
 
-    /// Returns the bytes of answers that were handed neither to the kernel nor to TLS.
+    /// Returns the bytes of replies that were passed neither to the kernel nor to TLS.
     #[inline]
     pub(crate) fn unsent_len(&self) -> usize {
         self.out.len() + self.client.zero_copy.len()
     }
 
-    /// Requests of it are to be executed: whether values may be shown meanwhile.
+    /// Prepares to execute requests. Values are sent without a copy only while nothing else is
+    /// being sent.
     #[inline]
     pub(crate) fn begin_batch(&mut self) {
         self.client
@@ -212,13 +214,13 @@ impl<T: Decoders> Connection<T> {
             .accept_value_refs(self.sending == 0 && !self.is_shut_down && self.tls.is_none());
     }
 
-    /// Sends the values that are shown, as far as the kernel takes them at once.
+    /// Sends the value references, as many bytes as the socket accepts without waiting.
     pub(crate) fn send_value_refs(&mut self, guard: &Guard<'_>) {
         let Self { socket, out, client, .. } = self;
         let send = |parts: &[IoSlice<'_>]| {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             match sendmsg(&*socket, parts, &mut SendAncillaryBuffer::default(), flags) {
-                // Later, from the buffer.
+                // Sent later, from the buffer.
                 Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(0),
                 result => Ok(result?),
             }
@@ -231,25 +233,25 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Has what was received executed with what others sent.
+    /// Adds the inbox to the work of this iteration.
     pub(crate) fn enqueue(&mut self, number: Number, works: &mut Vec<Work>) {
         self.work = Some(works.len());
         let (source, start) = (Source::Inbox(take(&mut self.inbox)), take(&mut self.done));
         works.push(Work { connection: number, source, start });
     }
 
-    /// Returns whether requests of the inbox may be looked for and executed in this iteration.
+    /// Returns whether requests in the inbox may be decoded and executed in this iteration.
     pub(crate) fn may_execute(&self) -> bool {
         self.is_open() && !self.waits && self.work.is_none() && !self.in_place.is_unfinished()
     }
 
-    /// Whether so much waits for its turn that no more is received for now.
+    /// Returns whether so many requests wait for a later iteration that no more input is received.
     pub(crate) fn is_ahead(&self) -> bool {
         self.waits && self.inbox.len() - self.done > MAX_WAITING_INPUT
     }
 
-    /// Keeps what was received and not executed. Bytes that lie in a long inbox stay where they
-    /// are, until most of it is done with: none is copied more than a few times.
+    /// Keeps the input that was not executed. Bytes in a long inbox are moved only when most of it
+    /// is executed, so none is copied more than a few times.
     pub(crate) fn keep(
         &mut self,
         work: &mut Work,
@@ -262,14 +264,14 @@ impl<T: Decoders> Connection<T> {
         if executed > 0 && self.sending == 0 {
             self.client.note_progress(self.active_s);
         }
-        // A request whose value was received in place is the first.
+        // A request whose value was received in place is the first in the inbox.
         let decoder_of_value =
             if executed == 0 && decoded > 0 { self.in_place.decoder() } else { None };
         if executed > 0 || decoded > 0 && decoder_of_value.is_none() {
             self.in_place = InPlace::None;
         }
         if executed < decoded {
-            // What was decoded ahead is decoded again.
+            // Requests that were decoded and not executed are decoded again.
             let new = || T::new(self.decoder.protocol(), server, self.trusted);
             self.decoder = decoder_of_value.unwrap_or_else(new);
         }
@@ -294,14 +296,14 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Whether there is something to send.
+    /// Returns whether there is something to send.
     pub(crate) fn has_output(&self) -> bool {
         let tls = self.tls.as_ref();
         let some = !self.out.is_empty() || !self.client.zero_copy.is_empty();
         some || tls.is_some_and(|tls| tls.has_pending(self.closing))
     }
 
-    /// What is to be sent next.
+    /// Takes what is to be sent next.
     pub(crate) fn take_output(&mut self, short_of_memory: bool) -> io::Result<Outgoing> {
         match &mut self.tls {
             None => Ok(self.client.zero_copy.take_next(&mut self.out)),
@@ -316,7 +318,7 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Drops all answers that were not handed to the kernel.
+    /// Drops all replies that were not passed to the kernel.
     pub(crate) fn drop_output(&mut self) {
         self.client.zero_copy.clear(&mut self.out);
         if let Some(tls) = &mut self.tls {
@@ -324,8 +326,8 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Closes the connection at once. Answers that it has not taken are dropped: ours, and by a
-    /// reset those of the kernel.
+    /// Closes the connection at once. Unread replies are dropped, with a reset also those in the
+    /// kernel.
     pub(crate) fn abort(&mut self) {
         self.resets |= self.output_len() > 0;
         self.drop_output();
@@ -335,25 +337,24 @@ impl<T: Decoders> Connection<T> {
         (self.closing, self.is_shut_down) = (true, true);
     }
 
-    /// Returns the bytes of answers that the client has not taken.
+    /// Returns the bytes of replies that the client has not read.
     pub(crate) fn output_len(&self) -> usize {
         self.answers_len() + self.sending
     }
 
-    /// Returns the bytes of memory of those answers. An item that is sent without a copy has none
-    /// of its own.
+    /// Returns the bytes of memory of those replies, without items that are sent without a copy.
     fn output_buffer_len(&self) -> usize {
         let tls = self.tls.as_ref().map_or(0, |tls| tls.buffered_len());
         self.out.len() + self.sending_buffer + tls
     }
 
-    /// A request was executed, with memory or without.
+    /// Notes that a request was executed.
     #[inline]
     pub(crate) fn note_executed(&mut self) {
         self.memory_waits = 0;
     }
 
-    /// Closes the connection if its output is beyond a limit, and returns whether it is.
+    /// Closes the connection if its output exceeds a limit. Returns whether it does.
     pub(crate) fn enforce_output_limits(&mut self, server: &Server, now_s: u64) -> bool {
         let output = self.output_len() as u64;
         let soft = server.settings.output_soft_limit();
@@ -384,17 +385,17 @@ impl<T: Decoders> Connection<T> {
         waits
     }
 
-    /// Gives back the memory of buffers as far as nothing is in it.
+    /// Frees unused capacity of the buffers.
     pub(crate) fn drop_unused(&mut self) {
         for buffer in [&mut self.inbox, &mut self.out] {
-            // One that grows is not copied each time.
+            // A buffer that is growing is not copied each time.
             if buffer.len() <= buffer.capacity() / 2 {
                 buffer.shrink_to_fit();
             }
         }
     }
 
-    /// Bytes of memory it takes, and what was not counted of them before.
+    /// Counts the memory of the connection, and returns the change since the last count.
     pub(crate) fn count_memory(&mut self) -> isize {
         let tls = self.tls.as_ref().map_or(0, |tls| SESSION_LEN + tls.buffered_len());
         let buffers = self.inbox.capacity() + self.out.capacity() + self.sending_buffer;
@@ -405,7 +406,7 @@ impl<T: Decoders> Connection<T> {
         more
     }
 
-    /// Whether its answers take much memory that was not counted.
+    /// Returns whether the output has grown so much that its memory must be counted.
     #[inline]
     pub(crate) fn takes_more(&self) -> bool {
         self.out.capacity() + self.sending_buffer > self.counted + MIN_COUNTED_GROWTH
@@ -421,8 +422,8 @@ impl<T: Decoders> Connection<T> {
         waiting + self.client.queued_len() > limit
     }
 
-    /// Closes the connection if a client that has not logged in sends more requests than it may
-    /// without reading their replies. A single request has other limits, see [`Decoders::new`].
+    /// Closes the connection if a client that has not logged in sends more requests than allowed
+    /// without reading their replies. [`Decoders::new`] limits single requests.
     pub(crate) fn enforce_input_before_login(&mut self) {
         let unread = if self.waits { 0 } else { self.inbox.len() - self.done };
         if self.trusted || self.closing || unread <= MAX_INPUT_BEFORE_LOGIN {
@@ -431,7 +432,7 @@ impl<T: Decoders> Connection<T> {
         if self.sending == 0 {
             self.refuse_input(TOO_MUCH_BEFORE_LOGIN);
         } else {
-            // It does not read, and would not read this error either.
+            // The client does not read replies, so it would not read this error.
             log::input_refused(self.client.peer(), TOO_MUCH_BEFORE_LOGIN);
             self.abort();
         }
@@ -452,21 +453,20 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Answers with this error, where the protocol has such answers, and ends.
+    /// Replies with this error, if the protocol has error replies, and closes the connection.
     pub(crate) fn refuse(&mut self, text: &str) {
         self.decoder.reply_error(&mut self.out, self.client.version, text);
         self.close_after_input();
     }
 
-    /// Ends the connection once the client has had the chance to read why: what it is still sending
-    /// is discarded meanwhile. A client that is closed in the middle of a long request fails as it
-    /// writes, and never reads the answer.
+    /// Closes the connection after its input ends, and discards that input. Otherwise a client in
+    /// the middle of a long request would fail as it writes, and never read the reply.
     pub(crate) fn close_after_input(&mut self) {
         self.closing = true;
         self.discards = MAX_DISCARDED_BYTES;
     }
 
-    /// Ends the connection at once, since HTTP arrived: nothing of it is executed. See
+    /// Closes the connection because HTTP arrived. Nothing of it is executed. See
     /// [`http_guard`](crate::http_guard).
     #[cold]
     pub(crate) fn refuse_http(&mut self, server: &Server) {
@@ -475,8 +475,8 @@ impl<T: Decoders> Connection<T> {
         self.closing = true;
     }
 
-    /// Returns whether a request or a transaction is incomplete, or requests wait for their turn.
-    /// Answers that were made are sent in any case before the connection is closed.
+    /// Returns whether a request or transaction is incomplete, or requests wait to be executed.
+    /// Replies are sent in any case before the connection is closed.
     pub(crate) fn is_under_way(&self) -> bool {
         let incomplete = self.inbox.len() > self.done || !matches!(self.in_place, InPlace::None);
         incomplete || self.waits || self.blocked || self.client.is_in_transaction()
@@ -497,7 +497,7 @@ impl<T: Decoders> Connection<T> {
     pub(crate) fn close_write(&mut self) {
         if !self.write_closed {
             self.write_closed = true;
-            // It may be gone already.
+            // The client may have disconnected.
             let _ = shutdown(&self.socket, Shutdown::Write);
         }
     }
@@ -513,16 +513,16 @@ impl<T: Decoders> Connection<T> {
         self.client.set_buffers(waiting, room, self.output_len(), self.output_buffer_len());
     }
 
-    /// The connection is about to go. A client that is still sending is told at once: otherwise its
-    /// system might wait for a minute for room in our buffers, where nobody is any more.
+    /// Prepares removal: resets the connection if input was dropped or it was aborted. Otherwise
+    /// the system of a client that is still sending may wait for a minute.
     pub(crate) fn leave(&self) {
         if self.resets || self.input_discarded && !self.read_closed {
-            // It may be gone already.
+            // The client may have disconnected.
             let _ = set_socket_linger(&self.socket, Some(Duration::ZERO));
         }
     }
 
-    /// Whether the kernel has nothing to do for it.
+    /// Returns whether the kernel has no operation in progress for the connection.
     pub(crate) fn is_idle(&self) -> bool {
         self.sending == 0 && !self.receiving
     }

@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::decoders::Decoders;
 use super::reactor::Number;
 
-/// Connections. The number of one that is gone is given to a later one.
+/// Connections by number. Numbers of removed connections are used again.
 pub(crate) struct Connections<T: Decoders> {
     all: Vec<Option<Box<Connection<T>>>>,
     free: Vec<Number>,
@@ -40,7 +40,7 @@ impl<T: Decoders> Connections<T> {
         }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no connections.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.len() == self.free.len()
     }

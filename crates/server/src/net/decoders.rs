@@ -18,7 +18,7 @@ pub(crate) trait Decoders: Clone {
     /// if the protocol announces its length and the decoder can do without its bytes.
     fn pending_value(&self) -> Option<(usize, usize)>;
 
-    /// Goes on without the bytes of that value, which is received elsewhere.
+    /// Continues without the bytes of that value, which is received elsewhere.
     fn elide(&mut self);
 
     /// Raises the limits to those of a client that has logged in.
@@ -31,7 +31,7 @@ pub(crate) trait Decoders: Clone {
     fn reply_error(&self, out: &mut Vec<u8>, version: Version, text: &str);
 }
 
-/// Has the decoder of one protocol, if the connection speaks it.
+/// Provides the decoder of one protocol.
 pub(crate) trait Decodes<D> {
     fn decoder(&mut self) -> Option<&mut D>;
 }

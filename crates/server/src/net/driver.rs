@@ -1,5 +1,4 @@
-//! Between connections and commands: how the requests of each protocol are found in received
-//! bytes, which keys they will look up, and who executes them.
+//! The interface between connections and the commands of a protocol.
 
 use super::connection::Connection;
 pub(crate) use super::decoders::{Decoders, Decodes};
@@ -8,62 +7,62 @@ use crate::span::Span;
 use crate::state::{MemcachedState, Server};
 use nuthatch_cache::Guard;
 
-/// What a connection's bytes begin with.
+/// What the next bytes of a connection contain.
 pub(crate) enum Step<R> {
-    /// A request, or a mistake that gets an answer as one does.
+    /// A request, or an error that is replied in its place.
     Request {
-        /// What to execute.
+        /// The request.
         request: R,
-        /// The bytes it takes up.
+        /// The number of bytes that it takes.
         consumed: usize,
     },
-    /// Bytes that need no answer.
+    /// Bytes that need no reply.
     Skip {
-        /// How many.
+        /// The number of bytes.
         consumed: usize,
     },
-    /// A part of a request.
+    /// An incomplete request.
     More,
 }
 
-/// What a request is executed with.
+/// The context in which a request is executed.
 pub(crate) struct Context<'a, T: Decoders> {
     pub(crate) guard: &'a Guard<'a>,
     pub(crate) connection: &'a mut Connection<T>,
     pub(crate) server: &'a Server,
     pub(crate) memcache: &'a MemcachedState,
-    /// Where the arguments of all requests of the batch lie, each in its own.
+    /// The arguments of all requests of the batch, each relative to its request.
     pub(crate) spans: &'a [Span],
 }
 
-/// One protocol: from received bytes to answers.
+/// A protocol: decodes, executes and answers requests.
 ///
-/// Each has its own batches, so that what is most frequent pays for nothing that another protocol
-/// needs.
+/// Batches are compiled for each protocol, so that frequent requests pay nothing for what another
+/// protocol needs.
 pub(crate) trait Driver<T: Decoders> {
-    /// A request that was found, in the bytes that it came in.
+    /// A decoded request, which borrows from the received bytes.
     type Request<'b>;
 
-    /// Finds what `bytes` begin with, which is not empty.
+    /// Decodes the next step of `bytes`, which are not empty.
     fn next<'b>(
         connection: &mut Connection<T>,
         bytes: &'b [u8],
         spans: &mut Vec<Span>,
     ) -> Step<Self::Request<'b>>;
 
-    /// Hands each key that a request looks up to `each`, as long as that answers true.
+    /// Calls `each` with each key that a request looks up, until it returns false.
     fn keys(request: &Self::Request<'_>, spans: &[Span], each: impl FnMut(&[u8]) -> bool);
 
-    /// Whether it replaces what its keys have without a look at their values, most likely.
+    /// Returns whether the request probably replaces items without reading their values.
     fn replaces(request: &Self::Request<'_>) -> bool;
 
-    /// Whether nobody else may be in a turn while this is executed.
+    /// Returns whether no other thread may hold an epoch guard while the request is executed.
     fn is_exclusive(request: &Self::Request<'_>) -> bool;
 
-    /// Executes a request and appends its answer. With [`Full`] nothing was answered: there may be
-    /// room in the next turn, in which to try once more.
+    /// Executes a request and appends its reply. With [`Full`] nothing was replied: the caller
+    /// renews the guard and tries once more.
     fn execute(request: &Self::Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full>;
 
-    /// Gives up a request for which there is no room, not even in another turn.
+    /// Refuses a request for which there is no memory even after the guard was renewed.
     fn out_of_memory(request: &Self::Request<'_>, context: &mut Context<'_, T>);
 }

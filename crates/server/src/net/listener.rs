@@ -1,4 +1,4 @@
-//! Where clients connect, and what they speak there.
+//! Listeners: addresses and the protocols that clients speak there.
 
 use super::address::{Address, SocketFiles};
 use crate::protocol::Protocol;
@@ -6,32 +6,32 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// A place where clients connect.
+/// An address for clients of one protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// What they speak.
+    /// The protocol.
     pub protocol: Protocol,
-    /// The place.
+    /// The address.
     pub address: Address,
-    /// Whether they speak it within TLS.
+    /// Whether the protocol is inside TLS.
     pub tls: bool,
-    /// Whether the server goes on without it where the address is in use.
+    /// Whether the server starts without this listener if the address is in use.
     pub optional: bool,
 }
 
 impl Listener {
-    /// A place where clients connect that speak this protocol.
+    /// Creates a listener for clients of this protocol.
     pub fn new(protocol: Protocol, address: Address) -> Self {
         Self { protocol, address, tls: false, optional: false }
     }
 
-    /// The same place, without which the server goes on where the address is in use.
+    /// Lets the server start without this listener if the address is in use.
     #[must_use]
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// The same, within TLS.
+    /// Requires TLS.
     #[must_use]
     pub fn with_tls(self) -> Self {
         Self { tls: true, ..self }
@@ -45,12 +45,12 @@ impl fmt::Display for Listener {
     }
 }
 
-/// An address where the server cannot listen.
+/// The error for a listener whose address cannot be bound.
 #[derive(Debug)]
 pub struct ListenError {
-    /// The place.
+    /// The listener.
     pub listener: Listener,
-    /// Why not.
+    /// The reason.
     pub error: io::Error,
 }
 
@@ -72,24 +72,25 @@ impl From<ListenError> for io::Error {
     }
 }
 
-/// What one thread listens with.
+/// A listening socket of one thread.
 pub(crate) struct Listening {
     pub(crate) protocol: Protocol,
     pub(crate) tls: bool,
     pub(crate) socket: OwnedFd,
 }
 
-/// Where a server listens.
+/// The sockets of all listeners.
 pub(crate) struct Bound {
-    /// For each thread its sockets.
+    /// The sockets of each thread.
     pub(crate) sockets: Vec<Vec<Listening>>,
-    /// The places as they are bound.
+    /// The listeners with their bound addresses.
     pub(crate) listeners: Vec<Listener>,
-    /// Optional places whose addresses are in use.
+    /// Optional listeners whose addresses are in use.
     pub(crate) skipped: Vec<Listener>,
 }
 
-/// Listens at all places, except optional ones whose addresses are in use. One must be left.
+/// Listens on all addresses, except those of optional listeners that are in use. At least one must
+/// be left.
 pub(crate) fn listen(
     all: &[Listener],
     threads: usize,
@@ -118,7 +119,7 @@ pub(crate) fn listen(
     Ok(Bound { sockets, listeners, skipped })
 }
 
-/// Listens at one place with a socket for each thread.
+/// Listens on one address, with a socket for each thread.
 fn listen_at(listener: &Listener, sockets: &mut [Vec<Listening>]) -> io::Result<Listener> {
     let Listener { protocol, tls, .. } = *listener;
     let (first, address) = listener.address.listen()?;

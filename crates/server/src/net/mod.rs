@@ -1,4 +1,4 @@
-//! Connections: sockets that listen and accept, I/O backends, received requests, and their batches.
+//! Connections: listening, accepting, I/O backends, receiving, batches of requests, and sending.
 
 pub(crate) mod accepting;
 pub(crate) mod address;

@@ -1,11 +1,11 @@
-//! Long values that are received in place: into the cache's own memory, where `SET` and its like
-//! leave them, instead of a buffer of the connection.
+//! Long values that are received in place: in the memory of the cache, where `SET` and similar
+//! commands leave them, instead of a buffer of the connection.
 //!
-//! While that lasts, the connection's inbox holds the rest of the request as if the value had no
-//! bytes; the decoder knows that. One value of a request is received so, the first that is long.
+//! Meanwhile the inbox holds the rest of the request, as if the value were empty; the decoder
+//! accounts for that. At most one value of a request, the first long one, is received in place.
 //!
 //! Memory is allocated as bytes arrive. If there is none:
-//! 1. At the beginning, the value is gathered in the inbox, as short ones are. If nothing may be
+//! 1. At the beginning, the value is gathered in the inbox, like short ones. If nothing may be
 //!    evicted and it exceeds the connection's share of memory, it is discarded as it arrives.
 //! 2. Later, received bytes wait in the inbox while clients that do not read their replies are
 //!    closed.
@@ -14,7 +14,7 @@
 
 use nuthatch_cache::{Cache, Guard, PendingValue, Session};
 
-/// Values are long from so many granules of the cache on.
+/// Minimum length of such values, in granules of the cache.
 const LONG_GRANULES: usize = 4;
 
 /// Returns the minimum length in bytes of a value that is received in place.
@@ -25,15 +25,15 @@ pub(crate) fn min_in_place_len(cache: &Cache) -> usize {
 /// Maximum attempts to free memory for a part of a value: other threads may take what was freed.
 const MAX_TRIES: usize = 4;
 
-/// What an incomplete request has besides the inbox.
+/// The value of an incomplete request that is not in the inbox.
 #[derive(Debug, Default)]
 pub(crate) enum InPlace<T> {
-    /// Nothing.
+    /// There is none.
     #[default]
     None,
-    /// A long value, which is gathered in the inbox.
+    /// A long value is gathered in the inbox.
     Gathered,
-    /// A value that is received in place.
+    /// A value is received in place.
     Receiving(Box<Receiving<T>>),
 }
 
@@ -41,24 +41,23 @@ pub(crate) enum InPlace<T> {
 #[derive(Debug)]
 pub(crate) struct Receiving<T> {
     pub(crate) value: Value,
-    /// The decoder as it was when it left the value out. It decodes the request again if that is
-    /// executed later.
+    /// A copy of the decoder from the moment at which it left out the value. It decodes the request
+    /// again if the request is executed later.
     pub(crate) decoder: T,
-    /// Where the inbox continues with bytes of the value, and of what follows it, that wait for
-    /// memory.
+    /// The offset in the inbox from which bytes of the value, and bytes after it, wait for memory.
     pub(crate) stalled_at: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Value {
     Pending(PendingValue),
-    /// There was no memory for it, and so many bytes are still to come.
+    /// There was no memory for the value. This many bytes are still missing.
     Discarded {
         missing: usize,
     },
 }
 
-/// There is no memory for more of a value, of which so many bytes were taken.
+/// There is no memory for more of a value. This many bytes were consumed.
 pub(crate) struct NoMemory {
     pub(crate) taken: usize,
 }
@@ -124,7 +123,7 @@ impl Value {
         }
     }
 
-    /// Takes what the value still needs of `bytes`, and returns how many that were.
+    /// Consumes the missing bytes of the value from `bytes`, and returns how many these were.
     pub(crate) fn take(
         &mut self,
         session: &mut Session<'_>,

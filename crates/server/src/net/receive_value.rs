@@ -119,7 +119,7 @@ impl<T: Decoders> Connection<T> {
         server: &Server,
         (start, len): (usize, usize),
     ) {
-        // Its key comes before it, if there is one.
+        // The key comes before the value, if there is one.
         let pending = |guard: &Guard<'_>| guard.begin_value(&server.cache, start, len);
         let receiving = match pending(guard) {
             Err(Error::Full) if guard.renew() => pending(guard),
@@ -133,7 +133,7 @@ impl<T: Decoders> Connection<T> {
         self.begin_value(Value::Pending(pending));
     }
 
-    /// The value that the next request is waiting for is not in the inbox from here on.
+    /// From now on, the value of the next request is not in the inbox.
     fn begin_value(&mut self, value: Value) {
         self.decoder.elide();
         let decoder = self.decoder.clone();

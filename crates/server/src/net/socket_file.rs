@@ -1,5 +1,5 @@
-//! Sockets in the file system. A server that was killed leaves its own behind: the next one
-//! replaces it, if nobody listens there.
+//! Socket files. A killed server leaves its file behind; the next server replaces it if no process
+//! listens there.
 
 use super::bind_retry::{PATIENCE, is_closed_by_peer};
 use rustix::io::Errno;
@@ -11,10 +11,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-/// Listens at a path, where nobody else does.
+/// Listens on a path, if no other process does.
 pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
-    // From here until it listens, or another server that starts could take our socket, which
-    // nobody can connect to yet, for one that was left behind.
+    // Held until the socket listens. Otherwise another server could take it, while it does not
+    // listen yet, for one that was left behind.
     let lock = lock_folder(path)?;
     let bound = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -30,30 +30,30 @@ pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
     bound.map(Into::into)
 }
 
-/// The turn of this process to replace sockets in a folder, until it is dropped. There is none in
+/// Locks the folder of a socket file for this process until the lock is dropped. Returns `None` for
 /// a folder that cannot be read.
 fn lock_folder(path: &Path) -> io::Result<Option<File>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) else { return Ok(None) };
     match folder.try_lock() {
         Ok(()) => Ok(Some(folder)),
-        // Whoever holds it may do so for good; waiting could take as long.
+        // Not waited for: another process may hold the lock permanently.
         Err(TryLockError::WouldBlock) => {
             let text = "another process makes a socket in this folder, or has locked it";
             Err(io::Error::new(ErrorKind::ResourceBusy, text))
         }
-        // A file system without locks.
+        // The file system has no locks.
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 
-/// Whether what is at the path may be replaced: a socket at which nobody listens.
+/// Checks that the path has a socket on which no process listens.
 fn check_left_behind(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
         let text = "expected a socket or nothing at this path, found another file";
         return Err(io::Error::new(ErrorKind::AlreadyExists, text));
     }
-    // Without waiting: with a server too busy to accept, it could be for long.
+    // Nonblocking: a server that is too busy to accept would delay the connection.
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {

@@ -1,23 +1,23 @@
-//! Received bytes, and how far they are done with.
+//! Received input and its progress.
 
 use super::reactor::{Filled, Number, Reactor};
 
-/// An inbox up to so many bytes grows to twice its length.
+/// Maximum length up to which an inbox doubles when it grows.
 const DOUBLES_UP_TO: usize = 1 << 20;
 
-/// Where received bytes lie.
+/// Where received bytes are.
 pub(crate) enum Source {
     /// In a buffer of the reactor.
     Buffer(Filled),
-    /// With what had come before.
+    /// In an inbox, after bytes that arrived before.
     Inbox(Vec<u8>),
 }
 
-/// What one connection has received and not executed.
+/// Input of one connection that is not executed.
 pub(crate) struct Work {
     pub(crate) connection: Number,
     pub(crate) source: Source,
-    /// Bytes at the beginning of an inbox that are done with.
+    /// The number of executed bytes at the start of an inbox.
     pub(crate) start: usize,
 }
 
@@ -31,21 +31,21 @@ impl Work {
     }
 }
 
-/// How far a connection's bytes are done with.
+/// The progress of a connection's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) decoded: usize,
     pub(crate) executed: usize,
     pub(crate) requests: usize,
-    /// The rest waits for the next turn.
+    /// The rest waits for a later iteration.
     pub(crate) waits: bool,
-    /// A request found no memory: it is executed again when clients that are being closed have
+    /// A request found no memory. It is executed again once clients that are being closed have
     /// freed theirs.
     pub(crate) starves: bool,
 }
 
 impl Progress {
-    /// Whether nothing was done for the connection.
+    /// Returns whether no request of the connection was executed.
     pub(crate) fn is_none(self) -> bool {
         self.requests == 0
     }
@@ -56,7 +56,8 @@ impl Progress {
     }
 }
 
-/// Appends to an inbox. A long one does not grow to twice its length at once, for all of it counts.
+/// Appends to an inbox. A long inbox does not double when it grows, since its whole capacity is
+/// counted.
 pub(crate) fn append(inbox: &mut Vec<u8>, bytes: &[u8]) {
     if inbox.len() >= DOUBLES_UP_TO && inbox.capacity() - inbox.len() < bytes.len() {
         inbox.reserve_exact((inbox.len() / 8).max(bytes.len()));

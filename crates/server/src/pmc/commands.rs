@@ -1,4 +1,5 @@
-//! The commands of poor-man's-cache in its own messages. Those in RESP are [`commands`].
+//! The commands of poor-man's-cache in its own messages. RESP messages are executed by
+//! [`commands`].
 //!
 //! [`commands`]: crate::resp::commands
 
@@ -10,8 +11,8 @@ use crate::state::{Denied, OtherRequest, Server};
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
-/// Executes the request in a message and appends its answer. With [`Full`] nothing was answered:
-/// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
+/// Executes the request of a message and appends its reply. With [`Full`] nothing was replied: the
+/// caller renews the guard and tries once more, then calls [`out_of_memory`].
 #[inline]
 pub fn execute(
     guard: &Guard<'_>,
@@ -42,8 +43,8 @@ pub fn execute(
     Ok(())
 }
 
-/// Whether a message may be executed. If not, it is answered here. Clients log in through `AUTH` of
-/// RESP, on the same connection.
+/// Returns whether a message may be executed, and replies if it may not. Clients log in with `AUTH`
+/// of RESP, on the same connection.
 pub fn admit(
     client: &mut Client,
     server: &Server,
@@ -66,19 +67,20 @@ pub fn admit(
     false
 }
 
-/// Answers a request for which there is no room, not even in another turn.
+/// Refuses a request for which there is no memory even after the guard was renewed.
 pub fn out_of_memory(guard: &Guard<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
     let key = key(message, request).unwrap_or_default();
     refuse(guard, key, &Error::Full, &mut Reply::new(out));
 }
 
-/// So that nobody gets the old value for one that could not be stored, the old one must go.
+/// Removes the old value, so that no client takes it for the one that could not be stored, and
+/// replies with an error.
 fn refuse(guard: &Guard<'_>, key: &[u8], error: &Error, reply: &mut Reply<'_>) {
     guard.remove(key);
     reply.error(&error.to_string());
 }
 
-/// The key that the request in a message looks up, to be hashed and asked for ahead.
+/// Returns the key that a request looks up, for prefetching.
 #[inline]
 pub fn key(message: &[u8], request: Request) -> Option<&[u8]> {
     match request {
@@ -87,7 +89,7 @@ pub fn key(message: &[u8], request: Request) -> Option<&[u8]> {
     }
 }
 
-/// What a request is counted as.
+/// Returns the kind under which a request is counted.
 #[inline]
 pub fn kind(request: Request) -> OtherRequest {
     match request {

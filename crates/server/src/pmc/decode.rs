@@ -1,47 +1,47 @@
-//! From bytes to requests.
+//! Decodes received bytes into requests.
 
 use super::{SEPARATOR, Span};
 use crate::state::ValueLimit;
 use memchr::memchr;
 use std::fmt;
 
-/// A request. Spans are counted from the start of its message.
+/// A request. Spans are relative to the start of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Asks for a value.
+    /// Gets a value.
     Get {
-        /// Of this key.
+        /// The key.
         key: Span,
     },
     /// Stores a value.
     Set {
-        /// Under this key.
+        /// The key.
         key: Span,
-        /// All behind the space after the key; it may be empty, and hold spaces.
+        /// All bytes after the space behind the key. It may be empty and contain spaces.
         value: Span,
     },
     /// Removes a value.
     Del {
-        /// Of this key.
+        /// The key.
         key: Span,
     },
-    /// No request, which gets an error for an answer. The connection goes on.
+    /// An invalid message. It gets an error, and the connection continues.
     Fault(Fault),
 }
 
-/// Why a message is no request.
+/// Why a message is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is no space in it.
+    /// It has no space.
     NoSpace,
-    /// There is no key, or there is no value to store.
+    /// It has no key, or `SET` has no value.
     Incomplete,
-    /// It begins with another word than `GET`, `SET` and `DEL`.
+    /// Its first word is not `GET`, `SET` or `DEL`.
     UnknownCommand,
 }
 
 impl Fault {
-    /// What the client is told.
+    /// Returns the text of the error.
     pub fn text(self) -> &'static str {
         match self {
             Self::NoSpace => "ERROR: Unable to parse request",
@@ -51,34 +51,35 @@ impl Fault {
     }
 }
 
-/// What the bytes begin with.
+/// What the next bytes contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A message.
     Request {
-        /// What it asks for.
+        /// The request.
         request: Request,
-        /// The bytes it takes up, with its separator.
+        /// The number of bytes, with the separator.
         consumed: usize,
     },
-    /// Separators that end no message, which get no answer.
+    /// Separators without a message, which get no reply.
     Empty {
-        /// How many.
+        /// The number of bytes.
         consumed: usize,
     },
-    /// A message in RESP: give the bytes to its decoder until that has one request.
+    /// A RESP message. The caller passes the bytes to the RESP decoder until that returns one
+    /// request.
     Resp,
-    /// A part of a message, or nothing.
+    /// An incomplete message, or nothing.
     More,
 }
 
-/// A message is longer than the limit. Where it ends is unknown: the client gets the text as an
-/// error, and the connection ends.
+/// A message exceeds the limit. Its end is unknown: the client gets the text as an error, and the
+/// connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
     /// The limit, in bytes.
     pub max: u32,
-    /// What sets the limit of the value in it.
+    /// What limits the length of its value.
     pub limit: ValueLimit,
 }
 
@@ -91,41 +92,41 @@ impl fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// Finds the messages in what a connection receives.
+/// Finds messages in received bytes.
 ///
-/// It remembers how far it has looked for the end of a message, so that one that comes in many
-/// pieces is searched once.
+/// It remembers how far it has searched for the end of a message, so that a message in many pieces
+/// is searched once.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     message_len: u32,
     limit: ValueLimit,
-    /// The message has no separator before here.
+    /// The number of bytes of the message without a separator.
     searched: usize,
 }
 
 impl Default for Decoder {
-    /// With the limit of the old server, 512 MiB.
+    /// Returns a decoder with the limit of the original server, 512 MiB.
     fn default() -> Self {
         Self::new(512 << 20)
     }
 }
 
 impl Decoder {
-    /// A decoder at the start of a message, of at most `message_len` bytes without its separator.
+    /// Creates a decoder for messages of at most `message_len` bytes without separator.
     pub fn new(message_len: u32) -> Self {
         Self { message_len, limit: ValueLimit::Setting, searched: 0 }
     }
 
-    /// The same decoder, whose errors name what sets the limit.
+    /// Sets the limit that errors name.
     #[must_use]
     pub fn limited_by(self, limit: ValueLimit) -> Self {
         Self { limit, ..self }
     }
 
-    /// Reads what `bytes` begin with.
+    /// Decodes the next step.
     ///
-    /// After [`Step::More`] call it again with the same bytes and more behind them; after the
-    /// others with what follows. After an error the decoder is of no more use.
+    /// After [`Step::More`] the caller passes the same bytes with more after them, otherwise the
+    /// bytes that follow. After an error the decoder is unusable.
     #[inline]
     pub fn next(&mut self, bytes: &[u8]) -> Result<Step, TooLong> {
         match bytes.first() {
@@ -156,8 +157,8 @@ impl Decoder {
     }
 }
 
-/// What a message asks for. Its parts are checked in the order of the old server, so that a
-/// message with two faults gets the answer it had there.
+/// Parses a message. Its parts are checked in the order of the original server, so that a message
+/// with two errors gets the same reply.
 fn request(message: &[u8]) -> Request {
     let Some(space) = memchr(b' ', message) else {
         return Request::Fault(Fault::NoSpace);
@@ -170,7 +171,7 @@ fn request(message: &[u8]) -> Request {
     let second = memchr(b' ', rest);
     let key = Span::between(start, start + second.unwrap_or(rest.len()));
     match (&message[..space], second) {
-        // What follows the key is no part of it, and of no use to these two.
+        // Both commands ignore what follows the key.
         (b"GET", _) => Request::Get { key },
         (b"DEL", _) => Request::Del { key },
         (b"SET", None) => Request::Fault(Fault::Incomplete),

@@ -1,5 +1,5 @@
-//! The messages of poor-man's-cache, executed by [`commands`], among which any may be
-//! one of RESP instead.
+//! Connects the messages of poor-man's-cache to [`commands`]. Each message may be one of RESP
+//! instead.
 
 use super::Span;
 use super::commands;
@@ -16,7 +16,7 @@ use crate::resp::driver::RespDriver;
 
 pub(crate) struct PmcDriver;
 
-/// Finds messages of both kinds.
+/// A decoder of both kinds of messages.
 #[derive(Clone, Debug)]
 pub(crate) struct PmcDecoder {
     pub(crate) messages: Decoder,
@@ -31,21 +31,21 @@ pub(crate) enum Request<'b> {
     },
     Resp(RespRequest<'b>),
     Fault(TooLong),
-    /// A request of HTTP.
+    /// An HTTP request.
     Http,
 }
 
-/// Bytes that tell whether a message without end is a request of HTTP.
+/// The length of the prefix that identifies an incomplete message as HTTP.
 const LINE_START_LEN: usize = 16;
 
-/// Returns whether a message is a request of HTTP, whose lines end with the separator at best.
-/// A value may hold any lines, so that those of `SET` tell nothing.
+/// Returns whether a message is an HTTP request. A value may contain any lines, so `SET` is not
+/// checked.
 #[inline]
 fn is_http(message: &[u8], asked: Asked) -> bool {
     match asked {
         Asked::Set { .. } => false,
         Asked::Fault(_) => has_http_line(message),
-        // What follows the key has no meaning: most messages have nothing there.
+        // The commands ignore what follows the key, and most messages have nothing there.
         Asked::Get { key } | Asked::Del { key } => {
             let end = key.start as usize + key.len as usize;
             message.len() > end + 1 && has_http_line(&message[end..])
@@ -82,7 +82,7 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
                 Step::Skip { consumed } => Step::Skip { consumed },
                 Step::More => Step::More,
             },
-            // No separator comes before the body, which may be long.
+            // There is no separator before the body, which may be long.
             Ok(Found::More) if is_http_line(&bytes[..bytes.len().min(LINE_START_LEN)]) => {
                 Step::Request { request: Request::Http, consumed: bytes.len() }
             }

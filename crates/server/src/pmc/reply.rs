@@ -1,4 +1,4 @@
-//! From replies to bytes.
+//! Encodes replies.
 
 use super::{Fault, SEPARATOR};
 use memchr::memchr;
@@ -10,15 +10,15 @@ pub struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    /// Replies to one client.
+    /// Creates an encoder that appends to this buffer.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out }
     }
 
-    /// Whether a value that was asked for can follow; if not, that is the reply.
+    /// Returns whether the value can be replied, and replies with an error if not.
     ///
-    /// A separator within it would end the reply early, and what follows would answer the requests
-    /// behind this one. Only other protocols can store such a value; here it is an error.
+    /// A separator within it would end the reply early, and the rest would be the replies of later
+    /// requests. Only other protocols can store such a value.
     pub fn takes(&mut self, value: &[u8]) -> bool {
         let can = memchr(SEPARATOR, value).is_none();
         if !can {
@@ -27,32 +27,32 @@ impl<'a> Reply<'a> {
         can
     }
 
-    /// Ends a value, which was appended from wherever it is.
+    /// Ends a value, which the caller has appended.
     pub fn value_end(&mut self) {
         self.out.push(SEPARATOR);
     }
 
-    /// There is no value.
+    /// Replies that there is no value.
     pub fn miss(&mut self) {
         self.message(b"(nil)");
     }
 
-    /// It is stored, or removed.
+    /// Replies that a value is stored or removed.
     pub fn ok(&mut self) {
         self.message(b"OK");
     }
 
-    /// There is nothing to remove.
+    /// Replies that there is no value to remove.
     pub fn no_such_key(&mut self) {
         self.message(b"ERROR: Key does not exist");
     }
 
-    /// The message was no request.
+    /// Replies that the message is invalid.
     pub fn fault(&mut self, fault: Fault) {
         self.message(fault.text().as_bytes());
     }
 
-    /// What else went wrong. Separators in `text` become spaces.
+    /// Replies with another error. Separators in `text` become spaces.
     pub fn error(&mut self, text: &str) {
         self.out.extend_from_slice(b"ERROR: ");
         self.out.extend(text.bytes().map(|byte| if byte == SEPARATOR { b' ' } else { byte }));

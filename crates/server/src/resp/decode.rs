@@ -1,4 +1,4 @@
-//! From bytes to requests.
+//! Decodes received bytes into requests.
 
 use super::inline;
 use super::number::short;
@@ -6,37 +6,37 @@ use super::{Limits, ProtocolError, Span, Step};
 use crate::number::integer;
 use memchr::memchr;
 
-/// Room for this many spans is kept from one request to the next; more is given back.
+/// Maximum capacity for spans that is kept between requests.
 const KEPT_SPANS: usize = 1024;
 
-/// Finds the requests in what a connection receives.
+/// Finds requests in received bytes.
 ///
-/// It remembers how much of a request it has read when the rest is missing, so that one that comes
-/// in many pieces is read once. Memory grows with what has arrived, never with what was announced.
+/// It remembers its progress in an incomplete request, so that a request in many pieces is read
+/// once. Memory grows with the bytes that have arrived, never with an announced length.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     limits: Limits,
-    /// What `limits` allow this client.
+    /// The limits for this client, from `limits`.
     most_args: u32,
     longest_bulk: u32,
-    /// Of a request that is not whole, what is done with, in bytes from its start.
+    /// The number of bytes of the incomplete request that are decoded.
     done: usize,
-    /// How many of its arguments come after that.
+    /// The number of arguments after that.
     left: u32,
-    /// Where its arguments before that lie.
+    /// The arguments before that.
     held: Vec<Span>,
-    /// The line that comes next does not end before here. Only of use, and only above zero,
-    /// while the request is not whole.
+    /// The number of bytes without the end of the next line. Above zero only while the request is
+    /// incomplete.
     searched: usize,
-    /// The argument whose bytes are missing: where it starts, and its length; 0 while none's are.
+    /// Offset and length of the argument that is incomplete; length 0 if there is none.
     pending: (usize, u32),
-    /// An argument that lies elsewhere: where the line begins that tells its length, and that
-    /// length; 0 while there is none. Of use only while the request is not whole.
+    /// Offset of the line that announces the elided argument, and the length of the argument; 0 if
+    /// there is none. Valid only while the request is incomplete.
     elided: (usize, u32),
 }
 
 impl Decoder {
-    /// A decoder at the start of a request.
+    /// Creates a decoder at the start of a request.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -51,8 +51,8 @@ impl Decoder {
         }
     }
 
-    /// After [`Step::More`], the argument of which bytes are missing, if that is what is missing:
-    /// where it starts in the request, and its length.
+    /// Returns the offset and length of the value that an incomplete request is still waiting for,
+    /// after [`Step::More`].
     pub fn pending_value(&self) -> Option<(usize, usize)> {
         let (start, len) = self.pending;
         let is_pending = len > 0 && self.done > 0 && self.elided.1 == 0;
@@ -68,25 +68,25 @@ impl Decoder {
         }
     }
 
-    /// Returns the bytes of memory that the decoder keeps for an incomplete request, besides the
-    /// request's own.
+    /// Returns the bytes of memory that the decoder keeps for an incomplete request, in addition to
+    /// the request.
     #[inline]
     pub fn held_len(&self) -> usize {
         self.held.capacity() * size_of::<Span>()
     }
 
-    /// Changes the limits, for what is not read yet.
+    /// Changes the limits for input that is not decoded yet.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
         self.most_args = limits.most_args();
         self.longest_bulk = limits.longest_bulk();
     }
 
-    /// Reads the request that `bytes` begin with, and appends the spans of its arguments to `args`.
+    /// Decodes the next request, and appends the spans of its arguments to `args`.
     ///
-    /// After [`Step::More`] call it again with the same bytes and more behind them; after the
-    /// others with what follows the request. `args` never holds a part of a request. After an
-    /// error the decoder is of no more use.
+    /// After [`Step::More`] the caller passes the same bytes with more after them, otherwise the
+    /// bytes after the request. `args` never contains a part of a request. After an error the
+    /// decoder is unusable.
     #[inline]
     pub fn next(&mut self, bytes: &[u8], args: &mut Vec<Span>) -> Result<Step, ProtocolError> {
         match bytes.first() {
@@ -121,7 +121,7 @@ impl Decoder {
         step
     }
 
-    /// Takes the arguments of a request that is not whole out of `args`.
+    /// Moves the arguments of an incomplete request out of `args`.
     #[cold]
     fn hold(&mut self, args: &mut Vec<Span>, whole: usize) {
         self.held.extend(args.drain(whole..));
@@ -145,7 +145,7 @@ impl Decoder {
         step
     }
 
-    /// Reads `left` arguments, the first of them at `at`, one of which may be elided.
+    /// Decodes `left` arguments from offset `at` on, one of which may be elided.
     #[inline(always)]
     fn arguments<const ELIDES: bool>(
         &mut self,
@@ -197,7 +197,7 @@ impl Decoder {
         Step::More { needed }
     }
 
-    /// The number of arguments, none for 0 and below, and the length of the line that tells it.
+    /// Returns the number of arguments, with negative ones as 0, and the length of its line.
     #[cold]
     fn count(&mut self, bytes: &[u8]) -> Result<Option<(u32, usize)>, ProtocolError> {
         let invalid = ProtocolError::InvalidMultibulkLength;
@@ -209,7 +209,7 @@ impl Decoder {
         Ok(Some((args, line_len)))
     }
 
-    /// The length of the argument `rest` begins with, and the length of the line that tells it.
+    /// Returns the length of the argument at the start of `rest`, and the length of its line.
     #[cold]
     fn bulk_len(&mut self, rest: &[u8], at: usize) -> Result<Option<(u32, usize)>, ProtocolError> {
         let invalid = ProtocolError::InvalidBulkLength;
@@ -227,8 +227,8 @@ impl Decoder {
         Ok(Some((len, line_len)))
     }
 
-    /// The number on the line that `rest` begins with, behind a mark of one byte, and the length
-    /// of the line; nothing while its end is missing. `at` is where it begins in the request.
+    /// Returns the number on the line at the start of `rest`, after a mark of one byte, and the
+    /// length of the line; `None` if the line is incomplete. `at` is its offset in the request.
     fn number(
         &mut self,
         rest: &[u8],
@@ -248,7 +248,7 @@ impl Decoder {
         Ok(Some((number, end + 2)))
     }
 
-    /// Where in `rest`, which begins at `at`, the line ends with `mark`.
+    /// Returns the index of `mark` in the line at the start of `rest`, whose offset is `at`.
     fn line_end(
         &mut self,
         mark: u8,
@@ -275,7 +275,7 @@ impl Decoder {
             return Ok(Step::More { needed: 1 });
         };
         self.searched = 0;
-        // A CR before the end is a space like others.
+        // A CR before the end is white space.
         let line = inline::split(&bytes[..end])?;
         let consumed = end + 1;
         if line.args.is_empty() {

@@ -1,10 +1,10 @@
-//! Floating-point numbers as Redis writes them.
+//! Floating-point numbers in the format of Redis.
 
-/// The shortest digits that read back as `number`, laid out as `%.17g` of C does: with an exponent
+/// Returns the shortest digits that parse to `number`, in the format `%.17g` of C: with an exponent
 /// of at least two digits from 1e17 on and below 1e-4.
 ///
-/// Redis 7.0 writes the same, except that it takes seventeen digits where fewer would do: its
-/// `0.10000000000000001` is `0.1` here, and in Redis since 7.2.
+/// Redis 7.0 has the same format, but always seventeen digits: its `0.10000000000000001` is `0.1`
+/// here, and in Redis since 7.2.
 pub fn double_text(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();

@@ -1,4 +1,4 @@
-//! RESP, executed by [`commands`](super::commands).
+//! Connects RESP to [`commands`](super::commands).
 
 use super::commands::{
     Args, Call, Failure, Found, Session, execute_found, lookup, refuse_for_memory,
@@ -16,9 +16,9 @@ use std::ops::Range;
 
 pub(crate) struct RespDriver;
 
-/// A request in RESP, with its command if there is such a one.
+/// A decoded request with its command, or an error that is replied in its place.
 pub(crate) enum Request<'b> {
-    /// Its arguments lie where it does.
+    /// A request whose arguments borrow from its bytes.
     Framed {
         bytes: &'b [u8],
         spans: Range<u32>,
@@ -26,12 +26,12 @@ pub(crate) enum Request<'b> {
     },
     Inline(Box<Inline>, Option<Found>),
     Fault(ProtocolError),
-    /// A line of HTTP in the place of a command.
+    /// A line of HTTP instead of a command.
     Http,
 }
 
 impl Request<'_> {
-    /// Finds the next request with this decoder.
+    /// Decodes the next request.
     #[inline]
     pub(crate) fn next<'b>(
         decoder: &mut Decoder,
@@ -64,7 +64,7 @@ impl Request<'_> {
         }
     }
 
-    /// The arguments and the command.
+    /// Returns the arguments and the command.
     #[inline]
     fn parts<'a>(&'a self, spans: &'a [Span]) -> Option<(Args<'a>, Option<Found>)> {
         match self {
@@ -132,7 +132,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         };
         if connection.in_place.is_discarded() {
             Self::out_of_memory(request, context);
-            // The requests behind it are not about the value.
+            // Later requests have nothing to do with the value.
             context.connection.in_place = InPlace::None;
             return Ok(());
         }

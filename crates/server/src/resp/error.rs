@@ -1,43 +1,43 @@
-//! What a client can break.
+//! Protocol errors.
 
 use crate::state::ValueLimit;
 use std::fmt;
 
-/// Bytes that are no request. Nothing after them can be understood: the client gets the text as
-/// an error reply, and the connection ends.
+/// Invalid bytes. Nothing after them can be decoded: the client gets the text as an error, and the
+/// connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// The number of arguments is no number, or over the limit.
+    /// The number of arguments is not a number, or exceeds the limit.
     InvalidMultibulkLength,
-    /// The length of an argument is no number, or negative.
+    /// The length of an argument is not a number, or negative.
     InvalidBulkLength,
-    /// Too many arguments for a client that has not authenticated.
+    /// Too many arguments before login.
     UnauthenticatedMultibulkLength,
-    /// Too long an argument, or too long a request, for a client that has not authenticated.
+    /// The argument or the request is too long before login.
     UnauthenticatedBulkLength,
-    /// The line with the number of arguments does not end.
+    /// The line with the number of arguments is too long.
     TooBigMultibulkCount,
-    /// The line with the length of an argument does not end.
+    /// The line with the length of an argument is too long.
     TooBigBulkCount,
-    /// The line of an inline request does not end.
+    /// An inline request is too long.
     TooBigInline,
-    /// An argument is longer than the limit.
+    /// An argument exceeds the limit.
     BulkTooLong {
-        /// Its length.
+        /// The length.
         len: u64,
         /// The limit.
         max: u32,
         /// What sets the limit.
         limit: ValueLimit,
     },
-    /// The request would be longer than the limit.
+    /// The request exceeds the limit.
     TooBigRequest,
-    /// A quote in an inline request is not closed, or text follows the closing one.
+    /// A quote in an inline request is not closed, or is followed by text.
     UnbalancedQuotes,
-    /// An argument does not begin with `$` but with this byte.
+    /// An argument begins with this byte instead of `$`.
     ExpectedBulk(u8),
-    /// The bytes behind an argument are not CR LF: it is not as long as announced.
+    /// An argument is not followed by CR LF, so it does not have the announced length.
     ExpectedLineEnd,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for ProtocolError {
             Self::TooBigRequest => "too big request",
             Self::UnbalancedQuotes => "unbalanced quotes in request",
             Self::ExpectedLineEnd => "expected CRLF after an argument",
-            // The text is one line, and valid UTF-8 for clients that insist on it.
+            // The text must be one line of valid UTF-8.
             Self::ExpectedBulk(b'\r' | b'\n') => "expected '$', got ' '",
             Self::ExpectedBulk(byte) if byte == b' ' || byte.is_ascii_graphic() => {
                 return write!(f, "expected '$', got '{}'", char::from(byte));

@@ -1,20 +1,18 @@
-//! Requests a person types: one line of arguments, which may be quoted.
+//! Inline requests: one line of arguments, which may be quoted.
 
 use super::{ProtocolError, Span};
 
-/// An inline request. Its arguments have bytes of their own, since what is quoted in the line
-/// reads otherwise than it is written.
+/// An inline request. Its arguments have their own bytes, since quoted ones are unescaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inline {
-    /// The arguments, one behind the other.
+    /// The bytes of all arguments.
     pub bytes: Vec<u8>,
-    /// Where in `bytes` each argument lies.
+    /// The span of each argument in `bytes`.
     pub args: Vec<Span>,
 }
 
-/// Splits a line into arguments at spaces. Both kinds of quotes keep spaces; double quotes know
-/// the escapes of C, single quotes only that of themselves. A quote may open within an argument,
-/// and an argument ends where a quote closes.
+/// Splits a line at white space. Double quotes have the escapes of C, single quotes only that of
+/// the quote. A quote may open within an argument, and closing it ends the argument.
 pub(super) fn split(line: &[u8]) -> Result<Inline, ProtocolError> {
     let mut split = Inline::default();
     let mut rest = skip_spaces(line);
@@ -27,7 +25,8 @@ pub(super) fn split(line: &[u8]) -> Result<Inline, ProtocolError> {
     Ok(split)
 }
 
-/// What may stand between arguments. Redis ends a bare argument at fewer: see `argument`.
+/// Returns whether a byte separates arguments. Redis ends an unquoted argument at fewer bytes: see
+/// `argument`.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
@@ -37,7 +36,7 @@ fn skip_spaces(rest: &[u8]) -> &[u8] {
     &rest[spaces..]
 }
 
-/// Appends one argument to `out`; what follows it remains.
+/// Appends one argument to `out`, and returns the rest.
 fn argument<'a>(mut rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], ProtocolError> {
     loop {
         rest = match rest {
@@ -81,7 +80,7 @@ fn push<'a>(out: &mut Vec<u8>, byte: u8, next: &'a [u8]) -> &'a [u8] {
     next
 }
 
-/// Behind a closing quote comes a space or the end of the line.
+/// Checks that a closing quote is followed by white space or the end of the line.
 fn closed(rest: &[u8]) -> Result<&[u8], ProtocolError> {
     match rest.first() {
         Some(byte) if !is_space(*byte) => Err(ProtocolError::UnbalancedQuotes),
@@ -100,7 +99,7 @@ fn unescape(byte: u8) -> u8 {
     }
 }
 
-/// The value of a hexadecimal digit.
+/// Returns the value of a hexadecimal digit.
 fn nibble(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',

@@ -1,34 +1,34 @@
-//! How much one request may ask for.
+//! Limits of requests.
 
 use super::{ProtocolError, ValueLimit};
 
-/// Most arguments of a request before the client has authenticated, as in Redis.
+/// Maximum arguments of a request before login, as in Redis.
 const ARGS_BEFORE_AUTH: u32 = 10;
-/// Maximum bytes of a request before the client has authenticated, and of one line of it: `AUTH`
-/// and `HELLO` need a name and a password. Clients that cannot log in can hold this much each.
+/// Maximum bytes of a request before login, and of one of its lines: `AUTH` and `HELLO` need a user
+/// name and a password. Each client that cannot log in may use this much memory.
 const REQUEST_LEN_BEFORE_AUTH: u32 = 8 << 10;
 const LINE_LEN_BEFORE_AUTH: u32 = 4 << 10;
 
-/// The most that one request may hold. All lengths are in bytes.
+/// Limits of a request. Lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest argument.
+    /// Maximum length of an argument.
     pub bulk_len: u32,
-    /// What sets that length, for the text of errors.
+    /// What sets that limit, for the text of errors.
     pub bulk_limit: ValueLimit,
-    /// The most arguments.
+    /// Maximum number of arguments.
     pub args: u32,
-    /// The longest line: an inline request, or the line that announces a count or a length.
+    /// Maximum length of a line: an inline request, or the line of a count or a length.
     pub line_len: u32,
-    /// The longest request, with all that frames it.
+    /// Maximum length of a request with its framing.
     pub request_len: u32,
-    /// Whether the client has authenticated, or need not. Others get what `AUTH` and `HELLO`
-    /// need and no more.
+    /// Whether the client has logged in, or need not. Other clients get what `AUTH` and `HELLO`
+    /// need.
     pub authenticated: bool,
 }
 
 impl Default for Limits {
-    /// As Redis is configured, for a client that need not authenticate.
+    /// Returns the defaults of Redis, for a client that need not log in.
     fn default() -> Self {
         Self {
             bulk_len: 512 << 20,
@@ -42,7 +42,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the limits for a client that has not authenticated yet.
+    /// Returns the limits for a client that has not logged in.
     #[must_use]
     pub fn before_auth(self) -> Self {
         Self {
@@ -53,17 +53,17 @@ impl Limits {
         }
     }
 
-    /// The most arguments for this client.
+    /// Returns the maximum number of arguments for this client.
     pub(super) fn most_args(&self) -> u32 {
         if self.authenticated { self.args } else { self.args.min(ARGS_BEFORE_AUTH) }
     }
 
-    /// The longest argument for this client.
+    /// Returns the maximum length of an argument for this client.
     pub(super) fn longest_bulk(&self) -> u32 {
         if self.authenticated { self.bulk_len } else { self.bulk_len.min(self.request_len) }
     }
 
-    /// What is wrong with so many arguments, which are more than [`most_args`](Self::most_args).
+    /// Returns the error for a number of arguments that exceeds [`max_args`](Self::max_args).
     #[cold]
     pub(super) fn too_many(&self, args: u32) -> ProtocolError {
         if args > self.args {

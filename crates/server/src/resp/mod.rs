@@ -1,17 +1,18 @@
 //! RESP, the protocol of Redis, versions 2 and 3.
 //!
-//! A [`Decoder`] turns bytes into requests: it finds their arguments where they lie and copies
-//! nothing. A [`Reply`] turns answers into bytes.
+//! A [`Decoder`] finds the arguments of requests in received bytes, without copying them. A
+//! [`Reply`] encodes replies. [`commands`] executes requests.
 //!
-//! What Redis answers to a request, this decoder answers with the same text. It differs where
-//! Redis reads on over bytes that can only be a mistake, or does not answer at all:
+//! Errors have the text of Redis. The decoder is stricter where Redis accepts bytes that can only
+//! be a mistake:
 //!
-//! - The bytes behind a line and behind an argument must be CR LF. Redis skips two bytes unseen,
-//!   and so stores a value cut short when its length was announced wrong.
-//! - An argument that does not begin with `$` is refused at once, not when its line has ended.
-//! - A line over the limit is refused however it arrived. Redis takes one that comes in one piece.
-//! - NUL is a byte like any other. In Redis it hides the end of the line behind it.
-//! - More arguments than [`Limits::args`] are refused before they come. Redis 7 takes 2^31 of them.
+//! - A line and an argument must be followed by CR LF. Redis skips two bytes without checking them,
+//!   and stores a truncated value if the announced length is wrong.
+//! - An argument that does not begin with `$` is refused at once, not at the end of its line.
+//! - A line that exceeds the limit is refused however it arrives. Redis accepts one that arrives at
+//!   once.
+//! - NUL is an ordinary byte. In Redis it hides the end of the line after it.
+//! - More arguments than [`Limits::args`] are refused before they arrive. Redis 7 accepts 2^31.
 
 pub mod commands;
 mod decode;

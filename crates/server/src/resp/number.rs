@@ -1,7 +1,8 @@
 //! Lengths and counts in the lines of RESP.
 
-/// The number between `mark` and CR LF at the start of `bytes`, and the length of the line: the
-/// form nearly every line has, of one to six digits. `None` says nothing: read it the long way.
+/// Parses the number between `mark` and CR LF at the start of `bytes`, if it has one to six digits,
+/// as in nearly every line. Returns the number and the length of the line; `None` if the general
+/// path must decide.
 #[inline]
 pub(super) fn short(mark: u8, bytes: &[u8]) -> Option<(u32, usize)> {
     let line: &[u8; 9] = bytes.first_chunk()?;

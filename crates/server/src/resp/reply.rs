@@ -1,11 +1,11 @@
-//! From replies to bytes.
+//! Encodes replies.
 
 use super::double_text;
 use crate::state::Version;
 
-/// Appends replies to `out`. What RESP2 has no word for it says with the words it has.
+/// Appends replies to `out`. Types that RESP2 lacks are sent as its nearest type.
 ///
-/// Arrays, maps, sets and pushes are headers: as many replies as they announce must follow.
+/// Arrays, maps, sets and pushes are headers: the caller appends the announced number of replies.
 #[derive(Debug)]
 pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
@@ -13,49 +13,49 @@ pub struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    /// Replies to a client that speaks `version`.
+    /// Creates an encoder for this version.
     pub fn new(out: &'a mut Vec<u8>, version: Version) -> Self {
         Self { out, version }
     }
 
-    /// The version these replies are in.
+    /// Returns the version of the replies.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// `OK`.
+    /// Appends `OK`.
     pub fn ok(&mut self) {
         self.out.extend_from_slice(b"+OK\r\n");
     }
 
-    /// `QUEUED`: the command waits for `EXEC`.
+    /// Appends `QUEUED`: the command waits for `EXEC`.
     pub fn queued(&mut self) {
         self.out.extend_from_slice(b"+QUEUED\r\n");
     }
 
-    /// `PONG`.
+    /// Appends `PONG`.
     pub fn pong(&mut self) {
         self.out.extend_from_slice(b"+PONG\r\n");
     }
 
-    /// A status.
+    /// Appends a status.
     pub fn simple(&mut self, text: &[u8]) {
         self.line(b'+', text);
     }
 
-    /// An error; `text` begins with its code, such as `ERR` or `WRONGTYPE`. It may quote what the
-    /// client sent: line ends become spaces.
+    /// Appends an error. `text` begins with its code, such as `ERR` or `WRONGTYPE`. Line ends in it
+    /// become spaces, since it may quote the request.
     pub fn error(&mut self, text: &[u8]) {
         self.line(b'-', text);
     }
 
-    /// An integer.
+    /// Appends an integer.
     #[inline]
     pub fn integer(&mut self, number: i64) {
         self.number(b':', number);
     }
 
-    /// A string.
+    /// Appends a string.
     #[inline]
     pub fn bulk(&mut self, value: &[u8]) {
         self.out.reserve(value.len() + 32);
@@ -64,41 +64,41 @@ impl<'a> Reply<'a> {
         self.bulk_end();
     }
 
-    /// Begins a string of `len` bytes, which [`append`](Self::append) adds piece by piece.
+    /// Begins a string of `len` bytes, whose parts are added with [`append`](Self::append).
     #[inline]
     pub fn bulk_header(&mut self, len: usize) {
         self.number(b'$', len);
     }
 
-    /// Adds to a string that has begun.
+    /// Adds a part of a string.
     #[inline]
     pub fn append(&mut self, piece: &[u8]) {
         self.out.extend_from_slice(piece);
     }
 
-    /// Ends a string that has begun.
+    /// Ends a string.
     #[inline]
     pub fn bulk_end(&mut self) {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// Nothing, where a string could be.
+    /// Appends a null in place of a string.
     #[inline]
     pub fn null(&mut self) {
         self.out.extend_from_slice(self.by_version(b"$-1\r\n", b"_\r\n"));
     }
 
-    /// Nothing, where an array could be.
+    /// Appends a null in place of an array.
     pub fn null_array(&mut self) {
         self.out.extend_from_slice(self.by_version(b"*-1\r\n", b"_\r\n"));
     }
 
-    /// An array of `len` replies.
+    /// Begins an array of `len` replies.
     pub fn array(&mut self, len: usize) {
         self.number(b'*', len);
     }
 
-    /// A map of `len` pairs of replies; in RESP2 an array of all their halves.
+    /// Begins a map of `len` pairs of replies; in RESP2 an array of keys and values.
     pub fn map(&mut self, len: usize) {
         match self.version {
             Version::Resp2 => self.number(b'*', len.saturating_mul(2)),
@@ -106,27 +106,27 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A set of `len` replies; in RESP2 an array.
+    /// Begins a set of `len` replies; in RESP2 an array.
     pub fn set(&mut self, len: usize) {
         self.number(self.by_version(b'*', b'~'), len);
     }
 
-    /// `len` replies that answer no request; in RESP2 an array.
+    /// Begins a push of `len` replies; in RESP2 an array.
     pub fn push(&mut self, len: usize) {
         self.number(self.by_version(b'*', b'>'), len);
     }
 
-    /// A floating-point number; in RESP2 a string.
+    /// Appends a floating-point number; in RESP2 a string.
     pub fn double(&mut self, number: f64) {
         self.line_or_bulk(b',', double_text(number).as_bytes());
     }
 
-    /// An integer of any size, in decimal digits; in RESP2 a string.
+    /// Appends an integer of any size, from its decimal digits; in RESP2 a string.
     pub fn big_number(&mut self, digits: &[u8]) {
         self.line_or_bulk(b'(', digits);
     }
 
-    /// True or false; in RESP2 one or zero.
+    /// Appends a boolean; in RESP2 one or zero.
     pub fn boolean(&mut self, value: bool) {
         let bytes: &[u8] = match (self.version, value) {
             (Version::Resp2, true) => b":1\r\n",
@@ -137,7 +137,7 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Text for a person to read as it is; in RESP2 a string.
+    /// Appends text for display; in RESP2 a string.
     pub fn verbatim(&mut self, text: &[u8]) {
         match self.version {
             Version::Resp2 => self.bulk(text),
@@ -171,7 +171,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A line must stay one, or the rest of it reads as the next reply.
+    /// Appends a line. Line ends in it become spaces, since the rest would be another reply.
     fn line(&mut self, mark: u8, text: &[u8]) {
         self.out.push(mark);
         self.out.extend(text.iter().map(|byte| match byte {

@@ -1,31 +1,31 @@
-//! What a decoder finds.
+//! Results of the decoder.
 
 use super::Inline;
 
-/// What the bytes begin with.
+/// What the next bytes contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A request, whose arguments were appended.
     Request {
-        /// The bytes it takes up.
+        /// The number of bytes.
         consumed: usize,
     },
-    /// A request as a person types it.
+    /// An inline request.
     Inline {
-        /// The bytes it takes up.
+        /// The number of bytes.
         consumed: usize,
-        /// Its arguments, of which there is at least one.
+        /// Its arguments, at least one.
         line: Box<Inline>,
     },
-    /// A request without arguments, which gets no answer.
+    /// A request without arguments, which gets no reply.
     Empty {
-        /// The bytes it takes up.
+        /// The number of bytes.
         consumed: usize,
     },
-    /// A part of a request.
+    /// An incomplete request.
     More {
-        /// At least this many bytes are missing: what the client announced, not a size to
-        /// allocate before it arrives.
+        /// The minimum number of missing bytes. The client announced it, so it is no size to
+        /// allocate.
         needed: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! A running server: its threads, from the first to listen to the last to stop.
+//! Starts, stops and reloads a server.
 
 mod redis_settings;
 
@@ -20,26 +20,26 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What to serve, and where.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Where clients connect, and what they speak there.
+    /// Addresses for clients, with their protocols.
     pub listeners: Vec<Listener>,
-    /// Where `/metrics` is told, over HTTP.
+    /// Addresses of the admin endpoint.
     pub admin: Vec<Address>,
-    /// Threads, each with connections of its own.
+    /// The number of worker threads.
     pub threads: usize,
-    /// What threads wait with.
+    /// The I/O backend.
     pub io_backend: IoBackend,
-    /// What listeners with TLS need.
+    /// Certificates for listeners with TLS.
     pub tls: Option<Tls>,
-    /// Whether the server goes on without an admin address that is in use.
+    /// Whether the server starts without admin addresses that are in use.
     pub admin_optional: bool,
 }
 
 impl Options {
-    /// One thread that listens at these places.
+    /// Creates options for one thread with these listeners.
     pub fn new(listeners: Vec<Listener>) -> Self {
         Self {
             listeners,
@@ -51,52 +51,52 @@ impl Options {
         }
     }
 
-    /// With `/metrics` at these places.
+    /// Sets the addresses of the admin endpoint.
     #[must_use]
     pub fn admin(self, admin: Vec<Address>) -> Self {
         Self { admin, ..self }
     }
 
-    /// With so many threads.
+    /// Sets the number of worker threads.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// Whose threads wait with these.
+    /// Sets the I/O backend.
     #[must_use]
     pub fn io_backend(self, io_backend: IoBackend) -> Self {
         Self { io_backend, ..self }
     }
 
-    /// With TLS for those listeners that want it.
+    /// Sets the certificates for listeners with TLS.
     #[must_use]
     pub fn tls(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
     }
 }
 
-/// A server that runs. It stops when this is dropped.
+/// A running server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Running {
     common: Arc<Common>,
     listeners: Vec<Listener>,
-    /// Optional places whose addresses are in use.
+    /// Optional listeners whose addresses are in use.
     skipped: Vec<Listener>,
     admin_addresses: Vec<Address>,
     admin: Option<Admin>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     files: SocketFiles,
-    /// So that no request waits for memory that the system must zero first.
+    /// Prepares free segments, so that no request waits for memory that the system must zero.
     _ahead: Prefill,
 }
 
-/// Stops a server.
+/// Stops or drains a server.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<Common>);
 
 impl Stopper {
-    /// Asks all threads to stop. They answer what they are at, and go.
+    /// Stops all threads after their current iteration.
     pub fn stop(&self) {
         log::stopping();
         self.0.stop();
@@ -169,12 +169,21 @@ impl Drop for StopsOthers<'_> {
 }
 
 impl Running {
-    /// Starts to serve a cache to anybody who connects.
+    /// Starts a server with default settings and without users.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`serve`](Self::serve).
     pub fn start(cache: Arc<Cache>, options: &Options) -> io::Result<Self> {
         Self::serve(Server::new(cache), options)
     }
 
-    /// Starts to serve, with settings and users as they are.
+    /// Starts a server with the settings and users of `server`.
+    ///
+    /// # Errors
+    ///
+    /// An address cannot be bound, the I/O backend is unavailable, certificates are missing, or a
+    /// thread cannot be started.
     pub fn serve(mut server: Server, options: &Options) -> io::Result<Self> {
         if options.tls.is_none() && options.listeners.iter().any(|listener| listener.tls) {
             let text = "a listener wants TLS, which needs a certificate and a key";
@@ -196,7 +205,7 @@ impl Running {
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
         server.fixed_settings.extend(fixed_settings(&listeners, options.threads));
-        // Shorter requests are gathered in buffers: their blocks are used again and again.
+        // Shorter requests are gathered in buffers, whose blocks are used again.
         heap::return_blocks_from(min_in_place_len(&server.cache));
         let ahead = Prefill::start(&server.cache)?;
         let mut running = Self {
@@ -230,7 +239,7 @@ impl Running {
             let mut worker = match Worker::new(&common, listeners) {
                 Ok(worker) => worker,
                 Err(error) => {
-                    // Whoever starts us is waiting.
+                    // The starting thread is waiting for it.
                     let _ = ready.send(Err(error));
                     return Ok(());
                 }
@@ -240,7 +249,7 @@ impl Running {
             let ended = worker.run();
             match &ended {
                 Err(error) => log::thread_failed(number, error),
-                // Others may still have something under way.
+                // Other threads may still be draining.
                 Ok(()) if !common.is_stopping() => stops_others.0 = None,
                 Ok(()) => {}
             }
@@ -251,12 +260,12 @@ impl Running {
         is_ready.recv().map_err(|_| io::Error::other("a thread did not start"))?
     }
 
-    /// Where clients connect, with the ports that were free.
+    /// Returns the listeners, with the ports that were chosen for port 0.
     pub fn listeners(&self) -> &[Listener] {
         &self.listeners
     }
 
-    /// Where `/metrics` is told, with the ports that were free.
+    /// Returns the admin addresses, with the ports that were chosen for port 0.
     pub fn admin(&self) -> &[Address] {
         &self.admin_addresses
     }
@@ -272,21 +281,25 @@ impl Running {
         Reloader(Arc::clone(&self.common))
     }
 
-    /// What its threads wait with: `io_uring` or `epoll`.
+    /// Returns the name of the I/O backend: `io_uring` or `epoll`.
     pub fn io_backend(&self) -> &'static str {
         self.common.reactor.name()
     }
 
-    /// What stops this server, from any thread.
+    /// Returns a handle that stops this server from any thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.common))
     }
 
-    /// Waits until all threads have stopped. The first error that ended one is returned.
+    /// Waits until all threads have stopped.
     ///
-    /// A panic in a thread that serves clients stops the others, and is an error here. A panic in
-    /// another thread, such as that of the admin port, stops nothing: a program that wants to end
-    /// with any thread sets a panic hook, as `nuthatch serve` does.
+    /// A panic in a worker thread stops the others, and is an error here. A panic in another
+    /// thread, such as that of the admin endpoint, stops nothing: a program that should end with
+    /// any thread sets a panic hook, as `nuthatch serve` does.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error that ended a thread.
     pub fn wait(mut self) -> io::Result<()> {
         self.join()
     }
@@ -299,7 +312,7 @@ impl Running {
                 thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             result = result.and(ended);
         }
-        // Whoever asks is told that it stops until it has.
+        // The admin endpoint reports that the server is stopping until it has stopped.
         self.admin = None;
         if was_running {
             log::stopped();
@@ -309,7 +322,7 @@ impl Running {
     }
 }
 
-/// The addresses as the log has them.
+/// Returns the addresses as they are logged.
 fn addresses(listeners: &[Listener], admin: &[Address]) -> log::Addresses {
     let list = |addresses: Vec<&Address>| {
         addresses.into_iter().map(Address::to_string).collect::<Vec<_>>().join(" ")
@@ -330,7 +343,7 @@ fn addresses(listeners: &[Listener], admin: &[Address]) -> log::Addresses {
 impl Drop for Running {
     fn drop(&mut self) {
         self.common.stop();
-        // Whoever wants to know calls `wait`.
+        // [`wait`](Self::wait) returns the result.
         let _ = self.join();
     }
 }

@@ -1,10 +1,10 @@
-//! What `CONFIG GET` tells of where a server listens, by Redis's names.
+//! Settings of `CONFIG GET` that describe listeners, under their Redis names.
 
 use crate::net::address::Address;
 use crate::net::listener::Listener;
 use crate::protocol::Protocol;
 
-/// Facts about the places where clients of Redis connect, and about threads.
+/// Returns the settings that describe RESP listeners and threads.
 pub(crate) fn fixed_settings(
     listeners: &[Listener],
     threads: usize,
@@ -22,7 +22,7 @@ pub(crate) fn fixed_settings(
             Address::Unix(path) => paths.push(path.display().to_string()),
         }
     }
-    // Redis has one port of each kind for all its addresses: that of the first stands for it.
+    // Redis has one port of each kind for all addresses. The first one represents them.
     let port = |tls| {
         let mut of_kind = resp().filter(|listener| listener.tls == tls);
         of_kind.find_map(|listener| listener.address.port()).unwrap_or(0).to_string()

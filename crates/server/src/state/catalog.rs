@@ -1,16 +1,16 @@
-//! What is known of the commands of RESP, apart from what they do.
+//! The commands of RESP without their functions.
 //!
-//! Permissions, metrics and `COMMAND` work with names and numbers. The functions of commands are
-//! known to `resp/commands/table.rs` alone, which fills the catalog.
+//! Permissions, metrics and `COMMAND` need names, properties and numbers. Functions are known only
+//! to `resp/commands/table.rs`, which creates the catalog.
 
-/// Where the keys of a command are among its arguments.
+/// Which arguments of a command are keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// The first key, or 0 where there is none.
+    /// The index of the first key, or 0 if there is none.
     pub first: usize,
-    /// The last one; negative numbers count from the end, -1 being the last argument.
+    /// The index of the last key. Negative numbers count from the end: -1 is the last argument.
     pub last: i32,
-    /// From one key to the next.
+    /// The distance between keys.
     pub step: usize,
 }
 
@@ -27,24 +27,25 @@ impl Keys {
     pub const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
 }
 
-/// What is known of a command besides.
+/// Properties of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Flags {
-    /// It changes what is stored.
+    /// It changes stored data.
     pub writes: bool,
-    /// It runs while no other thread is in a turn, since it must be seen whole or not at all.
+    /// It runs while no other thread holds an epoch guard, so that its effects are visible
+    /// completely or not at all.
     pub exclusive: bool,
-    /// A client may use it before it has proved who it is.
+    /// It is allowed before login.
     pub before_auth: bool,
-    /// It is executed at once within `MULTI` instead of being queued.
+    /// It runs at once inside `MULTI` instead of being queued.
     pub never_queued: bool,
-    /// Its first argument names a command of its own, such as `list` in `client list`.
+    /// Its first argument selects a subcommand, such as `list` of `client list`.
     pub container: bool,
 }
 
 impl Flags {
-    /// It reads.
+    /// A command that reads.
     pub const READS: Self = Self {
         writes: false,
         exclusive: false,
@@ -52,11 +53,11 @@ impl Flags {
         never_queued: false,
         container: false,
     };
-    /// It writes.
+    /// A command that writes.
     pub const WRITES: Self = Self { writes: true, ..Self::READS };
-    /// It writes several keys at once.
+    /// A command that writes several keys atomically.
     pub const WRITES_TOGETHER: Self = Self { exclusive: true, ..Self::WRITES };
-    /// Its first argument names a command of its own.
+    /// A container of subcommands.
     pub(crate) const CONTAINER: Self = Self { container: true, ..Self::READS };
 }
 
@@ -64,7 +65,7 @@ impl Flags {
 /// it with its tables at compile time.
 pub(crate) const RESP_COMMANDS: usize = 117;
 
-/// What is known of a command.
+/// The properties of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandInfo {
     /// The name in lower case, such as `get` or `client|list`.

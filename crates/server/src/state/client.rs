@@ -1,4 +1,4 @@
-//! What a connection has set for itself.
+//! The state of a connection that is independent of sockets.
 
 use super::Server;
 use super::clients::{Connection, Endpoints, TooManyClients};
@@ -9,97 +9,97 @@ use crate::log;
 use crate::output::ZeroCopyValues;
 use std::sync::Arc;
 
-/// The version of the protocol a client has chosen with `HELLO`.
+/// The version of RESP that a client has chosen with `HELLO`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// What every client speaks until it says otherwise.
+    /// The default version.
     #[default]
     Resp2,
     /// The version with maps, sets, doubles and pushes.
     Resp3,
 }
 
-/// The state of one connection, whatever it speaks; versions and transactions are RESP's alone.
+/// The state of a connection in any protocol.
 ///
-/// [`Server::connect`](super::Server::connect) makes one that `CLIENT LIST` shows. The default one
-/// belongs to no server's list, and counts for itself alone.
+/// [`Server::connect`](super::Server::connect) creates one that `CLIENT LIST` contains. A default
+/// one is in no list, and has its own metrics.
 #[derive(Debug, Default)]
 pub struct Client<S> {
-    /// The connection's number; later ones have greater numbers.
+    /// The number of the connection. Later connections have greater numbers.
     pub id: u64,
-    /// The version of the protocol it has chosen.
+    /// The RESP version.
     pub version: Version,
-    /// It asked to be closed, once this answer is sent.
+    /// Whether the client asked to be closed after this reply.
     pub closing: bool,
     pub(crate) state: State,
-    /// Who it has logged in as.
+    /// The user, if known.
     pub(crate) user: Option<Arc<User>>,
-    /// What the protocol remembers of the connection.
+    /// What the protocol stores for the connection.
     pub(crate) session: S,
     pub(crate) connection: Arc<Connection>,
     pub(crate) metrics: Arc<Metrics>,
-    /// Values of its answers that are not in their buffer.
+    /// Values of replies that are sent without a copy.
     pub(crate) zero_copy: ZeroCopyValues,
 }
 
-/// What every command has to look at, before it runs or after. Usually nothing.
+/// State that every command checks. It has the value [`PLAIN`](Self::PLAIN) for nearly all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    /// It may do everything, and nobody needs to ask.
+    /// The user has all permissions.
     pub(crate) trusted: bool,
     /// Requests are queued for `EXEC`.
     pub(crate) queues: bool,
-    /// Which answers are sent.
+    /// Which replies are sent.
     pub(crate) answers: Answers,
 }
 
-/// Which answers are sent.
+/// Which replies are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Answers {
     #[default]
     All,
-    /// All but that to the next command.
+    /// All except that of the next command.
     SkipNext,
-    /// All but that to this command.
+    /// All except that of this command.
     Skip,
     None,
 }
 
 impl State {
-    /// What nearly every command finds.
+    /// The state of a client with all permissions, outside of transactions.
     pub(crate) const PLAIN: Self = Self { trusted: true, queues: false, answers: Answers::All };
 }
 
-/// What a protocol remembers of a connection.
+/// What a protocol stores for a connection.
 pub trait Session: Default + std::fmt::Debug {
     /// Returns the bytes of memory of requests that are queued.
     fn queued_len(&self) -> usize;
 }
 
 impl<S: Session> Client<S> {
-    /// A client with this number, of which no list knows.
+    /// Creates a client with this number that is in no list.
     pub fn new(id: u64) -> Self {
         Self { id, ..Self::default() }
     }
 
-    /// Somebody else asked for the connection to be closed, with `CLIENT KILL`.
+    /// Returns whether the connection is marked to be closed, for example by `CLIENT KILL`.
     pub fn is_killed(&self) -> bool {
         self.connection.is_killed()
     }
 
-    /// Whether the client has logged in, or need not. Before that a request may not be as long:
+    /// Returns whether the client has logged in, or need not. Until then its requests are limited:
     /// see [`Limits::before_auth`](crate::resp::Limits::before_auth).
     pub fn is_authenticated(&self, server: &Server) -> bool {
         self.user.is_some() || server.users().open().is_some()
     }
 
-    /// Whether it may do everything, so that nobody needs to ask. At first that is not known.
+    /// Returns whether the user is known to have all permissions. It is unknown at first.
     #[inline]
     pub fn may_all(&self) -> bool {
         self.state.trusted
     }
 
-    /// Logs in; false if the password is wrong, or the user may not.
+    /// Logs in. Returns false if the password is wrong or the user is disabled.
     pub fn log_in(&mut self, server: &Server, name: &[u8], password: &[u8]) -> bool {
         let user = server.users().log_in(name, password);
         if let Some(user) = user {
@@ -110,7 +110,7 @@ impl<S: Session> Client<S> {
         false
     }
 
-    /// The user it has logged in as, or the one that clients are without logging in.
+    /// Returns the user, which is the default user if no login is required.
     pub(crate) fn current_user(&mut self, server: &Server) -> Option<&User> {
         if self.user.is_none() {
             let open = server.users().open();
@@ -126,8 +126,8 @@ impl<S: Session> Client<S> {
         self.state.queues
     }
 
-    /// Adopts the rights that its user has now. Returns false if the user was removed, or has lost
-    /// rights: then the connection must be closed.
+    /// Applies the current permissions of the user. Returns false if the user was removed or lost
+    /// permissions: then the connection must be closed.
     pub(crate) fn renew_user(&mut self, server: &Server) -> bool {
         let Some(user) = &self.user else { return true };
         let renewed = server.users().renewed(user);
@@ -140,7 +140,7 @@ impl<S: Session> Client<S> {
         }
     }
 
-    /// Bytes of the requests that wait for `EXEC`, and of the keys that are watched.
+    /// Returns the bytes of queued requests and watched keys.
     #[inline]
     pub fn queued_len(&self) -> usize {
         self.session.queued_len()
@@ -153,9 +153,9 @@ impl<S: Session> Client<S> {
         self.connection.lifecycle.close()
     }
 
-    /// Publishes the buffers of the connection, in bytes: input that is not executed yet, room
-    /// after it, unsent output, and the memory of that output without items of the cache.
-    /// `CLIENT LIST` shows them.
+    /// Publishes the buffers of the connection, in bytes: input that is not executed, unused
+    /// capacity, unsent output, and the memory of that output without items. `CLIENT LIST` contains
+    /// them.
     pub fn set_buffers(&self, input: usize, room: usize, output: usize, output_buffer: usize) {
         self.connection.input_len.set(input as u64);
         self.connection.input_room.set(room as u64);
@@ -175,19 +175,19 @@ impl<S: Session> Client<S> {
         self.connection.progress_s.set(now_s);
     }
 
-    /// It must take some of its answers before it gets more.
+    /// Counts that the client must read replies before more are produced.
     #[cold]
     pub(crate) fn note_output_limit(&self) {
         self.metrics.add_output_limit();
         log::output_limit_hit(self.peer());
     }
 
-    /// Where it connects from.
+    /// Returns the address of the client.
     pub(crate) fn peer(&self) -> &str {
         &self.connection.endpoints.peer
     }
 
-    /// From here on the client is this user.
+    /// Sets the user.
     pub(crate) fn become_user(&mut self, user: Arc<User>) {
         self.state.trusted = user.permissions.are_all();
         self.connection.update_info(|info| user.name().clone_into(&mut info.user));
@@ -199,13 +199,13 @@ impl<S: Session> Client<S> {
         self.connection.resp3.set((version == Version::Resp3).into());
     }
 
-    /// A request of so many bytes begins.
+    /// Begins a request of this length.
     #[inline]
     pub fn begin(&self, server: &Server, request_len: usize) {
         self.metrics.begin(Metrics::is_short_len(request_len, &server.settings), &server.settings);
     }
 
-    /// The request is done that [began](Self::begin) last.
+    /// Ends the request that [`begin`](Self::begin) began.
     #[inline]
     pub fn end(
         &self,
@@ -222,7 +222,11 @@ impl<S: Session> Client<S> {
 }
 
 impl Server {
-    /// A new connection, which belongs to the thread that counts in `metrics`.
+    /// Creates the client of a new connection of the thread with these metrics.
+    ///
+    /// # Errors
+    ///
+    /// [`TooManyClients`] if `maxclients` is reached.
     pub fn connect<S: Session>(
         &self,
         metrics: &Arc<Metrics>,

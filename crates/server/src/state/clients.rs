@@ -1,4 +1,4 @@
-//! The connections there are, as `CLIENT LIST` shows them and `CLIENT KILL` ends them.
+//! The list of connections, for `CLIENT LIST` and `CLIENT KILL`.
 
 use super::catalog::Catalog;
 use super::counter::Counter;
@@ -11,12 +11,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a connection leads.
+/// The addresses of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Endpoints {
-    /// The client's address, such as `127.0.0.1:40000`.
+    /// The address of the client, such as `127.0.0.1:40000`.
     pub peer: String,
-    /// The server's address.
+    /// The address of the server.
     pub local: String,
     /// The file descriptor.
     pub fd: i32,
@@ -69,7 +69,7 @@ impl Clients {
         lock(&self.open).len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no connections.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -121,7 +121,7 @@ impl Clients {
 
     /// Marks a connection to be closed. Returns false if it is marked or closed already.
     fn mark(&self, connection: &Connection) -> bool {
-        // Counted first, as its thread may close it at once.
+        // Counted first, since its thread may close it at once.
         self.closing.fetch_add(1, Ordering::AcqRel);
         let is_marked = connection.lifecycle.mark();
         if is_marked {
@@ -149,9 +149,9 @@ impl Clients {
         self.marks.load(Ordering::Acquire)
     }
 
-    /// All connections, by their numbers.
+    /// Returns all connections, by number.
     pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
-        // The lock is free again before any of these is dropped, since that takes it.
+        // The lock is released before any of them is dropped, which takes it.
         let open = lock(&self.open);
         let all = open.values().filter_map(Weak::upgrade).collect();
         drop(open);
@@ -178,22 +178,22 @@ pub(crate) struct Connection {
     /// The number of the last command, plus one.
     pub(crate) command: Counter,
     pub(crate) resp3: Counter,
-    /// How many requests wait for `EXEC`, plus one; zero outside a transaction.
+    /// The number of queued requests plus one; zero outside of a transaction.
     pub(crate) queued: Counter,
     pub(crate) queued_len: Counter,
     pub(crate) unevictable: Counter,
     pub(crate) untouching: Counter,
     pub(crate) input_len: Counter,
     pub(crate) input_room: Counter,
-    /// Bytes of answers that it has not taken, with items that are not copied.
+    /// Bytes of unread replies, with items that are sent without a copy.
     pub(crate) output_len: Counter,
-    /// Bytes of memory of those answers, without items.
+    /// Bytes of memory of those replies, without items.
     pub(crate) output_buffer_len: Counter,
     /// When it last made progress, in seconds of the workers' clock: see
     /// [`Client::note_progress`](super::Client::note_progress).
     pub(crate) progress_s: Counter,
     clients: Weak<Open>,
-    /// As in [`Clients`].
+    /// Shared with [`Clients`].
     closing: Arc<AtomicU64>,
 }
 
@@ -226,7 +226,7 @@ impl Lifecycle {
     }
 }
 
-/// What a client says of itself.
+/// What a client has sent about itself, and its user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientInfo {
     pub(crate) name: String,
@@ -240,7 +240,7 @@ impl Drop for Connection {
         if let Some(open) = self.clients.upgrade() {
             lock(&open).remove(&self.id);
         }
-        // Only where no worker has closed it, such as at the end of the server.
+        // Not closed by a worker, for example at the end of the server.
         if self.lifecycle.close() {
             self.closing.fetch_sub(1, Ordering::AcqRel);
         }
@@ -252,7 +252,7 @@ impl Connection {
         !self.lifecycle.is_open()
     }
 
-    /// What the client said of itself.
+    /// Returns what the client has sent about itself.
     pub(crate) fn info(&self) -> ClientInfo {
         lock(&self.info).clone()
     }
@@ -262,12 +262,12 @@ impl Connection {
         self.input_len.get() + self.input_room.get() + self.queued_len.get()
     }
 
-    /// Changes what the client said of itself.
+    /// Changes what the client has sent about itself.
     pub(crate) fn update_info(&self, change: impl FnOnce(&mut ClientInfo)) {
         change(&mut lock(&self.info));
     }
 
-    /// The line of `CLIENT LIST`.
+    /// Returns the line of `CLIENT LIST`.
     pub(crate) fn line(&self, now_ms: u64, catalog: &Catalog) -> String {
         let Endpoints { peer, local, fd } = &self.endpoints;
         let ClientInfo { name, user, library, library_version } = self.info();

@@ -2,20 +2,20 @@
 
 use std::net::SocketAddr;
 
-/// Who may use `DEBUG`.
+/// Which clients may use `DEBUG`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Debugging {
-    /// Nobody.
+    /// None.
     #[default]
     No,
-    /// Whoever connects from this machine.
+    /// Clients on this machine.
     Local,
-    /// Everybody.
+    /// All clients.
     Yes,
 }
 
 impl Debugging {
-    /// As the setting has it.
+    /// Returns the name of the setting.
     pub fn name(self) -> &'static str {
         match self {
             Self::No => "no",
@@ -24,7 +24,7 @@ impl Debugging {
         }
     }
 
-    /// What the setting calls so.
+    /// Returns the setting with this name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::No, Self::Local, Self::Yes].into_iter().find(|one| one.name() == name)
     }
@@ -38,7 +38,7 @@ impl Debugging {
     }
 }
 
-/// Whether a client connects from this machine.
+/// Returns whether a client is on this machine.
 fn is_local(peer: &str) -> bool {
     let address = peer.parse().map(|address: SocketAddr| address.ip().to_canonical());
     peer == "unix" || address.is_ok_and(|address| address.is_loopback())

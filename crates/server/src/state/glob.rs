@@ -1,22 +1,22 @@
-//! Patterns of keys, as Redis reads them.
+//! Glob patterns of Redis.
 
-/// A pattern: `*` stands for any bytes, `?` for any byte, `[a-z]` for one of a class and `[^a-z]`
-/// for one outside it, and `\` takes the next byte as it is.
+/// A pattern: `*` matches any bytes, `?` any byte, `[a-z]` a byte of a class, `[^a-z]` a byte
+/// outside of it, and `\` escapes the next byte.
 pub(crate) struct Glob<'a>(&'a [u8]);
 
 impl<'a> Glob<'a> {
-    /// A pattern; nothing if every key matches it.
+    /// Creates a pattern; `None` if every key matches.
     pub(crate) fn new(pattern: &'a [u8]) -> Option<Self> {
         (pattern != b"*").then_some(Self(pattern))
     }
 
-    /// Whether a key matches. Takes time in proportion to both lengths, multiplied: a star that
-    /// comes later makes it useless to try another length for an earlier one.
+    /// Returns whether a key matches. Takes time proportional to the product of both lengths: only
+    /// the last star needs backtracking.
     pub(crate) fn matches(&self, key: &[u8]) -> bool {
         let (mut pattern, mut rest) = (self.0, key);
         let mut star = None;
         if rest.is_empty() {
-            // Not even a star matches what is not there, unless it is all of the pattern.
+            // A star does not match an empty key, except as the whole pattern.
             return pattern.is_empty();
         }
         while !rest.is_empty() {
@@ -32,7 +32,7 @@ impl<'a> Glob<'a> {
                 (pattern, rest) = (after, &rest[1..]);
                 continue;
             }
-            // The last star takes one byte more.
+            // The last star matches one more byte.
             let Some((after, from)) = star else { return false };
             (pattern, rest) = (after, &from[1..]);
             star = Some((pattern, rest));
@@ -41,7 +41,7 @@ impl<'a> Glob<'a> {
     }
 }
 
-/// What follows in the pattern if its next part, which is no star, matches the byte.
+/// Returns the rest of the pattern if its next element, which is no star, matches the byte.
 fn step(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     let (matches, after) = match pattern {
         [] => return None,
@@ -56,8 +56,8 @@ fn step(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     matches.then_some(after)
 }
 
-/// Whether the class that begins here has the byte, and what follows its end. One that does not
-/// end reaches to the end of the pattern.
+/// Returns whether the class at the start contains the byte, and the rest of the pattern. An
+/// unterminated class extends to the end.
 fn class(mut rest: &[u8], byte: u8) -> (bool, &[u8]) {
     let mut matches = false;
     loop {
@@ -69,7 +69,7 @@ fn class(mut rest: &[u8], byte: u8) -> (bool, &[u8]) {
             }
             [b']', after @ ..] => return (matches, after),
             [start, b'-', end, after @ ..] => {
-                // Bytes have a sign in Redis, and ranges no direction.
+                // As in Redis, bytes are signed, and the ends of a range may be swapped.
                 let [start, end, byte] = [*start, *end, byte].map(u8::cast_signed);
                 matches |= (start.min(end)..=start.max(end)).contains(&byte);
                 after

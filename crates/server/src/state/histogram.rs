@@ -1,20 +1,20 @@
-//! Times, counted by their size.
+//! Histograms of durations.
 
 use super::counter::Counter;
 
-/// Buckets for each doubling.
+/// Buckets for each power of two.
 const BUCKETS_PER_OCTAVE: u64 = 4;
-/// Shorter times share the first bucket.
+/// Shorter durations are in the first bucket.
 const MIN_NS_LOG2: u32 = 6;
-/// Longer times, from about a minute on, share the last bucket.
+/// Longer durations, from about a minute on, are in the last bucket.
 const MAX_NS_LOG2: u32 = 36;
 
-/// How many buckets there are.
+/// The number of buckets.
 pub(crate) const BUCKETS: usize =
     1 + (MAX_NS_LOG2 - MIN_NS_LOG2) as usize * BUCKETS_PER_OCTAVE as usize;
 
-/// Counts of times. Buckets double in width every fourth one, so that a time is known to a
-/// quarter of its size, and every power of two of nanoseconds is the end of one.
+/// Counts of durations. Bucket widths double every fourth bucket, so that a duration is known to a
+/// quarter, and every power of two of nanoseconds is the end of a bucket.
 #[derive(Debug)]
 pub(crate) struct Histogram([Counter; BUCKETS]);
 
@@ -25,19 +25,19 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts so many times of this size.
+    /// Counts this many durations.
     #[inline]
     pub(crate) fn add(&self, ns: u64, count: u64) {
         self.0[bucket(ns)].add(count);
     }
 
-    /// The count of each bucket.
+    /// Returns the count of each bucket.
     pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(Counter::get)
     }
 }
 
-/// The bucket that a time falls in.
+/// Returns the bucket of a duration.
 #[inline]
 fn bucket(ns: u64) -> usize {
     let ns = ns.min((1 << MAX_NS_LOG2) - 1);
@@ -45,18 +45,18 @@ fn bucket(ns: u64) -> usize {
         return 0;
     }
     let log2 = ns.ilog2();
-    // The two bits below the highest one.
+    // The two bits after the highest one.
     let part = (ns >> (log2 - BUCKETS_PER_OCTAVE.ilog2())) % BUCKETS_PER_OCTAVE;
     1 + ((log2 - MIN_NS_LOG2) * BUCKETS_PER_OCTAVE as u32) as usize + part as usize
 }
 
-/// The first time beyond a bucket.
+/// Returns the end of a bucket, exclusive.
 pub(crate) fn end_ns(bucket: usize) -> u64 {
     let (octave, part) = (bucket as u64 / BUCKETS_PER_OCTAVE, bucket as u64 % BUCKETS_PER_OCTAVE);
     ((BUCKETS_PER_OCTAVE + part) << (octave + u64::from(MIN_NS_LOG2))) / BUCKETS_PER_OCTAVE
 }
 
-/// The time that so many of a thousand do not exceed; 0 where there are none.
+/// Returns the duration that `of_thousand` per mille do not exceed; 0 if there are none.
 pub(crate) fn quantile_ns(counts: &[u64], of_thousand: u64) -> u64 {
     let total: u64 = counts.iter().sum();
     let rank = total.saturating_mul(of_thousand).div_ceil(1000).max(1);
@@ -68,8 +68,8 @@ pub(crate) fn quantile_ns(counts: &[u64], of_thousand: u64) -> u64 {
     bucket.map_or(0, end_ns)
 }
 
-/// Counts up to each power of two from 1.024 microseconds on, as `LATENCY HISTOGRAM` tells them:
-/// those that add something, each with the microseconds it reaches to.
+/// Returns cumulative counts for powers of two from 1.024 µs on, with their ends in microseconds,
+/// as in `LATENCY HISTOGRAM`. Powers that add nothing are left out.
 pub(crate) fn octaves(counts: &[u64]) -> Vec<(u64, u64)> {
     let (mut below, mut reported) = (0, 0);
     let mut octaves = Vec::new();
@@ -78,7 +78,8 @@ pub(crate) fn octaves(counts: &[u64]) -> Vec<(u64, u64)> {
         let end = end_ns(bucket);
         let last = bucket + 1 == counts.len();
         if below > reported && end >= 1024 && (end.is_power_of_two() || last) {
-            // Redis tells the greatest time that its histogram cannot tell from the power.
+            // Redis reports the greatest duration that its histogram does not distinguish from the
+            // power.
             octaves.push(((end + end / 128 - 1) / 1000, below));
             reported = below;
         }

@@ -1,9 +1,9 @@
-//! Turns of an event loop: how often it was woken, and how long it was busy then.
+//! Iterations of an event loop: their number and durations.
 
 use super::counter::Counter;
 use super::histogram::{BUCKETS, Histogram};
 
-/// What one thread counts of its turns. It alone writes here.
+/// The iterations of one thread, which alone writes here.
 #[derive(Debug, Default)]
 pub(crate) struct Iterations {
     began_ns: Counter,
@@ -11,13 +11,13 @@ pub(crate) struct Iterations {
     times: Histogram,
 }
 
-/// The turns of one thread. What arrives while a turn is under way waits for its end, so that these
-/// times are the most that an event loop kept anybody waiting.
+/// The iterations of one thread. Input that arrives during an iteration waits for its end, so these
+/// durations are the maximum delay by the event loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IterationTotals {
-    /// Nanoseconds in turns.
+    /// Total nanoseconds.
     pub ns: u64,
-    /// How often a turn took how long, by buckets: see [`bucket_end_ns`](super::bucket_end_ns).
+    /// The number of iterations by duration: see [`bucket_end_ns`](super::bucket_end_ns).
     pub times: Vec<u64>,
 }
 

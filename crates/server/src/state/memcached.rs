@@ -1,28 +1,28 @@
-//! What all connections that speak memcached's protocols share.
+//! State that memcached connections share.
 
 use nuthatch_cache::{Guard, Stats};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// No flush is to come.
+/// No flush is pending.
 const NEVER: u64 = u64::MAX;
 
-/// What all connections that speak memcached's protocols share.
+/// State that memcached connections share.
 #[derive(Debug)]
 pub struct MemcachedState {
     pub(crate) started: Instant,
     pub(crate) threads: usize,
-    /// When all is to be removed that is there then.
+    /// The time of a delayed flush.
     flush_at_ms: AtomicU64,
-    /// Held while all is being removed, so that others wait until it is gone.
+    /// Held during a flush, so that other threads wait for it.
     flushing: Mutex<()>,
-    /// What was counted when the counts were reset.
+    /// The statistics when they were last reset.
     before: Mutex<Stats>,
 }
 
 impl MemcachedState {
-    /// For a server that starts now, with so many threads.
+    /// Creates the state for a server with this many threads that starts now.
     pub fn new(threads: usize) -> Self {
         Self {
             started: Instant::now(),
@@ -35,9 +35,9 @@ impl MemcachedState {
 
     /// Removes everything if the time of a delayed `flush_all` has come.
     ///
-    /// With this at the start of each turn, of whatever protocol, no turn from that time on sees an
-    /// item of before, and none loses an item it wrote: whoever is first removes all, and the
-    /// others wait. Until there is a turn, memory alone knows that the items are still there.
+    /// It is called at the start of each batch, of any protocol. From that time on, no batch sees
+    /// an older item, and none loses an item that it wrote: the first thread removes all, and the
+    /// others wait. Until the next batch the items only use memory.
     #[inline]
     pub fn flush_if_due(&self, guard: &Guard<'_>) {
         if guard.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
@@ -48,15 +48,15 @@ impl MemcachedState {
     #[cold]
     fn flush(&self, guard: &Guard<'_>) {
         let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        // Unless somebody else did, or put it off.
+        // Unless another thread has done it, or delayed it.
         if guard.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
             guard.clear();
             self.flush_at_ms.store(NEVER, Ordering::Release);
         }
     }
 
-    /// Removes everything at this time, or now. As in memcached this replaces an earlier request,
-    /// one for a time to come too.
+    /// Removes everything at this time, or now. As in memcached, this replaces an earlier request,
+    /// even a pending one.
     pub(crate) fn flush_at(&self, guard: &Guard<'_>, at_ms: Option<u64>) {
         let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let to_come = at_ms.filter(|at| *at > guard.now_ms());
@@ -66,12 +66,12 @@ impl MemcachedState {
         self.flush_at_ms.store(to_come.unwrap_or(NEVER), Ordering::Release);
     }
 
-    /// What was counted when the counts were reset.
+    /// Returns the statistics when they were last reset.
     pub(crate) fn before(&self) -> Stats {
         *self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts anew from here on, for those who ask through this protocol.
+    /// Resets the statistics of this protocol.
     pub(crate) fn reset_counts(&self, stats: Stats) {
         *self.before.lock().unwrap_or_else(PoisonError::into_inner) = stats;
     }

@@ -1,34 +1,33 @@
-//! What the memory of the budget is used for.
+//! Use of the memory budget.
 
 use super::Server;
 use nuthatch_cache::Stats;
 
-/// Bytes of memory in use, by kind. Together they are [`Stats::memory`].
+/// Bytes of memory in use, by kind. Their sum is [`Stats::memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryKinds {
-    /// Segments, where items are.
+    /// Segments of items.
     pub items: u64,
-    /// Items that have segments of their own.
+    /// Large items.
     pub large: u64,
     /// The index.
     pub index: u64,
-    /// Connections: what they have received, what they are to send, the buffers for it, and values
-    /// that are being made of others.
+    /// Connections: input, output, buffers, and values that are being created.
     pub connections: u64,
-    /// What is known of segments and of evicted keys.
+    /// Metadata of segments, and the ghost queue.
     pub other: u64,
 }
 
 impl MemoryKinds {
     fn new(stats: &Stats, connections: u64) -> Self {
         let Stats { memory_items: items, memory_large: large, memory_index: index, .. } = *stats;
-        // Connections may have changed since the cache was asked.
+        // Connections may have changed since the cache was read.
         let left = stats.memory.saturating_sub(items + large + index);
         let connections = connections.min(left);
         Self { items, large, index, connections, other: left - connections }
     }
 
-    /// Each kind by its name.
+    /// Returns each kind with its name.
     pub fn by_name(&self) -> [(&'static str, u64); 5] {
         let Self { items, large, index, connections, other } = *self;
         [
@@ -42,7 +41,7 @@ impl MemoryKinds {
 }
 
 impl Server {
-    /// What the memory that the cache tells of is used for.
+    /// Returns the use of the memory in these statistics.
     pub fn memory_kinds(&self, stats: &Stats) -> MemoryKinds {
         MemoryKinds::new(stats, self.held())
     }
@@ -63,7 +62,7 @@ mod tests {
         assert_eq!(kinds.connections, 1 << 20);
         assert!(kinds.index > 0 && kinds.other > 0, "{kinds:?}");
         assert_eq!(kinds.by_name().iter().map(|(_, bytes)| bytes).sum::<u64>(), stats.memory);
-        // Told before the cache knew.
+        // Read before the cache counted them.
         let kinds = MemoryKinds::new(&stats, u64::MAX);
         assert_eq!(kinds.by_name().iter().map(|(_, bytes)| bytes).sum::<u64>(), stats.memory);
     }

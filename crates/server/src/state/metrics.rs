@@ -1,12 +1,12 @@
-//! What the threads of a server count: calls, errors and times of each command, bytes, connections.
+//! Metrics of the worker threads: calls, errors and durations of commands, bytes and connections.
 //!
-//! Each thread writes to a [`Metrics`] of its own and takes no lock to do so; [`Totals`] adds them
-//! up. `INFO`, `LATENCY HISTOGRAM` and the page of metrics all read totals, and so agree.
+//! Each thread writes to its own [`Metrics`] without locks, and [`Totals`] adds them. `INFO`,
+//! `LATENCY HISTOGRAM` and the admin endpoint all read totals, so they agree.
 //!
-//! Reading the clock takes longer than many commands do. So commands over one key, whose requests
-//! and replies are short, are timed in groups: the clock is read after [`GROUP`] of them, and each
-//! is given its share. All others are timed alone, and so is everything while the slow log wants
-//! commands below [`ALONE_BELOW_US`].
+//! Reading the clock takes longer than many commands. So commands over one key with short requests
+//! and replies are timed in groups: the clock is read after [`GROUP`] of them, and each gets an
+//! equal share. All others are timed alone, as is everything while the slow log needs durations
+//! below [`ALONE_BELOW_US`].
 
 use super::IterationTotals;
 use super::Settings;
@@ -19,19 +19,19 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// How many short commands one reading of the clock may be for.
+/// Maximum short commands that share a reading of the clock.
 const GROUP: usize = 16;
-/// A request or reply up to so many bytes is short.
+/// Maximum bytes of a short request or reply.
 const SHORT_LEN: usize = 4 << 10;
-/// A slow log for shorter times than this needs each command's own.
+/// Below this threshold of the slow log, each command is timed alone.
 const ALONE_BELOW_US: i64 = 1000;
 
-/// What one thread counts. It alone writes here, except for errors.
+/// The metrics of one thread, which alone writes here, except for errors.
 #[derive(Debug)]
 pub struct Metrics {
-    /// The clock's readings are counted from here.
+    /// The origin of the thread's clock.
     start: Instant,
-    /// When the clock was read last, in nanoseconds; none while nothing is being executed.
+    /// The last reading of the clock, in nanoseconds. Valid while commands are being executed.
     read_ns: Counter,
     running: Counter,
     /// The numbers of the commands since then.
@@ -43,7 +43,7 @@ pub struct Metrics {
     connections: Counter,
     output_limits: Counter,
     iterations: Iterations,
-    /// By code. Rare enough for a lock, which only readers contend for.
+    /// By code. Errors are so rare that a lock is cheap, and only readers contend for it.
     errors: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -53,7 +53,7 @@ struct CommandMetrics {
     failed: Counter,
     rejected: Counter,
     ns: Counter,
-    /// The part of `ns` that is counted in `times`, too: tracking can be switched off.
+    /// The part of `ns` that is in `times`, since tracking can be disabled.
     tracked_ns: Counter,
     times: Histogram,
 }
@@ -78,55 +78,55 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts bytes that were received.
+    /// Counts received bytes.
     pub fn add_received(&self, bytes: u64) {
         self.received.add(bytes);
     }
 
-    /// Counts bytes that were sent.
+    /// Counts sent bytes.
     pub fn add_sent(&self, bytes: u64) {
         self.sent.add(bytes);
     }
 
-    /// Counts a connection that was accepted.
+    /// Counts an accepted connection.
     pub fn add_connection(&self) {
         self.connections.add(1);
     }
 
-    /// Counts a client that must take some of its answers before it gets more.
+    /// Counts that a client must read replies before more are produced.
     pub fn add_output_limit(&self) {
         self.output_limits.add(1);
     }
 
-    /// A turn of the thread's event loop begins: it was woken.
+    /// Begins an iteration of the event loop, after a wait.
     pub fn begin_iteration(&self) {
         self.iterations.begin(self.now_ns());
     }
 
-    /// A turn of the thread's event loop is over: it waits for what comes next.
+    /// Ends an iteration of the event loop, before a wait.
     pub fn end_iteration(&self) {
         self.iterations.end(self.now_ns());
     }
 
-    /// The turns of the thread's event loop.
+    /// Returns the iterations of the thread's event loop.
     pub(crate) fn iterations(&self) -> IterationTotals {
         self.iterations.totals()
     }
 
-    /// The end of a batch of requests: commands that are not timed yet are timed now, and what
-    /// comes before the next command is no command's time.
+    /// Ends a batch: times the commands that are not timed yet. The time until the next command
+    /// belongs to none.
     pub fn settle(&self, settings: &Settings) {
         self.read_clock(settings);
         self.running.set(0);
     }
 
-    /// Whether a request so long that is over one key can be timed in a group.
+    /// Returns whether a request of this length over one key is timed in a group.
     #[inline]
     pub(crate) fn is_short_len(request_len: usize, settings: &Settings) -> bool {
         request_len <= SHORT_LEN && !(0..ALONE_BELOW_US).contains(&settings.slower_than_us())
     }
 
-    /// A command begins.
+    /// Begins a command.
     #[inline]
     pub(crate) fn begin(&self, short: bool, settings: &Settings) {
         if self.running.get() == 0 {
@@ -137,8 +137,8 @@ impl Metrics {
         }
     }
 
-    /// A command is done. Answers the nanoseconds it took if they were taken for it: where there
-    /// are others in its group, they are counted in, but what took long was this one.
+    /// Ends a command. Returns its nanoseconds if it was timed alone. They include others of its
+    /// group, but this one took longest.
     #[inline]
     pub(crate) fn end(
         &self,
@@ -157,7 +157,7 @@ impl Metrics {
         None
     }
 
-    /// Reads the clock, and gives each command since the last reading its share.
+    /// Reads the clock, and divides the time since the last reading among the commands.
     fn read_clock(&self, settings: &Settings) -> u64 {
         let len = (self.group_len.get() as usize).min(GROUP);
         if len == 0 {
@@ -197,13 +197,12 @@ impl Metrics {
         commands.map(|command| command.calls.get()).sum()
     }
 
-    /// Returns the bytes that were received, and those that were sent.
+    /// Returns received and sent bytes.
     pub(crate) fn traffic(&self) -> (u64, u64) {
         (self.received.get(), self.sent.get())
     }
 
-    /// Counts an answer that is an error: of a command that was refused before it ran, or of one
-    /// that ran, or of none that is known.
+    /// Counts an error reply: of a command that ran, or that was refused, or that is unknown.
     pub(crate) fn error(&self, text: &str, number: Option<usize>, ran: bool) {
         let code = text.split(' ').next().unwrap_or_default();
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +217,7 @@ impl Metrics {
     }
 }
 
-/// What threads have counted, added up.
+/// The sums of the metrics of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Bytes received.
@@ -227,38 +226,38 @@ pub struct Totals {
     pub sent: u64,
     /// Connections accepted.
     pub connections: u64,
-    /// How often a client had to take some of its answers before it got more.
+    /// How often a client had to read replies before more were produced.
     pub output_limits: u64,
-    /// Of each command, by its name, those that were called or refused.
+    /// Commands that were called or refused, by name.
     pub commands: BTreeMap<&'static str, CommandTotals>,
-    /// Errors by their code.
+    /// Errors by code.
     pub errors: BTreeMap<String, u64>,
 }
 
-/// What threads have counted of one command.
+/// The metrics of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandTotals {
-    /// How often it ran.
+    /// The number of calls.
     pub calls: u64,
-    /// How often it answered an error.
+    /// The number of calls that replied with an error.
     pub failed: u64,
-    /// How often it was refused, and did not run.
+    /// The number of requests that were refused before they ran.
     pub rejected: u64,
-    /// The time it took in all.
+    /// The total nanoseconds.
     pub ns: u64,
-    /// The part of that time that is counted in `times`.
+    /// The part of `ns` that is in `times`.
     pub tracked_ns: u64,
-    /// How often it took how long, by buckets: see [`bucket_end_ns`].
+    /// The number of calls by duration: see [`bucket_end_ns`].
     pub times: Vec<u64>,
 }
 
-/// The nanoseconds up to which the times of a bucket go, for that of [`CommandTotals::times`].
+/// Returns the end in nanoseconds of a bucket of [`CommandTotals::times`].
 pub fn bucket_end_ns(bucket: usize) -> u64 {
     super::histogram::end_ns(bucket)
 }
 
 impl Totals {
-    /// Adds what a thread has counted.
+    /// Adds the metrics of a thread.
     pub(crate) fn add(&mut self, metrics: &Metrics, catalog: &Catalog) {
         self.received += metrics.received.get();
         self.sent += metrics.sent.get();
@@ -281,7 +280,7 @@ impl Totals {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// Returns the difference from earlier totals.
     pub(crate) fn since(mut self, earlier: &Self) -> Self {
         self.received -= earlier.received.min(self.received);
         self.sent -= earlier.sent.min(self.sent);
@@ -306,7 +305,7 @@ impl Totals {
         self
     }
 
-    /// Calls of all commands.
+    /// Returns the calls of all commands.
     pub fn calls(&self) -> u64 {
         self.commands.values().map(|command| command.calls).sum()
     }

@@ -1,15 +1,14 @@
-//! Memory for values that are made of others, outside of the cache, before they are stored.
+//! Values that are derived from others, and their memory before they are stored.
 
 use super::Server;
 use nuthatch_cache::{Error, Expiry, Guard, Item, Write};
 
-/// Shorter values are not counted: nobody keeps them for longer than a request takes, and there is
-/// one at a time in each thread.
+/// Shorter values are not counted: they exist for one request, one at a time in each thread.
 const MIN_COUNTED_LEN: usize = 64 << 10;
 
-/// As [`Guard::update`], with what counts the memory of the new value. Of the old value's length,
-/// `len` makes that of the new one; a longer one than may be is not made. Nothing is changed, and
-/// nothing answered, if there is no room.
+/// Same as [`Guard::update`], and counts the memory of the new value. `len` returns the length of
+/// the new value from that of the old one. Without memory, nothing is changed or replied, and the
+/// result is `None`. A value that is too long is an error.
 #[inline]
 pub(crate) fn update<'w, R>(
     (guard, server): (&Guard<'_>, &Server),
@@ -38,7 +37,7 @@ pub(crate) fn removal() -> Write<'static> {
     Write::new().expiry(Expiry::At(0))
 }
 
-/// The memory of a value that is being made. It counts until this goes.
+/// Counts the memory of a value that is being created, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ValueMemory<'s> {
     server: &'s Server,
@@ -50,11 +49,11 @@ impl<'s> ValueMemory<'s> {
         Self { server, len: 0 }
     }
 
-    /// Counts the memory for a value of so many bytes, which is about to be made in place of one of
-    /// `old`. False if there is not as much: then it must not be made.
+    /// Counts the memory of a value of this length, which is about to be created from one of length
+    /// `old`. Returns false if there is not enough memory: then the value must not be created.
     ///
-    /// For a moment there are three: the old value, the new one as it is made, and the same where
-    /// it is stored. If that did not fit, the old one would have to make room.
+    /// For a moment there are three values: the old one, the new one as it is created, and its
+    /// stored copy. Without enough memory for all, storing would evict the old one.
     #[inline]
     #[must_use]
     pub(crate) fn try_count(&mut self, old: usize, len: usize) -> bool {
@@ -102,7 +101,7 @@ mod tests {
         assert_eq!(server.held(), 0);
         assert!(value_memory.try_count(10 << 20, 20 << 20));
         assert_eq!(server.held(), 20 << 20);
-        // Another try takes the place of the first one.
+        // Another attempt replaces the first one.
         assert!(value_memory.try_count(10 << 20, 22 << 20));
         assert_eq!(server.held(), 22 << 20);
         assert!(!value_memory.try_count(10 << 20, 24 << 20));

@@ -1,10 +1,10 @@
-//! Requests in other protocols than RESP, as they are counted.
+//! Requests of protocols other than RESP, for metrics.
 
 use super::catalog::{Catalog, RESP_COMMANDS};
 
 macro_rules! others {
     ($($name:ident = $text:literal,)+) => {
-        /// A request in another protocol than RESP. It is counted under a name such as
+        /// A request of a protocol other than RESP. It is counted under a name such as
         /// `memcached|mg`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each is named as its protocol names it")]

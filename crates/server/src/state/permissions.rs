@@ -1,9 +1,9 @@
-//! Which commands and keys a user may use.
+//! Commands and keys that a user may use.
 
 use super::glob::Glob;
 use super::{Catalog, CommandInfo, Flags, Keys, RESP_COMMANDS};
 
-/// A word is not shown where it may be a password without its mark.
+/// Errors do not quote a word, since it may be a password without its mark.
 const UNKNOWN_RULE: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, \
                             ~PATTERN, +COMMAND, -COMMAND, +@GROUP or -@GROUP, found another word";
 const UNKNOWN_GROUP: &str =
@@ -11,21 +11,21 @@ const UNKNOWN_GROUP: &str =
 const UNKNOWN_COMMAND: &str =
     "expected the name of a command, found none of that name; COMMAND LIST has all names";
 
-/// Commands that show or change what belongs to others, or that take long, as in Redis.
+/// Commands that show or change the data of other clients, or that take long, as in Redis.
 const DANGEROUS: &[&str] =
     &["acl", "config", "debug", "flushall", "flushdb", "info", "keys", "latency", "slowlog"];
-/// The same, behind a bar.
+/// Subcommands of this group.
 const DANGEROUS_PARTS: &[&str] = &["client|kill", "client|list"];
-/// Commands over the connection alone.
+/// Commands over the connection.
 const CONNECTION: &[&str] =
     &["auth", "client", "command", "echo", "hello", "ping", "quit", "reset", "select"];
-/// Commands that read, but none of the keys they name.
+/// Commands that read, without keys as arguments.
 const READS: &[&str] = &["dbsize", "keys", "randomkey", "scan"];
 
-/// What is denied.
+/// What a user lacks permission for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// Everything, before a log-in.
+    /// Everything, before login.
     All,
     /// The command.
     Command,
@@ -33,33 +33,33 @@ pub enum Denied {
     Key,
 }
 
-/// Which commands and keys a user may use.
+/// Commands and keys that a user may use.
 #[derive(Clone, Debug)]
 pub(crate) struct Permissions {
-    /// By the number of a command.
+    /// By number of the command.
     commands: Vec<bool>,
     /// Patterns of keys.
     keys: Vec<Vec<u8>>,
 }
 
 impl Permissions {
-    /// Nothing.
+    /// Returns no permissions.
     pub(crate) fn none() -> Self {
         Self { commands: vec![false; RESP_COMMANDS], keys: Vec::new() }
     }
 
-    /// Everything.
+    /// Returns all permissions.
     pub(crate) fn all() -> Self {
         Self { commands: vec![true; RESP_COMMANDS], keys: vec![b"*".to_vec()] }
     }
 
-    /// Whether that is everything.
+    /// Returns whether everything is permitted.
     pub(crate) fn are_all(&self) -> bool {
         self.all_keys() && self.commands.iter().all(|allowed| *allowed)
     }
 
-    /// Returns whether all that `others` allow is allowed. A pattern that is not there is taken to
-    /// be lost, although others may match the same keys.
+    /// Returns whether all permissions of `others` are included. A missing pattern counts as lost,
+    /// even if others match the same keys.
     pub(crate) fn include(&self, others: &Self) -> bool {
         let commands = self.commands.iter().zip(&others.commands);
         let mut keys = others.keys.iter();
@@ -71,7 +71,7 @@ impl Permissions {
         self.keys.iter().any(|pattern| pattern == b"*")
     }
 
-    /// Applies a rule; see [`users`](super::users).
+    /// Applies a rule: see [`users`](super::users).
     pub(crate) fn apply(&mut self, rule: &str, catalog: &Catalog) -> Result<(), &'static str> {
         match rule {
             "allkeys" => self.keys = vec![b"*".to_vec()],
@@ -113,7 +113,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// What is denied of a request over these keys, for the command with this number and flags.
+    /// Checks the permission for a command with this number and flags over these keys.
     pub(crate) fn check<'k>(
         &self,
         number: usize,
@@ -134,7 +134,7 @@ impl Permissions {
     }
 }
 
-/// Whether a command is in a group.
+/// Returns whether a command is in a group.
 pub(crate) fn is_in(command: &CommandInfo, group: &str) -> bool {
     let name = command.name;
     let container = name.split('|').next().unwrap_or(name);

@@ -1,9 +1,9 @@
-//! What the system knows of this process.
+//! Statistics of this process from the system.
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use std::fs;
 
-/// Numbers of `/proc/self/stat` and `/proc/stat`.
+/// Fields of `/proc/self/stat` and `/proc/stat`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Process {
     pub(crate) user_seconds: f64,
@@ -13,13 +13,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// From the texts of both files, with the ticks of a second and the bytes of a page. What the
-    /// system does not tell as expected is not told at all.
+    /// Parses the text of both files, with the ticks of a second and the bytes of a page. Returns
+    /// `None` for an unexpected format.
     fn parse(process: &str, system: &str, ticks: u64, page_len: u64) -> Option<Self> {
-        // A name in brackets may hold anything, so that fields are counted from behind it.
+        // The name in parentheses may contain anything, so fields are counted after it.
         let (_, fields) = process.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-        // By the numbers that proc(5) gives them, of which the first here is 3.
+        // Fields have the numbers of proc(5). The first one here is 3.
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         let boot = system.lines().find_map(|line| line.strip_prefix("btime "))?;
         let boot_seconds: u64 = boot.trim().parse().ok()?;
@@ -32,7 +32,7 @@ impl Process {
         })
     }
 
-    /// Returns what the system knows of this process now.
+    /// Reads the statistics of this process.
     pub(crate) fn now() -> Option<Self> {
         let read = |path| fs::read_to_string(path).ok();
         let (process, system) = (read("/proc/self/stat")?, read("/proc/stat")?);

@@ -1,7 +1,7 @@
 //! Rates over about the last second, for `INFO`.
 //!
-//! Event loops take a sample when they are woken and the last one is a second old, before they
-//! execute anything. So what arrives after a time without requests counts from its beginning.
+//! Event loops take a sample after a wait if the last one is a second old, before they execute
+//! requests. So requests after an idle time count from its end.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_millis(900);
 /// Minimum time that a rate covers.
 const MIN_SPAN: Duration = Duration::from_millis(500);
 
-/// What was counted since the server started, at a moment.
+/// Counters at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) at: Instant,
@@ -22,7 +22,7 @@ pub(crate) struct Sample {
     pub(crate) misses: u64,
 }
 
-/// Counts for each second.
+/// Events per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PerSecond {
     pub(crate) calls: u64,
@@ -45,7 +45,7 @@ impl Rates {
         }
     }
 
-    /// Returns the rates from the last sample that is not too recent up to now.
+    /// Returns the rates up to now, from the last sample that is not too recent.
     pub(crate) fn until(&self, now: &Sample) -> PerSecond {
         let is_old = |one: &&Sample| now.at.saturating_duration_since(one.at) >= MIN_SPAN;
         let Some(base) = self.0.iter().flatten().find(is_old) else { return PerSecond::default() };
@@ -81,7 +81,7 @@ mod tests {
         rates.sample(at(500), || panic!("the last sample is recent"));
         rates.sample(at(1000), || sample(at(1000), 100));
         rates.sample(at(2000), || sample(at(2000), 5100));
-        // A moment later the second before counts.
+        // Shortly after a sample, the one before is used.
         let now = sample(at(2100), 5100 + 60);
         assert_eq!(rates.until(&now).calls, 4600, "5060 in 1.1 s");
         let now = sample(at(3000), 5100 + 2000);

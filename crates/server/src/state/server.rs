@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use super::catalog::Catalog;
 use super::clients::Clients;
@@ -18,14 +18,13 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// Writes settings to the file that they came from: those that can change, by Redis's names, with
-/// their values as texts.
+/// Writes the changeable settings, with their Redis names, to the file that they came from.
 pub struct Rewrite(Box<Rewriting>);
 
 type Rewriting = dyn Fn(&[(&'static str, String)]) -> Result<(), String> + Send + Sync;
 
 impl Rewrite {
-    /// What `CONFIG REWRITE` is to do. It answers what went wrong.
+    /// Creates it from a function that returns the problem if it fails.
     pub fn new(
         rewrite: impl Fn(&[(&'static str, String)]) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
@@ -43,16 +42,16 @@ impl std::fmt::Debug for Rewrite {
     }
 }
 
-/// What another part of the program counts, in Prometheus's text.
+/// Metrics of another part of the program, in the Prometheus text format.
 pub struct Exposition(Box<dyn Fn() -> String + Send + Sync>);
 
 impl Exposition {
-    /// Asks this for the text, whenever somebody wants to know.
+    /// Creates it from a function that returns the text.
     pub fn new(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Box::new(text))
     }
 
-    /// The text at this moment.
+    /// Returns the current text.
     pub(crate) fn text(&self) -> String {
         (self.0)()
     }
@@ -64,86 +63,88 @@ impl std::fmt::Debug for Exposition {
     }
 }
 
-/// When connections take more than this part of the budget, they must make do with less.
+/// Connections take much memory from this part of the budget on.
 const HELD_RATIO: u64 = 2;
 
-/// When they take no more than this part again, nothing needs to be spared.
+/// Connections no longer take much memory below this part of the budget.
 const SPARE_RATIO: u64 = 4;
 
-/// When connections take much memory, one that sends a request longer than this is closed, or
-/// requests that wait for `EXEC`.
+/// Maximum bytes of incomplete requests and requests that wait for `EXEC`, while connections take
+/// much memory. The connection is closed beyond it.
 const MAX_INPUT_WHEN_SHORT: usize = 64 << 10;
 
 /// Limits of such requests while items and connections use the whole budget and nothing may be
-/// evicted: together this part of the budget, and at least this many bytes for each connection.
+/// evicted: this part of the budget for all connections together, and at least this many bytes for
+/// each.
 const INPUT_RATIO_WHEN_EXHAUSTED: u64 = 8;
 const MIN_INPUT_WHEN_SHORT: usize = 4 << 10;
 
 /// The allocator returns freed memory to the system once connections hold less than at their peak
-/// by this part of the budget, and by this many bytes at least.
+/// by this part of the budget, and at least by this many bytes.
 const FREED_RATIO: u64 = 32;
 const MIN_FREED: u64 = 4 << 20;
 
-/// The same for so many quarters of the budget, with long values that are being received.
+/// The same as [`HELD_RATIO`] in quarters of the budget, including values that are received in
+/// place.
 const MAX_IN_PLACE_QUARTERS: u64 = 3;
 
-/// Of the budget, a value may take so many eighths that is gathered with its request.
+/// Maximum length of a value that is gathered with its request, in eighths of the budget.
 const MAX_COPIED_EIGHTHS: u64 = 3;
 
-/// However little memory there is, an answer may be so long.
+/// Replies of this length are allowed however little memory there is.
 const MIN_REPLY_LEN: u64 = 64 << 10;
 
-/// The server, as commands see it.
+/// The state of the server.
 #[derive(Debug)]
 pub struct Server {
     /// The cache.
     pub cache: Arc<Cache>,
     /// All commands.
     pub(crate) catalog: &'static Catalog,
-    /// What `CONFIG` changes.
+    /// The changeable settings.
     pub settings: Settings,
     /// All connections.
     pub clients: Clients,
-    /// The port that is told to clients.
+    /// The port that `INFO` reports.
     pub port: u16,
-    /// What its threads wait with, which clients are told: empty if there are none.
+    /// The name of the I/O backend for `INFO`, or empty.
     pub event_loop: &'static str,
-    /// Whether the cache evicts, which clients are told as its policy.
+    /// Whether the cache evicts, for `CONFIG GET maxmemory-policy`.
     pub evicts: bool,
-    /// Who may use `DEBUG`.
+    /// Which clients may use `DEBUG`.
     pub debug: Debugging,
-    /// What `CONFIG GET` tells besides: settings that stay as they are, by Redis's names.
+    /// Further settings of `CONFIG GET` that never change, by their Redis names.
     pub fixed_settings: Vec<(&'static str, String)>,
-    /// What `CONFIG REWRITE` does, where there is a file of settings.
+    /// Implements `CONFIG REWRITE`, if there is a settings file.
     pub rewrite: Option<Rewrite>,
-    /// What other parts of the program count, in Prometheus's text: the admin port tells it.
+    /// Metrics of other parts of the program, for the admin endpoint.
     pub extra_metrics: Vec<Exposition>,
-    /// Whether the default user must keep a password, since others can reach this machine.
+    /// Whether the default user must have a password, since other machines can connect.
     pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
     pub(crate) started: Instant,
-    /// Tells this run of the server from others.
+    /// Identifies this run of the server.
     pub(crate) run_id: String,
-    /// Whether threads are to stop.
+    /// Whether threads must stop.
     stopping: AtomicBool,
-    /// When connections are closed although something is under way, once the server drains.
+    /// When remaining connections are closed, once the server drains.
     drains_until: OnceLock<Instant>,
     users: RwLock<Users>,
-    /// How often the users were replaced.
+    /// How often users were replaced.
     users_changes: AtomicU64,
     threads: Mutex<Vec<Arc<Metrics>>>,
-    /// Bytes that connections and buffers take of the budget.
+    /// Bytes of the budget that connections and buffers hold.
     held: AtomicIsize,
-    /// Maximum of that since the allocator last returned freed memory to the system.
+    /// Maximum of `held` since the allocator last returned freed memory to the system.
     peak_held: AtomicU64,
     /// Rates over the last second.
     rates: Mutex<Rates>,
-    /// What was counted when `CONFIG RESETSTAT` was called.
+    /// The counters at the last `CONFIG RESETSTAT`.
     before: Mutex<(Totals, Stats)>,
 }
 
 impl Server {
-    /// A server of this cache, with these commands.
+    /// Creates a server of this cache with these commands.
     pub(crate) fn with_catalog(cache: Arc<Cache>, catalog: &'static Catalog) -> Self {
         let random = RandomState::new();
         let words = (0..3).map(|number| format!("{:016x}", random.hash_one(number)));
@@ -177,18 +178,18 @@ impl Server {
         }
     }
 
-    /// The same server with these users.
+    /// Sets the users.
     #[must_use]
     pub fn with_users(self, users: Users) -> Self {
         Self { users: RwLock::new(users), ..self }
     }
 
-    /// Makes whoever serves stop, and wakes up those who sleep.
+    /// Makes threads stop, and ends `DEBUG SLEEP`.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
     }
 
-    /// Begins to drain, for at most so long. Returns false if it has begun before.
+    /// Begins to drain for at most this time. Returns false if it has begun before.
     pub(crate) fn drain(&self, patience: Duration) -> bool {
         let mut begins = false;
         self.drains_until.get_or_init(|| {
@@ -196,13 +197,13 @@ impl Server {
             // Logged before a thread sees it: the process may end at once.
             log::draining(patience);
             let now = Instant::now();
-            // A time that is too far for the clock is a day.
+            // A time beyond the range of the clock becomes a day.
             now.checked_add(patience).unwrap_or(now + Duration::from_hours(24))
         });
         begins
     }
 
-    /// Returns when draining ends at the latest, if it has begun.
+    /// Returns the end of draining, if it has begun.
     pub(crate) fn drains_until(&self) -> Option<Instant> {
         self.drains_until.get().copied()
     }
@@ -212,24 +213,24 @@ impl Server {
         self.is_stopping() || self.drains_until().is_some()
     }
 
-    /// Replaces all users. Connections adopt the rights of theirs, or are closed: see
+    /// Replaces all users. Connections apply the new permissions or are closed: see
     /// [`Client::renew_user`](super::Client::renew_user).
     pub(crate) fn replace_users(&self, users: Users) {
         *self.users_mut() = users;
         self.users_changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns how often the users were replaced.
+    /// Returns how often users were replaced.
     pub(crate) fn users_changes(&self) -> u64 {
         self.users_changes.load(Ordering::Acquire)
     }
 
-    /// Whether whoever serves is to stop.
+    /// Returns whether threads must stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// The longest value in bytes: what the cache can keep, or a client may send.
+    /// Returns the maximum length of a value in bytes.
     pub fn max_value_len(&self) -> usize {
         self.value_limit().0
     }
@@ -254,13 +255,13 @@ impl Server {
         if copied < max { (copied, ValueLimit::CopiedMemory) } else { (max, limit) }
     }
 
-    /// Counts memory that connections and buffers take of the budget, or give back.
+    /// Adds to the bytes that connections and buffers hold, or subtracts from them.
     pub(crate) fn hold(&self, bytes: isize) {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.cache.reserve(u64::try_from(held).unwrap_or(0));
     }
 
-    /// Bytes that connections and buffers take.
+    /// Returns the bytes that connections and buffers hold.
     pub(crate) fn held(&self) -> u64 {
         u64::try_from(self.held.load(Ordering::Relaxed)).unwrap_or(0)
     }
@@ -312,7 +313,7 @@ impl Server {
         self.room_held() == 0
     }
 
-    /// Bytes that connections may still take, before they must make do with less.
+    /// Returns the bytes that connections may still take before they take much memory.
     fn room_held(&self) -> u64 {
         let (memory, held) = (self.cache.memory(), self.held());
         let max = memory / HELD_RATIO;
@@ -320,25 +321,25 @@ impl Server {
         max.min(with_in_place.saturating_sub(self.cache.pending_bytes())).saturating_sub(held)
     }
 
-    /// Whether a value of so many bytes may be received into the cache before its request is whole:
-    /// connections must keep some room.
+    /// Returns whether a value of this length may be received in place. Some memory must be left
+    /// for connections.
     pub(crate) fn may_receive_in_place(&self, len: usize) -> bool {
         let taken = self.held() + self.cache.pending_bytes() + len as u64;
         taken < self.cache.memory() / 4 * MAX_IN_PLACE_QUARTERS && !self.is_short_of_memory()
     }
 
-    /// Whether there is room for what connections may want later. In between, all stays as it is.
+    /// Returns whether connections take little memory again. Between both limits nothing changes.
     pub(crate) fn has_memory_to_spare(&self) -> bool {
         self.held() <= self.cache.memory() / SPARE_RATIO
     }
 
-    /// The longest answer to one request in bytes, as much as connections may still take. One that
-    /// may become longer by far than its request is held to that.
+    /// Returns the maximum length of a reply in bytes, which is what connections may still take. It
+    /// applies to replies that may be far longer than their request.
     pub fn max_reply_len(&self) -> usize {
         usize::try_from(self.room_held().max(MIN_REPLY_LEN)).unwrap_or(usize::MAX)
     }
 
-    /// Where a thread counts. Each thread takes its own, once.
+    /// Registers a thread, and returns its metrics. Each thread calls it once.
     pub fn thread(&self) -> Arc<Metrics> {
         let metrics = Arc::new(Metrics::default());
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -346,7 +347,7 @@ impl Server {
         metrics
     }
 
-    /// What all threads have counted since the server started.
+    /// Returns the totals of all threads since the server started.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -354,23 +355,23 @@ impl Server {
         totals
     }
 
-    /// The turns of each thread's event loop, in the order in which threads began to count.
+    /// Returns the iterations of each event loop, in the order in which threads were registered.
     pub fn iterations(&self) -> Vec<IterationTotals> {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.iter().map(|metrics| metrics.iterations()).collect()
     }
 
-    /// Takes a sample of what is counted, for rates. Each thread does so once in a second in which
-    /// it is woken, before it executes anything.
+    /// Takes a sample of counters for rates. Each thread calls it at most once a second, after a
+    /// wait and before it executes requests.
     pub(crate) fn sample_rates(&self) {
-        // If another thread is at it, one sample is enough.
+        // If another thread is taking a sample, one is enough.
         if let Ok(mut rates) = self.rates.try_lock() {
             let now = Instant::now();
             rates.sample(now, || self.sample(now));
         }
     }
 
-    /// Returns what was counted for each second of about the last one.
+    /// Returns the rates of about the last second.
     pub(crate) fn rates(&self) -> PerSecond {
         let now = self.sample(Instant::now());
         self.rates.lock().unwrap_or_else(PoisonError::into_inner).until(&now)
@@ -391,29 +392,30 @@ impl Server {
         sample
     }
 
-    /// How many requests went to the slow log since the server started, and how many are in it.
+    /// Returns the number of slow requests since the server started, and the number in the slow
+    /// log.
     pub fn slow_requests(&self) -> (u64, u64) {
         self.slowlog.counts()
     }
 
-    /// How long the server has been there.
+    /// Returns the time since the server started.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// What was counted since `CONFIG RESETSTAT`.
+    /// Returns the totals since `CONFIG RESETSTAT`.
     pub(crate) fn totals_since_reset(&self) -> Totals {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         self.totals().since(&before.0)
     }
 
-    /// What the cache has counted now, and what it had at `CONFIG RESETSTAT`.
+    /// Returns the statistics of the cache now and at `CONFIG RESETSTAT`.
     pub(crate) fn stats(&self) -> (Stats, Stats) {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         (self.cache.stats(), before.1)
     }
 
-    /// Counts anew from here on, for those who ask through commands.
+    /// Resets the counters that commands report.
     pub(crate) fn reset_counts(&self) {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         *before = (self.totals(), self.cache.stats());

@@ -1,9 +1,9 @@
-//! What `CONFIG` knows, and what of it can change while the server runs.
+//! Settings of `CONFIG`, and which of them can change at runtime.
 
 use crate::number::integer;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// Settings that change while the server runs. Reading one costs as much as reading a number.
+/// Settings that can change at runtime. Reading one is as cheap as reading a number.
 #[derive(Debug)]
 pub struct Settings {
     timeout_s: AtomicI64,
@@ -17,7 +17,7 @@ pub struct Settings {
     output_soft_limit: AtomicI64,
     output_soft_s: AtomicI64,
     changes: AtomicU64,
-    /// How many connections there can be.
+    /// Upper bound of `maxclients`.
     clients_limit: AtomicU64,
 }
 
@@ -41,43 +41,43 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How often a setting was changed.
+    /// Returns how often a setting was changed.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Seconds after which a connection is closed that sends nothing; none while that is off.
+    /// Returns the idle seconds after which a connection is closed; `None` if disabled.
     pub fn timeout_s(&self) -> Option<u64> {
         u64::try_from(self.timeout_s.load(Ordering::Relaxed)).ok().filter(|s| *s > 0)
     }
 
-    /// How many connections there may be.
+    /// Returns the maximum number of connections.
     pub fn max_clients(&self) -> u64 {
         self.max_clients.load(Ordering::Relaxed).unsigned_abs()
     }
 
-    /// From here on, `maxclients` cannot be set to more: the process may open too few files.
+    /// Sets the upper bound of `maxclients`, from the limit of open files.
     pub fn limit_max_clients(&self, limit: u64) {
         self.clients_limit.store(limit, Ordering::Relaxed);
     }
 
-    /// The longest argument of a request in bytes.
+    /// Returns the maximum bytes of an argument.
     pub fn max_bulk_len(&self) -> u64 {
         self.max_bulk_len.load(Ordering::Relaxed).unsigned_abs()
     }
 
-    /// Returns the idle seconds after which a connection is probed; `None` if none is.
+    /// Returns the idle seconds after which a connection is probed; `None` if disabled.
     pub fn keepalive_s(&self) -> Option<u64> {
         Self::unless_zero(&self.keepalive_s)
     }
 
-    /// Returns the bytes of output beyond which a client is closed at once, if there is a limit.
+    /// Returns the bytes of output beyond which a client is closed at once; `None` if disabled.
     pub fn output_hard_limit(&self) -> Option<u64> {
         Self::unless_zero(&self.output_hard_limit)
     }
 
-    /// Returns the bytes of output beyond which a client is closed that stays there for so many
-    /// seconds, if there is such a limit.
+    /// Returns the bytes of output beyond which a client is closed after this many seconds; `None`
+    /// if disabled.
     pub fn output_soft_limit(&self) -> Option<(u64, u64)> {
         let seconds = self.output_soft_s.load(Ordering::Relaxed).unsigned_abs();
         Self::unless_zero(&self.output_soft_limit).map(|bytes| (bytes, seconds))
@@ -87,7 +87,11 @@ impl Settings {
         u64::try_from(setting.load(Ordering::Relaxed)).ok().filter(|number| *number > 0)
     }
 
-    /// Changes a setting as `CONFIG SET` does, or says what is wrong with the text.
+    /// Changes a setting as `CONFIG SET` does.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the name or the text.
     pub fn change(&self, name: &str, text: &str) -> Result<(), String> {
         let setting = CHANGEABLE.iter().find(|setting| setting.name == name);
         let setting =
@@ -100,7 +104,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Says which text is wrong for its setting.
+    /// Returns which text is invalid for its setting.
     pub fn change_all(&self, settings: &[(&'static str, String)]) -> Result<(), String> {
         let parse = |(name, text): &(&'static str, String)| {
             let setting = CHANGEABLE.iter().find(|setting| setting.name == *name);
@@ -117,35 +121,35 @@ impl Settings {
         Ok(())
     }
 
-    /// Commands that take more microseconds go to the slow log; none do where it is negative.
+    /// Returns the microseconds from which on commands are logged as slow; negative if none are.
     #[inline]
     pub(crate) fn slower_than_us(&self) -> i64 {
         self.slower_than_us.load(Ordering::Relaxed)
     }
 
-    /// How many entries the slow log keeps.
+    /// Returns the maximum number of entries of the slow log.
     pub(crate) fn max_slowlog_len(&self) -> usize {
         self.max_slowlog_len.load(Ordering::Relaxed).unsigned_abs() as usize
     }
 
-    /// Whether times are counted by their size.
+    /// Returns whether histograms of durations are recorded.
     pub(crate) fn tracks_latency(&self) -> bool {
         self.tracks_latency.load(Ordering::Relaxed) != 0
     }
 }
 
-/// What a setting can be.
+/// The values that a setting accepts.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// A number within these bounds.
+    /// A number between these bounds, inclusive.
     Number(i64, i64),
-    /// A number of bytes, which may have a unit.
+    /// A number of bytes between these bounds, with an optional unit.
     Bytes(i64, i64),
     /// `yes` or `no`.
     YesNo,
 }
 
-/// A setting that can change.
+/// A changeable setting.
 pub(crate) struct Changeable {
     pub(crate) name: &'static str,
     kind: Kind,
@@ -154,7 +158,7 @@ pub(crate) struct Changeable {
 
 const MAX: i64 = i64::MAX;
 
-/// The settings that can change.
+/// The changeable settings.
 pub(crate) const CHANGEABLE: &[Changeable] = &[
     Changeable { name: "timeout", kind: Kind::Number(0, i32::MAX as i64), of: |s| &s.timeout_s },
     Changeable {
@@ -192,7 +196,7 @@ pub(crate) const CHANGEABLE: &[Changeable] = &[
     },
 ];
 
-/// Settings that clients ask for and that never change. Setting one to what it is does nothing.
+/// Settings that clients request and that never change. Setting one to its own value does nothing.
 pub(crate) const CONSTANTS: &[(&str, &str)] = &[
     ("save", ""),
     ("appendonly", "no"),
@@ -203,7 +207,7 @@ pub(crate) const CONSTANTS: &[(&str, &str)] = &[
 ];
 
 impl Changeable {
-    /// The setting as text.
+    /// Returns the setting as text.
     pub(crate) fn text(&self, settings: &Settings) -> String {
         let number = (self.of)(settings).load(Ordering::Relaxed);
         match self.kind {
@@ -212,7 +216,7 @@ impl Changeable {
         }
     }
 
-    /// The number that a text stands for, or what is wrong with it.
+    /// Parses a text, or returns what is wrong with it.
     pub(crate) fn parse(&self, text: &[u8]) -> Result<i64, String> {
         let (number, min, max) = match self.kind {
             Kind::YesNo => {
@@ -238,7 +242,7 @@ impl Changeable {
         Err(format!("argument must be between {min} and {max} inclusive"))
     }
 
-    /// Returns the number, unless this process cannot have as many connections.
+    /// Returns the number, unless the process cannot have as many connections.
     pub(crate) fn check(&self, settings: &Settings, number: i64) -> Result<i64, String> {
         let limit = settings.clients_limit.load(Ordering::Relaxed);
         if self.name == "maxclients" && number.unsigned_abs() > limit {
@@ -254,7 +258,7 @@ impl Changeable {
     }
 }
 
-/// A number of bytes, with a unit or without: `k` is a thousand, `kb` is 1024.
+/// Parses a number of bytes with an optional unit: `k` is 1000, `kb` is 1024.
 fn bytes(text: &[u8]) -> Option<i64> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let unit = match text[digits..].to_ascii_lowercase().as_slice() {

@@ -1,9 +1,9 @@
-//! The requests that took longest lately.
+//! Entries of the slow log.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A request that took long.
+/// A slow request.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: i64,
@@ -14,7 +14,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
 }
 
-/// The log: the newest entry first, and the number of the next one.
+/// Entries, the newest first, and the number of the next one.
 #[derive(Debug, Default)]
 pub(crate) struct SlowLog(Mutex<(VecDeque<Entry>, i64)>);
 
@@ -23,7 +23,7 @@ impl SlowLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many requests were logged, and how many are here.
+    /// Returns the number of requests that were logged, and the number of entries.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let log = self.lock();
         (log.1.unsigned_abs(), log.0.len() as u64)

@@ -31,10 +31,10 @@ type Hash = [u8; 32];
 const BAD_HASH: &str = "expected 64 hexadecimal digits after #, found something else; `printf %s \
                         PASSWORD | sha256sum` prints them";
 
-/// The name of the user that clients are before they log in.
+/// The user of clients before they log in.
 pub(crate) const DEFAULT: &str = "default";
 
-/// A user. Passwords are kept as hashes and shown to nobody.
+/// A user. Passwords are stored as hashes.
 #[derive(Clone)]
 pub struct User {
     name: String,
@@ -61,14 +61,14 @@ impl User {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether this user may log in with this password.
+    /// Returns whether the password with this hash is accepted.
     fn accepts(&self, hash: &Hash) -> bool {
-        // All are compared, each in the same time, so that the time tells nothing.
+        // Compares all in constant time, so that the duration reveals nothing.
         let equal = self.passwords.iter().map(|one| one.as_slice().ct_eq(hash));
         let equal = equal.fold(Choice::from(0), |one, other| one | other);
         self.on && (self.any_password | bool::from(equal))
@@ -119,14 +119,14 @@ fn parse_hash(digits: &str) -> Option<Hash> {
     Some(hash)
 }
 
-/// What is wrong with a file of users. It quotes no rule, since that may be a password.
+/// An error in a users file. It quotes no rule, since that may be a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsersError {
-    /// The line, the first being 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Which word of the line, `user` being 1.
+    /// The word of the line, from 1, which is `user`.
     pub word: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: &'static str,
 }
 
@@ -144,7 +144,7 @@ impl std::error::Error for UsersError {}
 pub struct Users(BTreeMap<String, Arc<User>>);
 
 impl Default for Users {
-    /// One user, who may do everything without a password.
+    /// Returns one user with all permissions and without a password.
     fn default() -> Self {
         let mut user = User::new(DEFAULT);
         (user.on, user.any_password) = (true, true);
@@ -154,7 +154,7 @@ impl Default for Users {
 }
 
 impl Users {
-    /// As [`parse`](Self::parse), with the commands that rules may name.
+    /// Same as [`parse`](Self::parse) with the catalog of commands.
     pub(crate) fn parse_with(text: &str, catalog: &Catalog) -> Result<Self, UsersError> {
         let mut users = Self::default();
         let mut seen = Vec::new();
@@ -191,7 +191,7 @@ impl Users {
         Ok(users)
     }
 
-    /// Gives the default user this password and no other; an empty one means that none is needed.
+    /// Sets the only password of the default user. An empty one means that none is required.
     pub fn require_password(&mut self, password: &[u8]) {
         let Some(user) = self.0.get_mut(DEFAULT).map(Arc::make_mut) else { return };
         user.passwords.clear();
@@ -201,23 +201,23 @@ impl Users {
         }
     }
 
-    /// Whether clients must log in before they may do anything.
+    /// Returns whether clients must log in.
     pub fn must_log_in(&self) -> bool {
         self.open().is_none()
     }
 
-    /// Whether the default user has a password.
+    /// Returns whether the default user has a password.
     pub(crate) fn requires_password(&self) -> bool {
         self.0.get(DEFAULT).is_some_and(|user| !user.any_password)
     }
 
-    /// The default user, if clients are that one without logging in.
+    /// Returns the default user if no login is required.
     pub(crate) fn open(&self) -> Option<Arc<User>> {
         self.0.get(DEFAULT).filter(|user| user.on && user.any_password).cloned()
     }
 
-    /// Returns the user of the same name, unless there is none any more, or it may do less than
-    /// `old`: it is off, lacks a command or a key, or needs a password where `old` needed none.
+    /// Returns the user with the same name, unless it was removed or has fewer permissions than
+    /// `old`: it is disabled, lacks a command or a key, or requires a password that `old` did not.
     pub(crate) fn renewed(&self, old: &User) -> Option<Arc<User>> {
         let user = self.0.get(&old.name)?;
         let includes = user.permissions.include(&old.permissions);
@@ -225,15 +225,15 @@ impl Users {
         keeps.then(|| Arc::clone(user))
     }
 
-    /// The user of this name, if the password is right.
+    /// Returns the user with this name if the password is right.
     pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
-        // Hashed for users who do not exist, too, or the time would tell who does.
+        // Hashed for unknown users as well, since the duration would reveal them.
         let hash = hash(password);
         let name = std::str::from_utf8(name).ok()?;
         self.0.get(name).filter(|user| user.accepts(&hash)).cloned()
     }
 
-    /// The names.
+    /// Returns the names of all users.
     pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

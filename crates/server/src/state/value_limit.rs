@@ -7,21 +7,21 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueLimit {
-    /// The setting that Redis calls `proto-max-bulk-len` (`max-value` of the configuration).
+    /// The setting `proto-max-bulk-len` of Redis (`max-value` of the configuration).
     #[default]
     Setting,
-    /// The memory of the cache, of which one value may have 5/8.
+    /// The memory of the cache: at most 5/8 of it.
     Memory,
-    /// The memory of the cache, of which a value that is copied from its request may have 3/8.
+    /// The memory of the cache for a value that is copied from its request: at most 3/8 of it.
     CopiedMemory,
-    /// The longest value that the cache can store.
+    /// The maximum length of an item.
     Item,
-    /// What a client may send before it has logged in.
+    /// The limit before login.
     BeforeLogin,
 }
 
 impl ValueLimit {
-    /// Returns what sets the maximum length of a value of a cache.
+    /// Returns what limits values of a cache with this maximum.
     pub(crate) fn of_cache(max: usize) -> Self {
         if max < Cache::MAX_VALUE_LEN { Self::Memory } else { Self::Item }
     }

@@ -1,5 +1,4 @@
-//! When connections were last heard of, to the second, and when to look for those that are silent,
-//! or at their end without our having been told.
+//! The clock of a worker, and periodic checks of its connections.
 
 use super::decoder::Connection;
 use crate::net::reactor::Number;
@@ -7,10 +6,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::time::Duration;
 
-/// How often connections are looked through while there is one to look at.
+/// Seconds between checks of connections, while there is something to check.
 const PERIOD_S: u64 = 1;
 
-/// A worker's time, read once a turn.
+/// A worker's clock, read once in each iteration.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Clock {
@@ -18,29 +17,28 @@ pub(crate) struct Clock {
     now_ms: u64,
     checked_s: u64,
     due: bool,
-    /// Some connections are [not checked](Connection::eof_unchecked).
+    /// Whether connections have [unchecked](Connection::eof_unchecked) input.
     eof_unchecked: bool,
-    /// The input of some connections is discarded.
+    /// Whether the input of connections is being discarded.
     discarding: bool,
-    /// Freed memory is to be returned to the system.
+    /// Whether freed memory is to be returned to the system.
     returns_memory: bool,
 }
 
 impl Clock {
-    /// How long a turn may wait for events: for ever while nobody is ended for being silent, and
-    /// nobody may have gone unseen.
+    /// Returns the maximum wait for events; `None` if no connection needs periodic checks.
     pub(crate) fn wait(&self, timeout_s: Option<u64>) -> Option<Duration> {
         let checks =
             timeout_s.is_some() || self.eof_unchecked || self.discarding || self.returns_memory;
         checks.then(|| Duration::from_secs(PERIOD_S))
     }
 
-    /// The input of a connection is discarded until its client is silent.
+    /// Notes that the input of a connection is being discarded.
     pub(crate) fn note_discarding(&mut self) {
         self.discarding = true;
     }
 
-    /// Sets whether freed memory is to be returned to the system when the time comes.
+    /// Sets whether freed memory is to be returned to the system at the next check.
     pub(crate) fn set_returns_memory(&mut self, returns_memory: bool) {
         self.returns_memory = returns_memory;
     }
@@ -51,7 +49,7 @@ impl Clock {
         self.due && std::mem::take(&mut self.discarding)
     }
 
-    /// Bytes came on a connection.
+    /// Notes that bytes were received on a connection.
     #[inline]
     pub(crate) fn note_received(&mut self, connection: &mut Connection) {
         connection.active_s = self.now_s;
@@ -59,13 +57,14 @@ impl Clock {
         self.eof_unchecked = true;
     }
 
-    /// Returns the connections of which the kernel has not told all: their clients have ended them,
-    /// or bytes wait, although a receive operation is under way. It is to be started anew.
+    /// Returns the connections on which the kernel has not reported everything: the peer has closed
+    /// them, or bytes are available, although a receive operation is in progress. The operation
+    /// must be restarted.
     ///
-    /// When bytes and the end arrive at once, Linux may report the bytes alone, and nothing
-    /// afterwards: 6.18 does so on Unix sockets. So each connection is checked once more when it
-    /// has been silent for a second. What arrives after that is reported. The check finds unread
-    /// bytes at no further cost, and no client waits forever should the kernel miss those.
+    /// If bytes and the end arrive at the same time, Linux may report the bytes alone, and nothing
+    /// afterwards: 6.18 does so on Unix sockets. So each connection is checked once after a second
+    /// without input. What arrives after that is reported. The check finds unread bytes at no
+    /// further cost, so no client would wait forever if the kernel missed those.
     pub(crate) fn find_unreported<'c>(
         &mut self,
         connections: impl Iterator<Item = (Number, &'c mut Connection)>,
@@ -85,7 +84,7 @@ impl Clock {
             }
             self.eof_unchecked |= connection.eof_unchecked;
         }
-        // If the poll fails, the end is seen with whatever arrives next.
+        // If the poll fails, the end is detected with later input.
         let _ = poll(&mut sockets, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
         let unreported = sockets.iter().map(|socket| !socket.revents().is_empty());
         numbers
@@ -97,7 +96,7 @@ impl Clock {
 
     /// Reads the time.
     pub(crate) fn read(&mut self) {
-        // The coarse clock costs next to nothing, and no one can set it back.
+        // The coarse clock is cheap and monotonic.
         let now = clock_gettime(ClockId::MonotonicCoarse);
         self.now_s = now.tv_sec.unsigned_abs();
         self.now_ms = self.now_s * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000;
@@ -107,19 +106,19 @@ impl Clock {
         }
     }
 
-    /// Seconds, as this turn began.
+    /// Returns the seconds at the start of the iteration.
     #[inline]
     pub(crate) fn now_s(&self) -> u64 {
         self.now_s
     }
 
-    /// Returns the milliseconds of the same clock, exact to a few of them.
+    /// Returns the milliseconds of the same clock, which has a resolution of a few of them.
     #[inline]
     pub(crate) fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// Whether it is time to look for silent connections.
+    /// Returns whether connections are to be checked in this iteration.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }

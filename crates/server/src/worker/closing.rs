@@ -1,4 +1,4 @@
-//! Connections that a worker closes: killed ones, silent ones, and those beyond output limits.
+//! Closes connections: killed ones, idle ones, and those that exceed output limits.
 
 use super::Worker;
 use crate::log;
@@ -7,8 +7,8 @@ use crate::state::Server;
 use std::sync::atomic::Ordering;
 
 impl Worker<'_> {
-    /// Tells the other threads of what changed here, for they may be asleep, and ends the
-    /// connections that somebody wants to end.
+    /// Applies changes of settings, users, certificates and kills. Wakes the other threads, which
+    /// may be waiting.
     pub(super) fn apply_changes(&mut self) {
         let Server { clients, settings, .. } = &self.common.server;
         let users = self.common.server.users_changes();
@@ -39,8 +39,7 @@ impl Worker<'_> {
         self.common.server.clients.marks() != self.changes[0]
     }
 
-    /// Closes the TLS connections whose client certificate is no longer accepted, and those that
-    /// have not shown one.
+    /// Closes the TLS connections whose client certificate is no longer accepted or missing.
     fn close_unaccepted(&mut self) {
         let Some(tls) = self.common.tls() else { return };
         for (number, connection) in self.connections.iter() {
@@ -53,7 +52,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends the connections that have sent nothing for too long.
+    /// Closes connections that were idle for too long or exceed output limits.
     pub(super) fn close_idle(&mut self, timeout_s: Option<u64>) {
         let server = &self.common.server;
         let has_limits = server.settings.output_soft_limit().is_some();
@@ -72,7 +71,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes connections whose input is discarded and that have sent nothing for a while.
+    /// Closes connections whose input is discarded and that were idle for a while.
     pub(super) fn close_discarding(&mut self) {
         if !self.clock.begin_discarding_check() {
             return;

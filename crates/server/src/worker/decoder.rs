@@ -1,4 +1,4 @@
-//! Which protocol a connection speaks, and what is known of a request that is not whole.
+//! The decoders of all protocols.
 
 use crate::memcache::reply::server_error;
 use crate::mrcache::driver::MrcacheDecoder;
@@ -12,7 +12,7 @@ use crate::{memcache, mrcache, pmc, resp};
 /// A connection of a worker.
 pub(crate) type Connection = crate::net::connection::Connection<ProtocolDecoder>;
 
-/// Which protocol a connection speaks, with what finds its requests.
+/// The decoder of the protocol of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum ProtocolDecoder {
     Resp(resp::Decoder),
@@ -24,8 +24,8 @@ pub(crate) enum ProtocolDecoder {
 impl Decoders for ProtocolDecoder {
     type Session = Session;
 
-    /// At the start of a request. A client that is not trusted must log in first, and may send no
-    /// more than that takes.
+    /// Creates a decoder at the start of a request. A client that is not trusted must log in first,
+    /// and its requests are limited to that.
     fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self {
         match protocol {
             Protocol::Resp => Self::Resp(resp::Decoder::new(resp_limits(server, trusted))),
@@ -52,8 +52,7 @@ impl Decoders for ProtocolDecoder {
         }
     }
 
-    /// The value of which bytes are missing, where that is what a request misses that is not whole:
-    /// where it starts, and its length. Of protocols that announce it and can do without its bytes.
+    /// Returns the offset and length of the value that an incomplete request is still waiting for.
     #[inline]
     fn pending_value(&self) -> Option<(usize, usize)> {
         match self {
@@ -63,7 +62,7 @@ impl Decoders for ProtocolDecoder {
         }
     }
 
-    /// That value is received elsewhere.
+    /// Continues without the bytes of that value.
     fn elide(&mut self) {
         match self {
             Self::Resp(decoder) => decoder.elide(),
@@ -72,7 +71,7 @@ impl Decoders for ProtocolDecoder {
         }
     }
 
-    /// The client has logged in: its requests may be long from here on.
+    /// Raises the limits after login.
     fn trust(&mut self, server: &Server) {
         match self {
             Self::Resp(decoder) => decoder.set_limits(resp_limits(server, true)),
@@ -141,10 +140,10 @@ impl Decodes<MrcacheDecoder> for ProtocolDecoder {
 }
 
 /// Maximum bytes of a message of poor-man's-cache, and of a key and of a value of mrcache, before
-/// the client has logged in. Only `AUTH` of RESP logs in.
+/// login, which is `AUTH` of RESP.
 const LEN_BEFORE_AUTH: usize = 4 << 10;
 
-/// Of a message of poor-man's-cache, all but the value, at most.
+/// Maximum bytes of a message of poor-man's-cache without its value.
 const MAX_KEY_AND_VERB_LEN: usize = nuthatch_cache::Cache::MAX_KEY_LEN + 5;
 
 fn pmc_messages(server: &Server, trusted: bool) -> pmc::Decoder {

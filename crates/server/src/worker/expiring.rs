@@ -3,7 +3,7 @@
 use super::Worker;
 use std::time::Duration;
 
-/// Items that a step examines: a fraction of a millisecond.
+/// Items that a step examines, which takes a fraction of a millisecond.
 const ITEMS_PER_STEP: usize = 1000;
 
 /// Milliseconds between steps while many items have expired, and otherwise.
@@ -18,7 +18,7 @@ impl Worker<'_> {
         self.session.has_expiring().then(|| Duration::from_millis(left_ms))
     }
 
-    /// Removes expired items if it is time to.
+    /// Removes expired items when a step is due.
     pub(super) fn expire(&mut self) {
         let now_ms = self.clock.now_ms();
         if now_ms < self.expires_at_ms || !self.session.has_expiring() {

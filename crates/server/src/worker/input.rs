@@ -1,5 +1,4 @@
-//! What a worker does with received bytes: it hands them to the next batch of requests, behind what
-//! the connection has received before.
+//! Adds received bytes to the work of an iteration.
 
 use super::Worker;
 use super::decoder::Connection;
@@ -10,7 +9,7 @@ use crate::state::Server;
 use nuthatch_cache::Session;
 
 impl Worker<'_> {
-    /// Hands received bytes to the next batch.
+    /// Adds received bytes to the work of this iteration.
     pub(super) fn receive(&mut self, number: Number, filled: Filled) {
         let Self { common, reactor, connections, works, session, starving, .. } = self;
         let server = &common.server;
@@ -58,7 +57,7 @@ impl Worker<'_> {
         reactor.give_back(filled);
     }
 
-    /// Lets a connection continue whose client has taken answers.
+    /// Continues with a connection whose client has read replies.
     pub(super) fn unblock(&mut self, number: Number) {
         let Some(connection) = self.connections.get(number) else { return };
         if !connection.blocked {
@@ -70,7 +69,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Hands the requests that waited for this iteration to the next batch, before any others.
+    /// Adds requests that waited to the work of this iteration, before any others.
     pub(super) fn resume_waiting(&mut self) {
         let may_retry = self.may_retry();
         let Self { common, connections, works, session, waiting, starving, touched, .. } = self;
@@ -90,7 +89,7 @@ impl Worker<'_> {
     }
 }
 
-/// Decrypts bytes that came over TLS, and hands what they hold to the next batch.
+/// Decrypts bytes that were received over TLS, and adds the plain text to the work.
 fn receive_tls(
     connection: &mut Connection,
     (session, server): (&mut Session<'_>, &Server),
@@ -104,11 +103,11 @@ fn receive_tls(
         _ => &mut connection.inbox,
     };
     let before = inbox.len();
-    // What came whole before the end is answered.
+    // Complete requests before the end are executed.
     connection.read_closed |= !tls.receive(bytes, inbox);
     connection.tls = Some(tls);
     if is_unfinished {
-        // No batch has its inbox.
+        // The inbox is not part of the work of this iteration.
         let plain = connection.inbox.split_off(before);
         let taken = connection.receive_value(session, server, &plain);
         append(&mut connection.inbox, &plain[taken..]);

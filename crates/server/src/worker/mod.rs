@@ -1,4 +1,4 @@
-//! One thread of the server: its connections, its reactor, and its session of the cache.
+//! Worker threads: each has its own connections, reactor and cache session.
 
 mod clock;
 mod closing;
@@ -47,22 +47,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
-/// than this part of the budget.
+/// Maximum and minimum number of receive buffers of a worker. Buffers of all workers take at most
+/// this part of the budget.
 const MAX_BUFFERS: u64 = 256;
 const MIN_BUFFERS: u64 = 16;
 const BUFFERS_RATIO: u64 = 16;
 
-/// Changes of a worker's memory are told to the others from so many bytes on.
+/// Minimum change of a worker's memory that is reported to the server.
 const MIN_REPORTED_CHANGE: isize = 64 << 10;
 
-/// Answers of so many bytes are sent before others are made, lest they leave the processor's cache.
+/// Replies of at least this length are sent before others are produced, while they are in the
+/// processor's cache.
 const MIN_EARLY_SEND_LEN: usize = 64 << 10;
 
-/// Probes of an idle connection that must all stay unanswered.
+/// Unanswered probes after which an idle connection is closed.
 const KEEPALIVE_PROBES: u64 = 3;
 
-/// What workers share.
+/// State that workers share.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) server: Server,
@@ -98,14 +99,14 @@ impl Common {
         self.wake();
     }
 
-    /// Makes all workers accept no more, finish what is under way, and stop.
+    /// Makes all workers accept no more connections, complete requests in progress, and stop.
     pub(crate) fn drain(&self, patience: Duration) {
         if self.server.drain(patience) {
             self.wake();
         }
     }
 
-    /// Has new connections use these certificates. Workers then close the connections whose client
+    /// Replaces the certificates for new connections. Workers then close connections whose client
     /// certificate is no longer accepted.
     pub(crate) fn replace_tls(&self, tls: Tls) {
         *self.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(tls);
@@ -117,24 +118,24 @@ impl Common {
         self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins the TLS of a new connection; none if there are no certificates.
+    /// Begins TLS on a new connection; `None` if there are no certificates.
     fn tls_session(&self) -> Option<io::Result<TlsSession>> {
         self.tls().map(|tls| tls.session())
     }
 
-    /// Whether workers are to stop.
+    /// Returns whether workers must stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.server.is_stopping()
     }
 
-    /// Makes all workers look at what has changed.
+    /// Wakes all workers, so that they apply changes.
     pub(crate) fn wake(&self) {
         let wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         wakers.iter().for_each(Waker::wake);
     }
 }
 
-/// A thread's part of the server.
+/// A worker thread.
 pub(crate) struct Worker<'c> {
     common: &'c Common,
     reactor: Reactor,
@@ -142,37 +143,37 @@ pub(crate) struct Worker<'c> {
     connections: Connections<ProtocolDecoder>,
     session: Session<'c>,
     batch: Batch,
-    /// What was received, by protocol.
+    /// Input of this iteration, by protocol.
     works: [Vec<Work>; Protocol::COUNT],
-    /// Buffers for answers that nobody uses now.
+    /// Output buffers to be used again.
     spare_buffers: SpareBuffers,
-    /// Bytes of memory of the reactor's buffers.
+    /// Bytes of memory of the receive buffers.
     buffers_len: usize,
-    /// There is little memory: nothing is kept that nobody uses.
+    /// Whether memory is scarce, so that unused capacity is freed.
     saves_memory: bool,
-    /// Connections that may have something to send, or to begin again.
+    /// Connections that may have something to send or to receive.
     touched: Vec<Number>,
-    /// Connections whose requests wait for the next turn.
+    /// Connections whose requests wait for the next iteration.
     waiting: Vec<Number>,
     /// Connections whose requests wait until the memory of clients that are being closed is free.
     starving: Vec<Number>,
     /// Connections that were marked to be closed and were removed in this iteration.
     closed: u64,
-    /// Bytes taken and not told to the others.
+    /// Change of memory that is not reported to the server yet.
     uncounted: isize,
     metrics: Arc<Metrics>,
-    /// Marked connections, changed settings and replaced users, as counted at the last look.
+    /// Marked connections, changed settings, replaced users and certificates, as last seen.
     changes: [u64; 4],
-    /// Ends those who send nothing.
+    /// The clock, and periodic checks of connections.
     clock: Clock,
-    /// When expired items are to be removed next, in milliseconds of the worker's clock.
+    /// When expired items are removed next, in milliseconds of the worker's clock.
     expires_at_ms: u64,
 }
 
 impl<'c> Worker<'c> {
     pub(crate) fn new(common: &'c Common, listeners: Vec<Listening>) -> io::Result<Self> {
         let buffers = buffers(common.server.cache.memory(), common.threads);
-        // Before anything is stored where they will be.
+        // Counted before the buffers are allocated.
         common.server.hold((usize::from(buffers) * BUFFER_LEN).cast_signed());
         let mut reactor = Reactor::new(common.reactor, buffers)?;
         let listeners = Listeners::start(listeners, &mut reactor)?;
@@ -209,7 +210,7 @@ impl<'c> Worker<'c> {
         Ok(())
     }
 
-    /// Waits for something to happen, and does all that follows from it.
+    /// Runs one iteration: waits for events and handles all their consequences.
     fn run_iteration(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let timeout_s = self.common.server.settings.timeout_s();
         let at_once = self.has_waiting().then_some(Duration::ZERO);
@@ -260,7 +261,7 @@ impl<'c> Worker<'c> {
                     found.receiving = more;
                     match &bytes {
                         Ok(Some(_)) => self.clock.note_received(found),
-                        // What we shut ends in any case.
+                        // A socket that this server shut down reports the end, too.
                         Ok(None) => found.read_closed |= !found.is_shut_down,
                         Err(error) if is_passing(error) => {}
                         Err(_) => (found.closing, found.is_shut_down) = (true, true),
@@ -303,7 +304,7 @@ impl<'c> Worker<'c> {
             Some(Err(_)) => return,
             None => None,
         };
-        // A socket in the file system has no delay to switch off.
+        // A Unix socket has no delay to disable.
         let _ = set_tcp_nodelay(&socket, true);
         let server = &self.common.server;
         if let Some(idle_s) = server.settings.keepalive_s() {
@@ -322,14 +323,14 @@ impl<'c> Worker<'c> {
         connection.client.zero_copy.enable();
         if is_refused {
             connection.refuse(TooManyClients::TEXT);
-            // It would keep its descriptor, of which there are too few.
+            // It would keep its file descriptor, of which there are too few.
             connection.discards = 0;
         }
         let number = self.connections.insert(connection);
         self.touched.push(number);
     }
 
-    /// Executes what was received.
+    /// Executes the input of this iteration.
     fn execute(&mut self) -> io::Result<()> {
         self.execute_of::<RespDriver>(Protocol::Resp)?;
         self.execute_of::<MemcacheDriver>(Protocol::Memcache)?;
@@ -337,7 +338,7 @@ impl<'c> Worker<'c> {
         self.execute_of::<MrcacheDriver>(Protocol::Mrcache(Framing::default()))
     }
 
-    /// Executes what was received by connections that speak a protocol.
+    /// Executes the input of connections with one protocol.
     fn execute_of<D: Driver<ProtocolDecoder>>(&mut self, protocol: Protocol) -> io::Result<()> {
         let mut works = std::mem::take(&mut self.works[protocol.index()]);
         if !works.is_empty() {
@@ -368,7 +369,7 @@ impl<'c> Worker<'c> {
                 }
             }
         }
-        // Who was not served at all, which are the last, is the first then.
+        // Connections that were not served are the last, and become the first.
         self.waiting[waiting..].rotate_left(begun);
         for work in works.drain(..) {
             match work.source {
@@ -394,7 +395,7 @@ impl<'c> Worker<'c> {
         self.batch.execute_next::<ProtocolDecoder, D>(works, &mut resources)
     }
 
-    /// Gives a buffer for answers to a connection that has none.
+    /// Gives an output buffer to a connection without one.
     fn attach_buffer(&mut self, number: Number) {
         if let Some(connection) = self.connections.get(number)
             && connection.out.capacity() == 0
@@ -405,7 +406,7 @@ impl<'c> Worker<'c> {
         }
     }
 
-    /// Sends long answers while they are still in the processor's cache.
+    /// Sends long output while it is still in the processor's cache.
     fn send_early(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
         let short =
@@ -418,14 +419,14 @@ impl<'c> Worker<'c> {
         self.reactor.submit()
     }
 
-    /// Hands what is to be sent of a connection to the kernel.
+    /// Passes the output of a connection to the kernel.
     fn send_output(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
         if let Ok(outgoing) = connection.take_output(self.saves_memory) {
             connection.sending = outgoing.bytes().len();
             connection.sending_buffer = outgoing.buffered_len();
             if connection.tls.is_some() {
-                // Encrypted bytes are in addition to the answers that were counted before.
+                // Encrypted bytes are in addition to the replies that were counted.
                 self.uncounted += connection.count_memory();
             }
             return self.reactor.send(&connection.socket, number, outgoing);
@@ -434,10 +435,10 @@ impl<'c> Worker<'c> {
         Ok(())
     }
 
-    /// Sends what there is to send, and goes on receiving where that had ended.
+    /// Sends output of connections, resumes receiving, and removes closed connections.
     fn send(&mut self) -> io::Result<()> {
         if self.common.server.cache.is_exhausted() {
-            // Beginning a guard frees what can be freed.
+            // Beginning a guard frees retired memory.
             drop(self.session.guard());
         }
         let (input_limit, max_input) = self.common.server.input_limits();
@@ -458,7 +459,7 @@ impl<'c> Worker<'c> {
             self.uncounted += connection.count_memory();
             connection.enforce_output_limits(&self.common.server, self.clock.now_s());
             connection.publish_buffers(self.clock.now_s());
-            // What was received before the end is answered.
+            // Input that arrived before the end is executed first.
             let is_pending = connection.blocked || connection.waits;
             connection.closing |= connection.read_closed && !is_pending;
             if connection.sending == 0 && connection.has_output() && !connection.is_shut_down {
@@ -475,7 +476,7 @@ impl<'c> Worker<'c> {
                 }
             }
             if connection.is_shut_down {
-                // Ends what the kernel does for it. It may be gone already.
+                // Ends operations of the kernel. The client may have disconnected.
                 let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
                 if connection.is_idle() {
                     connection.leave();
@@ -506,14 +507,14 @@ impl<'c> Worker<'c> {
     }
 }
 
-/// How many buffers each of so many workers receives into, a power of two.
+/// Returns the number of receive buffers of each worker, a power of two.
 fn buffers(memory: u64, workers: usize) -> u16 {
     let room = memory / BUFFERS_RATIO / workers as u64 / BUFFER_LEN as u64;
     let max = room.clamp(MIN_BUFFERS, MAX_BUFFERS);
     1 << max.ilog2()
 }
 
-/// No buffer was free, or we ended it: receiving goes on later.
+/// Returns whether receiving can continue: no buffer was free, or the operation was stopped.
 fn is_passing(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::NOBUFS, Errno::CANCELED, Errno::INTR, Errno::AGAIN]
@@ -521,8 +522,8 @@ fn is_passing(error: &io::Error) -> bool {
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// Has the kernel probe a connection that was idle for so many seconds, and end it if three probes
-/// in as many seconds are not answered. A socket in the file system has no probes.
+/// Enables probes of a connection after this many idle seconds. It is closed after three unanswered
+/// probes in the same time. Unix sockets have no probes.
 fn keep_alive(socket: &OwnedFd, idle_s: u64) {
     let interval = Duration::from_secs((idle_s / KEEPALIVE_PROBES).max(1));
     let _ = set_tcp_keepidle(socket, Duration::from_secs(idle_s))
@@ -531,7 +532,7 @@ fn keep_alive(socket: &OwnedFd, idle_s: u64) {
         .and_then(|()| set_socket_keepalive(socket, true));
 }
 
-/// Where a connection leads, as people read it.
+/// Returns the addresses of a connection as text.
 fn endpoints(socket: &OwnedFd) -> Endpoints {
     let text = |address: Option<SocketAddrAny>| {
         let address = address.and_then(|address| SocketAddr::try_from(address).ok());

@@ -1,19 +1,19 @@
-//! What a worker does when connections take so much memory that there is little of it left.
+//! Reactions to memory pressure by connections.
 
 use super::Worker;
 use super::heap;
 
 impl Worker<'_> {
-    /// Begins or ends to spare memory, as connections take much or little of it. While it is
-    /// spared, frees spare buffers in each iteration.
+    /// Starts or stops saving memory, as connections take much or little of it. Meanwhile, each
+    /// iteration frees spare buffers.
     pub(super) fn apply_memory_pressure(&mut self) {
         let server = &self.common.server;
         if server.holds_much() {
             if !self.saves_memory {
                 self.save_memory(true);
-                // All connections are looked at once, and from here on those with something to do.
+                // All connections free memory once, and later those that are active.
                 self.touched.extend(self.connections.iter().map(|(number, _)| number));
-                // Other threads may be asleep.
+                // Other threads may be waiting.
                 self.common.wake();
             }
             self.uncounted -= self.spare_buffers.clear().cast_signed();
@@ -34,7 +34,7 @@ impl Worker<'_> {
             server.shed_buffers(0, 0);
         }
         if self.has_new_marks() {
-            // The threads of those clients may be asleep, and this one is about to be.
+            // The threads of those clients may be waiting, and this one is about to wait.
             self.common.wake();
         }
     }

@@ -1,11 +1,10 @@
-//! Buffers for answers that wait to be used again: fresh memory costs the kernel more than most
-//! answers take.
+//! Output buffers that are used again, since fresh memory costs more than most replies.
 
-/// Bytes of all buffers of a worker, at most, and as a part of the budget.
+/// Maximum bytes of all spare buffers of a worker, and maximum part of the budget.
 const MAX_HELD: u64 = 8 << 20;
 const HELD_RATIO: u64 = 64;
 
-/// Buffers without content, the warmest last.
+/// Empty buffers. The last one is the most recently used.
 pub(crate) struct SpareBuffers {
     buffers: Vec<Vec<u8>>,
     held: usize,
@@ -13,13 +12,13 @@ pub(crate) struct SpareBuffers {
 }
 
 impl SpareBuffers {
-    /// For a worker of a cache with this budget.
+    /// Creates the pool of a worker for a cache with this budget.
     pub(crate) fn new(memory: u64) -> Self {
         let max = (memory / HELD_RATIO).min(MAX_HELD) as usize;
         Self { buffers: Vec::new(), held: 0, max }
     }
 
-    /// Keeps a buffer, unless that is too much. Answers the bytes that are held for it.
+    /// Adds a buffer unless the maximum is reached. Returns the bytes that are held in addition.
     pub(crate) fn put(&mut self, buffer: Vec<u8>) -> isize {
         let len = buffer.capacity();
         if self.held + len > self.max {
@@ -30,14 +29,14 @@ impl SpareBuffers {
         len.cast_signed()
     }
 
-    /// A buffer, if there is one.
+    /// Takes a buffer, if there is one.
     pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
         let buffer = self.buffers.pop()?;
         self.held -= buffer.capacity();
         Some(buffer)
     }
 
-    /// Lets all buffers go. Answers the bytes that were held for them.
+    /// Frees all buffers. Returns the bytes that were held.
     pub(crate) fn clear(&mut self) -> usize {
         self.buffers = Vec::new();
         std::mem::take(&mut self.held)

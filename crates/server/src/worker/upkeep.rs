@@ -1,4 +1,4 @@
-//! Draining, and connections of users who lost their rights.
+//! Draining, and connections of users who lost permissions.
 
 use super::Worker;
 use crate::log;
@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 impl Worker<'_> {
-    /// Closes the connections of users who were removed or may do less than before.
+    /// Closes the connections of users who were removed or lost permissions.
     pub(super) fn renew_users(&mut self) {
         let server = &self.common.server;
         for (number, connection) in self.connections.iter() {
@@ -21,19 +21,19 @@ impl Worker<'_> {
         }
     }
 
-    /// Returns how long to wait for events at most while the server drains.
+    /// Returns the maximum wait for events while the server drains.
     pub(super) fn drain_timeout(&self) -> Option<Duration> {
         let until = self.common.server.drains_until()?;
         Some(until.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns whether the server drains, and no connection is left or the time is over.
+    /// Returns whether the server drains, and no connection or no time is left.
     pub(super) fn is_drained(&self) -> bool {
         self.listeners.is_closed()
             && (self.connections.is_empty() || self.drain_timeout() == Some(Duration::ZERO))
     }
 
-    /// While the server drains, closes connections on which nothing is under way.
+    /// While the server drains, closes connections without requests in progress.
     pub(super) fn close_drained(&mut self) {
         if self.common.server.drains_until().is_none() {
             return;
@@ -44,14 +44,15 @@ impl Worker<'_> {
         }
         for number in &self.touched {
             if let Some(connection) = self.connections.get(*number) {
-                // What a client has sent before is executed, too. It arrives with a later event.
+                // Requests that the client sent before are executed, too. They arrive with a later
+                // event.
                 let arrives = ioctl_fionread(&connection.socket).is_ok_and(|len| len > 0);
                 connection.closing |= !arrives && !connection.is_under_way();
             }
         }
     }
 
-    /// Starts the receive operation anew for connections of which the kernel has not told all.
+    /// Restarts receive operations on which the kernel has not reported everything.
     pub(super) fn receive_unreported(&mut self) -> io::Result<()> {
         let unreported = self.clock.find_unreported(self.connections.iter());
         unreported.into_iter().try_for_each(|number| self.reactor.pause(number))

@@ -1,14 +1,14 @@
-//! Who may do what: users log in with their first `set`, as in memcached.
+//! Permissions of memcached clients. Users log in with their first `set`, as in memcached.
 
 use crate::memcache::reply::{self, Line};
 use crate::memcache::{Error, KeyBuffer, Meta, MetaVerb, Request, Store, StoreMode};
 use crate::resp::commands::Client;
 use crate::state::{Denied, Server};
 
-/// Whether a request may be executed. If not, it is answered here.
+/// Returns whether a request may be executed, and replies if it may not.
 ///
-/// Before its log-in a client may send one request: a `set` of any key, whose value is the name of
-/// a user, a space and a password. It is answered `STORED` and nothing is stored.
+/// Before login, a client may send one request: a `set` of any key whose value is a user name, a
+/// space and the password. The reply is `STORED`, and nothing is stored.
 pub fn admit(
     client: &mut Client,
     server: &Server,
@@ -42,7 +42,7 @@ fn log_in(client: &mut Client, server: &Server, value: &[u8]) -> bool {
     client.log_in(server, name, &password[1..])
 }
 
-/// The command of RESP that a request amounts to.
+/// Returns the RESP command whose permission a request needs.
 fn command(request: &Request<'_>) -> &'static str {
     let store = |mode| match mode {
         StoreMode::Set | StoreMode::Add | StoreMode::Replace => "set",
@@ -58,7 +58,7 @@ fn command(request: &Request<'_>) -> &'static str {
         Request::FlushAll { .. } => "flushall",
         Request::Stats { .. } => "info",
         Request::Meta(Meta { verb, flags, .. }) => match verb {
-            // It makes items, gives others a new time, or marks them.
+            // These flags create items, change their expiry, or mark them.
             MetaVerb::Get if [b'N', b'T', b'R'].iter().any(|flag| flags.has(*flag)) => "getex",
             MetaVerb::Get => "get",
             MetaVerb::Set(mode) => store(*mode),

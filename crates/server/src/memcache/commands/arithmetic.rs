@@ -1,4 +1,4 @@
-//! Counting up and down, for text and meta requests.
+//! Increments and decrements, for text and meta requests.
 
 use super::refusal::{Refusal, Result};
 use super::rewrite::write;
@@ -6,38 +6,38 @@ use super::time::End;
 use crate::memcache::{Direction, Error};
 use nuthatch_cache::{Guard, Item, Write};
 
-/// Digits of the greatest number.
+/// Digits of the maximum number.
 const MAX_DIGITS: usize = 20;
 
-/// What to count, and how.
+/// An increment or decrement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counting<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) direction: Direction,
     pub(crate) delta: u64,
-    /// When the item ends from now on; without, that stays.
+    /// The new expiry. Without it the expiry does not change.
     pub(crate) end: Option<End>,
-    /// The number for compare-and-set that the item must have.
+    /// The CAS number that the item must have.
     pub(crate) compare: Option<u64>,
-    /// The number for compare-and-set that the item gets, if it must have one at once.
+    /// The new CAS number of the item, if it must have one at once.
     pub(crate) cas: Option<u64>,
-    /// Where there is nothing, this number, until then.
+    /// Number and expiry of the item that is created if the key is missing.
     pub(crate) vivify: Option<(u64, End)>,
 }
 
-/// What came of it.
+/// The result of an increment or decrement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// The number now, and when it ends.
+    /// The new number and its expiry.
     To { number: u64, end: End },
-    /// There is nothing to count.
+    /// The key is missing.
     NotFound,
-    /// The item has another number for compare-and-set.
+    /// The item has another CAS number.
     Exists,
 }
 
 impl Counting<'_> {
-    /// Counts.
+    /// Performs the operation.
     pub(crate) fn count(&self, guard: &Guard<'_>) -> Result<Counted> {
         guard.update(self.key, |item, value| match self.change(item) {
             Ok((Counted::To { number, end }, flags, marks)) => {
@@ -50,17 +50,17 @@ impl Counting<'_> {
         })?
     }
 
-    /// What an item becomes, with its flags and marks.
+    /// Returns the changed item, with its flags and protocol bits.
     fn change(&self, item: Option<Item<'_>>) -> Result<(Counted, u32, u8)> {
         let Some(item) = item else {
             let made = self.vivify.map(|(number, end)| Counted::To { number, end });
             return Ok((made.unwrap_or(Counted::NotFound), 0, 0));
         };
-        // In the order of memcached, for requests with two faults.
+        // In the order of memcached, for requests with two errors.
         if item.value().is_empty() {
             return Err(Refusal::Answer(Error::NotNumeric));
         }
-        // A number of 0 is none: then there is nothing to compare.
+        // CAS number 0 means no comparison.
         let compare = self.compare.filter(|cas| *cas != 0);
         if compare.is_some() && compare != item.cas() {
             return Ok((Counted::Exists, 0, 0));
@@ -75,8 +75,7 @@ impl Counting<'_> {
     }
 }
 
-/// The number that a value is: digits, and the spaces with which memcached fills up a number that
-/// got shorter.
+/// Parses a value: digits, then the spaces with which memcached pads a number that became shorter.
 fn parse(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii_end();
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.iter().all(u8::is_ascii_digit) {

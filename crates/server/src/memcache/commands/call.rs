@@ -1,4 +1,4 @@
-//! One request, on its way to its answer.
+//! The context in which a request is executed.
 
 use crate::ZeroCopyValues;
 use crate::memcache::Flags;
@@ -7,42 +7,42 @@ use crate::state::MemcachedState;
 use crate::state::Server;
 use nuthatch_cache::{Guard, Item};
 
-/// All that a request needs to be answered.
+/// All that the execution of a request needs.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// The cache.
+    /// The cache, under an epoch guard.
     pub guard: &'a Guard<'a>,
-    /// What all connections share.
+    /// The state that all connections share.
     pub server: &'a Server,
-    /// What those that speak this protocol share.
+    /// The state that memcached connections share.
     pub shared: &'a MemcachedState,
-    /// Where the answer goes, behind those of earlier requests.
+    /// The output buffer. Replies are appended to it.
     pub out: &'a mut Vec<u8>,
-    /// Values of answers that are not there.
+    /// Values of replies that are sent without a copy.
     pub zero_copy: &'a mut ZeroCopyValues,
 }
 
 impl Call<'_> {
-    /// Answers with the value of an item, behind the line that tells of it.
+    /// Replies with the value of an item, after its header line.
     #[inline]
     pub(crate) fn value(&mut self, item: &Item<'_>) {
         self.zero_copy.value(self.guard, &self.server.cache, item, self.out);
         self.out.extend_from_slice(LINE_END);
     }
 
-    /// The number for compare-and-set that what is written gets: the one that the client wants, or
-    /// a new one if it is to be told.
+    /// Returns the CAS number for a write: the requested one, or a new one if the reply must
+    /// contain it.
     pub(crate) fn cas_to_store(&self, flags: &Flags<'_>) -> Option<u64> {
         let new_cas = || flags.has(b'c').then(|| self.guard.new_cas());
         flags.new_cas().or_else(new_cas)
     }
 
-    /// Takes back what was answered from `start` on.
+    /// Removes the reply from `start` on.
     pub(crate) fn truncate_output(&mut self, start: usize) {
         self.zero_copy.truncate_output(self.out, start);
     }
 
-    /// Answers a line, if the client wants one.
+    /// Replies with a line, unless the client asked for no reply.
     pub(crate) fn answer(&mut self, noreply: bool, line: Line) {
         if !noreply {
             reply::line(self.out, line);
@@ -50,11 +50,11 @@ impl Call<'_> {
     }
 }
 
-/// What becomes of the connection.
+/// What happens to the connection after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The next request, please.
+    /// It continues with the next request.
     Continue,
-    /// It ends once all answers are sent.
+    /// It is closed once all replies are sent.
     Close,
 }

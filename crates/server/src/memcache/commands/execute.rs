@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! Executes requests.
 
 use super::refusal::{Refusal, Result};
 use super::time::End;
@@ -10,8 +10,8 @@ use crate::memcache::{
 };
 use crate::state::OtherRequest;
 
-/// Executes a request and appends its answer. With [`Full`] nothing was answered: there may be room
-/// in the next turn, in which to try once more; then [`out_of_memory`].
+/// Executes a request and appends its reply. With [`Full`] nothing was replied: the caller renews
+/// the guard and tries once more, then calls [`out_of_memory`].
 #[inline]
 pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Result<Next, Full> {
     call.shared.flush_if_due(call.guard);
@@ -30,12 +30,12 @@ pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Resul
     }
 }
 
-/// Answers a request for which there is no room, not even in another turn.
+/// Refuses a request for which there is no memory even after the guard was renewed.
 pub fn out_of_memory(call: &mut Call<'_>, request: &Request<'_>) {
     refuse(call, request, Error::OutOfMemory);
 }
 
-/// The keys that a request looks up, to be hashed and asked for ahead.
+/// Returns the keys that a request looks up, for prefetching.
 #[inline]
 pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> impl Iterator<Item = &'r [u8]> {
     let (one, many) = match request {
@@ -50,7 +50,7 @@ pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> impl Iterator
     one.into_iter().chain(many.into_iter().flatten())
 }
 
-/// Whether a request replaces what its key has without a look at the value, most likely.
+/// Returns whether a request probably replaces its item without reading the value.
 #[inline]
 pub fn replaces(request: &Request<'_>) -> bool {
     match request {
@@ -60,7 +60,7 @@ pub fn replaces(request: &Request<'_>) -> bool {
     }
 }
 
-/// What a request is counted as, and its bytes, about.
+/// Returns the kind under which a request is counted, and its approximate length in bytes.
 #[inline]
 pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     match request {
@@ -122,7 +122,7 @@ fn run(call: &mut Call<'_>, request: &Request<'_>) -> Result<Next> {
         }
         Request::Stats { args } => stats::stats(call, args),
         Request::Version => reply::version(call.out, stats::COMPATIBLE_VERSION),
-        // There is nothing to say more or less of.
+        // There is no log level to change.
         Request::Verbosity { noreply, .. } => call.answer(*noreply, Line::Ok),
         Request::Noop => reply::line(call.out, Line::Noop),
         Request::TooLarge(_) => return Err(Refusal::Answer(Error::TooLarge)),
@@ -144,8 +144,8 @@ fn refuse(call: &mut Call<'_>, request: &Request<'_>, error: Error) {
     }
 }
 
-/// The key whose value was to be replaced by another, whatever it was. When the new one cannot be
-/// stored, the old one must go, so that nobody gets it for the new one.
+/// Returns the key that a request replaces unconditionally. If the new value cannot be stored, the
+/// old one must be removed, so that no client takes it for the new one.
 fn replaced<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> Option<&'r [u8]> {
     match request {
         Request::Store(Store { mode: StoreMode::Set, cas: None, key, .. }) => Some(key),
@@ -159,7 +159,7 @@ fn replaced<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> Option<&'r [u
     }
 }
 
-/// Whether not even errors are answered. Quiet meta requests get theirs.
+/// Returns whether not even errors are replied. Quiet meta requests do get errors.
 fn noreply(request: &Request<'_>) -> bool {
     match *request {
         Request::Store(Store { noreply, .. })

@@ -1,4 +1,4 @@
-//! The meta commands: `ms`, `md`, `ma`, `me`. `mg` has a file of its own.
+//! The meta commands `ms`, `md`, `ma` and `me`. `mg` is in its own file.
 
 use super::arithmetic::{Counted, Counting};
 use super::refusal::{NO_ROOM, Result};
@@ -11,7 +11,7 @@ use crate::memcache::reply::LINE_END;
 use crate::memcache::{Direction, KeyBuffer, Meta, MetaVerb, StoreMode};
 use crate::state::new_value::{removal, update};
 
-/// Runs a meta command.
+/// Executes a meta command.
 #[inline]
 pub(crate) fn run(call: &mut Call<'_>, request: &Meta<'_>) -> Result {
     let mut room = KeyBuffer::default();
@@ -28,7 +28,7 @@ pub(crate) fn run(call: &mut Call<'_>, request: &Meta<'_>) -> Result {
     }
 }
 
-/// `ms`
+/// Executes `ms`.
 fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> Result {
     let (flags, now_ms) = (request.flags, call.guard.now_ms());
     let cas = call.cas_to_store(&request.flags);
@@ -57,7 +57,7 @@ fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> 
     Ok(())
 }
 
-/// `md`: the item goes, or it loses its value, or it becomes stale.
+/// Executes `md`: removes the item, removes its value, or marks it as stale.
 fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
     const DONE: Outcome<'_> = Outcome::Done(&Item {
         len: 0,
@@ -87,7 +87,8 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
                 Some(exptime) => End::new(exptime, guard.now_ms()),
                 None => End::of(&item),
             };
-            // Without its number, so that nobody stores what was made of the item as it was.
+            // Without the CAS number, so that no client stores a value that was derived from the
+            // old item.
             let mut write = write(end, flags.new_cas());
             if !flags.remove_value() {
                 value.extend_from_slice(item.value());
@@ -101,7 +102,7 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
     Ok(())
 }
 
-/// `ma`
+/// Executes `ma`.
 fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Direction) -> Result {
     let (flags, now_ms) = (request.flags, call.guard.now_ms());
     let cas = call.cas_to_store(&request.flags);
@@ -135,7 +136,7 @@ fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Directi
     Ok(())
 }
 
-/// `me`: the storage has no classes, and what an item takes beside key and value is not told.
+/// Executes `me`. There are no slab classes, and the overhead of an item is not reported.
 fn debug(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) {
     let stored = call.guard.peek(key).map(|item| meta_reply::Stored {
         item: meta_get::facts(&item, call.guard.now_ms()),

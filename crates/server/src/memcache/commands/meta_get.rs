@@ -1,4 +1,4 @@
-//! `mg`: the value of an item, facts about it, and who is to renew it.
+//! `mg`: returns the value of an item and its metadata, and decides which client renews it.
 
 use super::Call;
 use super::refusal::{NO_ROOM, Result};
@@ -10,15 +10,15 @@ use crate::memcache::reply::LINE_END;
 use crate::state::update;
 use nuthatch_cache::Item;
 
-/// What a request may change.
+/// The changes that a request may make.
 struct Wants {
-    /// When the item ends from now on.
+    /// The new expiry of the item.
     touch: Option<End>,
-    /// When an item ends that is made since there is none.
+    /// The expiry of the item that is created if the key is missing.
     vivify: Option<End>,
-    /// An item that ends before this is to be renewed.
+    /// An item that expires before this time is to be renewed.
     recache: Option<End>,
-    /// The item must have a number for compare-and-set.
+    /// The item must have a CAS number.
     cas: bool,
 }
 
@@ -35,7 +35,7 @@ impl Wants {
         }
     }
 
-    /// Whether the client that gets the item is to renew it.
+    /// Returns whether the client that gets the item must renew it.
     #[inline]
     fn renewal(&self, item: &Item<'_>) -> Renewal {
         let ends = |before| End::of(item).is_before(before);
@@ -46,7 +46,7 @@ impl Wants {
         }
     }
 
-    /// Whether the item must be written to answer the request.
+    /// Returns whether the item must be written to answer the request.
     #[inline]
     fn change(&self, item: &Item<'_>) -> bool {
         self.touch.is_some()
@@ -55,7 +55,7 @@ impl Wants {
     }
 }
 
-/// `mg`
+/// Executes `mg`.
 #[inline]
 pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
     let wants = Wants::of(request, call.guard.now_ms());
@@ -80,7 +80,7 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
     Ok(())
 }
 
-/// The facts that an item tells itself.
+/// Returns the metadata of an item.
 #[inline]
 pub(crate) fn facts(item: &Item<'_>, now_ms: u64) -> Facts {
     Facts {
@@ -103,7 +103,7 @@ fn answer(out: &mut Vec<u8>, request: &Meta<'_>, facts: &Facts, value: &[u8]) {
     }
 }
 
-/// Answers with the item as it becomes, and writes it so.
+/// Replies with the changed item, and writes it.
 fn change(
     call: &mut Call<'_>,
     request: &Meta<'_>,
@@ -119,7 +119,7 @@ fn change(
         key,
         |old| old,
         |item, value| {
-            // What an earlier try answered is not what was changed.
+            // Removes the reply of an earlier attempt, which is about another item.
             out.truncate(start);
             let Some(item) = item else {
                 let Some(end) = wants.vivify else {

@@ -1,19 +1,19 @@
-//! The commands of memcached: what a text or meta request does to the cache, and what is answered.
+//! The commands of memcached, executed on the cache.
 //!
-//! memcached 1.6 is the reference. What differs, differs for a reason:
+//! memcached 1.6 is the reference. Differences:
 //!
-//! - A counter that gets shorter is not padded with spaces. memcached pads as an optimisation that
-//!   its protocol tells clients not to rely on, and other protocols here read the value, too.
-//! - A counter is digits, and spaces behind them; memcached counts whatever follows a space.
-//! - `incr`, `decr` and `ma` keep the marks of an item, and `ma` gives it its new time; memcached
-//!   does so depending on the length of the number, and on who else reads it.
-//! - Flags of `mg` and `ma` work together and not one after the other: `R` looks at the time before
-//!   `T`, and `t` tells the one after it.
-//! - `h` and `fetch` tell of reads of the key, those before its last write among them; `l` and `la`
-//!   tell nothing.
-//! - An item has no number for compare-and-set until somebody asks for it, so that most items need
-//!   not keep one. Threads take numbers in blocks: a later one may be smaller, and a write with `I`
-//!   is then refused as if its number were unknown.
+//! - A counter that becomes shorter is not padded with spaces. memcached pads as an optimization on
+//!   which its protocol tells clients not to rely, and other protocols read the value here, too.
+//! - A counter consists of digits and trailing spaces. memcached ignores any text after a space.
+//! - `incr`, `decr` and `ma` keep the protocol bits of an item, and `ma` sets its new expiry. In
+//!   memcached this depends on the length of the number and on concurrent readers.
+//! - The flags of `mg` and `ma` take effect together, not one after the other: `R` compares the
+//!   expiry before `T`, and `t` returns the one after it.
+//! - `h` and `fetch` report reads of the key, including those before its last write. `l` and `la`
+//!   report nothing.
+//! - An item has no CAS number until a client requests it, so most items need not store one.
+//!   Threads allocate numbers in blocks: a later number may be smaller. A write with `I` is then
+//!   refused as if its number were unknown.
 
 mod admission;
 mod arithmetic;

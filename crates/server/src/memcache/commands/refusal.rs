@@ -1,20 +1,20 @@
-//! Why a request has no proper answer.
+//! Errors of memcached commands.
 
 use crate::memcache::Error;
 
-/// What a request comes to.
+/// The result of a command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Refusal>;
 
-/// Why a request has no proper answer.
+/// Why a command failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// This is the answer.
+    /// The error that the client gets.
     Answer(Error),
-    /// There is no room in this turn. In another one there may be.
+    /// No memory is available under this guard. There may be some after it is renewed.
     Full,
 }
 
-/// There is no room for what would be made of another value, not even in another turn.
+/// There is no memory for a value that is derived from another one.
 pub(crate) const NO_ROOM: Refusal = Refusal::Answer(Error::OutOfMemory);
 
 impl From<nuthatch_cache::Error> for Refusal {

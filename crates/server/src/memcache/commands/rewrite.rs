@@ -1,14 +1,14 @@
-//! How an item is stored once more, changed a little.
+//! Writes that store an item again with small changes.
 
 use super::time::End;
 use nuthatch_cache::{Item, Write};
 
-/// A mark: the value is out of date, and served until there is a new one.
+/// Protocol bit: the value is out of date, and is served until it is replaced.
 pub(crate) const STALE: u8 = 1;
-/// A mark: a client was told that it is the one to renew the item.
+/// Protocol bit: a client was told to renew the item.
 pub(crate) const WON: u8 = 2;
 
-/// How to store this, with a number for compare-and-set if it is to have one.
+/// Returns a write with this expiry, and with a CAS number if there is one.
 pub(crate) fn write(end: End, cas: Option<u64>) -> Write<'static> {
     let write = Write::new().expiry(end.expiry());
     match cas {
@@ -17,7 +17,8 @@ pub(crate) fn write(end: End, cas: Option<u64>) -> Write<'static> {
     }
 }
 
-/// How to store an item once more, value, flags and marks, with this end and number.
+/// Returns a write that stores the value, flags and protocol bits of an item again, with this
+/// expiry and CAS number.
 pub(crate) fn again(
     item: &Item<'_>,
     end: End,

@@ -1,16 +1,15 @@
-//! `stats`: the server in numbers, by the names that memcached gives them. What is not counted here
-//! is not told, rather than told to be 0.
+//! `stats`: statistics under the names of memcached. Statistics that are not counted are left out.
 
 use super::Call;
 use crate::memcache::Error;
 use crate::memcache::reply::{self, Line};
 use nuthatch_cache::Stats;
 
-/// The release of memcached whose commands these are: clients decide by it what to use, and some
-/// read three numbers and nothing else.
+/// The memcached release whose commands are implemented. Clients choose features by it, and some
+/// parse exactly three numbers.
 pub(crate) const COMPATIBLE_VERSION: &str = "1.6.38";
 
-/// `stats [args]`
+/// Executes `stats [args]`.
 pub(crate) fn stats(call: &mut Call<'_>, args: &[u8]) {
     let words: Vec<_> = args.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).collect();
     match words.as_slice() {
@@ -23,7 +22,7 @@ pub(crate) fn stats(call: &mut Call<'_>, args: &[u8]) {
             return reply::line(call.out, Line::Reset);
         }
         [b"detail", b"on" | b"off"] => return reply::line(call.out, Line::Ok),
-        // There are no classes of items, nor lists of them.
+        // There are no slab classes and no lists of items.
         [b"items" | b"conns" | b"extstore"] | [b"detail", b"dump"] | [b"cachedump", ..] => {}
         _ => return reply::error(call.out, Error::UnknownCommand),
     }
@@ -40,7 +39,7 @@ fn memory(call: &Call<'_>) -> u64 {
     call.server.cache.stats().memory
 }
 
-/// What was counted since the counts were reset.
+/// Returns the statistics since they were reset.
 fn counted(call: &Call<'_>) -> Stats {
     let (mut stats, before) = (call.server.cache.stats(), call.shared.before());
     for (count, earlier) in [

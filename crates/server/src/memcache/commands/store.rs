@@ -1,4 +1,4 @@
-//! Storing, for text and meta requests.
+//! Stores values, for text and meta requests.
 
 use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, WON, write};
@@ -7,7 +7,7 @@ use crate::memcache::StoreMode;
 use crate::state::{Server, update};
 use nuthatch_cache::{Condition, Guard, Item, Write};
 
-/// What to store, and on what it depends.
+/// A value to store, and its conditions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Storing<'a> {
     pub(crate) mode: StoreMode,
@@ -15,37 +15,37 @@ pub(crate) struct Storing<'a> {
     pub(crate) value: &'a [u8],
     pub(crate) flags: u32,
     pub(crate) end: End,
-    /// The number that the item must have.
+    /// The CAS number that the item must have.
     pub(crate) compare: Option<u64>,
-    /// The number that the item gets, if it must have one at once.
+    /// The new CAS number of the item, if it must have one at once.
     pub(crate) cas: Option<u64>,
-    /// A value that is older than the item is stored all the same, and marked as stale.
+    /// A value older than the item is stored nevertheless, and marked as stale.
     pub(crate) invalidate: bool,
-    /// Until then, what is to be joined to nothing is stored as it is.
+    /// The expiry of the item that an append or prepend creates if the key is missing.
     pub(crate) vivify: Option<End>,
 }
 
-/// What came of it.
+/// The result of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// It is stored, and the value is so long.
+    /// Stored, with the length of the value.
     Yes { len: usize },
-    /// The key is there or is not, against the mode.
+    /// Not stored: the key exists or is missing, contrary to the mode.
     No,
-    /// The item has another number.
+    /// Not stored: the item has another CAS number.
     Exists,
-    /// There is no item that could have the number.
+    /// Not stored: there is no item to compare with.
     NotFound,
 }
 
 impl Storing<'_> {
-    /// Stores it.
+    /// Stores the value.
     #[inline]
     pub(crate) fn store(&self, (guard, server): (&Guard<'_>, &Server)) -> Result<Stored> {
         use nuthatch_cache::Outcome;
         let condition = match (self.mode, self.compare) {
             (StoreMode::Append | StoreMode::Prepend, _) => return self.join((guard, server)),
-            // It is never stored where there is anything to compare with.
+            // `add` stores only if there is no item to compare with.
             (StoreMode::Add, _) => Condition::Absent,
             (StoreMode::Set | StoreMode::Replace, Some(cas)) if self.invalidate => {
                 return self.store_or_invalidate(guard, cas);
@@ -72,12 +72,12 @@ impl Storing<'_> {
         write(self.end, self.cas).flags(self.flags)
     }
 
-    /// Puts the value before or behind the one there.
+    /// Appends or prepends the value to the stored one.
     fn join(&self, (guard, server): (&Guard<'_>, &Server)) -> Result<Stored> {
         let len = |old| old + self.value.len();
         let joined = update((guard, server), self.key, len, |item, joined| {
             let Some(item) = item else { return self.make(joined) };
-            // A number of 0 is none: then there is nothing to compare.
+            // CAS number 0 means no comparison.
             let compare = self.compare.filter(|cas| *cas != 0);
             if compare.is_some() && compare != item.cas() {
                 return (None, Stored::Exists);
@@ -95,22 +95,22 @@ impl Storing<'_> {
         joined.ok_or(NO_ROOM)
     }
 
-    /// Where there is nothing to join with.
+    /// Stores the value of an append or prepend whose key is missing.
     fn make(&self, value: &mut Vec<u8>) -> (Option<Write<'static>>, Stored) {
         let Some(end) = self.vivify else { return (None, Stored::No) };
         value.extend_from_slice(self.value);
         (Some(self.write().expiry(end.expiry())), self.stored())
     }
 
-    /// Stores the value if the item has this number; if it has a later one, the value is stored as
-    /// a stale one, for which nobody else is asked to renew it.
+    /// Stores the value if the item has this CAS number. If the number of the item is later, stores
+    /// the value as stale, and no other client is asked to renew it.
     fn store_or_invalidate(&self, guard: &Guard<'_>, cas: u64) -> Result<Stored> {
         let change = |item: Option<Item<'_>>| {
             let Some(item) = item else { return (None, Stored::NotFound) };
             if item.cas() == Some(cas) {
                 return (Some(self.write()), self.stored());
             }
-            // An item without a number was written after the client got one.
+            // An item without a CAS number was written after the client got one.
             let later = cas != 0 && cas < item.cas().unwrap_or_else(|| guard.new_cas());
             if !later {
                 return (None, Stored::Exists);

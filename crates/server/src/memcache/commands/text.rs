@@ -10,7 +10,7 @@ use crate::memcache::reply::{self, Line};
 use crate::memcache::{Arith, Error, Get, Store};
 use crate::state::update;
 
-/// `get`, `gets`, `gat`, `gats`
+/// Executes `get`, `gets`, `gat` and `gats`.
 #[inline]
 pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
     let max = call.out.len() + call.server.max_reply_len();
@@ -37,7 +37,7 @@ pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
 fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) -> Result {
     let start = call.out.len();
     let (guard, out) = (call.guard, &mut *call.out);
-    // Counts the lookup: an update does not.
+    // Counts the lookup, which an update does not.
     if guard.get(key).is_none() {
         return Ok(());
     }
@@ -47,7 +47,7 @@ fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) 
         key,
         |old| old,
         |item, value| {
-            // What an earlier try answered is not what was touched.
+            // Removes the reply of an earlier attempt, which is about another item.
             out.truncate(start);
             let Some(item) = item else { return (None, ()) };
             let cas = item.cas().or_else(|| with_cas.then(|| guard.new_cas()));
@@ -58,7 +58,7 @@ fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) 
     touched.ok_or(NO_ROOM)
 }
 
-/// `set`, `add`, `replace`, `append`, `prepend`, `cas`
+/// Executes `set`, `add`, `replace`, `append`, `prepend` and `cas`.
 pub(crate) fn store(call: &mut Call<'_>, store: &Store<'_>) -> Result {
     let storing = Storing {
         mode: store.mode,
@@ -81,7 +81,7 @@ pub(crate) fn store(call: &mut Call<'_>, store: &Store<'_>) -> Result {
     Ok(())
 }
 
-/// `incr`, `decr`
+/// Executes `incr` and `decr`.
 pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
     let counting = Counting {
         key: arith.key,
@@ -100,7 +100,7 @@ pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
     Ok(())
 }
 
-/// `touch key exptime`
+/// Executes `touch key exptime`.
 pub(crate) fn touch(call: &mut Call<'_>, key: &[u8], exptime: i64, noreply: bool) -> Result {
     let end = End::new(exptime, call.guard.now_ms());
     let was_there = update(

@@ -1,16 +1,16 @@
-//! Times as clients tell them, in seconds, and as the cache keeps them, in milliseconds.
+//! Converts times of clients, in seconds, to those of the cache, in milliseconds.
 
 use nuthatch_cache::{Expiry, Item};
 
-/// Up to so many seconds, 30 days, a time is from now on; beyond, it is Unix time.
+/// Times of up to 30 days are relative to now. Greater ones are Unix times.
 const MAX_RELATIVE_SECS: i64 = 60 * 60 * 24 * 30;
 
-/// When an item ends, in milliseconds since the beginning of 1970; none if it does not.
+/// The time at which an item expires, in milliseconds since 1970; `None` if it does not expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct End(pub(crate) Option<u64>);
 
 impl End {
-    /// What a client means by a time. A negative one has passed, wherever the clock goes.
+    /// Converts a time of a client. A negative one has expired, whatever the clock shows.
     pub(crate) fn new(exptime: i64, now_ms: u64) -> Self {
         let end_ms = match u64::try_from(exptime) {
             Ok(0) => return Self(None),
@@ -21,22 +21,22 @@ impl End {
         Self(Some(end_ms))
     }
 
-    /// When this item ends.
+    /// Returns the time at which this item expires.
     pub(crate) fn of(item: &Item<'_>) -> Self {
         Self(item.expires_ms())
     }
 
-    /// The same in the words of the cache.
+    /// Returns the time as the cache represents it.
     pub(crate) fn expiry(self) -> Expiry {
         self.0.map_or(Expiry::Never, Expiry::At)
     }
 
-    /// Whether it ends, and does so before another end.
+    /// Returns whether this time is set and is before the other one.
     pub(crate) fn is_before(self, other: Self) -> bool {
         matches!((self.0, other.0), (Some(end_ms), Some(other_ms)) if end_ms < other_ms)
     }
 
-    /// Seconds until then. One that has begun counts, so that only what is over has none left.
+    /// Returns the seconds left, rounded up, so that only an expired item has none left.
     pub(crate) fn ttl_secs(self, now_ms: u64) -> Option<u64> {
         self.0.map(|end_ms| end_ms.saturating_sub(now_ms).div_ceil(1000))
     }

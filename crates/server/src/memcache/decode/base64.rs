@@ -2,7 +2,7 @@
 
 use crate::memcache::MAX_KEY_LEN;
 
-/// Room for the bytes of a key that came in base64.
+/// A buffer for a key that was decoded from base64.
 #[derive(Clone, Debug)]
 pub struct KeyBuffer([u8; MAX_KEY_LEN / 4 * 3]);
 
@@ -14,7 +14,7 @@ impl Default for KeyBuffer {
 
 const INVALID: u8 = 0xff;
 
-/// The six bits that a character stands for.
+/// The six bits that each character encodes.
 static SIX_BITS: [u8; 256] = {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut table = [INVALID; 256];
@@ -26,8 +26,8 @@ static SIX_BITS: [u8; 256] = {
     table
 };
 
-/// Whether `text` is base64 of at least one byte. Bits that the padding leaves over may be any, as
-/// in memcached.
+/// Returns whether `text` is base64 of at least one byte. As in memcached, unused bits before the
+/// padding may have any value.
 pub(crate) fn is_base64(text: &[u8]) -> bool {
     let unpadded = unpadded(text);
     text.len().is_multiple_of(4)
@@ -35,7 +35,7 @@ pub(crate) fn is_base64(text: &[u8]) -> bool {
         && unpadded.iter().all(|&byte| SIX_BITS[usize::from(byte)] != INVALID)
 }
 
-/// The bytes that `text` stands for, which [`is_base64`] and no longer than a key.
+/// Decodes `text`, which [`is_base64`] and is no longer than a key.
 pub(crate) fn decode<'r>(text: &[u8], room: &'r mut KeyBuffer) -> &'r [u8] {
     let (mut bits, mut count, mut len) = (0_u32, 0, 0);
     for &byte in unpadded(text) {
@@ -43,7 +43,8 @@ pub(crate) fn decode<'r>(text: &[u8], room: &'r mut KeyBuffer) -> &'r [u8] {
         count += 6;
         if count >= 8 {
             count -= 8;
-            // `len` is in the room: it grows by 3 for each 4 characters of at most a key.
+            // `len` is within the buffer: it grows by 3 for each 4 characters of a key of limited
+            // length.
             if let Some(place) = room.0.get_mut(len) {
                 *place = (bits >> count) as u8;
                 len += 1;

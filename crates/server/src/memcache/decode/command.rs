@@ -1,33 +1,33 @@
-//! What a line says, before the data block that may follow it.
+//! A parsed line, before the data block that may follow it.
 
 use super::error::Error;
 use super::request::Request;
 
-/// A line that is understood.
+/// A valid line.
 pub(crate) enum Command<'b> {
-    /// A request without data.
+    /// A request without a data block.
     Whole(Request<'b>),
-    /// A request to store what follows, which is this long.
+    /// A request with a data block of this length.
     Block(Request<'b>, usize),
 }
 
-/// A line that is refused.
+/// An invalid line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) error: Error,
-    /// Whether the client asked for no reply; like memcached, not even this one.
+    /// Whether the client asked for no reply. As in memcached, it does not get this error either.
     pub(crate) quiet: bool,
     pub(crate) rest: Rest,
 }
 
-/// What follows a line that is refused.
+/// What follows an invalid line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// The next line.
+    /// Another line.
     Line,
-    /// A data block of this length, and then the next line.
+    /// A data block of this length, then another line.
     Block(usize),
-    /// A data block whose length is unknown.
+    /// A data block of unknown length.
     Unknown,
 }
 
@@ -42,8 +42,8 @@ impl Fault {
         Self { error, quiet, rest: Rest::Line }
     }
 
-    /// A line that stores something, without a length that can be trusted: what follows may be a
-    /// value or commands, so the connection must be closed.
+    /// Returns the fault of a storage command without a valid length. The next bytes may be a value
+    /// or commands, so the connection must be closed.
     pub(crate) fn without_length(error: Error) -> Self {
         Self { error, quiet: false, rest: Rest::Unknown }
     }

@@ -1,20 +1,20 @@
-//! What a client is told when a request is refused.
+//! Error replies of memcached.
 
 use std::fmt;
 
 macro_rules! errors {
     ($($(#[$doc:meta])+ $name:ident = $text:literal,)+) => {
-        /// Why a request is refused. The text is the line that the client gets.
+        /// Why a request is refused. The text is the reply.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Error {
             $($(#[$doc])+ $name,)+
         }
 
         impl Error {
-            /// All of them.
+            /// All errors.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// The line, without its end.
+            /// Returns the line without its end.
             pub fn text(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)+
@@ -25,59 +25,59 @@ macro_rules! errors {
 }
 
 errors! {
-    /// A command that there is not, or with fewer or more words than it takes.
+    /// The command is unknown, or has too few or too many words.
     UnknownCommand = "ERROR",
-    /// A key that is too long or not plain, or a number that is none.
+    /// A key is too long or contains control characters, or a number is invalid.
     BadFormat = "CLIENT_ERROR bad command line format",
-    /// Words after the key of a `delete` that it does not take.
+    /// A `delete` has unexpected words after its key.
     BadDelete = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
-    /// A request before the client has logged in.
+    /// The client has not logged in.
     LogInFirst = "CLIENT_ERROR unauthenticated",
-    /// A name or a password that is wrong.
+    /// The user name or the password is wrong.
     LogInFailed = "CLIENT_ERROR authentication failure",
-    /// A command that the user may not run.
+    /// The user may not execute the command.
     DeniedCommand = "CLIENT_ERROR this user has no permissions to run this command",
-    /// A key that the user may not use.
+    /// The user may not use the key.
     DeniedKey = "CLIENT_ERROR this user has no permissions to access this key",
-    /// A data block that does not end where its line says.
+    /// A data block does not end where its line announced.
     BadChunk = "CLIENT_ERROR bad data chunk",
-    /// A time that is no number.
+    /// A time is not a number.
     BadExptime = "CLIENT_ERROR invalid exptime argument",
-    /// An amount for `incr` or `decr` that is no number.
+    /// The delta of `incr` or `decr` is not a number.
     BadDelta = "CLIENT_ERROR invalid numeric delta argument",
-    /// A line without end; what follows it cannot be told from it.
+    /// A line is too long. It is unknown where the next request begins.
     LineTooLong = "CLIENT_ERROR line too long",
-    /// A meta flag that there is not.
+    /// A meta flag is unknown.
     InvalidFlag = "CLIENT_ERROR invalid flag",
-    /// A meta flag a second time.
+    /// A meta flag is repeated.
     DuplicateFlag = "CLIENT_ERROR duplicate flag",
-    /// A meta flag with a token that is no number.
+    /// The token of a meta flag is not a number.
     BadToken = "CLIENT_ERROR bad token in command line format",
-    /// An opaque token of more bytes than are given back.
+    /// An opaque token is longer than the maximum.
     OpaqueTooLong = "CLIENT_ERROR opaque token too long",
-    /// A mode that is not one letter.
+    /// A mode is not a single letter.
     BadModeLen = "CLIENT_ERROR incorrect length for M token",
-    /// A mode that `ms` does not have.
+    /// `ms` has no such mode.
     BadSetMode = "CLIENT_ERROR invalid mode for ms M token",
-    /// A mode that `ma` does not have.
+    /// `ma` has no such mode.
     BadArithMode = "CLIENT_ERROR invalid mode for ma M token",
-    /// A first value for `ma` that is no number.
+    /// The initial value for `ma` is not a number.
     BadInitial = "CLIENT_ERROR invalid numeric initial value",
-    /// An amount for `ma` that is no number.
+    /// The delta for `ma` is not a number.
     BadMetaDelta = "CLIENT_ERROR invalid numeric delta value",
-    /// A key with the flag for base64 that is none.
+    /// A key with the base64 flag is not base64.
     BadBase64 = "CLIENT_ERROR error decoding key",
-    /// A stored value that `incr`, `decr` or `ma` cannot count with.
+    /// `incr`, `decr` or `ma` found a value that is not a number.
     NotNumeric = "CLIENT_ERROR cannot increment or decrement non-numeric value",
-    /// `flush_all` where the operator does not allow it.
+    /// The operator has disabled `flush_all`.
     FlushRefused = "CLIENT_ERROR flush_all not allowed",
-    /// `shutdown`, which clients may not ask for.
+    /// Clients may not use `shutdown`.
     ShutdownRefused = "ERROR: shutdown not enabled",
-    /// A data block over the limit.
+    /// A data block exceeds the limit.
     TooLarge = "SERVER_ERROR object too large for cache",
-    /// Values to get that are more than there is memory for.
+    /// The values of a reply exceed the available memory.
     AnswerTooLong = "SERVER_ERROR out of memory writing get response",
-    /// No room could be made for an object.
+    /// There is no memory for an item.
     OutOfMemory = "SERVER_ERROR out of memory storing object",
 }
 

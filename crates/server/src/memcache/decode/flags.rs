@@ -1,32 +1,32 @@
-//! The flags of a meta request: a letter each, some with a token after it.
+//! The flags of a meta request: letters, some with a token.
 
 use super::error::Error;
 use super::words::{Words, is_plain, plain_len, signed, unsigned, unsigned_32};
 
-/// Bytes of the longest opaque token, its letter included.
+/// Maximum bytes of an opaque token, with its letter.
 const MAX_OPAQUE_LEN: usize = 32;
 
-/// Letters there are. `P` and `L` are for proxies, and mean nothing here; a letter that means
-/// nothing to a command is ignored there, as in memcached.
+/// Valid letters. `P` and `L` are for proxies and have no effect. As in memcached, a letter without
+/// meaning for a command is ignored.
 const KNOWN: u64 = letters(b"bcfhklOqstuvxCDEFIJLMNPRT");
 
-/// The flags of a request: the text itself, and what is in it. A number is checked once, and read
-/// again by who wants it, so that requests stay small.
+/// The flags of a request. Numbers are checked once, and parsed again when they are used, so that
+/// requests stay small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags<'b> {
-    /// The flags as they came: their order is the order of what is returned.
+    /// The flags as received. Replies return them in this order.
     text: &'b [u8],
     seen: u64,
 }
 
 impl<'b> Flags<'b> {
-    /// Takes the words after the key, and after the length of the value in `ms`.
+    /// Parses the words after the key, and in `ms` after the length of the value.
     pub(crate) fn parse(text: &'b [u8]) -> Result<Self, Error> {
         let (flags, rest) = Self::parse_plain(text)?;
         if rest.is_empty() { Ok(flags) } else { Err(Error::BadFormat) }
     }
 
-    /// Takes words up to what is neither plain nor a space, and returns that too.
+    /// Parses words up to the first control character, and returns the rest, too.
     #[inline]
     pub(crate) fn parse_plain(text: &'b [u8]) -> Result<(Self, &'b [u8]), Error> {
         let mut flags = Self { text, seen: 0 };
@@ -68,84 +68,85 @@ impl<'b> Flags<'b> {
         }
     }
 
-    /// Whether a flag is there, by its letter.
+    /// Returns whether the flag with this letter is set.
     #[inline]
     pub fn has(&self, letter: u8) -> bool {
         self.seen & bit(letter) != 0
     }
 
-    /// `q`: answer only what is not the rule.
+    /// Returns whether only unusual results are replied (`q`).
     pub fn quiet(&self) -> bool {
         self.has(b'q')
     }
 
-    /// `v`: return the value.
+    /// Returns whether the value is returned (`v`).
     pub fn value(&self) -> bool {
         self.has(b'v')
     }
 
-    /// `u`: the request is no use of the item that would keep it from eviction.
+    /// Returns whether the request does not count as a use of the item (`u`).
     pub fn no_bump(&self) -> bool {
         self.has(b'u')
     }
 
-    /// `I`: with `md` mark the item as stale instead of removing it; with `ms` and a number to
-    /// compare, store what is older than the item all the same, and mark it as stale.
+    /// Returns whether items are marked as stale (`I`): `md` marks the item instead of removing it,
+    /// and `ms` with a CAS number stores an older value as stale.
     pub fn invalidate(&self) -> bool {
         self.has(b'I')
     }
 
-    /// `x`: with `md` remove the value and the client's flags, and keep the item.
+    /// Returns whether `md` keeps the item and removes its value and client flags (`x`).
     pub fn remove_value(&self) -> bool {
         self.has(b'x')
     }
 
-    /// `T`: when the item expires from now on.
+    /// Returns the new expiry of the item (`T`).
     pub fn exptime(&self) -> Option<i64> {
         signed(self.token(b'T')?)
     }
 
-    /// `N`: make an item where there is none, with this time.
+    /// Returns the expiry of the item that is created if the key is missing (`N`).
     pub fn vivify(&self) -> Option<i64> {
         signed(self.token(b'N')?)
     }
 
-    /// `R`: the client wins the right to renew an item that expires before this time.
+    /// Returns the time before which an item must expire for the client to win the right to renew
+    /// it (`R`).
     pub fn recache(&self) -> Option<i64> {
         signed(self.token(b'R')?)
     }
 
-    /// `C`: change the item only if it has this number.
+    /// Returns the CAS number that the item must have (`C`).
     pub fn compare_cas(&self) -> Option<u64> {
         unsigned(self.token(b'C')?)
     }
 
-    /// `E`: the number of the item from now on.
+    /// Returns the new CAS number of the item (`E`).
     pub fn new_cas(&self) -> Option<u64> {
         unsigned(self.token(b'E')?)
     }
 
-    /// `F`: the number that the client keeps with the value; 0 without.
+    /// Returns the number that the client stores with the value (`F`), or 0.
     pub fn client_flags(&self) -> u32 {
         self.token(b'F').and_then(unsigned_32).unwrap_or(0)
     }
 
-    /// `J`: the first value of a number that `ma` makes; 0 without.
+    /// Returns the initial value of the number that `ma` creates (`J`), or 0.
     pub fn initial(&self) -> u64 {
         self.token(b'J').and_then(unsigned).unwrap_or(0)
     }
 
-    /// `D`: by how much `ma` counts; 1 without.
+    /// Returns the delta of `ma` (`D`), or 1.
     pub fn delta(&self) -> u64 {
         self.token(b'D').and_then(unsigned).unwrap_or(1)
     }
 
-    /// `M`: the letter of a mode.
+    /// Returns the letter of the mode (`M`).
     pub(crate) fn mode(&self) -> Option<u8> {
         self.token(b'M')?.first().copied()
     }
 
-    /// What follows the letter of a flag.
+    /// Returns the text after the letter of a flag.
     fn token(&self, letter: u8) -> Option<&'b [u8]> {
         if !self.has(letter) {
             return None;
@@ -153,7 +154,7 @@ impl<'b> Flags<'b> {
         self.in_order().find_map(|flag| flag.strip_prefix(&[letter]))
     }
 
-    /// The flags in the order of the request: each with its letter and its token.
+    /// Returns the flags in the order of the request, each with its letter and token.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &'b [u8]> {
         Words { rest: self.text }
     }
@@ -163,7 +164,7 @@ fn check<N>(number: Option<N>, error: Error) -> Result<(), Error> {
     number.map(drop).ok_or(error)
 }
 
-/// The place of a letter among 64, or none for what is no letter.
+/// Returns the bit of a letter in a set of 64, or 0 for other bytes.
 #[inline]
 const fn bit(letter: u8) -> u64 {
     if letter.is_ascii_alphabetic() { 1 << (letter - b'A') } else { 0 }

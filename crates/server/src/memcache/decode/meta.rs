@@ -8,7 +8,7 @@ use super::request::{Direction, Key, Meta, MetaVerb, Request, StoreMode};
 use super::text::block_len;
 use super::words::{Words, is_key};
 
-/// Reads the line of the command `m` and `letter` from the rest of it.
+/// Parses the line of the command `m` followed by `letter`.
 pub(crate) fn parse(letter: u8, rest: &[u8]) -> Result<Command<'_>, Fault> {
     let request = match letter {
         b'g' => keyed(MetaVerb::Get, rest)?,
@@ -22,7 +22,7 @@ pub(crate) fn parse(letter: u8, rest: &[u8]) -> Result<Command<'_>, Fault> {
     Ok(Command::Whole(Request::Meta(request)))
 }
 
-/// A key and flags.
+/// Parses a key and flags.
 #[inline]
 fn keyed(verb: MetaVerb, rest: &[u8]) -> Result<Meta<'_>, Error> {
     let mut words = Words { rest };
@@ -43,7 +43,8 @@ fn meta<'b>(verb: MetaVerb, key: &'b [u8], flags: &'b [u8]) -> Result<Meta<'b>, 
     Ok(Meta { verb, key: Key { text: key, base64 }, value: b"", flags })
 }
 
-/// What follows a refused line is skipped, or the connection is closed, as in the text protocol.
+/// Parses `ms`. What follows an invalid line is skipped, or the connection is closed, as in the
+/// text protocol.
 fn set(rest: &[u8]) -> Result<Command<'_>, Fault> {
     let mut words = Words { rest };
     let key = words.next().ok_or(Fault::without_length(Error::UnknownCommand))?;
@@ -76,7 +77,7 @@ fn arith(rest: &[u8]) -> Result<Meta<'_>, Error> {
     Ok(Meta { verb: MetaVerb::Arith(direction), ..meta })
 }
 
-/// `me` takes one flag, and like memcached does not look at others.
+/// Parses `me`. It has one flag, and as in memcached others are ignored.
 fn debug(rest: &[u8]) -> Result<Meta<'_>, Error> {
     let mut words = Words { rest };
     let key = words.next().ok_or(Error::BadFormat)?;

@@ -1,4 +1,4 @@
-//! From received bytes to requests.
+//! Decodes received bytes into requests.
 
 pub(crate) mod base64;
 mod command;
@@ -18,13 +18,12 @@ use words::{Words, plain_len};
 
 const LINE_END_LEN: usize = 2;
 
-/// What a connection may send.
+/// Limits of what a connection may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the longest value; at most [`MAX_OBJECT_LEN`].
+    /// Maximum bytes of a value, at most [`MAX_OBJECT_LEN`].
     pub object_len: usize,
-    /// Bytes of the longest line of `get`, `gets`, `gat` and `gats`, of which memcached has no
-    /// limit.
+    /// Maximum bytes of a line of `get`, `gets`, `gat` and `gats`. memcached has no such limit.
     pub many_keys_len: usize,
 }
 
@@ -34,11 +33,11 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of the longest value before a client has logged in: a name and a password.
+/// Maximum bytes of a value before login, which is a user name and a password.
 const OBJECT_LEN_BEFORE_AUTH: usize = 4 << 10;
 
 impl Limits {
-    /// The same limits for a client that has yet to log in.
+    /// Returns the limits for a client that has not logged in.
     #[must_use]
     pub fn before_auth(self) -> Self {
         let object_len = self.object_len.min(OBJECT_LEN_BEFORE_AUTH);
@@ -46,62 +45,62 @@ impl Limits {
     }
 }
 
-/// What the next bytes are.
+/// What the next bytes contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'b> {
     /// A request.
     Request {
-        /// What is asked for.
+        /// The request.
         request: Request<'b>,
-        /// How many bytes it took.
+        /// The number of bytes that it takes.
         consumed: usize,
     },
-    /// A request that is refused; the client is to get [`Error::text`].
+    /// A request that is refused. The client gets [`Error::text`].
     Error {
-        /// Why.
+        /// The reason.
         error: Error,
-        /// How many bytes it took.
+        /// The number of bytes that it takes.
         consumed: usize,
-        /// Whether the connection must be closed: where the next request starts is unknown. An
-        /// error that closes is answered although the client asked for no reply.
+        /// Whether the connection must be closed, since the start of the next request is unknown.
+        /// The error is then replied even if the client asked for no reply.
         close: bool,
     },
-    /// Bytes to which there is no answer: data of a refused request, or a bad request whose client
-    /// does not want to know.
+    /// Bytes without a reply: the data of a refused request, or an invalid request whose client
+    /// asked for no reply.
     Skip {
-        /// How many.
+        /// The number of bytes.
         consumed: usize,
     },
-    /// Part of a request.
+    /// An incomplete request.
     More {
-        /// How many more bytes there must be before another look can help.
+        /// The minimum number of missing bytes.
         needed: usize,
     },
 }
 
-/// Finds requests in the bytes that a connection received.
+/// Finds requests in received bytes.
 ///
-/// It keeps what it found out about a request of which a part is still to come, so that no byte is
-/// looked at twice; the bytes themselves stay with the caller.
+/// It remembers its progress in an incomplete request, so that no byte is examined twice. The bytes
+/// themselves stay with the caller.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     limits: Limits,
-    /// How many bytes of the first line are known to hold no end of it.
+    /// The number of bytes that contain no end of the first line.
     searched: usize,
-    /// How long the request is, once its line tells.
+    /// The length of the request, once its line is parsed.
     needed: usize,
-    /// How many bytes of a refused data block are still to come.
+    /// The number of missing bytes of a refused data block.
     skip: usize,
-    /// Where the data block of the first request starts while it is not whole, and whether its
-    /// value is received elsewhere.
+    /// The offset of the data block of the incomplete request, and whether its value is received
+    /// elsewhere.
     block_start: usize,
     elided: bool,
-    /// The last request was one whose value was received elsewhere.
+    /// Whether the value of the last request was received elsewhere.
     was_elided: bool,
 }
 
 impl Decoder {
-    /// A decoder for a new connection.
+    /// Creates a decoder for a new connection.
     pub fn new(limits: Limits) -> Self {
         let object_len = limits.object_len.min(MAX_OBJECT_LEN);
         let many_keys_len = limits.many_keys_len.clamp(MAX_LINE_LEN, MAX_OBJECT_LEN);
@@ -117,8 +116,8 @@ impl Decoder {
         }
     }
 
-    /// After [`Step::More`], the value of which bytes are missing, if that is what is missing:
-    /// where it starts in the request, and its length.
+    /// Returns the offset and length of the value that an incomplete request is still waiting for,
+    /// after [`Step::More`].
     pub fn pending_value(&self) -> Option<(usize, usize)> {
         let is_pending = self.needed > 0 && !self.elided;
         is_pending.then(|| (self.block_start, self.needed - self.block_start - LINE_END_LEN))
@@ -134,14 +133,14 @@ impl Decoder {
         }
     }
 
-    /// Whether the value of the request, the error or the bytes to skip that came last was received
-    /// elsewhere. Told once.
+    /// Returns whether the value of the last request, error or skipped bytes was received
+    /// elsewhere, and resets this.
     #[inline]
     pub fn was_elided(&mut self) -> bool {
         std::mem::take(&mut self.was_elided)
     }
 
-    /// The next step with `bytes`: all that was received and not consumed. After
+    /// Decodes the next step. `bytes` are all received bytes that are not consumed. After
     /// [`Step::More`] they must start with the same bytes.
     #[inline]
     pub fn next<'b>(&mut self, bytes: &'b [u8]) -> Step<'b> {
@@ -176,7 +175,7 @@ impl Decoder {
         }
     }
 
-    /// The first line without its end, and its length with it, if it is no longer than `limit`.
+    /// Returns the first line without its end, and its length with it, unless it exceeds `limit`.
     #[inline]
     fn line<'b>(&self, bytes: &'b [u8], limit: usize) -> Option<(&'b [u8], usize)> {
         let candidates = bytes.get(self.searched..bytes.len().min(limit + LINE_END_LEN))?;
@@ -186,8 +185,8 @@ impl Decoder {
         (line.len() <= limit).then_some((line, newline + 1))
     }
 
-    /// The limit depends on what a line starts with and not on how much of it has come, so that the
-    /// same bytes are the same requests however they are received.
+    /// Handles a missing line end. The limit depends on the start of the line and not on how much
+    /// has arrived, so that the same bytes are the same requests however they are received.
     #[cold]
     fn no_line<'b>(&mut self, bytes: &'b [u8]) -> Step<'b> {
         let many = takes_many_keys(bytes);
@@ -222,7 +221,7 @@ impl Decoder {
         self.was_elided = std::mem::take(&mut self.elided);
         match block.strip_suffix(b"\r\n") {
             Some(value) => Step::Request { request: with_value(request, value), consumed: end },
-            // Unlike memcached, which goes on with the next line: that may be a part of the value.
+            // Unlike memcached, which continues with the next line: it may be part of the value.
             None => self.fault(Fault::without_length(Error::BadChunk), end),
         }
     }
@@ -248,8 +247,8 @@ impl Decoder {
     }
 }
 
-/// `get` with one key and `mg`, by far the most frequent requests, with one look at each byte.
-/// Whatever is unusual in them is left to the long way.
+/// Decodes `get` with one key and `mg`, by far the most frequent requests, in one pass. Everything
+/// unusual is left to the general path.
 #[inline]
 fn quick(bytes: &[u8]) -> Option<Step<'_>> {
     let (verb, rest) = bytes.split_at_checked(4)?;
@@ -277,7 +276,7 @@ fn quick_key(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     if (1..=MAX_KEY_LEN).contains(&len) { Some(bytes.split_at(len)) } else { None }
 }
 
-/// A request that takes up `bytes` as far as `end`, which must be the end of its line.
+/// Returns a request that ends at `end`, which must be the end of its line.
 #[inline]
 fn quick_step<'b>(request: Request<'b>, bytes: &[u8], end: &[u8]) -> Option<Step<'b>> {
     let consumed = bytes.len() - end.len() + LINE_END_LEN;
@@ -293,8 +292,8 @@ fn parse(line: &[u8]) -> Result<Command<'_>, Fault> {
     }
 }
 
-/// Whether a line is of the commands that take many keys. The bytes within any limit tell it; while
-/// fewer have come it makes no difference.
+/// Returns whether a line is of a command with many keys. The bytes within any limit decide it;
+/// until they have arrived the result does not matter.
 fn takes_many_keys(bytes: &[u8]) -> bool {
     let verbs: [&[u8]; 4] = [b"get ", b"gets ", b"gat ", b"gats "];
     let Some(start) = bytes.get(..MAX_LINE_LEN) else { return false };
@@ -302,7 +301,7 @@ fn takes_many_keys(bytes: &[u8]) -> bool {
     verbs.iter().any(|verb| line.starts_with(verb))
 }
 
-/// The same request with this value, if it has one at all.
+/// Returns the same request with this value, if it has a value.
 pub(crate) fn with_value<'b>(request: Request<'b>, value: &'b [u8]) -> Request<'b> {
     match request {
         Request::Store(store) => Request::Store(Store { value, ..store }),
@@ -315,8 +314,9 @@ fn noreply(request: &Request<'_>) -> bool {
     matches!(request, Request::Store(Store { noreply: true, .. }))
 }
 
-/// Only what replaces any value makes the old one wrong. memcached removes it for each mode of
-/// `ms`, and for `set` alone of the text commands.
+/// Returns the request for an object that is too long. The old value is removed only if the request
+/// replaces it unconditionally. memcached removes it for each mode of `ms`, and only for `set` of
+/// the text commands.
 #[cold]
 fn too_large(request: Request<'_>) -> Request<'_> {
     let (key, remove) = match request {

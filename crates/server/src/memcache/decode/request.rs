@@ -1,89 +1,90 @@
-//! What clients ask for.
+//! Requests of memcached clients.
 
 use super::base64::{self, KeyBuffer};
 use super::flags::Flags;
 use super::words::plain_len;
 
-/// A request. All text in it lies in the bytes that were decoded; keys are 1 to 250 plain bytes.
+/// A request. Its text borrows from the decoded bytes. Keys are 1 to 250 bytes without control
+/// characters.
 ///
-/// A time is as it came: 0 is never, a negative one has passed, up to 30 days is from now on, and
-/// more is Unix time. With `noreply`, and in `quiet` meta requests, nothing at all is answered or
-/// only what is not the rule: see [`crate::memcache::meta_reply`].
+/// Times are as received: 0 is never, a negative one has expired, up to 30 days is relative to now,
+/// and more is Unix time. With `noreply` nothing is replied, and for `quiet` meta requests only
+/// unusual results: see [`crate::memcache::meta_reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'b> {
-    /// `get`, `gets`, `gat`, `gats`: a value for each key that there is, then `END`.
+    /// `get`, `gets`, `gat`, `gats`: the value of each key that exists, then `END`.
     Get(Get<'b>),
     /// `set`, `add`, `replace`, `append`, `prepend`, `cas`.
     Store(Store<'b>),
     /// `incr`, `decr`.
     Arith(Arith<'b>),
-    /// A new time for a key.
+    /// `touch`: a new expiry for a key.
     Touch {
-        /// Of what.
+        /// The key.
         key: &'b [u8],
-        /// When it expires.
+        /// The expiry.
         exptime: i64,
-        /// Whether to answer nothing.
+        /// Whether nothing is replied.
         noreply: bool,
     },
-    /// Remove a key.
+    /// `delete`: removes a key.
     Delete {
-        /// Of what.
+        /// The key.
         key: &'b [u8],
-        /// Whether to answer nothing.
+        /// Whether nothing is replied.
         noreply: bool,
     },
-    /// All that is stored before a time expires at that time.
+    /// `flush_all`: at this time, everything that was stored before it expires.
     FlushAll {
         /// The time; 0 is now.
         exptime: i64,
-        /// Whether to answer nothing.
+        /// Whether nothing is replied.
         noreply: bool,
     },
-    /// Statistics.
+    /// `stats`: statistics.
     Stats {
-        /// What follows the command; empty for the general ones.
+        /// The arguments; empty for the general statistics.
         args: &'b [u8],
     },
-    /// The version of the server.
+    /// `version`: the version of the server.
     Version,
-    /// How much the server logs.
+    /// `verbosity`: the log level.
     Verbosity {
-        /// The more, the more.
+        /// The level.
         level: u32,
-        /// Whether to answer nothing.
+        /// Whether nothing is replied.
         noreply: bool,
     },
-    /// Close the connection once all before is answered.
+    /// `quit`: closes the connection after all replies.
     Quit,
     /// `mg`, `ms`, `md`, `ma`, `me`.
     Meta(Meta<'b>),
-    /// `mn`: answer `MN`, so that the client knows that all before is answered.
+    /// `mn`: replies `MN`, so that the client knows that everything before it is answered.
     Noop,
-    /// An object over the limit. The decoder skips its bytes.
+    /// An object that exceeds the limit. The decoder skips its bytes.
     TooLarge(TooLarge<'b>),
 }
 
-/// Keys to get.
+/// Keys to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Get<'b> {
-    /// The keys, at least one but for `gat` and `gats`.
+    /// The keys, at least one except for `gat` and `gats`.
     pub keys: Keys<'b>,
-    /// With `gat` and `gats`, when the keys expire from now on.
+    /// The new expiry of the keys, for `gat` and `gats`.
     pub exptime: Option<i64>,
-    /// Whether the client wants to know the compare-and-swap numbers: `gets`, `gats`.
+    /// Whether the reply contains CAS numbers, for `gets` and `gats`.
     pub cas: bool,
 }
 
-/// The keys of a line, in its order.
+/// The keys of a line, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys<'b> {
-    /// Plain text and spaces.
+    /// Keys separated by spaces.
     pub(crate) text: &'b [u8],
 }
 
 impl Keys<'_> {
-    /// Bytes of all keys, with the spaces between them.
+    /// Returns the bytes of all keys with the spaces between them.
     #[expect(clippy::len_without_is_empty, reason = "of bytes, and there nearly always are some")]
     pub fn len(&self) -> usize {
         self.text.len()
@@ -100,7 +101,7 @@ impl<'b> IntoIterator for Keys<'b> {
     }
 }
 
-/// Goes through [`Keys`].
+/// An iterator over [`Keys`].
 #[derive(Clone, Debug)]
 pub struct KeysIter<'b> {
     rest: &'b [u8],
@@ -119,76 +120,76 @@ impl<'b> Iterator for KeysIter<'b> {
     }
 }
 
-/// What storing depends on.
+/// The condition of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
-    /// Nothing.
+    /// None.
     Set,
-    /// The key is not there.
+    /// The key is missing.
     Add,
-    /// The key is there.
+    /// The key exists.
     Replace,
-    /// The key is there; the value goes after the one there, whose flags and time stay.
+    /// The key exists. The value is appended, and flags and expiry do not change.
     Append,
-    /// The key is there; the value goes before the one there, whose flags and time stay.
+    /// The key exists. The value is prepended, and flags and expiry do not change.
     Prepend,
 }
 
-/// An object to store.
+/// A value to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store<'b> {
-    /// What it depends on.
+    /// The condition.
     pub mode: StoreMode,
-    /// Where.
+    /// The key.
     pub key: &'b [u8],
-    /// A number that the client keeps with the value.
+    /// A number that the client stores with the value.
     pub flags: u32,
-    /// When it expires.
+    /// The expiry.
     pub exptime: i64,
-    /// With `cas`, store only over a value that has this number.
+    /// The CAS number that the item must have, for `cas`.
     pub cas: Option<u64>,
-    /// Whether to answer nothing.
+    /// Whether nothing is replied.
     pub noreply: bool,
-    /// What.
+    /// The value.
     pub value: &'b [u8],
 }
 
-/// Up or down.
+/// The direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Up; after the largest number of 64 bits comes 0.
+    /// Adds; wraps around at 64 bits.
     Increment,
-    /// Down, not below 0.
+    /// Subtracts; stops at 0.
     Decrement,
 }
 
-/// A number to count up or down.
+/// A number to increment or decrement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arith<'b> {
-    /// Up or down.
+    /// The direction.
     pub direction: Direction,
-    /// Where the number is.
+    /// The key.
     pub key: &'b [u8],
-    /// By how much.
+    /// The delta.
     pub delta: u64,
-    /// Whether to answer nothing.
+    /// Whether nothing is replied.
     pub noreply: bool,
 }
 
 /// A meta request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta<'b> {
-    /// What to do.
+    /// The operation.
     pub verb: MetaVerb,
-    /// With which key.
+    /// The key.
     pub key: Key<'b>,
-    /// What to store; empty unless the verb is to set.
+    /// The value to store; empty for other operations.
     pub value: &'b [u8],
-    /// How, and what to tell of it.
+    /// Options and requested metadata.
     pub flags: Flags<'b>,
 }
 
-/// What a meta request does.
+/// The operation of a meta request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaVerb {
     /// `mg`.
@@ -203,7 +204,7 @@ pub enum MetaVerb {
     Debug,
 }
 
-/// A key that may have come in base64.
+/// A key that may be encoded in base64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'b> {
     pub(crate) text: &'b [u8],
@@ -211,12 +212,12 @@ pub struct Key<'b> {
 }
 
 impl<'b> Key<'b> {
-    /// The key as it came, which is how it goes back.
+    /// Returns the key as received, which is how replies return it.
     pub fn text(&self) -> &'b [u8] {
         self.text
     }
 
-    /// The key itself; in `room` where it came in base64.
+    /// Returns the key, decoded into `room` if it is base64.
     #[inline]
     pub fn bytes<'r>(&self, room: &'r mut KeyBuffer) -> &'r [u8]
     where
@@ -226,13 +227,13 @@ impl<'b> Key<'b> {
     }
 }
 
-/// An object that is refused for its size.
+/// An object that is refused because of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge<'b> {
-    /// Where it was to be stored.
+    /// The key.
     pub key: Key<'b>,
-    /// Whether what is stored there must go, so that nobody gets it for the newer value.
+    /// Whether the stored value must be removed, so that no client takes it for the newer one.
     pub remove: bool,
-    /// Whether to answer nothing, instead of [`crate::memcache::Error::TooLarge`].
+    /// Whether nothing is replied, instead of [`crate::memcache::Error::TooLarge`].
     pub noreply: bool,
 }

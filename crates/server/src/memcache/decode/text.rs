@@ -1,14 +1,14 @@
-//! The text commands, from the words of their lines.
+//! Parses text commands.
 
 use super::command::{Command, Fault, Rest};
 use super::error::Error;
 use super::request::{Arith, Direction, Get, Keys, Request, Store, StoreMode};
 use super::words::{Words, is_key, signed, unsigned, unsigned_32};
 
-/// More words than any command but those with many keys takes.
+/// More words than any command takes, except those with many keys.
 const MAX_WORDS: usize = 8;
 
-/// Reads the line of a text command from its first word and the rest.
+/// Parses the line of a text command from its first word and the rest.
 pub(crate) fn parse<'b>(verb: &[u8], rest: &'b [u8]) -> Result<Command<'b>, Fault> {
     let many = |cas, exptime, keys| get(cas, exptime, keys).map(Command::Whole);
     match verb {
@@ -47,7 +47,7 @@ pub(crate) fn parse<'b>(verb: &[u8], rest: &'b [u8]) -> Result<Command<'b>, Faul
     Ok(Command::Whole(whole))
 }
 
-/// The first words of a line: all of them, or as many as are too many for any command.
+/// Returns the first words of a line: all, or too many for any command.
 fn words<'r, 'b>(rest: &'b [u8], room: &'r mut [&'b [u8]; MAX_WORDS]) -> &'r [&'b [u8]] {
     let mut len = 0;
     for (place, word) in room.iter_mut().zip(Words { rest }) {
@@ -57,7 +57,7 @@ fn words<'r, 'b>(rest: &'b [u8], room: &'r mut [&'b [u8]; MAX_WORDS]) -> &'r [&'
     &room[..len]
 }
 
-/// Only the last word asks for no reply, and it does even where the others make no sense.
+/// Returns whether the last word asks for no reply. It counts even if other words are invalid.
 fn noreply(words: &[&[u8]]) -> bool {
     words.last().is_some_and(|word| *word == b"noreply")
 }
@@ -74,7 +74,7 @@ fn get(cas: bool, exptime: Option<i64>, text: &[u8]) -> Result<Request<'_>, Faul
     if keys == 0 && exptime.is_none() {
         return Err(Error::UnknownCommand.into());
     }
-    // Without the spaces around them, one key is the same request as the quick way makes of it.
+    // Without the spaces around it, one key is the same request as in the fast path.
     let keys = Keys { text: text.trim_ascii() };
     Ok(Request::Get(Get { keys, exptime, cas }))
 }
@@ -93,9 +93,9 @@ fn cas<'b>(words: &[&'b [u8]]) -> Result<Command<'b>, Fault> {
     block(StoreMode::Set, [key, flags, exptime, len], Some(cas), noreply(words))
 }
 
-/// Unlike memcached, which takes the data block of a refused line for the next lines, skips what
-/// follows. Where its length is unknown, the connection is closed. So no value is ever executed as
-/// a command.
+/// Parses a storage command. Unlike memcached, which parses the data block of an invalid line as
+/// lines, skips the block. If its length is unknown, the connection is closed. So no value is ever
+/// executed as a command.
 fn block<'b>(
     mode: StoreMode,
     words: [&'b [u8]; 4],
@@ -119,7 +119,7 @@ fn block<'b>(
     }
 }
 
-/// Returns the length of a data block, which may be longer than any that is stored.
+/// Returns the length of a data block, which may exceed the limit.
 pub(crate) fn block_len(word: &[u8]) -> Option<usize> {
     usize::try_from(unsigned(word)?).ok()
 }
@@ -144,7 +144,7 @@ fn touch<'b>(words: &[&'b [u8]]) -> Result<Request<'b>, Fault> {
     Ok(Request::Touch { key, exptime, noreply })
 }
 
-/// Some old clients send a time of 0 after the key.
+/// Parses `delete`. Some old clients send a time of 0 after the key.
 fn delete<'b>(words: &[&'b [u8]]) -> Result<Request<'b>, Fault> {
     let (key, noreply) = match *words {
         [key] | [key, b"0"] => (key, false),

@@ -1,9 +1,9 @@
-//! Words of a line, and the numbers among them.
+//! Words of a line, and numbers.
 
 use crate::memcache::MAX_KEY_LEN;
 
-/// How many bytes of plain text `bytes` starts with: none that ends a word or has no place in one,
-/// which is a space, a control character or a delete.
+/// Returns the number of leading bytes that may be part of a word: no space, control character or
+/// delete.
 #[inline]
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     let (chunks, rest) = bytes.as_chunks::<8>();
@@ -17,14 +17,14 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     bytes.len() - rest.len() + special.unwrap_or(rest.len())
 }
 
-/// Whether a byte may be part of a word.
+/// Returns whether a byte may be part of a word.
 #[inline]
 pub(crate) fn is_plain(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f
 }
 
-/// Marks the first of eight bytes that is not plain by its highest bit. Bytes after it may be
-/// marked wrongly, for a subtraction borrows from them.
+/// Sets the highest bit of the first of eight bytes that is not plain. Later bytes may be marked
+/// wrongly, since the subtraction borrows from them.
 #[inline]
 fn special_bytes(eight: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
@@ -34,13 +34,13 @@ fn special_bytes(eight: u64) -> u64 {
     (up_to_space | zero) & (ONES * 0x80)
 }
 
-/// Whether a word is fit for a key.
+/// Returns whether a word is a valid key.
 #[inline]
 pub(crate) fn is_key(word: &[u8]) -> bool {
     word.len() <= MAX_KEY_LEN && plain_len(word) == word.len()
 }
 
-/// The words of a line: what is between spaces.
+/// An iterator over the words of a line, which are separated by spaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Words<'b> {
     pub(crate) rest: &'b [u8],
@@ -53,7 +53,7 @@ impl<'b> Iterator for Words<'b> {
     fn next(&mut self) -> Option<&'b [u8]> {
         let start = self.rest.iter().position(|&byte| byte != b' ')?;
         let text = &self.rest[start..];
-        // A control character is part of its word: who reads the word refuses it.
+        // A control character is part of its word, and refused when the word is parsed.
         let mut end = plain_len(text);
         if text.get(end).is_some_and(|&byte| byte != b' ') {
             end = memchr::memchr(b' ', text).unwrap_or(text.len());
@@ -64,7 +64,7 @@ impl<'b> Iterator for Words<'b> {
     }
 }
 
-/// A number of 64 bits without sign. A plus is taken, as C does.
+/// Parses an unsigned number of 64 bits. As in C, a plus sign is allowed.
 #[inline]
 pub(crate) fn unsigned(word: &[u8]) -> Option<u64> {
     let digits = word.strip_prefix(b"+").unwrap_or(word);
@@ -78,7 +78,7 @@ pub(crate) fn unsigned(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number of 64 bits with sign.
+/// Parses a signed number of 64 bits.
 #[inline]
 pub(crate) fn signed(word: &[u8]) -> Option<i64> {
     match word.strip_prefix(b"-") {
@@ -88,7 +88,7 @@ pub(crate) fn signed(word: &[u8]) -> Option<i64> {
     }
 }
 
-/// A number of 32 bits without sign.
+/// Parses an unsigned number of 32 bits.
 pub(crate) fn unsigned_32(word: &[u8]) -> Option<u32> {
     u32::try_from(unsigned(word)?).ok()
 }

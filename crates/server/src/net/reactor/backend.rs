@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-/// One of the reactors there are.
+/// An I/O backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Uring,
@@ -17,7 +17,7 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// Its name, as clients and people are told it.
+    /// Returns its name for clients and users.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Uring => "io_uring",
@@ -32,14 +32,14 @@ impl fmt::Display for Backend {
     }
 }
 
-/// One of the reactors, which are alike. It belongs to the thread that made it.
+/// A reactor on one of the I/O backends. It belongs to the thread that created it.
 pub(crate) enum Reactor {
     Uring(Box<Uring>),
     Epoll(Box<Epoll>),
 }
 
 impl Reactor {
-    /// A reactor with so many buffers to receive into, a power of two.
+    /// Creates a reactor with this many receive buffers, a power of two.
     pub(crate) fn new(kind: Backend, buffers: u16) -> io::Result<Self> {
         Ok(match kind {
             Backend::Uring => Self::Uring(Box::new(Uring::new(buffers)?)),
@@ -47,7 +47,7 @@ impl Reactor {
         })
     }
 
-    /// What wakes this reactor.
+    /// Returns a waker of this reactor.
     pub(crate) fn waker(&self) -> Waker {
         match self {
             Self::Uring(uring) => uring.waker(),
@@ -55,7 +55,7 @@ impl Reactor {
         }
     }
 
-    /// Accepts connections from now on, until an event says that there will be no more.
+    /// Accepts connections until an event reports that no more follow.
     pub(crate) fn accept(&mut self, socket: &Socket, listener: Number) -> io::Result<()> {
         match self {
             Self::Uring(uring) => uring.accept(socket, listener),
@@ -66,7 +66,7 @@ impl Reactor {
         }
     }
 
-    /// Receives what comes, until an event says that there will be no more.
+    /// Receives until an event reports that no more follows.
     pub(crate) fn receive(&mut self, socket: &Socket, number: Number) -> io::Result<()> {
         match self {
             Self::Uring(uring) => uring.receive(socket, number),
@@ -77,7 +77,7 @@ impl Reactor {
         }
     }
 
-    /// Receives no more for now: an event will say so. Others may come before it.
+    /// Stops receiving, which an event reports. Other events may come before it.
     pub(crate) fn pause(&mut self, number: Number) -> io::Result<()> {
         match self {
             Self::Uring(uring) => uring.pause(number),
@@ -88,7 +88,7 @@ impl Reactor {
         }
     }
 
-    /// Sends bytes to their end. A connection does so with one run of them at a time.
+    /// Sends all bytes. A connection has at most one send operation at a time.
     pub(crate) fn send(
         &mut self,
         socket: &Socket,
@@ -104,8 +104,8 @@ impl Reactor {
         }
     }
 
-    /// Waits for events and appends them. Without a timeout, for as long as it takes; it may end
-    /// without any.
+    /// Waits for events and appends them. Without a timeout it waits indefinitely. It may return
+    /// without an event.
     pub(crate) fn wait(
         &mut self,
         timeout: Option<Duration>,
@@ -117,16 +117,16 @@ impl Reactor {
         }
     }
 
-    /// Hands over what there is to do, without waiting for anything.
+    /// Submits pending operations without waiting.
     pub(crate) fn submit(&mut self) -> io::Result<()> {
         match self {
             Self::Uring(uring) => uring.submit(),
-            // What is sent has gone already.
+            // Its operations were performed at once.
             Self::Epoll(_) => Ok(()),
         }
     }
 
-    /// Received bytes, until their buffer is given back.
+    /// Returns received bytes, until their buffer is returned.
     #[inline]
     pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
         match self {
@@ -135,7 +135,7 @@ impl Reactor {
         }
     }
 
-    /// Gives a buffer back, to be filled again.
+    /// Returns a buffer, to be filled again.
     pub(crate) fn give_back(&mut self, filled: Filled) {
         match self {
             Self::Uring(uring) => uring.give_back(filled),
@@ -143,7 +143,7 @@ impl Reactor {
         }
     }
 
-    /// Bytes of memory of all buffers.
+    /// Returns the bytes of memory of all buffers.
     #[inline]
     pub(crate) fn buffers_len(&self) -> usize {
         match self {
@@ -152,8 +152,8 @@ impl Reactor {
         }
     }
 
-    /// Does with little memory for buffers, or with all again. Those that are in use have theirs
-    /// until they come back.
+    /// Limits the memory of buffers, or ends the limit. A buffer in use keeps its memory until it
+    /// is returned.
     pub(crate) fn save_memory(&mut self, little: bool) {
         match self {
             Self::Uring(uring) => uring.save_memory(little),

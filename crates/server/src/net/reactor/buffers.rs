@@ -1,9 +1,8 @@
-//! Memory that the kernel receives into: a ring of buffers that it takes from, and that they come
-//! back to.
+//! Buffers that the kernel receives into, and the ring through which it takes them.
 //!
-//! The ring is as `io_uring_register_buf_ring(3)` tells: entries of two words, the address of a
+//! The ring is described in `io_uring_register_buf_ring(3)`: entries of two words, the address of a
 //! buffer, then its length and from bit 32 on its number. The tail, up to which entries are ready,
-//! lies in the upper 16 bits of the first entry's second word.
+//! is in the upper 16 bits of the second word of the first entry.
 
 use super::BUFFER_LEN;
 use super::memory::Memory;
@@ -17,7 +16,7 @@ const PAGE_WORDS: usize = 512;
 #[repr(align(4096))]
 struct Page([AtomicU64; PAGE_WORDS]);
 
-/// The buffers of one ring.
+/// The buffers of a ring.
 pub(crate) struct Buffers {
     entries: Box<[Page]>,
     memory: Memory<MmapRaw>,
@@ -26,7 +25,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// So many buffers, ready to be filled: a power of two, at most 32,768.
+    /// Creates this many buffers, ready to be filled: a power of two, at most 32,768.
     pub(crate) fn new(count: u16) -> io::Result<Self> {
         let pages = (usize::from(count) * ENTRY_WORDS).div_ceil(PAGE_WORDS);
         let page = |_| Page([const { AtomicU64::new(0) }; PAGE_WORDS]);
@@ -37,33 +36,33 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Where the entries are, and how many.
+    /// Returns the address of the entries and their number.
     pub(crate) fn entries(&self) -> (u64, u16) {
         (self.entries.as_ptr() as u64, self.count)
     }
 
-    /// Where a buffer begins; none if it is not one that the kernel was given.
+    /// Returns the start of a buffer; `None` if the kernel does not have it.
     #[inline]
     pub(crate) fn start(&self, id: u16) -> Option<*mut u8> {
         self.memory.get(id).map(MmapRaw::as_mut_ptr)
     }
 
-    /// Makes a buffer ready to be filled again, once this is [published](Self::publish). While
-    /// memory is scarce, it may lose its own instead.
+    /// Makes a buffer ready to be filled after the next [`publish`](Self::publish). While memory is
+    /// scarce, the buffer may lose its memory instead.
     pub(crate) fn put(&mut self, id: u16) {
         if self.memory.may_be_filled(id) {
             self.enter(id);
         }
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Does with little memory, or with all again. What the kernel has stays with it until it has
-    /// been filled and has come back.
+    /// Limits the memory, or ends the limit. Buffers that the kernel has stay with it until they
+    /// are filled and returned.
     pub(crate) fn spare(&mut self, little: bool) {
         if little {
             self.memory.become_scarce();
@@ -78,18 +77,18 @@ impl Buffers {
         self.word(entry, 0).store(address, Ordering::Relaxed);
         let mut word = BUFFER_LEN as u64 | u64::from(id) << 32;
         if entry == 0 {
-            // The published tail stays what it is.
+            // The published tail must not change.
             word |= self.word(0, 1).load(Ordering::Relaxed) & !(u64::MAX >> 16);
         }
         self.word(entry, 1).store(word, Ordering::Relaxed);
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Lets the kernel see all buffers that were put.
+    /// Publishes all buffers that were put.
     pub(crate) fn publish(&mut self) {
         let word = self.word(0, 1);
         let without_tail = word.load(Ordering::Relaxed) & (u64::MAX >> 16);
-        // Whoever sees the tail sees the entries.
+        // Release ordering: whoever reads the tail also sees the entries.
         word.store(without_tail | u64::from(self.tail) << 48, Ordering::Release);
     }
 

@@ -1,4 +1,4 @@
-//! Which reactor there is on this machine.
+//! Selects the I/O backend.
 
 use super::backend::{Backend, Reactor};
 use super::event::{Event, Socket};
@@ -7,23 +7,23 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// What the threads of a server wait with.
+/// The I/O backend of the worker threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoBackend {
-    /// `io_uring` if there is one that works, else `epoll`.
+    /// `io_uring` if it works, otherwise `epoll`.
     #[default]
     Auto,
-    /// `io_uring`: Linux 6.1 or later, where nothing forbids it.
+    /// `io_uring`, which requires Linux 6.1 or later.
     Uring,
-    /// `epoll`, which every Linux has.
+    /// `epoll`.
     Epoll,
 }
 
 impl IoBackend {
-    /// The one to use here.
+    /// Returns the backend to use on this machine.
     pub(crate) fn choose(self) -> io::Result<Backend> {
-        // In a thread of its own: when a ring goes, the kernel interrupts the thread that made it,
-        // in whatever it does then.
+        // In its own thread: when a ring is closed, the kernel interrupts the thread that created
+        // it.
         self.choose_by(|| {
             let trial = thread::spawn(|| try_out(Backend::Uring)).join();
             trial.unwrap_or_else(|_| Err(io::Error::other("the trial of a reactor failed")))
@@ -42,8 +42,8 @@ impl IoBackend {
     }
 }
 
-/// Receives a byte with a new reactor. Being made is not enough: what it is made of came into the
-/// kernel one by one, and each can be forbidden by itself.
+/// Receives a byte with a new reactor. Creating one is not sufficient, since its operations were
+/// added in different kernel versions, and each can be forbidden.
 fn try_out(kind: Backend) -> io::Result<()> {
     let mut reactor = Reactor::new(kind, 2)?;
     let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
@@ -52,7 +52,7 @@ fn try_out(kind: Backend) -> io::Result<()> {
     reactor.receive(&ours, 0)?;
     rustix::io::write(&theirs, b"?")?;
     let mut events = Vec::new();
-    // The byte is there already: the time is for a kernel that does not tell.
+    // The byte is available already. The timeout is for a kernel that does not report it.
     reactor.wait(Some(Duration::from_secs(1)), &mut events)?;
     for event in events {
         match event {

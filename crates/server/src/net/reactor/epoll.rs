@@ -1,9 +1,9 @@
-//! A reactor on `epoll`, for kernels that have no `io_uring` or forbid it.
+//! A reactor on `epoll`, for kernels without `io_uring` or that forbid it.
 //!
-//! It is level-triggered: the kernel tells again what was not done to its end, so that each
-//! connection gets one buffer a turn. What can be sent at once is sent at once. A socket is known
-//! to the kernel, and held here, only while something is asked for on it: so one that was shut
-//! down and is waited for by nobody does not end the wait again and again.
+//! It is level-triggered: the kernel reports again what was not completed, so each connection gets
+//! one buffer in an iteration. Bytes are sent at once as far as possible. A socket is registered
+//! only while an operation is in progress on it, so that a socket that was shut down does not end
+//! waits again and again.
 
 use super::pool::Pool;
 use super::{Event, Filled, Number, Socket, Waker};
@@ -18,30 +18,30 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// What a socket is, in the low bits of what identifies it; its number is above.
+/// The kind of a socket, in the low bits of its event data. Its number is above.
 const LISTENER: u64 = 0;
 const CONNECTION: u64 = 1;
 const WAKER: u64 = 2;
 const KIND_BITS: u32 = 2;
 
-/// Connections accepted in a turn from one listener: those that come together with others are
-/// shared out among threads.
+/// Maximum connections accepted from one listener in an iteration. Simultaneous ones are thereby
+/// shared among threads.
 const MAX_ACCEPTED: usize = 64;
 
-/// A reactor on `epoll`. It belongs to the thread that made it.
+/// A reactor on `epoll`. It belongs to the thread that created it.
 pub(crate) struct Epoll {
-    /// The kernel's list of what it is asked to tell.
+    /// The `epoll` instance.
     list: OwnedFd,
-    /// Those that accept.
+    /// Listeners that accept.
     listeners: Vec<Option<Socket>>,
-    /// Those that receive or send.
+    /// Connections that receive or send.
     active: Vec<Option<Active>>,
     buffers: Pool,
-    /// What the kernel tells in one call, at most as much as there are buffers.
+    /// Events of one system call, at most as many as there are buffers.
     ready: Vec<epoll::Event>,
-    /// What happened without a wait.
+    /// Events of operations that completed without waiting.
     done: Vec<Event>,
-    /// Whether the last wait was the kernel's.
+    /// Whether the last call of [`wait`](Self::wait) made a system call.
     has_waited: bool,
     waker: Waker,
 }
@@ -51,18 +51,18 @@ struct Active {
     socket: Socket,
     receiving: bool,
     sending: Option<Sending>,
-    /// What the kernel was asked to tell.
+    /// The events that are registered.
     interest: EventFlags,
 }
 
-/// What the socket had no room for.
+/// A send operation that the socket has not accepted completely.
 struct Sending {
     outgoing: Outgoing,
     sent: usize,
 }
 
 impl Epoll {
-    /// A reactor with so many buffers to receive into.
+    /// Creates a reactor with this many receive buffers.
     pub(crate) fn new(buffers: u16) -> io::Result<Self> {
         let list = epoll::create(CreateFlags::CLOEXEC)?;
         let waker = Waker::new()?;
@@ -79,16 +79,16 @@ impl Epoll {
         })
     }
 
-    /// What wakes this reactor.
+    /// Returns a waker of this reactor.
     pub(crate) fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Accepts connections from now on, until an event says that there will be no more.
+    /// Accepts connections until an event reports that no more follow.
     pub(crate) fn accept(&mut self, socket: &Socket, listener: Number) {
-        // Another thread may be faster, and then there is nothing to accept.
+        // Another thread may accept the connection first.
         let added = rustix::io::ioctl_fionbio(socket, true).and_then(|()| {
-            // Of threads that listen to the same socket, one is woken.
+            // One of the threads that listen on the same socket is woken.
             let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
             epoll::add(&self.list, socket, name(LISTENER, listener), flags)
         });
@@ -101,13 +101,13 @@ impl Epoll {
         }
     }
 
-    /// Receives what comes, until an event says that there will be no more.
+    /// Receives until an event reports that no more follows.
     pub(crate) fn receive(&mut self, socket: &Socket, number: Number) {
         self.activate(socket, number).receiving = true;
         self.update_interest(number);
     }
 
-    /// Receives no more: an event will say so.
+    /// Stops receiving, which an event reports.
     pub(crate) fn pause(&mut self, number: Number) {
         let Some(active) = slot(&mut self.active, number) else { return };
         if mem::take(&mut active.receiving) {
@@ -117,7 +117,7 @@ impl Epoll {
         }
     }
 
-    /// Sends bytes to their end. A connection does so with one run of them at a time.
+    /// Sends all bytes. A connection has at most one send operation at a time.
     pub(crate) fn send(&mut self, socket: &Socket, number: Number, outgoing: Outgoing) {
         let mut sending = Sending { outgoing, sent: 0 };
         if let Some(result) = sending.advance(socket) {
@@ -130,7 +130,7 @@ impl Epoll {
         self.update_interest(number);
     }
 
-    /// Waits for events and appends them. Without a timeout, for as long as it takes.
+    /// Waits for events and appends them. Without a timeout it waits indefinitely.
     pub(crate) fn wait(
         &mut self,
         timeout: Option<Duration>,
@@ -138,13 +138,13 @@ impl Epoll {
     ) -> io::Result<()> {
         let is_done = !self.done.is_empty();
         events.append(&mut self.done);
-        // What happened already needs no call, but others must get their turn.
+        // Completed operations need no system call, but other sockets must be served as well.
         if is_done && mem::take(&mut self.has_waited) {
             return Ok(());
         }
         self.has_waited = true;
         let timeout = if is_done { Some(Duration::ZERO) } else { timeout };
-        // One that is too long to be told is as good as none.
+        // A timeout that is too long for the kernel is the same as none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         self.ready.clear();
         match epoll::wait(&self.list, spare_capacity(&mut self.ready), timeout.as_ref()) {
@@ -166,29 +166,29 @@ impl Epoll {
         Ok(())
     }
 
-    /// Received bytes, until their buffer is given back.
+    /// Returns received bytes, until their buffer is returned.
     #[inline]
     pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
         self.buffers.bytes(filled)
     }
 
-    /// Gives a buffer back, to be filled again.
+    /// Returns a buffer, to be filled again.
     pub(crate) fn give_back(&mut self, filled: Filled) {
         self.buffers.put(filled);
     }
 
-    /// Bytes of memory of all buffers.
+    /// Returns the bytes of memory of all buffers.
     #[inline]
     pub(crate) fn buffers_len(&self) -> usize {
         self.buffers.len()
     }
 
-    /// Does with little memory for buffers, or with all again.
+    /// Limits the memory of buffers, or ends the limit.
     pub(crate) fn save_memory(&mut self, little: bool) {
         self.buffers.spare(little);
     }
 
-    /// Connections wait at a listener.
+    /// Accepts connections that wait at a listener.
     fn accept_ready(&mut self, listener: Number, events: &mut Vec<Event>) {
         let place = slot(&mut self.listeners, listener);
         for _ in 0..MAX_ACCEPTED {
@@ -200,7 +200,7 @@ impl Epoll {
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Err(errno) => {
-                    // The reactor goes on working without it, and knows it no more.
+                    // The listener is removed in any case.
                     let _ = epoll::delete(&self.list, &**socket);
                     *place = None;
                     let socket = Err(errno.into());
@@ -210,7 +210,8 @@ impl Epoll {
         }
     }
 
-    /// Something can be done on a connection, or it is broken, which whatever is done will tell.
+    /// Continues the operations of a connection that is ready or broken. The operations report
+    /// errors.
     fn advance(&mut self, number: Number, flags: EventFlags, events: &mut Vec<Event>) {
         let Some(active) = slot(&mut self.active, number) else { return };
         let broken = EventFlags::ERR | EventFlags::HUP;
@@ -249,8 +250,7 @@ impl Epoll {
         })
     }
 
-    /// Asks the kernel to tell what is of interest now, and forgets a connection of which nothing
-    /// is.
+    /// Registers the events of interest, and removes a connection without any.
     fn update_interest(&mut self, number: Number) {
         let place = slot(&mut self.active, number);
         let Some(active) = place else { return };
@@ -273,7 +273,7 @@ impl Epoll {
             if let Some(sending) = active.sending.take() {
                 self.done.push(sending.into_event(number, Err(errno)));
             }
-            // If the kernel knows it, it must not tell of it any more.
+            // If it is registered, the kernel must not report it any more.
             let _ = epoll::delete(&self.list, &*active.socket);
             *place = None;
         } else if wanted.is_empty() {
@@ -292,7 +292,7 @@ impl Active {
 }
 
 impl Sending {
-    /// Sends what there is room for. Answers how it ended, if it did.
+    /// Sends what the socket accepts. Returns the result if the operation ended.
     fn advance(&mut self, socket: &Socket) -> Option<Result<(), Errno>> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match send(&**socket, &self.outgoing.bytes()[self.sent..], flags) {
@@ -315,7 +315,7 @@ fn name(kind: u64, number: Number) -> EventData {
     EventData::new_u64(u64::from(number) << KIND_BITS | kind)
 }
 
-/// The place of a number, which is made if there is none.
+/// Returns the slot of a number, and adds slots as needed.
 fn slot<T>(all: &mut Vec<Option<T>>, number: Number) -> &mut Option<T> {
     let at = number as usize;
     if all.len() <= at {

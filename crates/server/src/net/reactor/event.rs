@@ -1,50 +1,50 @@
-//! What happens on sockets: connections come, bytes come, bytes have gone.
+//! Events of sockets: accepted connections, received bytes, completed send operations.
 
 use crate::output::Outgoing;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-/// Bytes of a buffer that is received into.
+/// Bytes of a receive buffer.
 pub(crate) const BUFFER_LEN: usize = 16 << 10;
 
-/// Which connection an event is about: the number it was registered with.
+/// The number with which a connection was registered.
 pub(crate) type Number = u32;
 
-/// A socket. It stays open until all has ended that a reactor was asked to do with it.
+/// A socket. It stays open until all its operations in the reactor have ended.
 pub(crate) type Socket = Rc<OwnedFd>;
 
-/// Something that happened.
+/// An event of the reactor.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A connection came, on the listener of this number.
+    /// A connection was accepted.
     Accepted {
         /// The listener.
         listener: Number,
-        /// The connection's socket.
+        /// The socket of the connection.
         socket: io::Result<OwnedFd>,
-        /// Whether more will come without being asked for.
+        /// Whether the operation continues.
         more: bool,
     },
-    /// Bytes came; none if the other side sends no more.
+    /// Bytes were received; none if the peer sends no more.
     Received {
         /// The connection.
         connection: Number,
-        /// A buffer with them, to be read and given back.
+        /// A buffer with them, to be returned after reading.
         bytes: io::Result<Option<Filled>>,
-        /// Whether more will come without being asked for.
+        /// Whether the operation continues.
         more: bool,
     },
-    /// Bytes were sent to their end, or will not be.
+    /// A send operation ended.
     Sent {
         /// The connection.
         connection: Number,
         /// The bytes.
         outgoing: Outgoing,
-        /// Whether they were sent.
+        /// Whether all bytes were sent.
         result: io::Result<()>,
     },
-    /// Somebody called a [`Waker`](super::Waker).
+    /// A [`Waker`](super::Waker) was called.
     Woken,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// How many bytes.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
     }

@@ -1,14 +1,14 @@
-//! Memory of a reactor's buffers, which goes back to the system while there is little of it.
+//! Memory of receive buffers, which can be returned to the system.
 
 use super::BUFFER_LEN;
 use memmap2::MmapMut;
 use std::io;
 
-/// So many buffers have memory in any case.
+/// Minimum number of buffers with memory.
 const MIN_BUFFERS: usize = 16;
 
-/// The memory of buffers, by their numbers. It is taken from the system as they are filled. Each
-/// buffer has memory of its own, so that it can go by itself.
+/// The memory of buffers, by number. The system provides it when it is first written. Each buffer
+/// has its own mapping, so that it can be unmapped alone.
 pub(super) struct Memory<M> {
     maps: Vec<Option<M>>,
     /// Buffers without memory, which are not to be filled.
@@ -23,30 +23,30 @@ impl<M: From<MmapMut>> Memory<M> {
         Ok(Self { maps, unmapped: Vec::new(), scarce: false })
     }
 
-    /// A buffer's memory; none while it rests.
+    /// Returns the memory of a buffer; `None` while it is unmapped.
     #[inline]
     pub(super) fn get(&self, id: u16) -> Option<&M> {
         self.maps.get(usize::from(id))?.as_ref()
     }
 
-    /// As [`get`](Self::get), to be written to.
+    /// Returns the memory of a buffer for writing.
     #[inline]
     pub(super) fn get_mut(&mut self, id: u16) -> Option<&mut M> {
         self.maps.get_mut(usize::from(id))?.as_mut()
     }
 
-    /// Bytes of all buffers that have memory.
+    /// Returns the bytes of all buffers that have memory.
     #[inline]
     pub(super) fn len(&self) -> usize {
         (self.maps.len() - self.unmapped.len()) * BUFFER_LEN
     }
 
-    /// From here on free buffers lose their memory, but for a few.
+    /// From now on, buffers lose their memory when they become free, except for a minimum.
     pub(super) fn become_scarce(&mut self) {
         self.scarce = true;
     }
 
-    /// Whether a buffer that is free may be filled again. If not, its memory is gone.
+    /// Returns whether a free buffer may be filled again. If not, it has lost its memory.
     #[inline]
     pub(super) fn may_be_filled(&mut self, id: u16) -> bool {
         !self.scarce || !self.try_unmap(id)
@@ -62,8 +62,8 @@ impl<M: From<MmapMut>> Memory<M> {
         map.is_some()
     }
 
-    /// Buffers keep their memory from here on, and those have some again that are answered.
-    /// Without it, which the system may refuse, they stay as they are.
+    /// Maps unmapped buffers again, and returns their numbers. Buffers for which the system refuses
+    /// memory stay unmapped.
     pub(super) fn become_plentiful(&mut self) -> Vec<u16> {
         self.scarce = false;
         let Self { maps, unmapped, .. } = self;

@@ -1,7 +1,7 @@
-//! Sockets, and what happens on them: connections come, bytes come, bytes have gone.
+//! Reactors: asynchronous accept, receive and send on `io_uring` or `epoll`.
 //!
-//! A reactor owns whatever memory the kernel is working with: buffers that are received into, and
-//! those that are being sent, until they come back with an event.
+//! A reactor owns the memory that the kernel works with: receive buffers, and bytes that are being
+//! sent, until their event.
 
 mod backend;
 mod buffers;

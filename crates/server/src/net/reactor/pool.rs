@@ -1,12 +1,12 @@
-//! Memory to receive into, where the kernel takes no buffers by itself.
+//! Receive buffers for a backend that does not provide them to the kernel.
 
 use super::memory::Memory;
 use super::{BUFFER_LEN, Filled};
 use memmap2::MmapMut;
 use std::io;
 
-/// A number of buffers. The one that came back last is given out first, as it is likely to be in
-/// the processor's cache.
+/// A pool of buffers. The last one that was returned is used first, since it is likely to be in the
+/// processor's cache.
 pub(crate) struct Pool {
     memory: Memory<MmapMut>,
     free: Vec<u16>,
@@ -18,7 +18,8 @@ impl Pool {
         Ok(Self { memory: Memory::new(count)?, free })
     }
 
-    /// Fills a free buffer. None if there is none, or if nothing was put into it.
+    /// Fills a free buffer. The outer `None` means that no buffer is free, the inner one that
+    /// nothing was received.
     pub(crate) fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
@@ -38,7 +39,7 @@ impl Pool {
         self.memory.get(filled.id).map_or(&[], |memory| &memory[..filled.len()])
     }
 
-    /// Makes a buffer free again.
+    /// Returns a buffer.
     #[expect(clippy::needless_pass_by_value, reason = "a buffer is given back only once")]
     pub(crate) fn put(&mut self, filled: Filled) {
         if self.memory.may_be_filled(filled.id) {
@@ -46,18 +47,18 @@ impl Pool {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Does with little memory, or with all again.
+    /// Limits the memory, or ends the limit.
     pub(crate) fn spare(&mut self, little: bool) {
         let Self { memory, free } = self;
         if little {
             memory.become_scarce();
-            // The coldest first.
+            // Those that were used least recently come first.
             free.retain(|id| memory.may_be_filled(*id));
         } else {
             let cold = memory.become_plentiful();

@@ -1,4 +1,4 @@
-//! What holds of every reactor, in the same words for each.
+//! Properties of all reactors.
 
 use super::{BUFFER_LEN, Backend, Event, Filled, Number, Reactor, Socket};
 use crate::output::Outgoing;
@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// For each reactor a module with a test of each name.
+/// A module for each backend with all tests.
 macro_rules! of_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
@@ -43,13 +43,13 @@ of_every_reactor! {
 
 const BUFFERS: u16 = 4;
 
-/// More than any socket takes without being read.
+/// More bytes than a socket accepts without being read.
 const TOO_MUCH: usize = 32 << 20;
 
-/// When a test is given up that waits for an event in vain.
+/// The time after which a test that waits for an event fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A reactor, and what it has told.
+/// A reactor, and its events that were not examined yet.
 struct Driver {
     reactor: Reactor,
     events: Vec<Event>,
@@ -61,10 +61,10 @@ impl Driver {
         Self { reactor, events: Vec::new() }
     }
 
-    /// The next event, for which nothing else is needed.
+    /// Returns the next event.
     #[track_caller]
     fn next(&mut self) -> Event {
-        // A wait may end without any, for as long as this is no reactor that does not tell.
+        // A wait may return without an event.
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             if self.events.is_empty() {
@@ -78,7 +78,7 @@ impl Driver {
         panic!("no event");
     }
 
-    /// That nothing has happened.
+    /// Checks that there is no event.
     #[track_caller]
     fn nothing(&mut self) {
         for _ in 0..3 {
@@ -87,7 +87,8 @@ impl Driver {
         assert!(self.events.is_empty(), "{:?}", self.events);
     }
 
-    /// What was received next, and whether there will be more. The buffer is given back.
+    /// Returns what was received next, and whether the operation continues. Returns the buffer to
+    /// the reactor.
     #[track_caller]
     fn received(&mut self) -> (io::Result<Vec<u8>>, bool) {
         match self.next() {
@@ -103,7 +104,7 @@ impl Driver {
         bytes
     }
 
-    /// The bytes that were sent next, and whether they were.
+    /// Returns the bytes of the next send operation, and its result.
     #[track_caller]
     fn sent(&mut self) -> (Vec<u8>, io::Result<()>) {
         match self.next() {
@@ -127,7 +128,7 @@ fn pair() -> (Socket, UnixStream) {
     (Socket::new(ours), theirs.into())
 }
 
-/// That a result is this error.
+/// Checks that a result is this error.
 #[track_caller]
 fn is<T: std::fmt::Debug>(result: &io::Result<T>, errno: Errno) {
     let error = result.as_ref().expect_err("an error");
@@ -222,7 +223,7 @@ fn without_a_free_buffer_receiving_ends(mut driver: Driver) {
     assert_eq!(driver.received().0.expect("the rest"), [BUFFERS as u8]);
 }
 
-/// As many bytes as there are buffers with memory are received, each in a buffer of its own.
+/// As many buffers as have memory can be filled at the same time.
 fn buffers_do_with_little_memory_and_have_it_again(mut driver: Driver) {
     const MANY: u16 = 64;
     let reactor = match driver.reactor {
@@ -271,7 +272,7 @@ fn receiving_goes_on_after_a_pause(mut driver: Driver) {
         driver.reactor.pause(1).expect("pauses");
         is(&driver.received().0, Errno::CANCELED);
     }
-    // There is nothing to pause.
+    // There is no operation to stop.
     driver.reactor.pause(1).expect("pauses");
     driver.reactor.pause(77).expect("pauses");
     driver.nothing();
@@ -355,7 +356,7 @@ fn a_socket_is_let_go_with_its_last_event(mut driver: Driver) {
     driver.send(&ours, 8, b"bytes");
     driver.sent().1.expect("it is sent");
     drop(theirs);
-    // Bytes that were not read may make it an error.
+    // Unread bytes may make it an error.
     assert!(!driver.received().1);
     assert_eq!(Socket::strong_count(&ours), 1);
     driver.nothing();
@@ -413,7 +414,7 @@ fn nothing_happens_for_a_while(mut driver: Driver) {
     driver.nothing();
 }
 
-/// Tasks of this machine that wait for I/O, as its statistics have it.
+/// Returns the number of tasks of this machine that wait for I/O.
 fn tasks_in_iowait() -> usize {
     let text = std::fs::read_to_string("/proc/stat").expect("statistics");
     let line = text.lines().find_map(|line| line.strip_prefix("procs_blocked "));
@@ -425,7 +426,7 @@ fn threads_without_work_do_not_seem_to_wait_for_io() {
     /// More than wait for I/O on a busy machine.
     const THREADS: usize = 100;
     if !::io_uring::IoUring::new(1).expect("a ring").params().is_feature_no_iowait() {
-        // Before Linux 6.15 they do; docs/operations.md says so.
+        // Before Linux 6.15 they count as waiting, see docs/operations.md.
         return;
     }
     let (ready, is_ready) = std::sync::mpsc::channel();
@@ -434,7 +435,7 @@ fn threads_without_work_do_not_seem_to_wait_for_io() {
             let ready = ready.clone();
             std::thread::spawn(move || {
                 let mut reactor = Reactor::new(Backend::Uring, 2).expect("a reactor");
-                // The number of the thread tells when it waits.
+                // The thread number identifies the thread in /proc.
                 let thread = rustix::thread::gettid().as_raw_nonzero();
                 ready.send((reactor.waker(), thread)).expect("a test");
                 reactor.wait(None, &mut Vec::new()).expect("a wait");

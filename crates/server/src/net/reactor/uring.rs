@@ -1,14 +1,13 @@
 //! A reactor on `io_uring`.
 //!
-//! Accepting and receiving go on by themselves once they are asked for; what is to be sent and
-//! asked for is handed to the kernel together with the wait for events, in one call.
+//! Accept and receive operations continue until they are stopped. New operations are submitted with
+//! the wait for events, in one system call.
 //!
-//! This file holds the unsafe code of the server. What makes it sound: the kernel is given
-//! addresses of three things only. Buffers that are received into are the reactor's, as are their
-//! ring and what is being sent, a vector or the lease of a value, whose bytes stay where they are;
-//! that leaves when its event comes. If a buffer's memory goes, then as the buffer comes back: it
-//! is not given to the kernel again. When a reactor goes, it first cancels all operations, and
-//! where that fails, it leaves their memory behind.
+//! This file has unsafe code. It is sound because the kernel gets addresses of three things only:
+//! receive buffers and their ring, which the reactor owns, and bytes that are being sent, a vector
+//! or the value of an item reference. Those bytes do not move, and are dropped after their event. A
+//! receive buffer loses its memory only when it is returned, and then it is not given to the kernel
+//! again. Dropping a reactor first cancels all operations. If that fails, their memory is leaked.
 
 use super::buffers::Buffers;
 use super::{BUFFER_LEN, Event, Filled, Number, Socket, Waker};
@@ -24,7 +23,8 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::slice;
 use std::time::Duration;
 
-/// What an operation is, in the low bits of what identifies it; the connection is above.
+/// The kind of an operation, in the low bits of its user data. The number of the connection is
+/// above.
 const ACCEPT: u64 = 0;
 const RECEIVE: u64 = 1;
 const SEND: u64 = 2;
@@ -32,33 +32,33 @@ const WAKE: u64 = 3;
 const CANCEL: u64 = 4;
 const KIND_BITS: u32 = 3;
 
-/// The one group of buffers.
+/// The only buffer group.
 const GROUP: u16 = 0;
 
-/// Operations handed over at a time; more than that goes over in several calls.
+/// Maximum operations of one submission. More take several system calls.
 const OPERATIONS: u32 = 1024;
 
-/// Linux's `MSG_WAITALL`: the kernel goes on sending until all is sent.
+/// `MSG_WAITALL` of Linux: the kernel continues until all bytes are sent.
 const WAIT_ALL: u32 = 0x100;
 
-/// A reactor on `io_uring`. It belongs to the thread that made it.
+/// A reactor on `io_uring`. It belongs to the thread that created it.
 pub(crate) struct Uring {
     ring: ManuallyDrop<IoUring>,
     buffers: ManuallyDrop<Buffers>,
-    /// What is being sent, by connection.
+    /// Bytes that are being sent, by connection.
     sending: ManuallyDrop<Vec<Option<Outgoing>>>,
     waker: Waker,
-    /// The kernel can wait without counting the thread as one that waits for I/O.
+    /// Whether the kernel can wait without counting the thread as waiting for I/O.
     has_no_iowait: bool,
 }
 
-/// Linux's `IORING_ENTER_GETEVENTS`, `IORING_ENTER_EXT_ARG` and `IORING_ENTER_NO_IOWAIT`.
+/// `IORING_ENTER_GETEVENTS`, `IORING_ENTER_EXT_ARG` and `IORING_ENTER_NO_IOWAIT` of Linux.
 const GET_EVENTS: u32 = 1 << 0;
 const EXTENDED_ARGUMENT: u32 = 1 << 3;
 const NO_IOWAIT: u32 = 1 << 7;
 
 impl Uring {
-    /// A reactor with so many buffers to receive into, a power of two.
+    /// Creates a reactor with this many receive buffers, a power of two.
     pub(crate) fn new(buffers: u16) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_single_issuer()
@@ -85,31 +85,31 @@ impl Uring {
         Ok(uring)
     }
 
-    /// What wakes this reactor.
+    /// Returns a waker of this reactor.
     pub(crate) fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Accepts connections from now on, until an event says that there will be no more.
+    /// Accepts connections until an event reports that no more follow.
     pub(crate) fn accept(&mut self, socket: &Socket, listener: Number) -> io::Result<()> {
         let flags = SocketFlags::CLOEXEC.bits().cast_signed();
         let entry = opcode::AcceptMulti::new(Fd(socket.as_raw_fd())).flags(flags).build();
         self.push(&entry.user_data(name(ACCEPT, listener)))
     }
 
-    /// Receives what comes, until an event says that there will be no more.
+    /// Receives until an event reports that no more follows.
     pub(crate) fn receive(&mut self, socket: &Socket, number: Number) -> io::Result<()> {
         let entry = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
         self.push(&entry.user_data(name(RECEIVE, number)))
     }
 
-    /// Receives no more for now: an event will say so.
+    /// Stops receiving, which an event reports.
     pub(crate) fn pause(&mut self, number: Number) -> io::Result<()> {
         let entry = opcode::AsyncCancel::new(name(RECEIVE, number)).build();
         self.push(&entry.user_data(name(CANCEL, number)))
     }
 
-    /// Sends bytes to their end. A connection does so with one run of them at a time.
+    /// Sends all bytes. A connection has at most one send operation at a time.
     pub(crate) fn send(
         &mut self,
         socket: &Socket,
@@ -131,8 +131,8 @@ impl Uring {
         self.push(&entry.user_data(name(SEND, number)))
     }
 
-    /// Waits for events and appends them, after handing over what there is to do. Without a
-    /// timeout, for as long as it takes.
+    /// Submits pending operations, waits for events and appends them. Without a timeout it waits
+    /// indefinitely.
     pub(crate) fn wait(
         &mut self,
         timeout: Option<Duration>,
@@ -164,8 +164,8 @@ impl Uring {
         Ok(())
     }
 
-    /// As [`wait`](Self::wait), where the kernel can wait so that the machine does not seem to wait
-    /// for I/O (Linux 6.15 and later): a thread without work is idle.
+    /// Same as [`wait`](Self::wait) for Linux 6.15 and later, where an idle thread does not count
+    /// as waiting for I/O.
     fn wait_without_iowait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         let timeout = timeout.map(Timespec::from);
         let arguments = timeout.as_ref().map(|timeout| SubmitArgs::new().timespec(timeout));
@@ -177,12 +177,12 @@ impl Uring {
         unsafe { self.ring.submitter().enter(len, 1, flags, arguments.as_ref()) }
     }
 
-    /// Hands over what there is to do, without waiting for anything.
+    /// Submits pending operations without waiting.
     pub(crate) fn submit(&mut self) -> io::Result<()> {
         unless_passing(self.ring.submit())
     }
 
-    /// Received bytes, until their buffer is given back.
+    /// Returns received bytes, until their buffer is returned.
     #[inline]
     pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
         let Some(start) = self.buffers.start(filled.id) else { return &[] };
@@ -191,19 +191,19 @@ impl Uring {
         unsafe { slice::from_raw_parts(start, filled.len()) }
     }
 
-    /// Gives a buffer back, to be filled again.
+    /// Returns a buffer, to be filled again.
     #[expect(clippy::needless_pass_by_value, reason = "a buffer is given back only once")]
     pub(crate) fn give_back(&mut self, filled: Filled) {
         self.buffers.put(filled.id);
     }
 
-    /// Bytes of memory of all buffers.
+    /// Returns the bytes of memory of all buffers.
     #[inline]
     pub(crate) fn buffers_len(&self) -> usize {
         self.buffers.len()
     }
 
-    /// Does with little memory for buffers, or with all again.
+    /// Limits the memory of buffers, or ends the limit.
     pub(crate) fn save_memory(&mut self, little: bool) {
         self.buffers.spare(little);
     }
@@ -231,7 +231,7 @@ fn name(kind: u64, number: Number) -> u64 {
 }
 
 fn event(entry: &cqueue::Entry, sending: &mut [Option<Outgoing>]) -> Option<Event> {
-    // An error is a negative number.
+    // Errors are negative.
     let result = u32::try_from(entry.result())
         .map_err(|_| io::Error::from_raw_os_error(entry.result().wrapping_neg()));
     let number = (entry.user_data() >> KIND_BITS) as Number;
@@ -263,7 +263,7 @@ fn event(entry: &cqueue::Entry, sending: &mut [Option<Outgoing>]) -> Option<Even
     })
 }
 
-/// The end of the wait, a signal, or that events must be taken first, is no failure.
+/// Ignores a timeout, a signal, and that events must be read first.
 fn unless_passing(result: io::Result<usize>) -> io::Result<()> {
     const PASSING: [Errno; 4] = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
     match result {
@@ -272,7 +272,7 @@ fn unless_passing(result: io::Result<usize>) -> io::Result<()> {
     }
 }
 
-/// Whether an error is this one of the kernel's.
+/// Returns whether an error has this number.
 pub(crate) fn is(error: &io::Error, errno: Errno) -> bool {
     error.raw_os_error() == Some(errno.raw_os_error())
 }

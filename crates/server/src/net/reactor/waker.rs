@@ -1,11 +1,11 @@
-//! What ends a reactor's wait from another thread.
+//! Wakes a reactor from another thread.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Wakes a reactor from another thread.
+/// Ends the wait of a reactor, from any thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Waker(Arc<OwnedFd>);
 
@@ -14,15 +14,15 @@ impl Waker {
         Ok(Self(Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)))
     }
 
-    /// Makes the reactor's wait end with [`Event::Woken`](super::Event::Woken).
+    /// Ends the reactor's wait with [`Event::Woken`](super::Event::Woken).
     pub(crate) fn wake(&self) {
-        // The only error there can be is that it is awake already.
+        // It fails only if the counter is at its maximum, and then the reactor is awake.
         let _ = rustix::io::write(&*self.0, &1_u64.to_le_bytes());
     }
 
-    /// Takes all calls there were: they are one event.
+    /// Resets the counter: any number of calls is one event.
     pub(super) fn clear(&self) {
-        // The only error there can be is that nobody has called.
+        // It fails only if there was no call.
         let _ = rustix::io::read(&*self.0, &mut [0; 8]);
     }
 }

@@ -4,17 +4,17 @@ use crate::span::Span;
 use crate::state::Keys;
 use nuthatch_cache::PendingValue;
 
-/// The arguments of a request, the command's name first.
+/// The arguments of a request, with the name of the command first.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
     bytes: &'a [u8],
     spans: &'a [Span],
-    /// Where the value of the argument lies that is not in these bytes.
+    /// The value of the argument that is not in `bytes`.
     pending_value: Option<&'a PendingValue>,
 }
 
 impl<'a> Args<'a> {
-    /// Arguments that lie in these bytes.
+    /// Creates arguments within these bytes.
     #[inline]
     pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
         Self { bytes, spans, pending_value: None }
@@ -26,19 +26,19 @@ impl<'a> Args<'a> {
         Self { pending_value, ..self }
     }
 
-    /// How many there are.
+    /// Returns the number of arguments.
     #[inline]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there are none, not even a name.
+    /// Returns whether there are none, not even a name.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The argument at this place; empty beyond the last one.
+    /// Returns the argument at this index; empty after the last one.
     #[inline]
     pub fn get(&self, at: usize) -> &'a [u8] {
         self.spans.get(at).map(|span| self.of(*span)).unwrap_or_default()
@@ -58,21 +58,21 @@ impl<'a> Args<'a> {
         pending_value.and_then(PendingValue::value).unwrap_or_default()
     }
 
-    /// Those from this place on, the first of them as if it were the name.
+    /// Returns the arguments from this index on, as if the first of them were the name.
     pub(crate) fn behind(&self, at: usize) -> Self {
         Self { spans: self.spans.get(at..).unwrap_or_default(), ..*self }
     }
 
-    /// Bytes of the whole request, with what frames it.
+    /// Returns the bytes of the whole request.
     #[inline]
     pub(crate) fn request_len(&self) -> usize {
         self.bytes.len() + self.pending_value.map_or(0, PendingValue::value_len)
     }
 
-    /// Those of the arguments that are keys.
+    /// Returns the arguments that are keys.
     pub fn keys(&self, keys: Keys) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let last = usize::try_from(keys.last).unwrap_or_else(|_| {
-            // Before the first key, if there are too few: then there are none.
+            // With too few arguments this is before the first key, and there are none.
             self.len().saturating_sub(keys.last.unsigned_abs() as usize)
         });
         let count = match keys.step {
@@ -84,7 +84,7 @@ impl<'a> Args<'a> {
         self.from(keys.first).step_by(keys.step.max(1)).take(count)
     }
 
-    /// The arguments from this place on.
+    /// Returns the arguments from this index on.
     pub fn from(&self, at: usize) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let args = *self;
         self.spans[at.min(self.spans.len())..].iter().map(move |span| args.of(*span))

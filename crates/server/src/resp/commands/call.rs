@@ -1,4 +1,4 @@
-//! One request, on its way to its answer.
+//! Commands, requests and the state of a client. These types refer to each other.
 
 use super::{Args, Result};
 use crate::output::MIN_VALUE_REF_LEN;
@@ -7,23 +7,23 @@ use crate::state::{Flags, Keys, Server};
 use nuthatch_cache::{Guard, Item};
 use std::fmt;
 
-/// One command.
+/// A command.
 #[derive(Debug)]
 pub struct Command {
-    /// Its name, in lower case.
+    /// The name in lower case.
     pub name: &'static str,
-    /// How many arguments it takes, its name among them; at least so many where it is negative.
+    /// The number of arguments with the name, or the negated minimum.
     pub arity: i32,
-    /// Where its keys are.
+    /// Which arguments are keys.
     pub keys: Keys,
-    /// What else is known of it.
+    /// Properties.
     pub flags: Flags,
-    /// What it does.
+    /// The function that executes it.
     pub run: fn(&mut Call<'_>) -> Result,
 }
 
 impl Command {
-    /// A command whose only key is its first argument.
+    /// Creates a command whose only key is its first argument.
     pub(crate) const fn of_key(
         name: &'static str,
         arity: i32,
@@ -34,7 +34,7 @@ impl Command {
     }
 }
 
-/// A command that was found, and the number under which it is counted.
+/// A command that was looked up, and the number under which it is counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// The command.
@@ -42,10 +42,10 @@ pub struct Found {
     pub(crate) number: usize,
 }
 
-/// What RESP remembers of a connection.
+/// What RESP stores for a connection.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// What waits for `EXEC`, and what is watched for it.
+    /// Queued requests and watched keys.
     pub(crate) transaction: Transaction,
 }
 
@@ -59,17 +59,17 @@ impl crate::state::Session for Session {
 /// The state of a connection.
 pub type Client = crate::state::Client<Session>;
 
-/// What waits for `EXEC`, and what is watched for it.
+/// Queued requests and watched keys of a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     pub(crate) queued: Vec<Queued>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) bytes: usize,
-    /// A request was refused: `EXEC` will be, too.
+    /// Whether a request was refused, so that `EXEC` will be, too.
     pub(crate) aborted: bool,
 }
 
-/// A request, copied.
+/// A copied request.
 pub(crate) struct Queued {
     pub(crate) found: Found,
     pub(crate) bytes: Vec<u8>,
@@ -77,20 +77,20 @@ pub(crate) struct Queued {
 }
 
 impl fmt::Debug for Queued {
-    /// Without the arguments: they may be a password.
+    /// Formats without the arguments, which may be a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queued").field("name", &self.found.command.name).finish_non_exhaustive()
     }
 }
 
-/// A key, and what tells its item from others; nothing if it had no item.
+/// A watched key, and the identity of its item, if it had one.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) key: Box<[u8]>,
     pub(crate) item: Option<Seen>,
 }
 
-/// The number of an item, and when it expires: that can change without the number.
+/// The identity of an item: its CAS number and its expiry, which can change without the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) cas: Option<u64>,
@@ -103,28 +103,28 @@ impl Seen {
     }
 }
 
-/// One request, and all that a command needs to answer it.
+/// A request, with all that its execution needs.
 pub struct Call<'a> {
-    /// The cache.
+    /// The cache, under an epoch guard.
     pub guard: &'a Guard<'a>,
-    /// The connection the request came on.
+    /// The client that sent the request.
     pub client: &'a mut Client,
-    /// What all connections share.
+    /// The state that all connections share.
     pub server: &'a Server,
-    /// Name and arguments.
+    /// The name of the command and its arguments.
     pub args: Args<'a>,
-    /// Where the answer goes, behind those of earlier requests.
+    /// The output buffer. Replies are appended to it.
     pub out: &'a mut Vec<u8>,
 }
 
 impl Call<'_> {
-    /// Writes the answer.
+    /// Returns an encoder that appends the reply.
     #[inline]
     pub fn reply(&mut self) -> Reply<'_> {
         Reply::new(self.out, self.client.version)
     }
 
-    /// Answers with the value of an item.
+    /// Replies with the value of an item.
     #[inline]
     pub(crate) fn reply_value(&mut self, item: &Item<'_>) {
         let value = item.value();
@@ -136,12 +136,13 @@ impl Call<'_> {
         self.reply().bulk_end();
     }
 
-    /// How long the answers may become with this one, if it may be longer by far than its request.
+    /// Returns the maximum length of the output after this reply. Applies to replies that may be
+    /// far longer than their request.
     pub(crate) fn max_out_len(&self) -> usize {
         self.out.len().saturating_add(self.server.max_reply_len())
     }
 
-    /// Takes back what was answered from `start` on.
+    /// Removes the reply from `start` on.
     #[inline]
     pub(crate) fn truncate_output(&mut self, start: usize) {
         self.client.zero_copy.truncate_output(self.out, start);

@@ -1,10 +1,11 @@
-//! Commands whose first argument names what they do, such as `CLIENT LIST`.
+//! Containers: commands whose first argument selects a subcommand, such as `CLIENT LIST`.
 
 use super::{Call, Command, Failure, Result};
 use crate::state::{Flags, Keys};
 
 pub(crate) const fn container(name: &'static str, arity: i32) -> Command {
-    // Never run: without a second name there are too few arguments, and with one it is another.
+    // Never run: without a subcommand the number of arguments is wrong, and with one the subcommand
+    // runs.
     Command { name, arity, keys: Keys::NONE, flags: Flags::CONTAINER, run: nothing }
 }
 
@@ -12,7 +13,7 @@ fn nothing(_: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A command behind a container, over no key, that changes nothing that is stored.
+/// Creates a subcommand without keys that does not write.
 pub(crate) const fn part(
     name: &'static str,
     arity: i32,
@@ -21,14 +22,14 @@ pub(crate) const fn part(
     Command { name, arity, keys: Keys::NONE, flags: Flags::READS, run }
 }
 
-/// The answer to a number of arguments that the command behind a container does not take.
+/// Returns the error for an unknown subcommand or a wrong number of arguments.
 pub(crate) fn wrong(call: &Call<'_>, container: &str) -> Failure {
     let name = String::from_utf8_lossy(call.args.get(1));
     let text = "ERR unknown subcommand or wrong number of arguments for";
     Failure::Answer(format!("{text} '{name}'. Try {container} HELP.").into())
 }
 
-/// Answers the lines of a container's help.
+/// Replies with the help of a container.
 pub(crate) fn help(call: &mut Call<'_>, lines: &[&str]) {
     call.reply().array(lines.len());
     for line in lines {

@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! Looks up the command of a request, checks permissions, and queues or runs it.
 
 use super::failure::failure_of;
 use super::run::{OUT_OF_MEMORY, check, run, takes};
@@ -6,15 +6,15 @@ use super::table::{find_part, lookup};
 use super::{Call, Client, Failure, Found, Result};
 use crate::state::{Answers, Denied, Server, State};
 
-/// Executes a request and appends its answer. With [`Failure::Full`] nothing was answered: there
-/// may be room in the next turn, in which to try once more.
+/// Executes a request and appends its reply. With [`Failure::Full`] nothing was replied: the caller
+/// renews the guard and tries once more.
 #[inline]
 pub fn execute(call: &mut Call<'_>) -> Result {
     let found = lookup(call.args.get(0));
     execute_found(call, found)
 }
 
-/// As [`execute`], with the command of that name if it was looked up already.
+/// Same as [`execute`] for a command that was looked up already.
 #[inline]
 pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
     match found {
@@ -29,7 +29,8 @@ pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
     }
 }
 
-/// Where there is more to look at than for nearly all requests.
+/// Handles requests that are not plain: of clients with limited permissions, in transactions, with
+/// suppressed replies, of containers, and invalid ones.
 #[cold]
 #[inline(never)]
 fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
@@ -49,7 +50,7 @@ fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
     match call.client.state.answers {
         Answers::All => {}
         Answers::SkipNext | Answers::None => call.truncate_output(start),
-        // Not answered yet: the next try is to be skipped.
+        // Nothing was replied, so the next attempt must be skipped.
         Answers::Skip if result.is_err() => call.client.state.answers = Answers::SkipNext,
         Answers::Skip => {
             call.truncate_output(start);
@@ -59,7 +60,7 @@ fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
     result
 }
 
-/// Replies to a request that found no memory, unless the client wants no replies. In a
+/// Replies to a request that found no memory, unless the client suppresses replies. In a
 /// transaction, `EXEC` will be refused.
 #[cold]
 pub(crate) fn refuse_for_memory(call: &mut Call<'_>, found: Option<Found>) {
@@ -78,8 +79,8 @@ pub(crate) fn refuse_for_memory(call: &mut Call<'_>, found: Option<Found>) {
     }
 }
 
-/// The command to run, or none if it was queued. In the order of Redis: a client learns that a
-/// command does not exist before it learns that it may not use any.
+/// Returns the command to run, or `None` if it was queued. As in Redis, an unknown command is
+/// reported before missing permissions.
 fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
     let Some(mut found) = found else { return Err(unknown(call)) };
     if found.command.flags.container && call.args.len() > 1 {
@@ -109,8 +110,8 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
 }
 
 impl Client {
-    /// What is denied of a request in another protocol, which amounts to this command of RESP over
-    /// these keys; nothing if it may be executed.
+    /// Checks the permission for a request of another protocol, which corresponds to this RESP
+    /// command over these keys.
     pub fn admit<'k>(
         &mut self,
         server: &Server,
@@ -126,7 +127,7 @@ impl Client {
     }
 }
 
-/// Whether the client may use the command.
+/// Checks that the client may execute the command.
 fn permit(call: &mut Call<'_>, found: Found) -> Result {
     if call.client.state.trusted {
         return Ok(());
@@ -139,7 +140,7 @@ fn permit(call: &mut Call<'_>, found: Found) -> Result {
     }
 }
 
-/// Answers an error to a command that does not run.
+/// Replies with an error to a command that does not run.
 fn refuse(call: &mut Call<'_>, found: Option<Found>, text: &str) {
     let part = found.and_then(|found| find_part(found.command, call.args.get(1)));
     let number = part.or(found).map(|found| found.number);
@@ -155,11 +156,11 @@ fn refuse(call: &mut Call<'_>, found: Option<Found>, text: &str) {
     call.reply().error(text.as_bytes());
 }
 
-/// The answer to a command that does not exist, with the beginning of its arguments.
+/// Returns the error for an unknown command, which quotes the beginning of its arguments.
 fn unknown(call: &Call<'_>) -> Failure {
     const SHOWN: usize = 128;
     let text = |bytes: &[u8], max: usize| {
-        // As C does, up to a NUL.
+        // As in C, up to a NUL.
         let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(&bytes[..bytes.len().min(max)]).into_owned()
     };

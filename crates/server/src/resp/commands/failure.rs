@@ -1,34 +1,35 @@
-//! Why a command has no proper answer.
+//! Errors of RESP commands.
 
 use crate::state::{Denied, ValueLimit};
 use std::borrow::Cow;
 
-/// What a command comes to.
+/// The result of a command.
 pub type Result<T = ()> = std::result::Result<T, Failure>;
 
-/// Why a command has no proper answer.
+/// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// This text is the answer, its code first. Clients match on it: it is what Redis says.
+    /// The text of the error reply, with its code first. Clients match on it, so it is that of
+    /// Redis.
     Answer(Cow<'static, str>),
-    /// There is no room in this turn. In another one there may be.
+    /// No memory is available under this guard. There may be some after it is renewed.
     Full,
 }
 
 impl Failure {
-    /// An answer, its code first.
+    /// Creates a failure with this text, its code first.
     pub const fn answer(text: &'static str) -> Self {
         Self::Answer(Cow::Borrowed(text))
     }
 }
 
-/// An option is not one, or stands beside another that it excludes.
+/// An option is unknown or excluded by another one.
 pub(crate) const SYNTAX: Failure = Failure::answer("ERR syntax error");
-/// An argument should be a number, and is not, or not one of 64 bits.
+/// An argument is not an integer of 64 bits.
 pub(crate) const NOT_AN_INTEGER: Failure =
     Failure::answer("ERR value is not an integer or out of range");
 
-/// An argument should be a number with a fraction, and is not.
+/// An argument is not a floating-point number.
 pub(crate) const NOT_A_FLOAT: Failure = Failure::answer("ERR value is not a valid float");
 
 /// Returns the error for a value that is longer than this limit allows.
@@ -37,7 +38,7 @@ pub(crate) fn value_too_long(limit: ValueLimit) -> Failure {
     Failure::Answer(format!("ERR string exceeds maximum allowed size ({limit})").into())
 }
 
-/// An answer would be longer than [`Server::max_reply_len`](crate::state::Server::max_reply_len).
+/// A reply would exceed [`Server::max_reply_len`](crate::state::Server::max_reply_len).
 pub(crate) const ANSWER_TOO_LONG: Failure =
     Failure::answer("ERR the answer is longer than there is memory for");
 
@@ -53,7 +54,7 @@ impl From<nuthatch_cache::Error> for Failure {
     }
 }
 
-/// The answer to a command that is denied.
+/// Returns the error for a command that is denied.
 pub(crate) fn failure_of(denied: Denied, name: &str) -> Failure {
     match denied {
         Denied::All => Failure::answer("NOAUTH Authentication required."),

@@ -1,8 +1,9 @@
-//! The commands of RESP: what a request does to the cache, and what is answered.
+//! The commands of RESP.
 //!
-//! A command is a line in the [`table`](Command) and a function over a [`Call`]. It sees its
-//! arguments, the cache for the length of a turn, its client and the server, and appends one
-//! answer.
+//! A command is a [`Command`] in the table of its file: name, arity, keys, flags and a function
+//! over a [`Call`]. The function gets the arguments, the cache under an epoch guard, the client and
+//! the server, and appends one reply. `table.rs` collects the tables; nothing below it looks up
+//! commands.
 
 #![expect(
     clippy::unnecessary_wraps,

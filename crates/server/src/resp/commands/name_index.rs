@@ -1,14 +1,14 @@
-//! Commands found by their names, in a few nanoseconds: every request asks once.
+//! A hash table from names to commands, built at compile time.
 
 use super::{Command, Found};
 
-/// Places, of which less than half are taken.
+/// Slots, of which less than half are used.
 const PLACES: usize = 512;
-/// Spreads the bits of names over the upper bits: any odd number that mixes well does.
+/// Multiplier that mixes the bits of a name into the upper bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A name of up to sixteen bytes, in lower case: its first eight and its last eight bytes, which
-/// overlap, and its length. No two names are the same so.
+/// A name of up to sixteen bytes in lower case: its first and last eight bytes, which may overlap,
+/// and its length. This is unique.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name {
     first: u64,
@@ -17,7 +17,7 @@ struct Name {
 }
 
 impl Name {
-    /// The name in these bytes, if it is not too long.
+    /// Returns the name in these bytes, unless it is too long.
     #[inline]
     const fn new(bytes: &[u8]) -> Option<Self> {
         let (first, last) = match bytes.len() {
@@ -44,7 +44,7 @@ impl Name {
         Some(Self { first: lower(first), last: lower(last), len: bytes.len() })
     }
 
-    /// Where to begin to look for it.
+    /// Returns the first slot to examine.
     #[inline]
     const fn place(self) -> usize {
         let mixed = (self.first ^ self.last.rotate_left(32) ^ self.len as u64).wrapping_mul(SPREAD);
@@ -52,12 +52,12 @@ impl Name {
     }
 }
 
-/// Eight bytes with the letters among them in lower case.
+/// Converts the letters among eight bytes to lower case.
 #[inline]
 const fn lower(bytes: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let low = bytes & (EACH * 0x7f);
-    // The highest bit of each byte tells whether it is a letter, or one behind it.
+    // The highest bit of each byte is set from A on, and from the byte after Z on.
     let letter_on = low + EACH * (0x80 - b'A' as u64);
     let behind = low + EACH * (0x80 - (b'Z' as u64 + 1));
     bytes | (letter_on & !behind & !bytes & (EACH * 0x80)) >> 2
@@ -67,15 +67,15 @@ const fn lower(bytes: u64) -> u64 {
 struct Entry {
     name: Name,
     command: Option<&'static Command>,
-    /// How many commands come before it in the tables.
+    /// The number of the command.
     number: usize,
 }
 
-/// All commands, by name.
+/// All commands by name.
 pub(crate) struct Index([Entry; PLACES]);
 
 impl Index {
-    /// An index of the commands in these tables. What is wrong with them is found as it compiles.
+    /// Builds the index of these tables. Errors in them fail the compilation.
     #[expect(clippy::large_stack_arrays, reason = "it is made as it compiles")]
     pub(crate) const fn new(tables: &'static [&'static [Command]]) -> Self {
         let name = Name { first: 0, last: 0, len: 0 };
@@ -106,7 +106,7 @@ impl Index {
         self.0[place] = Entry { name, command: Some(command), number };
     }
 
-    /// The command of this name, in any case, and its number.
+    /// Returns the command with this name, in any case, and its number.
     #[inline]
     pub(crate) fn find(&self, name: &[u8]) -> Option<Found> {
         let name = Name::new(name)?;

@@ -1,4 +1,4 @@
-//! Arguments that are numbers, words and options.
+//! Parsing of arguments: numbers, words and options.
 
 use super::failure::{Failure, NOT_AN_INTEGER, Result, SYNTAX};
 use super::{Args, Call};
@@ -6,23 +6,23 @@ use crate::resp::integer;
 use nuthatch_cache::{Condition, Expiry};
 
 impl Args<'_> {
-    /// The integer at this place.
+    /// Returns the integer at this index.
     pub fn integer(&self, at: usize) -> Result<i64> {
         integer(self.get(at)).ok_or(NOT_AN_INTEGER)
     }
 
-    /// Whether the argument at this place is this word, in any case.
+    /// Returns whether the argument at this index is this word, in any case.
     #[inline]
     pub fn is(&self, at: usize, word: &str) -> bool {
         self.get(at).eq_ignore_ascii_case(word.as_bytes())
     }
 }
 
-/// How an argument tells a time.
+/// The unit and origin of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time {
     pub(crate) unit_ms: i64,
-    /// Counted from now, not from the beginning of 1970.
+    /// Whether the time is relative to now instead of 1970.
     pub(crate) from_now: bool,
 }
 
@@ -32,13 +32,14 @@ impl Time {
     pub(crate) const EXAT: Self = Self { unit_ms: 1000, from_now: false };
     pub(crate) const PXAT: Self = Self { unit_ms: 1, from_now: false };
 
-    /// What `count` tells, in milliseconds since the beginning of 1970; nothing beyond 64 bits.
+    /// Converts `count` to milliseconds since 1970; `None` if it exceeds 64 bits.
     pub(crate) fn at_ms(self, count: i64, now_ms: u64) -> Option<i64> {
         let base = if self.from_now { i64::try_from(now_ms).ok()? } else { 0 };
         count.checked_mul(self.unit_ms)?.checked_add(base)
     }
 
-    /// The expiry that the argument at this place tells: it may be past, but not before 1970.
+    /// Returns the expiry from the argument at this index. It may be in the past, but not before
+    /// 1970.
     pub(crate) fn expiry(self, call: &Call<'_>, at: usize, command: &str) -> Result<Expiry> {
         let count = call.args.integer(at)?;
         let at_ms = if count > 0 { self.at_ms(count, call.guard.now_ms()) } else { None };
@@ -49,27 +50,27 @@ impl Time {
     }
 }
 
-/// A time that is none.
+/// Returns the error for an invalid time.
 pub(crate) fn invalid_expiry(command: &str) -> Failure {
     Failure::Answer(format!("ERR invalid expire time in '{command}' command").into())
 }
 
-/// When an item shall expire, as options say.
+/// The expiry that options request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ttl {
-    /// They say nothing.
+    /// No option is set.
     #[default]
     Unsaid,
-    /// As it would have.
+    /// The expiry of the old item.
     Keep,
-    /// Not at all.
+    /// No expiry.
     Persist,
-    /// At the time that the argument at this place tells.
+    /// The time in the argument at this index.
     At(Time, usize),
 }
 
 impl Ttl {
-    /// An option that gives a time, which stands behind it at `at`.
+    /// Returns the expiry of an option whose time is at index `at`.
     fn timed(word: &[u8], at: usize) -> Option<Self> {
         let word = word.to_ascii_lowercase();
         let time = match word.as_slice() {
@@ -82,8 +83,8 @@ impl Ttl {
         Some(Self::At(time, at))
     }
 
-    /// Takes the option at `at`, if it is one that no other excludes: how many arguments it takes.
-    /// One that gives a time may stand there several times, and the last one counts.
+    /// Parses the option at `at` unless it conflicts with others, and returns the number of its
+    /// arguments. An option with a time may be repeated, and the last one counts.
     fn take(&mut self, args: Args<'_>, at: usize, alone: (&str, Self)) -> Option<usize> {
         if args.is(at, alone.0) && matches!(*self, Self::Unsaid | Self::Keep | Self::Persist) {
             *self = alone.1;
@@ -103,13 +104,13 @@ impl Ttl {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetOptions<'a> {
     pub(crate) condition: Condition<'a>,
-    /// The old value is asked for.
+    /// Whether the old value is returned.
     pub(crate) get: bool,
     pub(crate) ttl: Ttl,
 }
 
 impl<'a> SetOptions<'a> {
-    /// Reads all arguments behind the value.
+    /// Parses all arguments after the value.
     pub(crate) fn parse(args: Args<'a>) -> Result<Self> {
         let mut options = Self { condition: Condition::Always, get: false, ttl: Ttl::Unsaid };
         let mut at = 3;
@@ -128,7 +129,7 @@ impl<'a> SetOptions<'a> {
             None
         };
         if let Some(new) = new {
-            // To say it twice is no contradiction.
+            // Repeating the same condition is allowed.
             let free = self.condition == Condition::Always || self.condition == new;
             self.condition = new;
             return free.then_some(1);
@@ -146,7 +147,7 @@ impl<'a> SetOptions<'a> {
     }
 }
 
-/// The options of `GETEX`.
+/// Parses the options of `GETEX`.
 pub(crate) fn getex(args: Args<'_>) -> Result<Ttl> {
     let mut ttl = Ttl::Unsaid;
     let mut at = 2;

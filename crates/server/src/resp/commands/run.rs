@@ -1,13 +1,13 @@
-//! Runs a command, counts it and times it.
+//! Runs a command, counts it and measures its time.
 
 use super::{Args, Call, Command, Failure, Found, Result, slow_request};
 use crate::state::{Denied, Keys, Metrics, Permissions};
 
-/// What the answer is when there is no room, not even in another turn.
+/// The error if there is no memory even after the guard was renewed.
 pub const OUT_OF_MEMORY: Failure =
     Failure::answer("OOM command not allowed when used memory > 'maxmemory'.");
 
-/// Whether a command takes so many arguments.
+/// Returns whether a command with this arity accepts this many arguments.
 #[inline]
 pub(crate) fn takes(arity: i32, len: usize) -> bool {
     match usize::try_from(arity) {
@@ -16,7 +16,7 @@ pub(crate) fn takes(arity: i32, len: usize) -> bool {
     }
 }
 
-/// Runs a command, counts it, and takes its time.
+/// Runs a command, counts it and measures its time.
 #[inline]
 pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Result {
     let start = call.out.len();
@@ -50,13 +50,13 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
 #[inline(never)]
 fn note_slow(call: &Call<'_>, command: &Command, ns: u64) {
     let limit = u64::try_from(call.server.settings.slower_than_us());
-    // What is executed within `EXEC` has its own entries.
+    // Commands inside `EXEC` have their own entries.
     if limit.is_ok_and(|us| ns / 1000 >= us) && command.name != "exec" {
         slow_request::add(call, command, ns / 1000);
     }
 }
 
-/// What of a request is denied, if something is.
+/// Checks that permissions include a request.
 pub(crate) fn check(
     permissions: &Permissions,
     found: Found,

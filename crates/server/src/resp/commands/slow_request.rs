@@ -1,16 +1,17 @@
-//! What the slow log shows of a request.
+//! Adds requests to the slow log.
 
 use super::{Call, Command};
 use crate::state::slowlog::Entry;
 
-/// Arguments of an entry, and bytes of an argument; what is beyond is counted.
+/// Maximum arguments of an entry, and maximum bytes of an argument. The entry has the number of
+/// those left out.
 const MAX_ARGS: usize = 32;
 const MAX_ARG_LEN: usize = 128;
 
-/// Commands whose arguments may be passwords.
+/// Commands whose arguments may contain passwords.
 const SECRET: &[&str] = &["auth", "hello", "config|set"];
 
-/// Adds a request that took so long to the slow log.
+/// Adds a request with this duration to the slow log.
 pub(crate) fn add(call: &Call<'_>, command: &Command, us: u64) {
     let args = logged_args(call, command);
     let peer = call.client.connection.endpoints.peer.clone();
@@ -21,7 +22,7 @@ pub(crate) fn add(call: &Call<'_>, command: &Command, us: u64) {
     call.server.slowlog.add(entry, max_len);
 }
 
-/// The arguments as the log shows them.
+/// Returns the arguments as the log contains them.
 fn logged_args(call: &Call<'_>, command: &Command) -> Vec<Vec<u8>> {
     if SECRET.contains(&command.name) {
         let names = command.name.split('|').map(|name| name.as_bytes().to_vec());

@@ -12,7 +12,7 @@ use crate::state::{Catalog, CommandInfo, RESP_COMMANDS, Server, Users, UsersErro
 use nuthatch_cache::Cache;
 use std::sync::{Arc, LazyLock};
 
-/// The commands of each file.
+/// The tables of all files.
 const TABLES: &[&[Command]] = &[
     strings::COMMANDS,
     multi_key::COMMANDS,
@@ -32,7 +32,7 @@ const TABLES: &[&[Command]] = &[
     CONTAINERS,
 ];
 
-/// Commands whose first argument names what they do.
+/// Commands whose first argument selects a subcommand.
 const CONTAINERS: &[Command] = &[
     container("acl", -2),
     container("client", -2),
@@ -43,7 +43,7 @@ const CONTAINERS: &[Command] = &[
     container("slowlog", -2),
 ];
 
-/// The commands behind each of those, in the same order. Their names are both, as `client|list`.
+/// The subcommands of these containers, in the same order, with full names such as `client|list`.
 const GROUPS: &[&[Command]] = &[
     acl::SUBCOMMANDS,
     client::SUBCOMMANDS,
@@ -56,24 +56,24 @@ const GROUPS: &[&[Command]] = &[
 
 static INDEX: Index = Index::new(TABLES);
 
-/// The command of this name, in any case.
+/// Returns the command with this name, in any case.
 #[inline]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
     lookup(name).map(|found| found.command)
 }
 
-/// As [`find`], for [`execute_found`](super::execute_found).
+/// Same as [`find`] for [`execute_found`](super::execute_found).
 #[inline]
 pub fn lookup(name: &[u8]) -> Option<Found> {
     INDEX.find(name)
 }
 
-/// All commands.
+/// Returns all commands without subcommands.
 pub fn all() -> impl Iterator<Item = &'static Command> {
     TABLES.iter().flat_map(|commands| commands.iter())
 }
 
-/// The commands behind this one; none if it has no such.
+/// Returns the subcommands of a container; none for other commands.
 fn parts(container: &Command) -> impl ExactSizeIterator<Item = Found> + use<> {
     let group = CONTAINERS.iter().position(|command| command.name == container.name);
     let mut first: usize = TABLES.iter().map(|table| table.len()).sum();
@@ -82,18 +82,18 @@ fn parts(container: &Command) -> impl ExactSizeIterator<Item = Found> + use<> {
     parts.iter().enumerate().map(move |(at, command)| Found { command, number: first + at })
 }
 
-/// The command behind `container` that `name` names, in any case.
+/// Returns the subcommand of `container` with this name, in any case.
 pub(crate) fn find_part(container: &Command, name: &[u8]) -> Option<Found> {
     parts(container).find(|found| last_name(found.command).eq_ignore_ascii_case(name))
 }
 
-/// The last part of a name, such as `list` in `client|list`.
+/// Returns the last part of a name, such as `list` of `client|list`.
 fn last_name(command: &Command) -> &'static [u8] {
     let name = command.name;
     name.split_once('|').map_or(name, |(_, last)| last).as_bytes()
 }
 
-/// All commands, in the order of their numbers.
+/// Returns all commands in the order of their numbers.
 fn everything() -> impl Iterator<Item = &'static Command> {
     TABLES.iter().chain(GROUPS).flat_map(|table| table.iter())
 }
@@ -123,14 +123,18 @@ static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
 });
 
 impl Server {
-    /// A server of this cache.
+    /// Creates a server for this cache.
     pub fn new(cache: Arc<Cache>) -> Self {
         Self::with_catalog(cache, &CATALOG)
     }
 }
 
 impl Users {
-    /// The users in a text.
+    /// Parses the users of a text: see [`Users`].
+    ///
+    /// # Errors
+    ///
+    /// Names the line and word that is invalid.
     pub fn parse(text: &str) -> std::result::Result<Self, UsersError> {
         Self::parse_with(text, &CATALOG)
     }

@@ -1,4 +1,4 @@
-//! Turns of a worker, one by one.
+//! Single iterations of a worker.
 
 use super::*;
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions, Write};
@@ -6,7 +6,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
 
-/// For each reactor a module with a test of each name.
+/// A module for each backend with all tests.
 macro_rules! over_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
@@ -31,7 +31,7 @@ over_every_reactor! {
     bytes_that_the_kernel_did_not_report_are_received
 }
 
-/// More turns than anything here takes.
+/// More iterations than any test needs.
 const MAX_ITERATIONS: usize = 1_000_000;
 
 fn common(memory: u64, kind: Backend) -> Common {
@@ -49,7 +49,7 @@ fn pair() -> (OwnedFd, UnixStream) {
     (ours, theirs.into())
 }
 
-/// A client of a worker, and its connection.
+/// Returns a client of a worker, and the number of its connection.
 fn connect(worker: &mut Worker<'_>) -> (UnixStream, Number) {
     let (ours, theirs) = pair();
     let server = &worker.common.server;
@@ -62,13 +62,13 @@ fn connect(worker: &mut Worker<'_>) -> (UnixStream, Number) {
     (theirs, number)
 }
 
-/// A turn in which something happens or not.
+/// Runs an iteration, whether or not there are events.
 fn run_iteration(worker: &mut Worker<'_>) {
     worker.reactor.waker().wake();
     worker.run_iteration(&mut Vec::new()).expect("a turn");
 }
 
-/// Takes turns until these bytes have come.
+/// Runs iterations until these bytes have arrived.
 #[track_caller]
 fn expect(worker: &mut Worker<'_>, client: &mut UnixStream, expected: &[u8]) {
     let mut answer = Vec::new();
@@ -88,7 +88,7 @@ fn expect(worker: &mut Worker<'_>, client: &mut UnixStream, expected: &[u8]) {
     panic!("no answer");
 }
 
-/// Bytes for a connection that has gone: their buffer was lost, until there were none.
+/// Regression test: a buffer with bytes for a removed connection was lost, until there were none.
 fn buffers_of_unknown_connections_come_back(kind: Backend) {
     let common = common(16 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -109,8 +109,7 @@ fn buffers_of_unknown_connections_come_back(kind: Backend) {
     }
 }
 
-/// None of the answers is so long that its client must read first, and together they are longer
-/// than the budget.
+/// No reply is so long that its client must read it first, and together they exceed the budget.
 fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Backend) {
     const MEMORY: u64 = 64 << 20;
     let common = common(MEMORY, kind);
@@ -148,7 +147,7 @@ fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Backend) {
     let before = common.server.held();
     assert!(before >= 4608 << 10, "{before} bytes are held");
 
-    // Others take most of what there is.
+    // Other connections take most of the memory.
     common.server.hold(MEMORY * 3 / 4);
     for round in 0..3 * MAX_BUFFERS {
         let (client, _) = &mut clients[round as usize % 64];
@@ -161,7 +160,7 @@ fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Backend) {
     let scarce = common.server.held() - MEMORY as u64 * 3 / 4;
     assert!(scarce + (4 << 20) <= before, "{scarce} bytes are held, and {before} before");
 
-    // It may be taken again.
+    // There is enough memory again.
     common.server.hold(-MEMORY * 3 / 4);
     for _ in 0..2 {
         for (client, _) in &mut clients {
@@ -205,7 +204,7 @@ fn settle(worker: &mut Worker<'_>) {
     panic!("the worker does not come to rest");
 }
 
-/// Sends as much as the other side has room for.
+/// Sends as much as the socket accepts.
 fn send_some(client: &mut UnixStream, bytes: &mut &[u8]) {
     while !bytes.is_empty() {
         match client.write(bytes) {
@@ -218,7 +217,7 @@ fn send_some(client: &mut UnixStream, bytes: &mut &[u8]) {
     }
 }
 
-/// What has come until now, as numbers of RESP.
+/// Returns the number of RESP integers received so far.
 fn numbers(client: &mut UnixStream, answers: &mut Vec<u8>) -> usize {
     let mut room = [0; 1 << 12];
     loop {
@@ -234,8 +233,8 @@ fn numbers(client: &mut UnixStream, answers: &mut Vec<u8>) -> usize {
     answers.split(|byte| *byte == b':').count() - 1
 }
 
-/// One has sent tens of thousands of requests when another sends one: that is answered before most
-/// of the others are executed, although its client reads and sends on.
+/// While one client has a pipeline of many requests, a request of another client is executed before
+/// most of them.
 fn a_long_pipeline_leaves_turns_to_others(kind: Backend) {
     const REQUESTS: usize = 60_000;
     let common = common(64 << 20, kind);
@@ -248,7 +247,7 @@ fn a_long_pipeline_leaves_turns_to_others(kind: Backend) {
     let mut last = 0;
     while last < REQUESTS as u64 - 8 * 1024 {
         short.write_all(b"INCRBY n 0\r\n").expect("sent");
-        // In the first turn it is received, and in the second it may wait.
+        // Received in the first iteration, it may wait in the second.
         for _ in 0..3 {
             run_iteration(&mut worker);
             send_some(&mut long, &mut rest);
@@ -272,7 +271,7 @@ fn a_long_pipeline_leaves_turns_to_others(kind: Backend) {
     assert!(answers == expected.concat().as_bytes());
 }
 
-/// More than are served in a turn.
+/// More requests than one iteration serves.
 fn many_long_pipelines_leave_turns_to_each_other(kind: Backend) {
     const REQUESTS: usize = 10_000;
     let common = common(64 << 20, kind);
@@ -327,7 +326,8 @@ fn a_long_pipeline_is_executed_although_its_client_sends_no_more(kind: Backend) 
     assert!(answers.ends_with(b":10000\r\n"));
 }
 
-/// A receive operation that reports nothing: of a socket on which nothing arrives.
+/// Simulates a receive operation that reports nothing, with one on a socket on which nothing
+/// arrives.
 fn bytes_that_the_kernel_did_not_report_are_received(kind: Backend) {
     let common = common(16 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");

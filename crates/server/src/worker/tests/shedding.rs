@@ -1,4 +1,4 @@
-//! Clients that do not take their output while connections take much of the budget.
+//! Clients that do not read their replies while connections take much of the budget.
 
 use super::*;
 
@@ -13,12 +13,12 @@ over_every_reactor! {
 
 const MEMORY: u64 = 64 << 20;
 
-/// Bytes of the value that clients ask for: it is copied to their output.
+/// Bytes of the value that clients request. It is copied to their output.
 const LEN: usize = 60_000;
 
 const OOM: &[u8] = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 
-/// Clients that have asked for more than sockets and their output hold, and read nothing.
+/// Returns clients that have requested more than their sockets and output hold, and read nothing.
 fn silent_clients(
     worker: &mut Worker<'_>,
     count: usize,
@@ -37,8 +37,8 @@ fn silent_clients(
     clients
 }
 
-/// Makes connections take this part of the budget, in sixteenths, and keep nothing that they can do
-/// without. Returns what was added.
+/// Makes connections take this part of the budget, in sixteenths, and keep nothing unused. Returns
+/// the bytes that were added.
 fn hold_sixteenths(worker: &mut Worker<'_>, sixteenths: u64) -> isize {
     let mut added = 0;
     for sixteenths in [9, sixteenths] {
@@ -61,7 +61,7 @@ fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: 
     let clients = silent_clients(&mut worker, 8, b"");
     hold_sixteenths(&mut worker, 10);
     assert_eq!((open(&mut worker, &clients), common.server.clients.output_closed()), (8, 0));
-    // A little more, for which two or three of them are closed: a thirty-second of the budget.
+    // A little more closes two or three of them: a thirty-second of the budget.
     common.server.hold(64 << 10);
     settle(&mut worker);
     let closed = common.server.clients.output_closed();
@@ -70,7 +70,7 @@ fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: 
     assert!(common.server.held() <= MEMORY / 8 * 5);
 }
 
-/// One round does not suffice.
+/// One round is not sufficient.
 fn closing_goes_on_until_connections_take_less(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -97,7 +97,7 @@ fn a_client_that_must_not_be_evicted_keeps_its_output(kind: Backend) {
     }
 }
 
-/// It looked again and again for a client that it may close.
+/// Regression test: the worker searched again and again for a client that it may close.
 fn a_worker_sleeps_where_no_client_may_be_closed(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -117,7 +117,7 @@ fn send(worker: &mut Worker<'_>, client: &mut UnixStream, mut bytes: &[u8]) {
     }
 }
 
-/// A value of so many bytes, and requests behind it.
+/// Returns a request with a value of this length, and requests after it.
 fn requests(len: usize) -> Vec<u8> {
     let head = format!("*3\r\n$3\r\nSET\r\n$3\r\nnew\r\n${len}\r\n");
     [head.as_bytes(), &vec![b'v'; len], b"\r\nPING\r\nSTRLEN new\r\n"].concat()

@@ -19,7 +19,7 @@ const LEN: usize = 8 << 20;
 
 const OOM: &[u8] = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 
-/// More turns than the worker needs to take everything that a test sends at once.
+/// More iterations than the worker needs for everything that a test sends at once.
 const ENOUGH_ITERATIONS: usize = 2000;
 
 /// Stores the value that clients request, and fills the rest of the budget.
@@ -67,7 +67,8 @@ fn send(worker: &mut Worker<'_>, (client, number): &mut (UnixStream, Number), by
     waits
 }
 
-/// The worker executed the write in each iteration until the clients of the other one had gone.
+/// Regression test: the worker executed the write in each iteration until the clients of the other
+/// one were closed.
 fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -96,7 +97,7 @@ fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Backend) {
     let waits =
         |worker: &mut Worker<'_>| worker.connections.get(writer.1).map(|it| it.memory_waits);
     assert_eq!(waits(&mut worker), Some(1), "the write was executed again in vain");
-    // Each round ends as the other worker closes its clients.
+    // Each round ends when the other worker closes its clients.
     for _ in 0..MAX_ITERATIONS {
         settle(&mut other);
         settle(&mut worker);
@@ -112,7 +113,7 @@ fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Backend) {
     assert_eq!(answers.escape_ascii().to_string(), replies.escape_ascii().to_string());
 }
 
-/// One client was closed for each try, and the memory became free with the last.
+/// Regression test: one client was closed for each attempt, and only the last one freed memory.
 fn many_clients_that_keep_one_removed_item_are_closed_in_few_rounds(kind: Backend) {
     const CLIENTS: usize = 200;
     let common = common_with(MEMORY, Eviction::None, kind);
@@ -127,7 +128,7 @@ fn many_clients_that_keep_one_removed_item_are_closed_in_few_rounds(kind: Backen
     assert!((1..=12).contains(&waits), "the write has waited {waits} times");
 }
 
-/// All of them were closed, one for each try, and that freed nothing.
+/// Regression test: all of them were closed, one for each attempt, which freed nothing.
 fn clients_that_receive_an_item_of_the_cache_are_not_closed_for_a_write(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -144,14 +145,15 @@ fn clients_that_receive_an_item_of_the_cache_are_not_closed_for_a_write(kind: Ba
     assert!(silent.iter().all(|(_, number)| worker.connections.get(*number).is_some()));
 }
 
-/// Values that did not fit were gathered in buffers, in addition to items that use the budget.
+/// Regression test: values that did not fit were gathered in buffers, in addition to items that use
+/// the budget.
 fn long_requests_do_not_exceed_a_budget_that_items_use(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     fill(&mut worker);
     let mut clients: Vec<_> = (0..8).map(|_| connect(&mut worker)).collect();
     for client in &mut clients {
-        // Incomplete, so that all of them are there at the same time.
+        // Incomplete, so that all requests exist at the same time.
         let request = set("new", 2 * LEN);
         send(&mut worker, client, &request[..request.len() - 1]);
     }
@@ -163,7 +165,8 @@ fn long_requests_do_not_exceed_a_budget_that_items_use(kind: Backend) {
     assert!(!common.server.cache.is_exhausted());
 }
 
-/// Connections could take five eighths of the budget in addition to items that use all of it.
+/// Regression test: connections could take five eighths of the budget in addition to items that use
+/// all of it.
 fn short_requests_of_many_clients_share_an_eighth_of_a_budget_that_items_use(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -205,7 +208,7 @@ fn replies_are_short_while_items_use_the_whole_budget(kind: Backend) {
     assert!(unsent <= (16 << 10) + REPLY_LEN, "{unsent} bytes");
 }
 
-/// A key is no value that may be discarded.
+/// Keys are not values that may be discarded.
 fn long_requests_that_store_nothing_are_executed_while_items_use_the_whole_budget(kind: Backend) {
     const KEYS: usize = 500;
     let common = common_with(MEMORY, Eviction::None, kind);

@@ -1,4 +1,4 @@
-//! `ACL`: who is logged in. Users come from a file, and are changed there.
+//! `ACL`: the user of a connection and the names of all users. Users are defined in a file.
 
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::{Call, Command, Result};

@@ -1,4 +1,4 @@
-//! `CLIENT`: what connections are told of themselves and of each other.
+//! `CLIENT`: information on connections, and closing them.
 
 use crate::log;
 use crate::resp::commands::container::{self, part};
@@ -62,13 +62,13 @@ fn help(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A text as lists of clients can show it.
+/// Returns a text that `CLIENT LIST` can contain.
 fn printable(text: &[u8]) -> Option<&str> {
     let printable = text.iter().all(u8::is_ascii_graphic);
     std::str::from_utf8(text).ok().filter(|_| printable)
 }
 
-/// A name that a client may give itself.
+/// Checks a name that a client chooses for itself.
 pub(crate) fn check_name(name: &[u8]) -> Result<&str> {
     let text = "ERR Client names cannot contain spaces, newlines or special characters.";
     let name = printable(name).ok_or(Failure::answer(text))?;
@@ -76,8 +76,8 @@ pub(crate) fn check_name(name: &[u8]) -> Result<&str> {
     Ok(name)
 }
 
-/// Checks the length of what a client says of itself: it stays as long as the connection, and does
-/// not count as memory.
+/// Checks the length of a text that a client sends about itself: it is stored as long as the
+/// connection, and its memory is not counted.
 fn check_name_len(what: &str, name: &str) -> Result {
     if name.len() <= MAX_NAME_LEN {
         return Ok(());
@@ -134,7 +134,7 @@ fn set_info(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Whether a client is of this type: all are normal.
+/// Returns whether clients have this type: all are `normal`.
 fn is_type(name: &[u8]) -> Result<bool> {
     match name.to_ascii_lowercase().as_slice() {
         b"normal" => Ok(true),
@@ -149,7 +149,7 @@ fn is_type(name: &[u8]) -> Result<bool> {
 /// `CLIENT LIST [TYPE type | ID id...]`
 fn list(call: &mut Call<'_>) -> Result {
     let mut connections = call.server.clients.all();
-    // One that was killed is gone for whoever asks, though its thread has yet to close it.
+    // A killed connection is left out, even if its thread has not closed it yet.
     connections.retain(|connection| !connection.is_killed());
     let option = call.args.get(2);
     if call.args.len() == 4 && option.eq_ignore_ascii_case(b"type") {
@@ -160,7 +160,7 @@ fn list(call: &mut Call<'_>) -> Result {
         let mut chosen = Vec::new();
         for id in call.args.from(3) {
             let id = integer(id).ok_or(Failure::answer("ERR Invalid client ID"))?;
-            // No connection has the number 0. They are in the order of their numbers.
+            // No connection has the number 0. Connections are sorted by number.
             let id = u64::try_from(id).unwrap_or(0);
             let found = connections.binary_search_by_key(&id, |connection| connection.id);
             chosen.extend(found.ok().map(|at| Arc::clone(&connections[at])));
@@ -179,7 +179,7 @@ fn info(call: &mut Call<'_>) -> Result {
 
 fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result {
     let now_ms = call.guard.now_ms();
-    // Each connection once is told in any case. Some may be asked for more often.
+    // The list of all connections is never refused. Only repeated numbers can make it longer.
     let max = if connections.len() > call.server.clients.len() {
         call.server.max_reply_len()
     } else {
@@ -197,7 +197,7 @@ fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result 
     Ok(())
 }
 
-/// Whom `CLIENT KILL` is for.
+/// The connections that `CLIENT KILL` closes.
 #[derive(Default)]
 struct Filter<'a> {
     id: Option<u64>,
@@ -273,7 +273,7 @@ fn kill(call: &mut Call<'_>) -> Result {
         killed += 1;
         log::connection_killed(&connection.endpoints.peer, call.client.peer());
         if connection.id == call.client.id {
-            // It still gets its answer.
+            // Closed after its reply.
             call.client.closing = true;
         } else {
             call.server.clients.kill(&connection);
@@ -311,7 +311,7 @@ fn on_or_off(call: &Call<'_>) -> Result<bool> {
     }
 }
 
-/// `CLIENT NO-EVICT ON|OFF`: no client is evicted.
+/// `CLIENT NO-EVICT ON|OFF`: excludes the client from closing for its buffers.
 fn no_evict(call: &mut Call<'_>) -> Result {
     let on = on_or_off(call)?;
     call.client.connection.unevictable.set(on.into());
@@ -319,7 +319,7 @@ fn no_evict(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `CLIENT NO-TOUCH ON|OFF`: uses are counted all the same.
+/// `CLIENT NO-TOUCH ON|OFF`: accepted, and without effect.
 fn no_touch(call: &mut Call<'_>) -> Result {
     let on = on_or_off(call)?;
     call.client.connection.untouching.set(on.into());

@@ -7,7 +7,7 @@ use crate::resp::{Version, integer};
 use crate::state::users;
 use crate::state::{Flags, Keys};
 
-/// The version of Redis whose commands these are: clients decide by it what to use.
+/// The Redis version whose commands are implemented. Clients choose features by it.
 pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
 
 const BEFORE_AUTH: Flags = Flags { before_auth: true, ..Flags::READS };
@@ -44,7 +44,7 @@ fn echo(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `SELECT index`: there is one database.
+/// `SELECT index`: there is one database only.
 fn select(call: &mut Call<'_>) -> Result {
     match integer(call.args.get(1)) {
         Some(0) => call.reply().ok(),

@@ -1,10 +1,10 @@
-//! Requests that are executed together, or not at all if a key has changed that was watched.
+//! Transactions: requests that are executed together, unless a watched key has changed.
 //!
-//! `EXEC` runs while no other thread is in a turn, so that nobody sees a part of what it does.
+//! `EXEC` runs while no other thread holds an epoch guard, so that no other client sees a part of
+//! its effects.
 //!
-//! A watched key counts as changed if its item at `EXEC` is another one than at `WATCH`. A key that
-//! was not there at `WATCH`, and came and went again before `EXEC`, has not changed; in Redis it
-//! has.
+//! A watched key has changed if its item at `EXEC` is another one than at `WATCH`. A key that was
+//! missing at `WATCH`, and was created and removed before `EXEC`, has not changed; in Redis it has.
 
 use crate::resp::commands::call::{Queued, Seen, Transaction, Watched};
 use crate::resp::commands::failure::ANSWER_TOO_LONG;
@@ -30,26 +30,26 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "unwatch", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: unwatch },
 ];
 
-/// The most bytes that a transaction may hold, and the most that keys to watch may take.
+/// Maximum bytes of the requests and watched keys of a transaction.
 const MAX_BYTES: usize = 64 << 20;
 
 impl Transaction {
-    /// How many requests wait.
+    /// Returns the number of queued requests.
     pub(crate) fn len(&self) -> usize {
         self.queued.len()
     }
 
-    /// Bytes of requests and keys.
+    /// Returns the bytes of requests and keys.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The next `EXEC` is to be refused.
+    /// Makes the next `EXEC` fail.
     pub(crate) fn abort(&mut self) {
         self.aborted = true;
     }
 
-    /// Copies a request.
+    /// Copies a request to the queue.
     pub(crate) fn queue(&mut self, found: Found, args: Args<'_>) -> Result {
         let len = args.from(0).map(<[u8]>::len).sum::<usize>();
         self.take_room(len + args.len() * size_of::<Span>() + size_of::<Queued>())?;
@@ -76,7 +76,7 @@ impl Transaction {
         if self.watched.iter().any(|watched| *watched.key == *key) {
             return Ok(());
         }
-        // First the item, since there may be no room for its number.
+        // The item first, since there may be no memory for its CAS number.
         let item = guard.get_with_cas(key)?.map(|(item, _)| Seen::new(item));
         self.take_room(key.len() + size_of::<Watched>())?;
         self.watched.push(Watched { key: key.into(), item });
@@ -89,7 +89,7 @@ impl Transaction {
 }
 
 impl Client {
-    /// As it was when it connected, but for its number.
+    /// Resets the client to the state after connecting, except for its number.
     pub(crate) fn reset(&mut self) {
         self.set_version(Version::default());
         self.state = State::default();
@@ -104,14 +104,14 @@ impl Client {
         self.connection.untouching.set(0);
     }
 
-    /// Forgets what is queued and watched.
+    /// Drops queued requests and watched keys.
     pub(crate) fn leave_transaction(&mut self) {
         self.session.transaction = Transaction::default();
         self.state.queues = false;
         self.note_queued();
     }
 
-    /// Shows others how many requests wait.
+    /// Publishes the number of queued requests.
     pub(crate) fn note_queued(&self) {
         let queued = if self.state.queues { 1 + self.session.transaction.len() as u64 } else { 0 };
         self.connection.queued.set(queued);
@@ -192,7 +192,7 @@ fn exec(call: &mut Call<'_>) -> Result {
         };
         execute_queued(&mut inner, queued.found);
         if call.out.len() > max {
-            // It is done, and there is no room to tell.
+            // The command was executed, but its reply does not fit.
             call.truncate_output(start);
             if let Failure::Answer(text) = ANSWER_TOO_LONG {
                 call.reply().error(text.as_bytes());
@@ -202,11 +202,11 @@ fn exec(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Executes a queued request. It has one answer in any case: to try again in another turn would be
-/// to let others see the half of a transaction.
+/// Executes a queued request. It always has a reply: another attempt under a new guard would show
+/// other clients a part of the transaction.
 fn execute_queued(call: &mut Call<'_>, found: Found) {
     if let Some(denied) = denied(call, found) {
-        // An `AUTH` was queued before it.
+        // An `AUTH` was queued before the command.
         let reason = match denied {
             Denied::All | Denied::Command => "no permission to execute the command or subcommand",
             Denied::Key => "no permission to touch the specified keys",

@@ -1,8 +1,8 @@
-//! Whole numbers of any size, as far as reading and writing decimal fractions needs them.
+//! Natural numbers of any size, as far as conversion of decimal fractions needs them.
 
 use std::cmp::Ordering;
 
-/// A whole number: its digits to the base 2^32, the lowest first and the highest not zero.
+/// A natural number: digits to the base 2^32, the lowest first, the highest not zero.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Big(Vec<u32>);
 
@@ -15,7 +15,7 @@ impl Big {
         Self(digits)
     }
 
-    /// How many bits it has.
+    /// Returns the number of bits.
     pub(crate) fn bits(&self) -> u32 {
         self.0.last().map_or(0, |last| self.0.len() as u32 * 32 - last.leading_zeros())
     }
@@ -24,7 +24,7 @@ impl Big {
         self.0.is_empty()
     }
 
-    /// `self * factor + more`
+    /// Computes `self * factor + more`.
     pub(crate) fn multiply_add(&mut self, factor: u32, more: u32) {
         let mut carry = u64::from(more);
         for digit in &mut self.0 {
@@ -37,7 +37,7 @@ impl Big {
         }
     }
 
-    /// `self * 10^exponent`
+    /// Computes `self * 10^exponent`.
     pub(crate) fn scale(&mut self, exponent: u32) {
         for _ in 0..exponent / 9 {
             self.multiply_add(1_000_000_000, 0);
@@ -45,7 +45,7 @@ impl Big {
         self.multiply_add(10u32.pow(exponent % 9), 0);
     }
 
-    /// `self * 2^count`
+    /// Computes `self * 2^count`.
     pub(crate) fn shift_left(&mut self, count: u32) {
         if self.is_zero() {
             return;
@@ -54,7 +54,7 @@ impl Big {
         self.0.splice(0..0, std::iter::repeat_n(0, count as usize / 32));
     }
 
-    /// `self / 2`
+    /// Computes `self / 2`.
     pub(crate) fn halve(&mut self) {
         let mut above = 0;
         for digit in self.0.iter_mut().rev() {
@@ -63,7 +63,7 @@ impl Big {
         self.trim();
     }
 
-    /// Subtracts a number, if that is not greater; whether it did.
+    /// Subtracts a number unless it is greater. Returns whether it did.
     pub(crate) fn subtract(&mut self, other: &Self) -> bool {
         let order = self.0.len().cmp(&other.0.len());
         if order.then_with(|| self.0.iter().rev().cmp(other.0.iter().rev())) == Ordering::Less {
@@ -79,7 +79,7 @@ impl Big {
         true
     }
 
-    /// Divides by a small number, and answers what is left over.
+    /// Divides by a small number, and returns the remainder.
     fn divide(&mut self, divisor: u32) -> u32 {
         let mut rest = 0;
         for digit in self.0.iter_mut().rev() {
@@ -97,7 +97,7 @@ impl Big {
         }
     }
 
-    /// In decimal digits.
+    /// Returns the decimal digits.
     pub(crate) fn text(mut self) -> String {
         let mut groups = Vec::new();
         while !self.is_zero() {

@@ -1,4 +1,4 @@
-//! Integers of any width within a value, at any bit.
+//! `BITFIELD`: integers of any width at any bit of a value.
 
 use super::bits::offset;
 use crate::resp::commands::failure::SYNTAX;
@@ -18,22 +18,22 @@ const NOT_A_TYPE: Failure = Failure::answer(
      is.",
 );
 
-/// What happens to a number that a field cannot hold.
+/// What happens to a number that exceeds its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overflow {
     /// It loses its highest bits.
     Wrap,
-    /// The field's greatest or least number takes its place.
+    /// It becomes the maximum or minimum of the field.
     Saturate,
-    /// The field stays as it is.
+    /// The field does not change.
     Fail,
 }
 
-/// An integer at some place.
+/// An integer in a value.
 #[derive(Clone, Copy, Debug)]
 struct Field {
     signed: bool,
-    /// In bits: up to 64, or up to 63 without a sign.
+    /// The width in bits: up to 64 with sign, up to 63 without.
     width: u32,
     offset: u64,
 }
@@ -57,12 +57,12 @@ impl Field {
         Ok(Self { signed, width, offset: offset(at, Some(width))? })
     }
 
-    /// The bytes a value has at least that holds all of it.
+    /// Returns the minimum length of a value that contains the field.
     fn end(self) -> usize {
         (self.offset + u64::from(self.width)).div_ceil(8) as usize
     }
 
-    /// Its number. What a value does not reach is zero.
+    /// Returns the number. Bits after the end of the value are zero.
     fn get(self, value: &[u8]) -> i128 {
         let start = (self.offset / 8) as usize;
         let mut window = 0u128;
@@ -72,7 +72,7 @@ impl Field {
         self.fit(window >> (72 - (self.offset % 8) as u32 - self.width))
     }
 
-    /// The number that the lowest bits make up.
+    /// Returns the number that the lowest bits represent.
     fn fit(self, bits: u128) -> i128 {
         let above = 128 - self.width;
         let top = bits << above;
@@ -89,7 +89,7 @@ impl Field {
         }
     }
 
-    /// What becomes of a number that may not fit; nothing if it is to stay out.
+    /// Returns the number to store for one that may exceed the field; `None` to store nothing.
     fn hold(self, number: i128, overflow: Overflow) -> Option<i128> {
         let values = 1i128 << self.width;
         let (min, max) = if self.signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) };
@@ -101,13 +101,13 @@ impl Field {
         }
     }
 
-    /// Does what is asked to a value that reaches to the field's end, and gives the answer to it.
+    /// Performs an operation on a value that contains the field, and returns its reply.
     fn act(self, act: Act, value: &mut [u8]) -> Option<i128> {
         let old = self.get(value);
         match act {
             Act::Get => Some(old),
             Act::Set(number, overflow) => {
-                // Below zero, a number is a great one to a field without sign.
+                // For a field without sign, a negative number is a large one.
                 let number = if self.signed {
                     i128::from(number)
                 } else {
@@ -125,7 +125,7 @@ impl Field {
     }
 }
 
-/// Reads all arguments behind the key.
+/// Parses all arguments after the key.
 fn parse(args: Args<'_>) -> Result<Vec<(Field, Act)>> {
     let mut acts = Vec::new();
     let mut overflow = Overflow::Wrap;
@@ -180,7 +180,7 @@ fn bitfield_ro(call: &mut Call<'_>) -> Result {
     }
 }
 
-/// The end of the last field that is written to, if any is.
+/// Returns the end of the last field that is written, if there is one.
 fn writes_to(acts: &[(Field, Act)]) -> Option<usize> {
     let writes = acts.iter().filter(|(_, act)| !matches!(act, Act::Get));
     writes.map(|(field, _)| field.end()).max()
@@ -205,13 +205,13 @@ fn change(call: &mut Call<'_>, acts: &[(Field, Act)], end: usize) -> Result {
         key,
         |old| old.max(end),
         |item, value| {
-            // What an earlier try answered is not what was replaced.
+            // Removes the reply of an earlier attempt, which is about another item.
             out.truncate(start);
             let mut reply = Reply::new(out, version);
             reply.array(acts.len());
             value.reserve_exact(item.map_or(0, |item| item.value().len()).max(end));
             value.extend_from_slice(item.map_or(&[], |item| item.value()));
-            // As Redis does it, even where nothing is written after all.
+            // As in Redis, even if nothing is written.
             value.resize(value.len().max(end), 0);
             for (field, act) in acts {
                 match field.act(*act, value) {

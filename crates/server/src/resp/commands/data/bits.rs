@@ -1,4 +1,4 @@
-//! Commands over the bits of values. Bit 0 is the highest of the first byte.
+//! Commands over bits of values. Bit 0 is the highest bit of the first byte.
 
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::{check_len, clamp, in_place_of};
@@ -29,10 +29,10 @@ pub(crate) const COMMANDS: &[Command] = &[
 const NOT_AN_OFFSET: Failure = Failure::answer("ERR bit offset is not an integer or out of range");
 const NOT_A_BIT: Failure = Failure::answer("ERR bit is not an integer or out of range");
 
-/// Bits beyond the longest string of Redis have no number.
+/// The number of bits of the longest string of Redis.
 const OFFSETS: i64 = 512 << 20 << 3;
 
-/// The number of a bit; with `width`, `#N` is the first bit of the field N of such a width.
+/// Parses the offset of a bit. With `width`, `#N` is the first bit of field N of that width.
 pub(crate) fn offset(text: &[u8], width: Option<u32>) -> Result<u64> {
     let number = match (text, width) {
         ([b'#', rest @ ..], Some(width)) => {
@@ -84,7 +84,7 @@ fn getbit(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Whether a range counts bits, as the argument at this place says, if it is there.
+/// Returns whether a range is in bits, by the optional argument at this index.
 fn in_bits(args: Args<'_>, at: usize) -> Result<bool> {
     match args.len() {
         len if len <= at => Ok(false),
@@ -94,7 +94,7 @@ fn in_bits(args: Args<'_>, at: usize) -> Result<bool> {
     }
 }
 
-/// The first bit and the last one from `start` to `end` of a value of `len` bytes.
+/// Returns the first and the last bit of a range of a value of `len` bytes.
 fn bit_range(start: i64, end: i64, len: usize, in_bits: bool) -> Option<(usize, usize)> {
     if in_bits {
         return clamp(start, end, len * 8);
@@ -102,8 +102,8 @@ fn bit_range(start: i64, end: i64, len: usize, in_bits: bool) -> Option<(usize, 
     clamp(start, end, len).map(|(start, end)| (start * 8, end * 8 + 7))
 }
 
-/// A byte, its bits before `first` and behind `last` cleared; both count from the start of the
-/// value, and the byte is at `at`.
+/// Returns the byte at index `at` of a value, without the bits before `first` and after `last`,
+/// which are offsets from the start of the value.
 fn cut(byte: u8, at: usize, first: usize, last: usize) -> u8 {
     let from = if at == first / 8 { 0xff >> (first % 8) } else { 0xff };
     let to = if at == last / 8 { !(0x7f >> (last % 8)) } else { 0xff };
@@ -113,7 +113,7 @@ fn cut(byte: u8, at: usize, first: usize, last: usize) -> u8 {
 /// `BITCOUNT key [start end [BYTE | BIT]]`
 fn bitcount(call: &mut Call<'_>) -> Result {
     let args = call.args;
-    // What is wrong with a range is only seen where there is a value, as in Redis 7.0.
+    // As in Redis 7.0, the range is checked only if there is a value.
     let Some(item) = call.guard.get(args.get(1)) else {
         call.reply().integer(0);
         return Ok(());
@@ -135,7 +135,7 @@ fn bitcount(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// How many bits are set from `first` to `last`.
+/// Returns the number of set bits from `first` to `last`.
 fn ones(value: &[u8], first: usize, last: usize) -> usize {
     let bytes = &value[first / 8..=last / 8];
     let (words, tail) = bytes.as_chunks::<8>();
@@ -172,14 +172,14 @@ fn bitpos(call: &mut Call<'_>) -> Result {
     let position = range.map(|(first, last)| position(value, set, first, last));
     match position {
         Some(Some(position)) => call.reply_count(position),
-        // Unless an end was given, zeros without end follow a value.
+        // Without an explicit end, a value is followed by zero bits.
         Some(None) if !set && args.len() < 5 => call.reply_count(value.len() * 8),
         _ => call.reply().integer(-1),
     }
     Ok(())
 }
 
-/// The first bit from `first` to `last` that is set, or not.
+/// Returns the first bit from `first` to `last` that is set, or not set.
 fn position(value: &[u8], set: bool, first: usize, last: usize) -> Option<usize> {
     let flip = if set { 0 } else { 0xff };
     let sought = |at: usize| cut(value[at] ^ flip, at, first, last);
@@ -218,7 +218,7 @@ fn bitop(call: &mut Call<'_>) -> Result {
     let mut result = Vec::with_capacity(len);
     result.extend_from_slice(sources().next().unwrap_or_default());
     result.resize(len, 0);
-    // The only source is that of NOT, or of an operation with nothing to do.
+    // The only source of NOT is copied and combined with itself.
     let others = usize::from(!args.is(1, "not"));
     for source in sources().skip(others) {
         let padded = source.iter().copied().chain(std::iter::repeat(0));

@@ -1,4 +1,4 @@
-//! Commands over the time when a key expires.
+//! Commands over the expiry of keys.
 
 use crate::resp::commands::modify::again;
 use crate::resp::commands::options::{Time, invalid_expiry};
@@ -19,7 +19,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("persist", 2, Flags::WRITES, persist),
 ];
 
-/// What the expiry that is there must be like for a new one to be set.
+/// Conditions on the current expiry.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "four options, most of which go together")]
 struct Only {
@@ -56,7 +56,7 @@ impl Only {
         Ok(only)
     }
 
-    /// Whether `new` may take the place of `old`; no expiry is later than every other.
+    /// Returns whether `new` may replace `old`. No expiry is later than any.
     fn allows(self, new: u64, old: Option<u64>) -> bool {
         !(self.absent && old.is_some()
             || self.present && old.is_none()
@@ -65,7 +65,7 @@ impl Only {
     }
 }
 
-/// `EXPIRE key time [NX | XX | GT | LT]`, and its like for other ways to tell the time
+/// `EXPIRE key time [NX | XX | GT | LT]`, and `PEXPIRE`, `EXPIREAT`, `PEXPIREAT`
 fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
     let only = Only::parse(call.args)?;
     let now_ms = call.guard.now_ms();
@@ -90,14 +90,14 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
     Ok(())
 }
 
-/// `TTL key`, and its like for other ways to tell the time
+/// `TTL key`, and `PTTL`, `EXPIRETIME`, `PEXPIRETIME`
 fn tell(call: &mut Call<'_>, time: Time) -> Result {
     let answer = match call.guard.peek(call.args.get(1)).map(|item| item.expires_ms()) {
         None => -2,
         Some(None) => -1,
         Some(Some(at_ms)) => {
             let since = if time.from_now { call.guard.now_ms() } else { 0 };
-            // To the nearest second, as Redis does.
+            // Rounded to the nearest second, as in Redis.
             (at_ms.saturating_sub(since).cast_signed() + time.unit_ms / 2) / time.unit_ms
         }
     };

@@ -1,9 +1,9 @@
-//! Floating-point numbers of 80 bits, which Redis adds with on most machines: its `0.1 + 0.2` is
-//! `0.3`, while 64 bits come to `0.30000000000000004`. Sums read exactly as those of Redis.
+//! Floating-point numbers of 80 bits, with which Redis adds on most machines: its `0.1 + 0.2` is
+//! `0.3`, while 64 bits give `0.30000000000000004`. Sums have exactly the digits of Redis.
 
 use super::big_integer::Big;
 
-/// A number, or what stands for one.
+/// A number, infinity, or not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extended {
     Finite(Finite),
@@ -11,8 +11,8 @@ pub(crate) enum Extended {
     NotANumber,
 }
 
-/// `mantissa * 2^exponent`. The highest bit of the mantissa is set, but for zero, whose exponent
-/// is less than all others.
+/// `mantissa * 2^exponent`. The highest bit of the mantissa is set, except for zero, whose exponent
+/// is below all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Finite {
     negative: bool,
@@ -20,22 +20,22 @@ pub(crate) struct Finite {
     exponent: i32,
 }
 
-/// Exponents beyond this one are infinity.
+/// Greater exponents are infinity.
 const MAX_EXPONENT: i32 = 16_384 - 64;
-/// What lies below this power of two is zero.
+/// Numbers below this power of two are zero.
 const MIN_POWER: i32 = -16_446;
-/// Longer texts are no numbers to Redis.
+/// Maximum bytes of a number in Redis.
 const MAX_TEXT_LEN: usize = 5 * 1024 - 1;
-/// Powers of ten beyond which all is infinity, or zero.
+/// Powers of ten outside of this range give infinity or zero.
 const POWERS_OF_TEN: std::ops::Range<i64> = -4960..4940;
-/// Digits that are written behind the point.
+/// Decimal places of output.
 const PLACES: u32 = 17;
 
 impl Extended {
     const ZERO: Self = Self::Finite(Finite { negative: false, mantissa: 0, exponent: -100_000 });
 
-    /// Reads what `strtold` of C reads, but for hexadecimal digits. What is too large to be told
-    /// from infinity, or too small to be told from zero, is no number.
+    /// Parses what `strtold` of C accepts, except hexadecimal digits. Numbers that round to
+    /// infinity, and nonzero ones that round to zero, are refused.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let (negative, rest) = match text {
             _ if text.len() > MAX_TEXT_LEN => return None,
@@ -56,12 +56,12 @@ impl Extended {
         }
     }
 
-    /// The number next to `digits * 10^power`.
+    /// Returns the number nearest to `digits * 10^power`.
     fn ratio(negative: bool, mut digits: Big, power: i32) -> Self {
         let mut divisor = Big::new(1);
         let scaled = if power < 0 { &mut divisor } else { &mut digits };
         scaled.scale(power.unsigned_abs());
-        // So that the quotient has 65 or 66 bits: one more than the mantissa at least.
+        // The quotient gets 65 or 66 bits, at least one more than the mantissa.
         let shift = 65 + divisor.bits().cast_signed() - digits.bits().cast_signed();
         let shifted = if shift < 0 { &mut divisor } else { &mut digits };
         shifted.shift_left(shift.unsigned_abs());
@@ -74,14 +74,14 @@ impl Extended {
         Self::round(negative, quotient, -shift, !digits.is_zero())
     }
 
-    /// The number next to `wide * 2^exponent`, the even one of two. `more` says that the true
-    /// number is a little greater, which takes a `wide` of more than 64 bits.
+    /// Returns the number nearest to `wide * 2^exponent`, rounding half to even. `more` means that
+    /// the exact number is slightly greater; `wide` then has more than 64 bits.
     fn round(negative: bool, wide: u128, exponent: i32, more: bool) -> Self {
         if wide == 0 {
             return Self::ZERO;
         }
         let zeros = wide.leading_zeros();
-        // The mantissa is the upper half then.
+        // The upper half is the mantissa.
         let top = wide << zeros;
         let (mantissa, rest) = ((top >> 64) as u64, top as u64);
         let half = 1 << 63;
@@ -95,7 +95,7 @@ impl Extended {
         Self::Finite(Finite { negative, mantissa, exponent })
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub(crate) fn add(self, other: Self) -> Self {
         match (self, other) {
             (Self::Finite(one), Self::Finite(two)) => one.add(two),
@@ -107,8 +107,7 @@ impl Extended {
         }
     }
 
-    /// In decimal digits without an exponent, seventeen behind the point, without zeros at the end;
-    /// nothing for infinity.
+    /// Returns decimal digits without an exponent and with at most 17 places; `None` for infinity.
     pub(crate) fn text(self) -> Option<String> {
         let Self::Finite(Finite { negative, mantissa, exponent }) = self else { return None };
         let mut text = match u32::try_from(exponent) {
@@ -130,7 +129,7 @@ impl Finite {
     fn add(self, other: Self) -> Extended {
         let size = |number: Self| (number.exponent, number.mantissa);
         let (great, small) = if size(self) < size(other) { (other, self) } else { (self, other) };
-        // Two bits more than both need, so that no sum and no rounding runs out of them.
+        // Two bits more than both need, so that sum and rounding fit.
         let (greater, lesser) =
             (u128::from(great.mantissa) << 62, u128::from(small.mantissa) << 62);
         let apart = great.exponent.abs_diff(small.exponent).min(127);
@@ -138,18 +137,18 @@ impl Finite {
         let sum = if great.negative == small.negative {
             greater + shifted
         } else {
-            // What was lost makes the difference a little less.
+            // The lost bits make the difference slightly smaller.
             greater - shifted - u128::from(lost)
         };
         Extended::round(great.negative, sum, great.exponent - 62, lost)
     }
 }
 
-/// The digits of `mantissa / 2^halvings`.
+/// Returns the digits of `mantissa / 2^halvings`.
 fn fraction(mantissa: u64, halvings: u32) -> String {
     let scaled = u128::from(mantissa) * 10u128.pow(PLACES);
     let down = scaled.checked_shr(halvings).unwrap_or(0);
-    // The even one of two that are as near; from 128 on, nothing is as much as one half.
+    // Rounds half to even. From 128 halvings on, everything is below one half.
     let rest = if halvings < 128 { scaled & ((1 << halvings) - 1) } else { 0 };
     let half = 1u128.checked_shl(halvings - 1).unwrap_or(u128::MAX);
     let up = rest > half || rest == half && down & 1 == 1;
@@ -159,7 +158,7 @@ fn fraction(mantissa: u64, halvings: u32) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Reads `digits[.digits][e[sign]digits]`, of which one digit at least before the exponent: all
+/// Parses `digits[.digits][e[sign]digits]` with at least one digit before the exponent. Returns all
 /// digits as one number, and the power of ten to multiply it with.
 fn decimal(text: &[u8]) -> Option<(Big, i32)> {
     let (mut number, mut digits, mut power) = (Big::default(), 0i64, 0i64);
@@ -189,11 +188,11 @@ fn decimal(text: &[u8]) -> Option<(Big, i32)> {
     if number.is_zero() {
         return Some((number, 0));
     }
-    // Out of reach whatever the digits are; before memory is filled with them.
+    // Checked before the number is expanded, since its memory depends on it.
     POWERS_OF_TEN.contains(&(digits + power)).then_some((number, power as i32))
 }
 
-/// An exponent; one that is out of all reach stays so.
+/// Parses an exponent, limited to a range beyond all valid ones.
 fn exponent(text: &[u8]) -> Option<i64> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),

@@ -1,4 +1,4 @@
-//! Commands over keys, whatever their values are.
+//! Commands over keys, independent of their values.
 
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::{Call, Command, Failure, Result};
@@ -28,20 +28,20 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 const NO_SUCH_KEY: Failure = Failure::answer("ERR no such key");
 
-/// Answers for how many of the keys something holds.
+/// Replies with the number of keys for which `holds` is true.
 fn count(call: &mut Call<'_>, mut holds: impl FnMut(&Call<'_>, &[u8]) -> bool) -> Result {
     let count = call.args.from(1).filter(|key| holds(call, key)).count();
     call.reply_count(count);
     Ok(())
 }
 
-/// `DEL key...` and `UNLINK key...`: one key goes after the other, since for nearly every request
-/// there is but one, and a turn of its own is too dear for that.
+/// `DEL key...` and `UNLINK key...`: not atomic for several keys, since nearly every request has
+/// one, and an exclusive guard is too expensive for it.
 fn remove(call: &mut Call<'_>) -> Result {
     count(call, |call, key| call.guard.remove(key))
 }
 
-/// `EXISTS key...`: a key that is named twice counts twice
+/// `EXISTS key...`: a repeated key counts each time.
 fn exists(call: &mut Call<'_>) -> Result {
     count(call, |call, key| call.guard.peek(key).is_some())
 }
@@ -58,14 +58,14 @@ fn type_of(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Stores an item under another key.
+/// Stores a copy of an item under another key.
 fn store_as(call: &Call<'_>, item: Item<'_>, key: &[u8]) -> Result {
     let expiry = item.expires_ms().map_or(Expiry::Never, Expiry::At);
     let write = Write::new().expiry(expiry).flags(item.flags());
     Ok(call.guard.set(key, item.value(), &write).map(drop)?)
 }
 
-/// Moves an item to another key, unless it has it already.
+/// Moves an item to another key, unless it is the same.
 fn move_to(call: &Call<'_>, item: Item<'_>, from: &[u8], to: &[u8]) -> Result {
     if from != to {
         store_as(call, item, to)?;
@@ -105,7 +105,7 @@ fn copy(call: &mut Call<'_>) -> Result {
             replace = true;
             1
         } else if args.is(at, "db") && at + 1 < args.len() {
-            // There is one database.
+            // There is one database only.
             if small(args.integer(at + 1)?)? != 0 {
                 return Err(Failure::answer("ERR DB index is out of range"));
             }
@@ -126,7 +126,7 @@ fn copy(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A number of 32 bits.
+/// Checks that a number has 32 bits.
 fn small(number: i64) -> Result<i64> {
     if i32::try_from(number).is_ok() {
         return Ok(number);

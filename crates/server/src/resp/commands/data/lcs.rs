@@ -1,4 +1,4 @@
-//! The longest common subsequence of two values.
+//! `LCS`: the longest common subsequence of two values.
 
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::signed;
@@ -8,8 +8,8 @@ use crate::state::{Flags, Keys};
 pub(crate) const COMMANDS: &[Command] =
     &[Command { name: "lcs", arity: -3, keys: Keys::TWO, flags: Flags::READS, run: lcs }];
 
-/// Steps that one request may take. Redis takes four bytes for each, and refuses more than this by
-/// the memory they would take.
+/// Maximum steps of a request. Redis uses four bytes for each, and refuses requests that exceed
+/// this memory.
 const STEPS: usize = 512 << 20 >> 2;
 
 const TOO_MANY_STEPS: Failure =
@@ -22,7 +22,7 @@ struct Options {
     len: bool,
     indexes: bool,
     with_lengths: bool,
-    /// Shorter matches are not told.
+    /// Minimum length of a reported match.
     min: usize,
 }
 
@@ -88,20 +88,20 @@ fn lcs(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Bytes that both values have one behind the other.
+/// Consecutive bytes that both values contain.
 struct Match {
     a: usize,
     b: usize,
     len: usize,
 }
 
-/// Which way the longest subsequence goes from each pair of places.
+/// The direction in which the longest subsequence continues, for each pair of indexes.
 struct Table<'t> {
     a: &'t [u8],
     b: &'t [u8],
     len: u32,
-    /// One bit for each pair: more is to be found without the last byte of `a` than without that
-    /// of `b`.
+    /// One bit for each pair: set if the subsequence without the last byte of `a` is longer than
+    /// without that of `b`.
     ways: Vec<u64>,
 }
 
@@ -109,7 +109,7 @@ impl<'t> Table<'t> {
     fn new(a: &'t [u8], b: &'t [u8]) -> Self {
         let words = b.len().div_ceil(64);
         let mut ways = vec![0u64; a.len() * words];
-        // The lengths for all starts of `b`, and one start of `a` after the other.
+        // The lengths for all prefixes of `b`, and one prefix of `a` after the other.
         let mut row = vec![0u32; b.len() + 1];
         for (i, byte) in a.iter().enumerate() {
             let ways = &mut ways[i * words..(i + 1) * words];
@@ -124,7 +124,7 @@ impl<'t> Table<'t> {
         Self { a, b, len: row[b.len()], ways }
     }
 
-    /// The parts of the subsequence, the last one first.
+    /// Returns the parts of the subsequence, the last one first.
     fn matches(&self) -> Vec<Match> {
         let words = self.b.len().div_ceil(64);
         let mut matches: Vec<Match> = Vec::new();

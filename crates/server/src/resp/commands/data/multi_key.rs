@@ -24,8 +24,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
 ];
 
-/// So many keys are asked for before the first is looked at: enough to keep the memory busy, and
-/// few enough that their lines stay in the nearest cache.
+/// Keys that are prefetched together: enough to overlap cache misses, and few enough that their
+/// index lines stay in the first-level cache.
 const BATCH: usize = 32;
 
 /// `MGET key...`
@@ -56,7 +56,7 @@ fn mget(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `MSET key value...`: all of them, or none if there is no memory for all.
+/// `MSET key value...`: stores all, or none if there is no memory for all.
 fn mset(call: &mut Call<'_>) -> Result {
     check_pairs(call, "mset")?;
     set_all(call)?;
@@ -64,7 +64,7 @@ fn mset(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `MSETNX key value...`: all of them, or none if a key exists or there is no memory for all.
+/// `MSETNX key value...`: stores all, or none if a key exists or there is no memory for all.
 fn msetnx(call: &mut Call<'_>) -> Result {
     check_pairs(call, "msetnx")?;
     let mut keys = call.args.from(1).step_by(2);
@@ -81,7 +81,7 @@ fn set_all(call: &Call<'_>) -> Result {
     Ok(call.guard.set_all(keys.zip(values), &Write::new())?)
 }
 
-/// Whether there is a value for every key, and each can be stored: all of them or none.
+/// Checks that each key has a value, and that each value can be stored.
 fn check_pairs(call: &Call<'_>, name: &str) -> Result {
     if call.args.len().is_multiple_of(2) {
         let text = format!("ERR wrong number of arguments for '{name}' command");

@@ -1,4 +1,4 @@
-//! Commands over values that are numbers.
+//! Commands over numeric values.
 
 use super::extended::Extended;
 use crate::resp::commands::NOT_AN_INTEGER;
@@ -30,7 +30,7 @@ fn decrby(call: &mut Call<'_>) -> Result {
     add(call, by)
 }
 
-/// `INCR key`, `DECR key`, and what the others come to
+/// `INCR key` and `DECR key`; `INCRBY` and `DECRBY` use it, too.
 fn add(call: &mut Call<'_>, by: i64) -> Result {
     let sum = call.guard.update(call.args.get(1), |item, value| {
         let old = item.map_or(Some(0), |item| integer(item.value())).ok_or(NOT_AN_INTEGER);

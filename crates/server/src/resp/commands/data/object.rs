@@ -1,4 +1,4 @@
-//! What is known of an item besides its value.
+//! `OBJECT`: metadata of items.
 
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
@@ -30,8 +30,8 @@ const HELP: &[&str] = &[
 
 /// `OBJECT ENCODING | FREQ | IDLETIME | REFCOUNT key` or `OBJECT HELP`
 ///
-/// How often a key was used counts from 0 to 3, and when is not known: it was not idle. The
-/// encoding is the one that Redis would choose for such a value if it was set.
+/// The frequency of reads is 0 to 3. The time of the last read is not recorded, so the idle time is
+/// 0. The encoding is the one that Redis would choose for such a value.
 fn object(call: &mut Call<'_>) -> Result {
     let name = call.args.get(1).to_ascii_lowercase();
     let fact: fn(&[u8], u32) -> Fact = match name.as_slice() {
@@ -77,7 +77,7 @@ fn help(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The encoding that Redis would choose for such a value.
+/// Returns the encoding that Redis would choose for such a value.
 pub(crate) fn encoding(value: &[u8]) -> &'static str {
     match value.len() {
         1..=20 if integer(value).is_some() => "int",

@@ -40,11 +40,11 @@ fn strlen(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `GETRANGE key start end`, and `SUBSTR` as it was once called
+/// `GETRANGE key start end`, and its old name `SUBSTR`
 fn getrange(call: &mut Call<'_>) -> Result {
     let (start, end) = (call.args.integer(2)?, call.args.integer(3)?);
     let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
-    // Only between two negative numbers does the order count before they are cut off.
+    // The order is checked before clamping only for two negative numbers.
     let reversed = start < 0 && end < 0 && start > end;
     match clamp(start, end, value.len()) {
         Some((start, end)) if !reversed => call.reply().bulk(&value[start..=end]),

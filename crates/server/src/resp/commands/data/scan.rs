@@ -12,21 +12,21 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "randomkey", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: randomkey },
 ];
 
-/// Keys looked at for one `SCAN` that asks for no other number, as in Redis.
+/// Keys that `SCAN` examines by default, as in Redis.
 const COUNT: usize = 10;
-/// And at most, whatever it asks for: others wait meanwhile.
+/// Maximum keys that one `SCAN` examines, since other clients wait meanwhile.
 const MAX_COUNT: usize = 4096;
-/// It ends earlier when its answer has so many bytes.
+/// Bytes of the reply after which `SCAN` returns early.
 const ENOUGH_REPLY_BYTES: usize = 64 << 10;
-/// Keys looked at before it is seen whether that is so.
+/// Keys that `SCAN` examines between checks of the length of its reply.
 const STEP: usize = 16;
-/// The same for `KEYS`, where only the end counts.
+/// The same for `KEYS`.
 const KEYS_STEP: usize = 4096;
 
-/// Which keys a scan reports.
+/// The keys that a scan returns.
 struct Filter<'a> {
     pattern: Option<Glob<'a>>,
-    /// Another type than the one there is was asked for.
+    /// Whether another type than `string` was requested.
     none: bool,
 }
 
@@ -65,7 +65,7 @@ fn scan(call: &mut Call<'_>) -> Result {
             met += 1;
             found.add(&filter, item.key());
         });
-        // Lines without a key count as well.
+        // Index lines without a key count, too.
         left = left.saturating_sub(step.max(met));
         if cursor == 0 || left == 0 || found.replies.len() >= ENOUGH_REPLY_BYTES {
             break;
@@ -82,11 +82,11 @@ fn cursor(text: &[u8]) -> Result<u64> {
     number.ok_or(Failure::answer("ERR invalid cursor"))
 }
 
-/// Keys as they are answered; their number stands before them, and is known last.
+/// Encoded keys. Their number precedes them in the reply, and is known last.
 struct Found {
     count: usize,
     replies: Vec<u8>,
-    /// Bytes of them, at most.
+    /// Maximum bytes.
     max_len: usize,
 }
 
@@ -120,7 +120,7 @@ impl Found {
 /// `KEYS pattern`
 fn keys(call: &mut Call<'_>) -> Result {
     let filter = Filter { pattern: Glob::new(call.args.get(1)), none: false };
-    // They are copied once, and are there twice until then.
+    // Keys are copied once, so both copies exist for a moment.
     let mut found = Found::new(call.server.max_reply_len() / 2);
     let mut cursor = 0;
     loop {
@@ -134,7 +134,7 @@ fn keys(call: &mut Call<'_>) -> Result {
 
 /// `RANDOMKEY`
 fn randomkey(call: &mut Call<'_>) -> Result {
-    // A number that was never used before is as good as any, once its bits are mixed.
+    // A new CAS number was never used before. Its bits are mixed.
     let seed = mix(call.guard.new_cas() ^ call.guard.now_ms() << 24);
     match call.guard.random(seed) {
         Some(item) => call.reply().bulk(item.key()),

@@ -1,4 +1,4 @@
-//! Commands over one value as a whole.
+//! Commands over single values.
 
 use crate::resp::Reply;
 use crate::resp::commands::modify::again;
@@ -54,12 +54,12 @@ fn set(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Stores a value if the condition holds, and answers the old one in any case.
+/// Stores a value if the condition holds, and replies with the old one in any case.
 fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> Result {
     let start = call.out.len();
     let (guard, args) = (call.guard, call.args);
     guard.set_by(args.get(1), args.get(2), |item| {
-        // What an earlier try answered is not what was replaced.
+        // Removes the reply of an earlier attempt, which is about another item.
         call.truncate_output(start);
         match &item {
             Some(item) => call.reply_value(item),
@@ -76,8 +76,8 @@ fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> 
     Ok(())
 }
 
-/// Answers the value of the first argument, and changes the item as it was answered. The new value
-/// has the length that `len` makes of that of the old one.
+/// Replies with the value of the first argument, and changes the same item. `len` returns the
+/// length of the new value from that of the old one.
 fn answer_old<'w>(
     call: &mut Call<'_>,
     len: impl Fn(usize) -> usize,
@@ -87,7 +87,7 @@ fn answer_old<'w>(
     let (out, version) = (&mut *call.out, call.client.version);
     let (place, key) = ((call.guard, call.server), call.args.get(1));
     let changed = update(place, key, len, |item, value| {
-        // What an earlier try answered is not what was replaced.
+        // Removes the reply of an earlier attempt, which is about another item.
         out.truncate(start);
         let mut reply = Reply::new(out, version);
         match item {
@@ -133,7 +133,7 @@ fn getset(call: &mut Call<'_>) -> Result {
 fn getex(call: &mut Call<'_>) -> Result {
     let expiry = match options::getex(call.args)? {
         Ttl::Unsaid | Ttl::Keep => return get(call),
-        // A time is not looked at where there is nothing that could expire.
+        // The time is not checked if there is no item.
         _ if call.guard.peek(call.args.get(1)).is_none() => return get(call),
         Ttl::Persist => Expiry::Never,
         Ttl::At(time, at) => time.expiry(call, at, "getex")?,

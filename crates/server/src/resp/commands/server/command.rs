@@ -1,4 +1,4 @@
-//! `COMMAND`: what commands there are.
+//! `COMMAND`: information on commands.
 
 use crate::resp::Reply;
 use crate::resp::commands::container::{self, part};
@@ -78,7 +78,7 @@ fn info(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Tells name, arity, flags, keys and parts of a command.
+/// Replies with name, arity, flags, keys and subcommands of a command.
 fn tell(reply: &mut Reply<'_>, catalog: &Catalog, command: &CommandInfo) {
     let Keys { first, last, step } = command.keys;
     let groups = ["read", "write", "connection", "dangerous"];
@@ -116,7 +116,7 @@ fn tell(reply: &mut Reply<'_>, catalog: &Catalog, command: &CommandInfo) {
     }
 }
 
-/// `COMMAND DOCS [name...]`: the group of each command, and no texts.
+/// `COMMAND DOCS [name...]`: the group of each command, without texts.
 fn docs(call: &mut Call<'_>) -> Result {
     let catalog = call.server.catalog;
     let commands: Vec<_> = if call.args.len() == 2 {
@@ -203,7 +203,7 @@ fn get_keys(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The command whose request follows `COMMAND GETKEYS`.
+/// Returns the command of the request that follows `COMMAND GETKEYS`.
 fn find<'c>(catalog: &'c Catalog, args: Args<'_>) -> Option<&'c CommandInfo> {
     let name = args.get(2);
     let (_, command) = catalog.find(name).filter(|_| !name.contains(&b'|'))?;

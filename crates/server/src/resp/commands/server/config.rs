@@ -1,4 +1,4 @@
-//! `CONFIG`: what the settings are, and changing them.
+//! `CONFIG`: reads and changes settings.
 
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::SYNTAX;
@@ -29,7 +29,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-/// What stands for a password that is set: itself it is not even known.
+/// Replaces a password, of which only the hash is stored.
 const HIDDEN: &str = "(hidden)";
 
 fn help(call: &mut Call<'_>) -> Result {
@@ -37,7 +37,7 @@ fn help(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// All settings as texts.
+/// Returns all settings as texts.
 fn texts(server: &Server) -> Vec<(&'static str, String)> {
     let stats = server.cache.stats();
     let policy = if server.evicts { "allkeys-s3fifo" } else { "noeviction" };
@@ -54,7 +54,7 @@ fn texts(server: &Server) -> Vec<(&'static str, String)> {
     texts
 }
 
-/// The settings that can change, as texts.
+/// Returns the changeable settings as texts.
 fn changing(server: &Server) -> impl Iterator<Item = (&'static str, String)> {
     CHANGEABLE.iter().map(|setting| (setting.name, setting.text(&server.settings)))
 }
@@ -70,7 +70,7 @@ fn get(call: &mut Call<'_>) -> Result {
     texts.retain(|(name, _)| is_wanted(name));
     call.reply().map(texts.len());
     for (name, text) in texts {
-        // A name that is asked for as it is comes back as it was spelt.
+        // An exact name is returned with its spelling in the request.
         let mut spelt = call.args.from(2);
         let spelt = spelt.find(|asked| asked.eq_ignore_ascii_case(name.as_bytes()));
         call.reply().bulk(spelt.unwrap_or(name.as_bytes()));
@@ -79,15 +79,15 @@ fn get(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// One change that `CONFIG SET` makes, once all are known to be right.
+/// A change by `CONFIG SET`, applied once all are valid.
 enum Change<'a> {
     Setting(&'static Changeable, i64),
     Password(&'a [u8]),
-    /// It is so already.
+    /// The setting has this value already.
     Nothing,
 }
 
-/// `CONFIG SET name value...`: all of them, or none.
+/// `CONFIG SET name value...`: changes all or none.
 fn set(call: &mut Call<'_>) -> Result {
     if !call.args.len().is_multiple_of(2) {
         return Err(SYNTAX);
@@ -141,7 +141,7 @@ fn reset_counts(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `CONFIG REWRITE`: a password is not written, since only its hash is known.
+/// `CONFIG REWRITE`: does not write a password, since only its hash is known.
 fn rewrite(call: &mut Call<'_>) -> Result {
     let Some(rewrite) = &call.server.rewrite else {
         return Err(Failure::answer("ERR The server is running without a config file"));
@@ -154,7 +154,7 @@ fn rewrite(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// What `CONFIG SET` answers when a setting is refused.
+/// Returns the error for a setting that `CONFIG SET` refuses.
 fn refused(name: &[u8], problem: &str) -> Failure {
     let name = String::from_utf8_lossy(name);
     let text = "ERR CONFIG SET failed (possibly related to argument";

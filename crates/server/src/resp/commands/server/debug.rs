@@ -1,4 +1,4 @@
-//! `DEBUG`: what tests of clients ask of a server, where that is allowed.
+//! `DEBUG`: functions for tests of clients, if allowed.
 
 use crate::resp::Version;
 use crate::resp::commands::container;
@@ -61,7 +61,7 @@ fn debug(call: &mut Call<'_>) -> Result {
     }
 }
 
-/// `DEBUG SLEEP seconds`: the thread does nothing else, as in Redis, which has no other.
+/// `DEBUG SLEEP seconds`: blocks the thread. In Redis, that is the whole server.
 fn sleep(call: &mut Call<'_>) -> Result {
     let seconds = std::str::from_utf8(call.args.get(2)).ok().and_then(|text| text.parse().ok());
     let seconds = seconds.filter(|seconds: &f64| !seconds.is_nan());
@@ -71,21 +71,21 @@ fn sleep(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Does nothing for this long, or until there is a reason to.
+/// Sleeps for this time, or until `is_over` is true.
 fn rest(time: Duration, is_over: impl Fn() -> bool) {
-    /// How long a server that stops waits for somebody who sleeps.
+    /// Maximum time until the end of the server is noticed.
     const NAP: Duration = Duration::from_millis(50);
     let start = Instant::now();
     while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
         if is_over() {
             return;
         }
-        // Nobody ends this earlier, and if somebody did, it would be gone on with.
+        // May return earlier; the loop continues then.
         std::thread::park_timeout(left.min(NAP));
     }
 }
 
-/// `DEBUG OBJECT key`: of what Redis tells, what there is.
+/// `DEBUG OBJECT key`: the fields of Redis, as far as they apply.
 fn object(call: &mut Call<'_>) -> Result {
     let item = call.guard.peek(call.args.get(2)).ok_or(Failure::answer("ERR no such key"))?;
     let (encoding, len) = (encoding(item.value()), item.value().len());
@@ -97,11 +97,11 @@ fn object(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// What Redis answers as a double.
+/// The double of `DEBUG PROTOCOL` in Redis.
 #[expect(clippy::approx_constant, reason = "it is no other number")]
 const A_DOUBLE: f64 = 3.141;
 
-/// `DEBUG PROTOCOL type`: an answer of each type there is, for those who read them.
+/// `DEBUG PROTOCOL type`: a reply of each type.
 fn protocol(call: &mut Call<'_>) -> Result {
     let name = call.args.get(2).to_ascii_lowercase();
     let mut reply = call.reply();
@@ -128,7 +128,7 @@ fn protocol(call: &mut Call<'_>) -> Result {
         }
         b"attrib" => {
             if reply.version() == Version::Resp3 {
-                // Nothing else has attributes.
+                // No other command replies with attributes.
                 reply.append(b"|1\r\n");
                 reply.bulk(b"key-popularity");
                 reply.array(2);

@@ -1,4 +1,4 @@
-//! `INFO`: the server in numbers.
+//! `INFO`: statistics and state of the server.
 
 use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
 use crate::resp::commands::{Call, Result};
@@ -8,7 +8,7 @@ use crate::state::process::Process;
 use nuthatch_cache::Guard;
 use std::fmt::Write;
 
-/// A section, and whether it is shown without being asked for.
+/// A section, and whether it is included by default.
 type Section = (&'static str, bool, fn(&Server, &mut String, &Guard<'_>));
 
 const SECTIONS: &[Section] = &[
@@ -46,7 +46,7 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result {
 }
 
 fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
-    // A string takes whatever is written to it.
+    // Writing to a `String` never fails.
     let _ = text.write_fmt(content);
     text.push_str("\r\n");
 }
@@ -61,7 +61,7 @@ fn number(number: u64) -> String {
     number.to_string()
 }
 
-/// Bytes for a person to read, as Redis rounds them.
+/// Formats bytes as Redis does.
 fn human(bytes: u64) -> String {
     let units = ["K", "M", "G", "T"];
     let mut scaled = bytes as f64 / 1024.0;
@@ -223,10 +223,10 @@ fn cluster(_: &Server, text: &mut String, _: &Guard<'_>) {
     lines(text, [("cluster_enabled", number(0))]);
 }
 
-/// Items from which the number that expire is estimated.
+/// Items in the sample from which the number of expiring keys is estimated.
 const SAMPLED_ITEMS: usize = 1024;
 
-/// A sample of the items.
+/// A sample of items.
 #[derive(Default)]
 struct Sampled {
     items: u64,
@@ -234,8 +234,8 @@ struct Sampled {
     ttl_ms: u64,
 }
 
-/// Writes the number of keys. How many of them expire is estimated from the first items in the
-/// order of their hashes, and is exact if those are all.
+/// Writes the number of keys. The number of expiring ones is estimated from the first items in hash
+/// order, and exact if these are all.
 fn keyspace(server: &Server, text: &mut String, guard: &Guard<'_>) {
     let keys = server.cache.len();
     if keys == 0 {

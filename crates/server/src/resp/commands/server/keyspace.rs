@@ -1,4 +1,4 @@
-//! Commands over the server as a whole.
+//! Commands over the whole cache, and `INFO` and `TIME`.
 
 use super::info::info;
 use crate::resp::commands::failure::SYNTAX;
@@ -22,7 +22,7 @@ fn dbsize(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `FLUSHALL|FLUSHDB [ASYNC|SYNC]`: both ways it is done when it is answered.
+/// `FLUSHALL|FLUSHDB [ASYNC|SYNC]`: complete when it is replied, in both modes.
 fn flush(call: &mut Call<'_>) -> Result {
     let how = call.args.get(1).to_ascii_lowercase();
     if call.args.len() > 2 || (call.args.len() == 2 && how != b"async" && how != b"sync") {
@@ -33,7 +33,7 @@ fn flush(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `TIME`: that of the turn, to the millisecond.
+/// `TIME`: the time of the epoch guard, in milliseconds.
 fn time(call: &mut Call<'_>) -> Result {
     let now_ms = call.guard.now_ms();
     let mut reply = call.reply();

@@ -1,4 +1,4 @@
-//! `LATENCY`: how long commands take.
+//! `LATENCY`: durations of commands.
 
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::{Call, Command, Failure, Result};

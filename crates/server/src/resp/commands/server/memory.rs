@@ -1,4 +1,4 @@
-//! `MEMORY`: where the bytes are.
+//! `MEMORY`: use of memory.
 
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::SYNTAX;
@@ -34,7 +34,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-/// The most bytes that an item takes besides its key and value, index and expiry included.
+/// Maximum bytes of an item besides key and value, including index and expiry.
 const MAX_OVERHEAD: usize = 16;
 
 fn help(call: &mut Call<'_>) -> Result {
@@ -64,7 +64,7 @@ fn usage(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `MEMORY STATS`: what of it has a meaning here.
+/// `MEMORY STATS`: the fields of Redis that apply.
 fn stats(call: &mut Call<'_>) -> Result {
     let stats = call.server.cache.stats();
     let numbers = [

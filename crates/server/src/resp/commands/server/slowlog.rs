@@ -1,4 +1,4 @@
-//! The requests that took longest lately.
+//! `SLOWLOG`: recent slow requests.
 
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::ANSWER_TOO_LONG;
