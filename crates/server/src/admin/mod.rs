@@ -1,7 +1,7 @@
 //! The admin endpoint: an HTTP server with metrics and health, on its own thread.
 //!
 //! It only reads, and does not run on event loops, so a request here delays no client of the cache.
-//! [`Limits`] bounds what its clients can make it hold.
+//! `Limits` bounds what its clients can make it hold.
 
 mod answer;
 mod client;

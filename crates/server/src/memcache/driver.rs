@@ -1,7 +1,7 @@
 //! Connects the memcached protocols to [`commands`].
 
 use super::commands::{self, Call, Next};
-use super::{Decoder, Error, KeyBuffer, Request as Asked, Step as Found};
+use super::{Decoder, Error, KeyBuffer, Request as Parsed, Step as DecodeStep};
 use super::{reply, with_value};
 use crate::full::Full;
 use crate::http_guard::is_http_line;
@@ -16,9 +16,9 @@ pub(crate) struct MemcacheDriver;
 
 /// A decoded request, or an error that is replied in its place.
 pub(crate) enum Request<'b> {
-    Asked(Asked<'b>),
+    Parsed(Parsed<'b>),
     /// A request whose value was received in place.
-    InPlace(Asked<'b>),
+    InPlace(Parsed<'b>),
     Fault {
         error: Error,
         close: bool,
@@ -38,28 +38,28 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
     ) -> Step<Request<'b>> {
         let Some(decoder) = connection.decoder.decoder() else { return Step::More };
         match decoder.next(bytes) {
-            Found::Request { request, consumed } if decoder.was_elided() => {
+            DecodeStep::Request { request, consumed } if decoder.was_elided() => {
                 Step::Request { request: Request::InPlace(request), consumed }
             }
-            Found::Request { request, consumed } => {
-                Step::Request { request: Request::Asked(request), consumed }
+            DecodeStep::Request { request, consumed } => {
+                Step::Request { request: Request::Parsed(request), consumed }
             }
-            Found::Error { error: Error::UnknownCommand, consumed, .. }
+            DecodeStep::Error { error: Error::UnknownCommand, consumed, .. }
                 if is_http_line(&bytes[..consumed]) =>
             {
                 Step::Request { request: Request::Http, consumed }
             }
-            Found::Error { error, consumed, close } => {
+            DecodeStep::Error { error, consumed, close } => {
                 Step::Request { request: Request::Fault { error, close }, consumed }
             }
-            Found::Skip { consumed } => Step::Skip { consumed },
-            Found::More { .. } => Step::More,
+            DecodeStep::Skip { consumed } => Step::Skip { consumed },
+            DecodeStep::More { .. } => Step::More,
         }
     }
 
     #[inline]
     fn keys(request: &Request<'_>, _: &[Span], each: impl FnMut(&[u8]) -> bool) {
-        if let Request::Asked(request) | Request::InPlace(request) = request {
+        if let Request::Parsed(request) | Request::InPlace(request) = request {
             let mut room = KeyBuffer::default();
             commands::keys(request, &mut room).all(each);
         }
@@ -67,7 +67,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
 
     #[inline]
     fn replaces(request: &Request<'_>) -> bool {
-        matches!(request, Request::Asked(request) if commands::replaces(request))
+        matches!(request, Request::Parsed(request) if commands::replaces(request))
     }
 
     #[inline]
@@ -78,7 +78,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
     #[inline]
     fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
         match request {
-            Request::Asked(request) => execute(request, context)?,
+            Request::Parsed(request) => execute(request, context)?,
             Request::InPlace(request) => execute_in_place(request, context)?,
             Request::Http => context.connection.refuse_http(context.server),
             Request::Fault { error, close } => {
@@ -94,7 +94,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
 
     #[cold]
     fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
-        if let Request::Asked(request) | Request::InPlace(request) = request {
+        if let Request::Parsed(request) | Request::InPlace(request) = request {
             commands::out_of_memory(&mut call(context), request);
         }
     }
@@ -102,7 +102,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
 
 #[inline]
 fn execute<T: Decoders<Session = Session>>(
-    request: &Asked<'_>,
+    request: &Parsed<'_>,
     context: &mut Context<'_, T>,
 ) -> Result<(), Full> {
     let Connection { client, out, .. } = &mut *context.connection;
@@ -124,7 +124,7 @@ fn execute<T: Decoders<Session = Session>>(
 
 #[cold]
 fn execute_in_place<T: Decoders<Session = Session>>(
-    request: &Asked<'_>,
+    request: &Parsed<'_>,
     context: &mut Context<'_, T>,
 ) -> Result<(), Full> {
     let in_place = std::mem::take(&mut context.connection.in_place);

@@ -1,7 +1,7 @@
 //! Connects the mrcache protocol to [`commands`].
 
 use super::commands;
-use super::{Decoder, Error, Framing, Request as Asked, Step as Found};
+use super::{Decoder, Error, Framing, Request as Parsed, Step as DecodeStep};
 use crate::full::Full;
 use crate::http_guard::begins_like_http;
 use crate::log;
@@ -21,7 +21,7 @@ pub(crate) struct MrcacheDecoder {
 }
 
 /// A decoded request, or the reason to close the connection: the protocol has no error reply.
-pub(crate) type Request<'b> = Result<(Framing, Asked<'b>), Refused>;
+pub(crate) type Request<'b> = Result<(Framing, Parsed<'b>), Refused>;
 
 /// Why bytes are not a request.
 pub(crate) enum Refused {
@@ -43,28 +43,28 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
             return Step::More;
         };
         match decoder.next(bytes) {
-            Found::Request { request, consumed } => {
+            DecodeStep::Request { request, consumed } => {
                 Step::Request { request: Ok((*framing, request)), consumed }
             }
-            Found::Error { error } => {
+            DecodeStep::Error { error } => {
                 let is_http = begins_like_http(bytes);
                 let refused = if is_http { Refused::Http } else { Refused::Malformed(error) };
                 Step::Request { request: Err(refused), consumed: bytes.len() }
             }
-            Found::More { .. } => Step::More,
+            DecodeStep::More { .. } => Step::More,
         }
     }
 
     #[inline]
     fn keys(request: &Request<'_>, _: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
-        if let Some(key) = request.as_ref().ok().and_then(|(_, asked)| commands::key(asked)) {
+        if let Some(key) = request.as_ref().ok().and_then(|(_, parsed)| commands::key(parsed)) {
             each(key);
         }
     }
 
     #[inline]
     fn replaces(request: &Request<'_>) -> bool {
-        matches!(request, Ok((_, Asked::Set { .. })))
+        matches!(request, Ok((_, Parsed::Set { .. })))
     }
 
     #[inline]
@@ -74,7 +74,7 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
 
     #[inline]
     fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
-        let (framing, asked) = match request {
+        let (framing, parsed) = match request {
             Ok(request) => request,
             Err(Refused::Http) => {
                 context.connection.refuse_http(context.server);
@@ -99,8 +99,8 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
         };
         let client = &mut context.connection.client;
         if !client.may_all() {
-            let command = if commands::writes(asked) { "set" } else { "get" };
-            let denied = client.admit(context.server, command, commands::key(asked).into_iter());
+            let command = if commands::writes(parsed) { "set" } else { "get" };
+            let denied = client.admit(context.server, command, commands::key(parsed).into_iter());
             if denied.is_err() {
                 // There is no reply for it, and a miss would be wrong.
                 context.connection.closing = true;
@@ -108,20 +108,20 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
             }
             context.connection.note_admitted(context.server);
         }
-        let (kind, len) = commands::kind(asked);
+        let (kind, len) = commands::kind(parsed);
         let Connection { client, out, .. } = &mut *context.connection;
         let start = out.len();
         client.begin(context.server, len);
         let answer = (&mut *out, &mut client.zero_copy, &context.server.cache);
-        commands::execute(context.guard, *framing, asked, answer)?;
+        commands::execute(context.guard, *framing, parsed, answer)?;
         client.end(context.server, (kind, len, out.len() - start), context.guard.now_ms());
         Ok(())
     }
 
     #[cold]
     fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
-        if let Ok((_, asked)) = request {
-            commands::out_of_memory(context.guard, asked);
+        if let Ok((_, parsed)) = request {
+            commands::out_of_memory(context.guard, parsed);
         }
     }
 }

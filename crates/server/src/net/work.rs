@@ -3,7 +3,7 @@
 use super::reactor::{Filled, Number, Reactor};
 
 /// Maximum length up to which an inbox doubles when it grows.
-const DOUBLES_UP_TO: usize = 1 << 20;
+const MAX_DOUBLING_LEN: usize = 1 << 20;
 
 /// Where received bytes are.
 pub(crate) enum Source {
@@ -59,7 +59,7 @@ impl Progress {
 /// Appends to an inbox. A long inbox does not double when it grows, since its whole capacity is
 /// counted.
 pub(crate) fn append(inbox: &mut Vec<u8>, bytes: &[u8]) {
-    if inbox.len() >= DOUBLES_UP_TO && inbox.capacity() - inbox.len() < bytes.len() {
+    if inbox.len() >= MAX_DOUBLING_LEN && inbox.capacity() - inbox.len() < bytes.len() {
         inbox.reserve_exact((inbox.len() / 8).max(bytes.len()));
     }
     inbox.extend_from_slice(bytes);

@@ -3,7 +3,7 @@
 
 use super::Span;
 use super::commands;
-use super::{Decoder, Reply, Request as Asked, Step as Found, TooLong};
+use super::{Decoder, Reply, Request as Parsed, Step as DecodeStep, TooLong};
 use crate::full::Full;
 use crate::http_guard::{has_http_line, is_http_line};
 use crate::log;
@@ -27,7 +27,7 @@ pub(crate) struct PmcDecoder {
 pub(crate) enum Request<'b> {
     Message {
         bytes: &'b [u8],
-        asked: Asked,
+        parsed: Parsed,
     },
     Resp(RespRequest<'b>),
     Fault(TooLong),
@@ -41,12 +41,12 @@ const LINE_START_LEN: usize = 16;
 /// Returns whether a message is an HTTP request. A value may contain any lines, so `SET` is not
 /// checked.
 #[inline]
-fn is_http(message: &[u8], asked: Asked) -> bool {
-    match asked {
-        Asked::Set { .. } => false,
-        Asked::Fault(_) => has_http_line(message),
+fn is_http(message: &[u8], parsed: Parsed) -> bool {
+    match parsed {
+        Parsed::Set { .. } => false,
+        Parsed::Fault(_) => has_http_line(message),
         // The commands ignore what follows the key, and most messages have nothing there.
-        Asked::Get { key } | Asked::Del { key } => {
+        Parsed::Get { key } | Parsed::Del { key } => {
             let end = key.start as usize + key.len as usize;
             message.len() > end + 1 && has_http_line(&message[end..])
         }
@@ -67,15 +67,15 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
         let decoder: Option<&mut PmcDecoder> = connection.decoder.decoder();
         let Some(decoder) = decoder else { return Step::More };
         match decoder.messages.next(bytes) {
-            Ok(Found::Request { request: asked, consumed }) => {
+            Ok(DecodeStep::Request { request: parsed, consumed }) => {
                 let bytes = &bytes[..consumed];
-                if is_http(bytes, asked) {
+                if is_http(bytes, parsed) {
                     return Step::Request { request: Request::Http, consumed };
                 }
-                Step::Request { request: Request::Message { bytes, asked }, consumed }
+                Step::Request { request: Request::Message { bytes, parsed }, consumed }
             }
-            Ok(Found::Empty { consumed }) => Step::Skip { consumed },
-            Ok(Found::Resp) => match RespRequest::next(&mut decoder.resp, bytes, spans) {
+            Ok(DecodeStep::Empty { consumed }) => Step::Skip { consumed },
+            Ok(DecodeStep::Resp) => match RespRequest::next(&mut decoder.resp, bytes, spans) {
                 Step::Request { request, consumed } => {
                     Step::Request { request: Request::Resp(request), consumed }
                 }
@@ -83,10 +83,10 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
                 Step::More => Step::More,
             },
             // There is no separator before the body, which may be long.
-            Ok(Found::More) if is_http_line(&bytes[..bytes.len().min(LINE_START_LEN)]) => {
+            Ok(DecodeStep::More) if is_http_line(&bytes[..bytes.len().min(LINE_START_LEN)]) => {
                 Step::Request { request: Request::Http, consumed: bytes.len() }
             }
-            Ok(Found::More) => Step::More,
+            Ok(DecodeStep::More) => Step::More,
             Err(fault) => Step::Request { request: Request::Fault(fault), consumed: bytes.len() },
         }
     }
@@ -94,8 +94,8 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
     #[inline]
     fn keys(request: &Request<'_>, spans: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
         match request {
-            Request::Message { bytes, asked } => {
-                if let Some(key) = commands::key(bytes, *asked) {
+            Request::Message { bytes, parsed } => {
+                if let Some(key) = commands::key(bytes, *parsed) {
                     each(key);
                 }
             }
@@ -119,10 +119,10 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
     #[inline]
     fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
         match request {
-            Request::Message { bytes, asked } => {
+            Request::Message { bytes, parsed } => {
                 let Connection { client, out, .. } = &mut *context.connection;
                 if !client.may_all() {
-                    if !commands::admit(client, context.server, (bytes, *asked), out) {
+                    if !commands::admit(client, context.server, (bytes, *parsed), out) {
                         return Ok(());
                     }
                     context.connection.note_admitted(context.server);
@@ -131,8 +131,8 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
                 let start = out.len();
                 client.begin(context.server, bytes.len());
                 let answer = (&mut *out, &mut client.zero_copy, &context.server.cache);
-                commands::execute(context.guard, bytes, *asked, answer)?;
-                let lens = (commands::kind(*asked), bytes.len(), out.len() - start);
+                commands::execute(context.guard, bytes, *parsed, answer)?;
+                let lens = (commands::kind(*parsed), bytes.len(), out.len() - start);
                 client.end(context.server, lens, context.guard.now_ms());
                 Ok(())
             }
@@ -153,8 +153,8 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
     #[cold]
     fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
         match request {
-            Request::Message { bytes, asked } => {
-                commands::out_of_memory(context.guard, bytes, *asked, &mut context.connection.out);
+            Request::Message { bytes, parsed } => {
+                commands::out_of_memory(context.guard, bytes, *parsed, &mut context.connection.out);
             }
             Request::Resp(request) => <RespDriver as Driver<T>>::out_of_memory(request, context),
             Request::Fault(_) | Request::Http => {}

@@ -17,8 +17,8 @@ const KEPT_SPANS: usize = 1024;
 pub struct Decoder {
     limits: Limits,
     /// The limits for this client, from `limits`.
-    most_args: u32,
-    longest_bulk: u32,
+    max_args: u32,
+    max_bulk_len: u32,
     /// The number of bytes of the incomplete request that are decoded.
     done: usize,
     /// The number of arguments after that.
@@ -40,8 +40,8 @@ impl Decoder {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            most_args: limits.most_args(),
-            longest_bulk: limits.longest_bulk(),
+            max_args: limits.max_args(),
+            max_bulk_len: limits.max_bulk_len(),
             done: 0,
             left: 0,
             held: Vec::new(),
@@ -78,8 +78,8 @@ impl Decoder {
     /// Changes the limits for input that is not decoded yet.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
-        self.most_args = limits.most_args();
-        self.longest_bulk = limits.longest_bulk();
+        self.max_args = limits.max_args();
+        self.max_bulk_len = limits.max_bulk_len();
     }
 
     /// Decodes the next request, and appends the spans of its arguments to `args`.
@@ -107,7 +107,7 @@ impl Decoder {
             },
         };
         self.searched = 0;
-        if left > self.most_args {
+        if left > self.max_args {
             return Err(self.limits.too_many(left));
         }
         if left == 0 {
@@ -168,7 +168,7 @@ impl Decoder {
             let is_elided = ELIDES && at == self.elided.0;
             let beside = if ELIDES && !is_elided { self.elided.1 } else { 0 };
             let whole = start as u64 + u64::from(announced) + u64::from(beside) + 2;
-            if announced > self.longest_bulk || whole > u64::from(self.limits.request_len) {
+            if announced > self.max_bulk_len || whole > u64::from(self.limits.request_len) {
                 return Err(self.limits.too_long(announced.into()));
             }
             let end = if is_elided { start } else { start + announced as usize };

@@ -54,12 +54,12 @@ impl Limits {
     }
 
     /// Returns the maximum number of arguments for this client.
-    pub(super) fn most_args(&self) -> u32 {
+    pub(super) fn max_args(&self) -> u32 {
         if self.authenticated { self.args } else { self.args.min(ARGS_BEFORE_AUTH) }
     }
 
     /// Returns the maximum length of an argument for this client.
-    pub(super) fn longest_bulk(&self) -> u32 {
+    pub(super) fn max_bulk_len(&self) -> u32 {
         if self.authenticated { self.bulk_len } else { self.bulk_len.min(self.request_len) }
     }
 

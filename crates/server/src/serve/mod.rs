@@ -88,7 +88,7 @@ pub struct Running {
     threads: Vec<JoinHandle<io::Result<()>>>,
     files: SocketFiles,
     /// Prepares free segments, so that no request waits for memory that the system must zero.
-    _ahead: Prefill,
+    _prefill: Prefill,
 }
 
 /// Stops or drains a server.
@@ -207,7 +207,7 @@ impl Running {
         server.fixed_settings.extend(fixed_settings(&listeners, options.threads));
         // Shorter requests are gathered in buffers, whose blocks are used again.
         heap::return_blocks_from(min_in_place_len(&server.cache));
-        let ahead = Prefill::start(&server.cache)?;
+        let prefill = Prefill::start(&server.cache)?;
         let mut running = Self {
             common: Arc::new(Common::new(server, options.threads, options.tls.clone(), reactor)),
             listeners,
@@ -216,7 +216,7 @@ impl Running {
             admin: None,
             threads: Vec::new(),
             files,
-            _ahead: ahead,
+            _prefill: prefill,
         };
         for (number, listening) in sockets.into_iter().enumerate() {
             running.spawn(number, listening)?;

@@ -1,7 +1,7 @@
 //! The meta commands `ms`, `md`, `ma` and `me`. `mg` is in its own file.
 
 use super::arithmetic::{Counted, Counting};
-use super::refusal::{NO_ROOM, Result};
+use super::refusal::{OUT_OF_MEMORY, Result};
 use super::rewrite::{STALE, write};
 use super::store::{Stored, Storing};
 use super::time::End;
@@ -96,7 +96,7 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
             }
             (Some(if invalidate { write.protocol_bits(STALE) } else { write }), DONE)
         })?;
-        outcome.ok_or(NO_ROOM)?
+        outcome.ok_or(OUT_OF_MEMORY)?
     };
     meta_reply::reply(call.out, request, outcome);
     Ok(())

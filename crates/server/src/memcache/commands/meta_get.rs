@@ -1,8 +1,8 @@
 //! `mg`: returns the value of an item and its metadata, and decides which client renews it.
 
 use super::Call;
-use super::refusal::{NO_ROOM, Result};
-use super::rewrite::{STALE, WON, again, write};
+use super::refusal::{OUT_OF_MEMORY, Result};
+use super::rewrite::{STALE, WON, rewritten, write};
 use super::time::End;
 use crate::memcache::Meta;
 use crate::memcache::meta_reply::{self, Item as Facts, Outcome, Renewal};
@@ -149,10 +149,10 @@ fn change(
             if !wants.change(&item) {
                 return (None, ());
             }
-            let write = again(&item, end, cas, value);
+            let write = rewritten(&item, end, cas, value);
             let won = renewal == Renewal::Won;
             (Some(if won { write.protocol_bits(item.protocol_bits() | WON) } else { write }), ())
         },
     )?;
-    changed.ok_or(NO_ROOM)
+    changed.ok_or(OUT_OF_MEMORY)
 }

@@ -15,7 +15,7 @@ pub(crate) enum Refusal {
 }
 
 /// There is no memory for a value that is derived from another one.
-pub(crate) const NO_ROOM: Refusal = Refusal::Answer(Error::OutOfMemory);
+pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::Answer(Error::OutOfMemory);
 
 impl From<nuthatch_cache::Error> for Refusal {
     fn from(error: nuthatch_cache::Error) -> Self {

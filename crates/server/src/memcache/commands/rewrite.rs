@@ -19,7 +19,7 @@ pub(crate) fn write(end: End, cas: Option<u64>) -> Write<'static> {
 
 /// Returns a write that stores the value, flags and protocol bits of an item again, with this
 /// expiry and CAS number.
-pub(crate) fn again(
+pub(crate) fn rewritten(
     item: &Item<'_>,
     end: End,
     cas: Option<u64>,

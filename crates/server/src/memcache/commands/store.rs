@@ -1,6 +1,6 @@
 //! Stores values, for text and meta requests.
 
-use super::refusal::{NO_ROOM, Result};
+use super::refusal::{OUT_OF_MEMORY, Result};
 use super::rewrite::{STALE, WON, write};
 use super::time::End;
 use crate::memcache::StoreMode;
@@ -92,7 +92,7 @@ impl Storing<'_> {
             let write = write(End::of(&item), self.cas).flags(item.flags());
             (Some(write), Stored::Yes { len })
         })?;
-        joined.ok_or(NO_ROOM)
+        joined.ok_or(OUT_OF_MEMORY)
     }
 
     /// Stores the value of an append or prepend whose key is missing.

@@ -2,8 +2,8 @@
 
 use super::Call;
 use super::arithmetic::{Counted, Counting};
-use super::refusal::{NO_ROOM, Refusal, Result};
-use super::rewrite::again;
+use super::refusal::{OUT_OF_MEMORY, Refusal, Result};
+use super::rewrite::rewritten;
 use super::store::{Stored, Storing};
 use super::time::End;
 use crate::memcache::reply::{self, Line};
@@ -52,10 +52,10 @@ fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) 
             let Some(item) = item else { return (None, ()) };
             let cas = item.cas().or_else(|| with_cas.then(|| guard.new_cas()));
             reply::value(out, key, item.flags(), item.value(), cas.filter(|_| with_cas));
-            (Some(again(&item, end, cas, value)), ())
+            (Some(rewritten(&item, end, cas, value)), ())
         },
     )?;
-    touched.ok_or(NO_ROOM)
+    touched.ok_or(OUT_OF_MEMORY)
 }
 
 /// Executes `set`, `add`, `replace`, `append`, `prepend` and `cas`.
@@ -107,9 +107,9 @@ pub(crate) fn touch(call: &mut Call<'_>, key: &[u8], exptime: i64, noreply: bool
         (call.guard, call.server),
         key,
         |old| old,
-        |item, value| (item.map(|item| again(&item, end, item.cas(), value)), item.is_some()),
+        |item, value| (item.map(|item| rewritten(&item, end, item.cas(), value)), item.is_some()),
     )?;
-    let was_there = was_there.ok_or(NO_ROOM)?;
+    let was_there = was_there.ok_or(OUT_OF_MEMORY)?;
     call.answer(noreply, if was_there { Line::Touched } else { Line::NotFound });
     Ok(())
 }

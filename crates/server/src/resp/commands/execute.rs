@@ -25,7 +25,7 @@ pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
         {
             run(call, found)
         }
-        _ => carefully(call, found),
+        _ => execute_checked(call, found),
     }
 }
 
@@ -33,7 +33,7 @@ pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
 /// suppressed replies, of containers, and invalid ones.
 #[cold]
 #[inline(never)]
-fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
+fn execute_checked(call: &mut Call<'_>, found: Option<Found>) -> Result {
     let start = call.out.len();
     if call.client.state.answers == Answers::SkipNext {
         call.client.state.answers = Answers::Skip;

@@ -11,7 +11,7 @@ pub(crate) fn in_place_of(item: Option<Item<'_>>) -> Write<'static> {
 }
 
 /// Copies the value of an item, and returns the write that stores it with another expiry.
-pub(crate) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Write<'static> {
+pub(crate) fn with_expiry(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Write<'static> {
     value.extend_from_slice(item.value());
     let write = Write::new().expiry(expiry).flags(item.flags()).protocol_bits(item.protocol_bits());
     match item.cas() {

@@ -1,6 +1,6 @@
 //! Commands over the expiry of keys.
 
-use crate::resp::commands::modify::again;
+use crate::resp::commands::modify::with_expiry;
 use crate::resp::commands::options::{Time, invalid_expiry};
 use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::state::Flags;
@@ -81,7 +81,7 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
             let allowed = item.filter(|item| only.allows(at_ms, item.expires_ms()));
             let write = allowed.map(|item| match Expiry::At(at_ms) {
                 _ if over => removal(),
-                later => again(item, later, value),
+                later => with_expiry(item, later, value),
             });
             (write, write.is_some())
         },
@@ -114,7 +114,7 @@ fn persist(call: &mut Call<'_>) -> Result {
         |old| old,
         |item, value| {
             let expiring = item.filter(|item| item.expires_ms().is_some());
-            let write = expiring.map(|item| again(item, Expiry::Never, value));
+            let write = expiring.map(|item| with_expiry(item, Expiry::Never, value));
             (write, write.is_some())
         },
     )?;

@@ -1,7 +1,7 @@
 //! Commands over single values.
 
 use crate::resp::Reply;
-use crate::resp::commands::modify::again;
+use crate::resp::commands::modify::with_expiry;
 use crate::resp::commands::options::{self, SetOptions, Time, Ttl};
 use crate::resp::commands::{Call, Command, OUT_OF_MEMORY, Result};
 use crate::state::Flags;
@@ -144,7 +144,7 @@ fn getex(call: &mut Call<'_>) -> Result {
         |item, value| {
             let item = item?;
             let changes = expiry != Expiry::Never || item.expires_ms().is_some();
-            changes.then(|| again(item, expiry, value))
+            changes.then(|| with_expiry(item, expiry, value))
         },
     )
 }
