@@ -1,6 +1,7 @@
 //! What can go wrong.
 
 use nuthatch_filesystem::file_limit_advice;
+use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -75,12 +76,17 @@ impl Error {
     /// Returns whether the system refused because this user may not, or because nothing can be
     /// written.
     pub(crate) fn is_denial(source: &io::Error) -> bool {
-        rustix::io::Errno::from_io_error(source).is_some_and(crate::folder::is_denied)
+        Errno::from_io_error(source).is_some_and(is_denied)
     }
 
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { action, path: path.into(), source }
     }
+}
+
+/// Returns whether the cause is missing permissions or a read-only filesystem.
+pub(crate) fn is_denied(errno: Errno) -> bool {
+    [Errno::ACCESS, Errno::PERM, Errno::ROFS].contains(&errno)
 }
 
 impl fmt::Display for Error {

@@ -126,7 +126,7 @@ fn bits_of_a_word_are_those_of_the_page() {
 fn names_magics_and_states_are_those_of_the_page() {
     let names: Vec<_> =
         rows("Files").into_iter().map(|row| row[0].trim_matches('`').to_owned()).collect();
-    let segment = crate::folder::segment_name(1);
+    let segment = crate::folder::names::segment_name(1);
     assert_eq!(
         names,
         [

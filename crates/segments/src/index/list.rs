@@ -1,0 +1,77 @@
+//! All indexes that a process opened for a folder, one after the other.
+//!
+//! A thread may read a replaced index without a lock, so no index is dropped before the folder is
+//! closed. The process that replaces an index frees its pages; an entry in this list and a range of
+//! addresses remain.
+
+use super::Index;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Blocks of the list, each twice as long as the one before it: 2^32 indexes.
+const BLOCKS: usize = 32;
+
+/// A list that only grows, and whose entries never move.
+pub(crate) struct Indexes {
+    first: OnceLock<Index>,
+    blocks: [OnceLock<Box<[OnceLock<Index>]>>; BLOCKS],
+    /// One more than the place of the index that is in use; zero before the first.
+    count: AtomicUsize,
+    adopting: Mutex<()>,
+}
+
+/// Returns the block of the entry with a number from 1 on, and where in it the entry lies.
+#[inline]
+fn place(number: usize) -> (usize, usize) {
+    let block = number.ilog2() as usize;
+    (block, number - (1 << block))
+}
+
+impl Indexes {
+    pub(crate) fn new() -> Self {
+        let blocks = [const { OnceLock::new() }; BLOCKS];
+        Self {
+            first: OnceLock::new(),
+            blocks,
+            count: AtomicUsize::new(0),
+            adopting: Mutex::default(),
+        }
+    }
+
+    /// Returns the index that was opened last.
+    #[inline]
+    pub(crate) fn last(&self) -> Option<&Index> {
+        let number = self.count.load(Ordering::Acquire);
+        if number <= 1 {
+            // As long as no index was replaced, which is the usual case.
+            return self.first.get();
+        }
+        self.later(number)
+    }
+
+    fn later(&self, number: usize) -> Option<&Index> {
+        let (block, at) = place(number);
+        self.blocks.get(block)?.get()?.get(at)?.get()
+    }
+
+    /// Makes all threads use the index that `open` returns, unless it finds no other one. Only one
+    /// thread calls this at a time.
+    pub(crate) fn adopt<E>(
+        &self,
+        open: impl FnOnce(Option<&Index>) -> Result<Option<Index>, E>,
+    ) -> Result<Option<&Index>, E> {
+        let _alone = self.adopting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(index) = open(self.last())? else { return Ok(self.last()) };
+        let number = self.count.load(Ordering::Acquire) + 1;
+        let (block, at) = place(number);
+        let Some(block) = self.blocks.get(block) else { return Ok(None) };
+        let place = if number == 1 {
+            &self.first
+        } else {
+            &block.get_or_init(|| (0..number - at).map(|_| OnceLock::new()).collect())[at]
+        };
+        let _ = place.set(index);
+        self.count.store(number, Ordering::Release);
+        Ok(place.get())
+    }
+}

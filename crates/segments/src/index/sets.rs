@@ -1,0 +1,473 @@
+//! The index: sets of words that point to records. Any process reads and changes words at any time,
+//! with one atomic instruction each. A word is only a hint: the head of the record it points to is
+//! compared before the record is used.
+//!
+//! A part has two sets. Its word lies in the first, its home, as long as there is room, otherwise
+//! in the second, which is marked in the word: "away". The sixteenth word of a set counts the words
+//! that are away from it, so a lookup that finds nothing at home seldom needs the second set. If
+//! both are full, a word of the home moves to its own second set. The second set of a word follows
+//! from the first and the tag alone, and so the words can be moved, and the sets doubled, without
+//! reading a record. (Cuckoo filters place tags the same way: Fan et al., `CoNEXT` 2014.)
+
+use super::shape::Shape;
+use super::word::{
+    AWAY, Place, TAG_IN_WORD, TAG_MASK, USES_MOST, count_shift, encode, place_of, tag_of, uses_of,
+};
+use crate::layout::{index, word};
+use crate::map::Words;
+use crate::work_counters;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often an exchange of a word is tried while others change it.
+const TRIES: usize = 1000;
+
+/// Whether a word was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Inserted {
+    Done,
+    /// Both sets are full: the index must grow, or another word must be displaced.
+    Full,
+}
+
+/// The sets of an index.
+#[derive(Clone, Copy)]
+pub(crate) struct Sets<'a> {
+    words: &'a Words,
+    shape: &'a Shape,
+}
+
+/// A set: words that lead to parts, and one that counts.
+type Set = [AtomicU64; index::WAYS + 1];
+
+/// The words of a hash and where they lead.
+pub(crate) struct Candidates<'a> {
+    set: &'a Set,
+    /// A bit for each word of the set that had the tag and was not looked at as yet.
+    left: u32,
+    at_home: bool,
+    sets: Sets<'a>,
+    hash: u64,
+}
+
+/// Returns a bit for each word of a set that has a tag, without a branch.
+#[inline]
+fn with_tag(set: &Set, tag: u64) -> u32 {
+    let mut found = 0;
+    for (bit, word) in set[..index::WAYS].iter().enumerate() {
+        let other = (word.load(Ordering::Acquire) ^ tag << word::TAG_SHIFT) & TAG_IN_WORD;
+        found |= u32::from(other == 0) << bit;
+    }
+    found
+}
+
+impl<'a> Iterator for Candidates<'a> {
+    type Item = (&'a AtomicU64, Place);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let tag = self.hash & TAG_MASK;
+        loop {
+            while self.left != 0 {
+                let word = &self.set[self.left.trailing_zeros() as usize];
+                self.left &= self.left - 1;
+                let found = word.load(Ordering::Acquire);
+                if tag_of(found) == tag && found != 0 {
+                    return Some((word, place_of(found)));
+                }
+            }
+            let counts = self.set[index::WAYS].load(Ordering::Acquire);
+            if !self.at_home || counts & (0xFF << count_shift(tag)) == 0 {
+                return None;
+            }
+            self.at_home = false;
+            self.set = self.sets.away_of(self.hash);
+            self.left = with_tag(self.set, tag);
+        }
+    }
+}
+
+impl<'a> Sets<'a> {
+    #[inline]
+    pub(crate) fn new(words: &'a Words, shape: &'a Shape) -> Self {
+        Self { words, shape }
+    }
+
+    #[inline]
+    fn all(&self, set: u64) -> &'a Set {
+        work_counters::count();
+        self.words.words(self.shape.from + set as usize * index::SET_LEN)
+    }
+
+    #[inline]
+    fn set(&self, set: u64) -> &'a [AtomicU64] {
+        &self.all(set)[..index::WAYS]
+    }
+
+    /// Returns the second set of a hash.
+    #[cold]
+    fn away_of(&self, hash: u64) -> &'a Set {
+        self.all(self.shape.other(self.shape.home(hash), hash & TAG_MASK))
+    }
+
+    fn has_away(&self, home: u64, tag: u64) -> bool {
+        let counts = self.all(home)[index::WAYS].load(Ordering::Acquire);
+        counts & (0xFF << count_shift(tag)) != 0
+    }
+
+    /// Looks the words of a hash up; there may be some that have only the same tag.
+    #[inline]
+    pub(crate) fn of(&self, hash: u64) -> Candidates<'a> {
+        let set = self.all(self.shape.home(hash));
+        let left = with_tag(set, hash & TAG_MASK);
+        Candidates { set, left, at_home: true, sets: *self, hash }
+    }
+
+    /// Enters a place for a hash, unless it leads there already.
+    pub(crate) fn insert(
+        &self,
+        hash: u64,
+        place: Place,
+        uses: u64,
+        gone: impl Fn(Place) -> bool,
+    ) -> Inserted {
+        if !self.words.writable() || self.of(hash).any(|(_, found)| found == place) {
+            return Inserted::Done;
+        }
+        self.insert_at(self.shape.home(hash), encode(hash & TAG_MASK, place, uses), gone)
+    }
+
+    fn insert_at(&self, home: u64, new: u64, gone: impl Fn(Place) -> bool) -> Inserted {
+        if self.put_into(home, new, &gone) {
+            return Inserted::Done;
+        }
+        let tag = tag_of(new);
+        if self.put_away(home, self.shape.other(home, tag), new, &gone) {
+            return Inserted::Done;
+        }
+        if self.make_room(home, &gone) && self.put_into(home, new, &gone) {
+            return Inserted::Done;
+        }
+        Inserted::Full
+    }
+
+    /// Puts a word into a set in which one is free, or leads nowhere.
+    fn put_into(&self, set: u64, new: u64, gone: &impl Fn(Place) -> bool) -> bool {
+        self.set(set).iter().any(|word| {
+            let found = word.load(Ordering::Relaxed);
+            (found == 0 || gone(place_of(found))) && self.replace(set, word, found, new)
+        })
+    }
+
+    /// Puts a word into its second set.
+    fn put_away(&self, home: u64, set: u64, new: u64, gone: &impl Fn(Place) -> bool) -> bool {
+        // Counted before it is there: a reader must not miss it, one that looks in vain may.
+        self.count_away(home, tag_of(new), true);
+        let put = self.put_into(set, new | AWAY, gone);
+        if !put {
+            self.count_away(home, tag_of(new), false);
+        }
+        put
+    }
+
+    /// Counts one word more, or one less, that is away from its home. A damaged count stays within
+    /// its bits.
+    fn count_away(&self, home: u64, tag: u64, more: bool) {
+        let (counts, one) = (&self.all(home)[index::WAYS], 1_u64 << count_shift(tag));
+        let bound = if more { one * 0xFF } else { 0 };
+        let change = |found: u64| {
+            let next = if more { found.wrapping_add(one) } else { found.wrapping_sub(one) };
+            (found & (one * 0xFF) != bound).then_some(next)
+        };
+        let _ = counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+    }
+
+    /// Moves a word that is at home to its second set. A reader who found the home without it finds
+    /// it there.
+    fn make_room(&self, home: u64, gone: &impl Fn(Place) -> bool) -> bool {
+        self.set(home).iter().any(|word| {
+            let found = word.load(Ordering::Acquire);
+            if found == 0 || found & AWAY != 0 {
+                return found == 0;
+            }
+            let away = self.shape.other(home, tag_of(found));
+            self.put_away(home, away, found, gone) && {
+                let moved = self.replace(home, word, found, 0);
+                if !moved {
+                    // It was changed meanwhile; the copy is as it was before.
+                    self.take(away, found | AWAY);
+                }
+                moved
+            }
+        })
+    }
+
+    /// Takes a word out of a set.
+    fn take(&self, set: u64, old: u64) {
+        let found = self.set(set).iter().find(|word| word.load(Ordering::Relaxed) == old);
+        if let Some(word) = found {
+            self.replace(set, word, old, 0);
+        }
+    }
+
+    /// Exchanges a word of a set for that of another part, or for none.
+    fn replace(&self, set: u64, word: &AtomicU64, old: u64, new: u64) -> bool {
+        // In one order with `Index::is_copied`.
+        let done = word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        if done && old & AWAY != 0 {
+            self.count_away(self.shape.other(set, tag_of(old)), tag_of(old), false);
+        }
+        done
+    }
+
+    /// Enters a place for a hash in place of the part at home that was used least. Returns whether
+    /// there was one.
+    pub(crate) fn displace(&self, hash: u64, place: Place) -> bool {
+        let home = self.shape.home(hash);
+        let new = encode(hash & TAG_MASK, place, 0);
+        // Another process may take the word that was chosen; sooner or later one is got.
+        for _ in 0..TRIES {
+            let found = self.set(home).iter().map(|word| (word.load(Ordering::Relaxed), word));
+            let rank = |found: u64| if found == 0 { 0 } else { 1 + uses_of(found) };
+            let Some((old, word)) = found.min_by_key(|(found, _)| rank(*found)) else { break };
+            if self.replace(home, word, old, new) {
+                return old != 0;
+            }
+        }
+        false
+    }
+
+    /// Takes a place of a hash out. Returns whether it was there.
+    pub(crate) fn remove(&self, hash: u64, place: Place) -> bool {
+        self.change(hash, place, |_| 0)
+    }
+
+    /// Counts a use.
+    pub(crate) fn count_use(&self, hash: u64, place: Place) {
+        self.change(hash, place, |found| {
+            if uses_of(found) < USES_MOST { found + (1 << word::USES_SHIFT) } else { found }
+        });
+    }
+
+    /// Takes one from the uses.
+    pub(crate) fn forget_use(&self, hash: u64, place: Place) {
+        self.change(hash, place, |found| found - (uses_of(found).min(1) << word::USES_SHIFT));
+    }
+
+    /// Has a hash lead to another place, if it led to one. Its uses become one less.
+    pub(crate) fn lead_on(&self, hash: u64, old: Place, new: Place) -> bool {
+        self.change(hash, old, |found| {
+            encode(tag_of(found), new, uses_of(found).saturating_sub(1)) | found & AWAY
+        })
+    }
+
+    /// How often the part of a hash was used, if it is at a place.
+    pub(crate) fn uses(&self, hash: u64, place: Place) -> Option<u64> {
+        let (word, _) = self.of(hash).find(|(_, found)| *found == place)?;
+        Some(uses_of(word.load(Ordering::Relaxed)))
+    }
+
+    /// Changes the word of a hash that leads to a place. Returns whether there is one.
+    fn change(&self, hash: u64, place: Place, to: impl Fn(u64) -> u64) -> bool {
+        if !self.words.writable() {
+            return false;
+        }
+        let (home, tag) = (self.shape.home(hash), hash & TAG_MASK);
+        let mut changed = false;
+        // While it is moved, it is in both.
+        for set in [home, self.shape.other(home, tag)] {
+            for word in self.set(set) {
+                let mut found = word.load(Ordering::Acquire);
+                while found != 0 && tag_of(found) == tag && place_of(found) == place {
+                    let new = to(found);
+                    let done = match new {
+                        0 => self.replace(set, word, found, 0),
+                        _ => word
+                            .compare_exchange(found, new, Ordering::SeqCst, Ordering::Relaxed)
+                            .is_ok(),
+                    };
+                    if done {
+                        changed = true;
+                        break;
+                    }
+                    found = word.load(Ordering::Acquire);
+                }
+            }
+            if changed || !self.has_away(home, tag) {
+                break;
+            }
+        }
+        changed
+    }
+
+    /// Removes all words that point to places which are gone. Returns how many there were. An index
+    /// that can only be read keeps them.
+    pub(crate) fn sweep(&self, is_gone: impl Fn(Place) -> bool) -> u64 {
+        let mut taken = 0;
+        let is_writable = self.words.writable();
+        for set in 0..=self.shape.mask {
+            for word in self.set(set) {
+                let found = word.load(Ordering::Relaxed);
+                if found != 0 && is_gone(place_of(found)) {
+                    taken += u64::from(!is_writable || self.replace(set, word, found, 0));
+                }
+            }
+        }
+        taken
+    }
+
+    /// Copies all words into sets that are twice as many. Returns how many found no room there.
+    pub(crate) fn copy_into(&self, doubled: &Sets<'_>, gone: impl Fn(Place) -> bool) -> u64 {
+        let bits = self.shape.mask.count_ones();
+        let grown = self.shape.grown_mask.count_ones();
+        let mut left = 0;
+        for set in 0..=self.shape.mask {
+            for word in self.set(set) {
+                let found = word.load(Ordering::SeqCst);
+                if found == 0 || gone(place_of(found)) {
+                    continue;
+                }
+                let tag = tag_of(found);
+                let home = if found & AWAY == 0 { set } else { self.shape.other(set, tag) };
+                let home = home | (tag >> grown & 1) << bits;
+                let inserted = doubled.insert_at(home, found & !AWAY, |_| false);
+                left += u64::from(inserted == Inserted::Full);
+            }
+        }
+        left
+    }
+
+    /// Returns the places that words lead to, each once.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let sets = (0..=self.shape.mask).flat_map(|set| self.set(set));
+        let words = sets.map(|word| word.load(Ordering::Acquire)).filter(|found| *found != 0);
+        let mut places: Vec<_> = words.map(place_of).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// How many words lead somewhere, and how many there are.
+    pub(crate) fn fill(&self) -> (u64, u64) {
+        let words = (0..=self.shape.mask).flat_map(|set| self.set(set));
+        let used = words.filter(|word| word.load(Ordering::Relaxed) != 0).count();
+        (used as u64, (self.shape.mask + 1) * index::WAYS as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::GRAIN;
+    use std::collections::HashMap;
+    use std::fs::File;
+
+    fn words(sets: usize) -> Words {
+        let file: File = tempfile::tempfile().expect("a file");
+        file.set_len((sets * index::SET_LEN) as u64).expect("a length");
+        Words::map(&file, sets * index::SET_LEN, false, true).expect("a map")
+    }
+
+    fn hash_of(number: u64) -> u64 {
+        crate::Id::new([7; 16], number).hash()
+    }
+
+    fn place(number: u64) -> Place {
+        Place { slot: number as u32 & 0xFF, offset: (number + 1) * GRAIN }
+    }
+
+    fn found(sets: &Sets<'_>, number: u64) -> bool {
+        sets.of(hash_of(number)).any(|(_, found)| found == place(number))
+    }
+
+    fn counted_away(sets: &Sets<'_>) -> u64 {
+        let counts = (0..=sets.shape.mask).map(|set| &sets.all(set)[index::WAYS]);
+        counts.flat_map(|count| count.load(Ordering::Relaxed).to_le_bytes()).map(u64::from).sum()
+    }
+
+    #[test]
+    fn five_words_of_six_are_used_before_one_finds_no_room() {
+        let words = words(1 << 12);
+        let shape = Shape::new(0, 12, 0);
+        let sets = Sets::new(&words, &shape);
+        let full = |number: &u64| {
+            sets.insert(hash_of(*number), place(*number), 0, |_| false) == Inserted::Full
+        };
+        let first = (0..1 << 16).find(full).expect("one that is too many");
+        let (used, all) = sets.fill();
+        assert_eq!(used, first);
+        assert!(used * 6 >= all * 5, "{used} of {all}");
+        assert!((0..first).all(|number| found(&sets, number)));
+        for number in 0..first {
+            assert!(sets.remove(hash_of(number), place(number)), "{number}");
+        }
+        assert_eq!((sets.fill().0, counted_away(&sets)), (0, 0));
+    }
+
+    #[test]
+    fn words_are_found_again_after_each_doubling() {
+        let kept = 0..60 * 13;
+        let mut old = words(1 << 6);
+        for grown in 0..=index::GROWN_MOST {
+            let shapes = [grown, grown + 1].map(|grown| Shape::new(0, 6, grown));
+            let sets = Sets::new(&old, &shapes[0]);
+            if grown == 0 {
+                for number in kept.clone() {
+                    let inserted = sets.insert(hash_of(number), place(number), 2, |_| false);
+                    assert_eq!(inserted, Inserted::Done);
+                }
+                assert!(counted_away(&sets) > 0, "some are away");
+            }
+            for number in kept.clone() {
+                assert_eq!(sets.uses(hash_of(number), place(number)), Some(2), "{number}, {grown}");
+            }
+            let next = words(1 << (7 + grown));
+            let doubled = Sets::new(&next, &shapes[1]);
+            assert_eq!(sets.copy_into(&doubled, |_| false), 0);
+            old = next;
+        }
+    }
+
+    #[test]
+    fn sets_do_what_a_map_does() {
+        let words = words(1 << 5);
+        let shape = Shape::new(0, 5, 0);
+        let sets = Sets::new(&words, &shape);
+        let mut model: HashMap<u64, Place> = HashMap::new();
+        let mut state = 88_172_645_463_325_252_u64;
+        for step in 0..100_000 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let number = state >> 20 & 511;
+            let hash = hash_of(number);
+            match (state >> 40 & 7, model.get(&number).copied()) {
+                (0..4, None)
+                    if sets.insert(hash, place(number), 0, |_| false) == Inserted::Done =>
+                {
+                    model.insert(number, place(number));
+                }
+                (4, Some(old)) => {
+                    let new = Place { slot: 300, offset: (step + 1) * GRAIN };
+                    assert!(sets.lead_on(hash, old, new));
+                    model.insert(number, new);
+                }
+                (5, Some(old)) => sets.count_use(hash, old),
+                (6, Some(old)) => {
+                    assert!(sets.remove(hash, old));
+                    model.remove(&number);
+                }
+                _ => {}
+            }
+            assert_eq!(sets.uses(hash, place(number)).is_some(), {
+                model.get(&number) == Some(&place(number))
+            });
+        }
+        for (number, place) in &model {
+            assert!(sets.uses(hash_of(*number), *place).is_some(), "{number}");
+        }
+        assert_eq!(sets.fill().0, model.len() as u64);
+        assert_eq!(sets.sweep(|_| true), model.len() as u64);
+        assert_eq!(counted_away(&sets), 0, "no count has drifted");
+    }
+}

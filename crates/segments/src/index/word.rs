@@ -1,0 +1,44 @@
+//! Words of the index.
+
+use crate::layout::{GRAIN, word};
+
+/// Where a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) slot: u32,
+    pub(crate) offset: u64,
+}
+
+/// How often a part was used, as far as it is counted.
+pub(crate) const USES_MOST: u64 = (1 << word::USES_BITS) - 1;
+pub(super) const TAG_MASK: u64 = (1 << word::TAG_BITS) - 1;
+pub(super) const TAG_IN_WORD: u64 = TAG_MASK << word::TAG_SHIFT;
+pub(super) const AWAY: u64 = 1 << word::AWAY_SHIFT;
+
+pub(super) fn encode(tag: u64, place: Place, uses: u64) -> u64 {
+    uses << word::USES_SHIFT
+        | tag << word::TAG_SHIFT
+        | u64::from(place.slot) << word::SLOT_SHIFT
+        | place.offset / GRAIN
+}
+
+pub(super) fn place_of(found: u64) -> Place {
+    let slot = (found >> word::SLOT_SHIFT) & ((1 << word::SLOT_BITS) - 1);
+    let offset = (found & ((1 << word::OFFSET_BITS) - 1)) * GRAIN;
+    Place { slot: slot as u32, offset }
+}
+
+pub(super) fn tag_of(found: u64) -> u64 {
+    (found >> word::TAG_SHIFT) & TAG_MASK
+}
+
+pub(super) fn uses_of(found: u64) -> u64 {
+    found >> word::USES_SHIFT
+}
+
+/// Where the count of a tag lies in the word that counts. There are eight counts of eight bits;
+/// growing the index leaves their bits of the tag alone.
+#[inline]
+pub(super) fn count_shift(tag: u64) -> u32 {
+    (tag >> (word::TAG_BITS - 3) << 3) as u32
+}

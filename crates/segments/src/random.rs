@@ -1,0 +1,20 @@
+//! Random numbers, and the number of the boot.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::OnceLock;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A number that the system makes up.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Returns a number that stays the same until the machine restarts. If the system does not report
+/// one, the number is random, and no segment of another process counts as written since the start.
+pub(crate) fn boot() -> u64 {
+    static BOOT: OnceLock<u64> = OnceLock::new();
+    *BOOT.get_or_init(|| {
+        let id = std::fs::read("/proc/sys/kernel/random/boot_id");
+        id.map_or_else(|_| random(), |id| xxh3_64(&id))
+    })
+}

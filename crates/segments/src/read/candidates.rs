@@ -1,0 +1,85 @@
+//! Finds the present parts of a name by a pass over the index, instead of one lookup per part.
+
+use crate::segments::Segments;
+use std::ops::Range;
+
+/// Maximum length of a range that is looked up part by part.
+const SHORT: u64 = 4096;
+/// How many words of the index are counted in the time of a lookup.
+const WORDS_PER_LOOKUP: u64 = 64;
+/// How many lookups take about as long as reading the head of a record.
+const LOOKUPS_PER_RECORD: u64 = 4;
+
+impl Segments {
+    /// Returns numbers of a range, in order, such that no other part of the name is there in it; or
+    /// `None` where it is as quick to look for each of them. So the parts of any range are found in
+    /// a time that depends on what is in the folder, and not on how long the range is.
+    #[inline]
+    pub fn candidates(
+        &self,
+        name: &[u8; 16],
+        label: &[u8],
+        range: &Range<u64>,
+    ) -> Option<Vec<u64>> {
+        let short = range.end.saturating_sub(range.start) <= SHORT;
+        if short { None } else { self.candidates_of_long(name, label, range) }
+    }
+
+    #[cold]
+    fn candidates_of_long(
+        &self,
+        name: &[u8; 16],
+        label: &[u8],
+        range: &Range<u64>,
+    ) -> Option<Vec<u64>> {
+        let len = range.end.saturating_sub(range.start);
+        let Some(index) = self.index() else { return Some(Vec::new()) };
+        if len <= index.geometry.words() / WORDS_PER_LOOKUP {
+            return None;
+        }
+        let sets = index.sets();
+        if len <= sets.fill().0 * LOOKUPS_PER_RECORD {
+            return None;
+        }
+        let mut numbers = Vec::new();
+        for place in sets.places() {
+            let Some(segment) = self.segment(index, place.slot) else { continue };
+            let head = segment.read_head(place.offset);
+            let Some(head) = head.filter(|head| head.name == *name && *head.label == *label) else {
+                continue;
+            };
+            let end = head.first.saturating_add(head.parts.len() as u64);
+            numbers.extend(head.first.max(range.start)..end.min(range.end));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, Part, Record, Segments, checksum, work_counters};
+
+    #[test]
+    fn a_range_of_2_to_the_40_costs_no_more_than_what_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new().limit(16 << 20);
+        let segments = Segments::open(folder.path(), &options).expect("a folder");
+        let (name, label, data) = ([7; 16], &b"label"[..], [1; 100]);
+        let parts = [Part { end: 50, sum: checksum(&data[..50]) }, Part { end: 100, sum: 1 }];
+        let far = (1 << 39) + 1;
+        for first in [5, 1000, far] {
+            let record = Record { name, first, label, expiry: 0, parts: &parts, data: &data };
+            segments.put(&record).expect("a put");
+        }
+        let before = work_counters::steps();
+        let found = segments.candidates(&name, label, &(6..1 << 40)).expect("few of so many");
+        assert_eq!(found, [6, 1000, 1001, far, far + 1]);
+        let words = segments.stat().parts_most;
+        let steps = work_counters::steps() - before;
+        assert!(steps <= words, "{steps} steps for {words} words");
+        assert_eq!(segments.candidates(&name, b"other", &(0..1 << 40)), Some(vec![]));
+        assert_eq!(segments.candidates(&name, label, &(0..100)), None, "it is short");
+    }
+}

@@ -1,0 +1,225 @@
+//! Counts steps of work, so that tests bound work instead of time. Does nothing outside of tests.
+
+#[cfg(test)]
+mod counting {
+    use std::cell::{Cell, RefCell};
+
+    type Hook = Box<dyn FnOnce()>;
+
+    thread_local! {
+        static WAITS: Cell<u64> = const { Cell::new(0) };
+        static STEPS: Cell<u64> = const { Cell::new(0) };
+        static BEGAN: Cell<u64> = const { Cell::new(0) };
+        static LONGEST: Cell<u64> = const { Cell::new(0) };
+        static IS_HELD: Cell<bool> = const { Cell::new(false) };
+        /// How many more steps are taken without the lock before a function is called.
+        static HOOK: RefCell<Option<(u64, Hook)>> = const { RefCell::new(None) };
+    }
+
+    /// Calls a function after so many steps of this thread without the lock of a folder.
+    pub(crate) fn call_after_steps(steps: u64, hook: impl FnOnce() + 'static) {
+        HOOK.with(|place| *place.borrow_mut() = Some((steps, Box::new(hook))));
+    }
+
+    fn take_hook() -> Option<Hook> {
+        HOOK.with(|place| {
+            let mut place = place.borrow_mut();
+            let (left, _) = place.as_mut().filter(|_| !IS_HELD.get())?;
+            *left = left.saturating_sub(1);
+            if *left > 0 { None } else { place.take().map(|(_, hook)| hook) }
+        })
+    }
+
+    /// Counts a step of this thread: a set or a record that is looked at.
+    pub(crate) fn count() {
+        STEPS.with(|steps| steps.set(steps.get() + 1));
+        if let Some(hook) = take_hook() {
+            hook();
+        }
+    }
+
+    /// Counts that this thread waits for the lock of a folder, or for the thread that has it.
+    pub(crate) fn count_wait() {
+        WAITS.with(|waits| waits.set(waits.get() + 1));
+    }
+
+    /// Returns the waits of this thread so far.
+    pub(crate) fn waits() -> u64 {
+        WAITS.with(Cell::get)
+    }
+
+    /// Notes that this thread has the lock of a folder.
+    pub(crate) fn begin_hold() {
+        BEGAN.with(|began| began.set(steps()));
+        IS_HELD.set(true);
+    }
+
+    /// Notes that it gives the lock back.
+    pub(crate) fn end_hold() {
+        let held = steps() - BEGAN.with(Cell::get);
+        LONGEST.with(|longest| longest.set(longest.get().max(held)));
+        IS_HELD.set(false);
+    }
+
+    /// Returns the steps of this thread so far.
+    pub(crate) fn steps() -> u64 {
+        STEPS.with(Cell::get)
+    }
+
+    /// Returns the maximum number of steps that this thread took under the lock of a folder since
+    /// the last call.
+    pub(crate) fn take_longest_hold() -> u64 {
+        LONGEST.with(Cell::take)
+    }
+}
+
+#[cfg(not(test))]
+mod counting {
+    #[inline(always)]
+    pub(crate) fn count() {}
+
+    pub(crate) fn count_wait() {}
+
+    pub(crate) fn begin_hold() {}
+
+    pub(crate) fn end_hold() {}
+}
+
+pub(crate) use counting::{begin_hold, count, count_wait, end_hold};
+#[cfg(test)]
+pub(crate) use counting::{call_after_steps, steps, take_longest_hold, waits};
+
+#[cfg(test)]
+mod tests {
+    use super::{call_after_steps, steps, take_longest_hold};
+    use crate::{Id, Options, Part, Record, Segments, checksum};
+
+    const RECORDS: u64 = 8_000;
+    /// Steps that may be taken while others wait. A few sets are looked at for a part.
+    const MOST: u64 = 100;
+
+    fn put(segments: &Segments, number: u64) {
+        let data = number.to_le_bytes();
+        let parts = [Part { end: 8, sum: checksum(&data) }];
+        let (name, label) = ([3; 16], &b""[..]);
+        let record = Record { name, first: number, label, expiry: 0, parts: &parts, data: &data };
+        segments.put(&record).expect("a put");
+    }
+
+    /// Does something with a folder of full segments, each with thousands of records. Returns how
+    /// many steps it took.
+    fn work(what: &str, action: impl FnOnce(&Segments)) -> u64 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options =
+            Options::new().limit(16 << 20).segment_len(1 << 20).parts(10 * RECORDS).least_free(0);
+        let segments = Segments::open(folder.path(), &options).expect("a folder");
+        for number in 0..RECORDS {
+            put(&segments, number);
+            // Some are used, and so they are moved.
+            if number % 3 == 0 {
+                let found = segments.find(&Id::new([3; 16], number), b"").expect("it is there");
+                found.count_use(number..number + 1);
+            }
+        }
+        let before = steps();
+        take_longest_hold();
+        action(&segments);
+        let longest = take_longest_hold();
+        assert!(longest <= MOST, "{what}: {longest} steps at once");
+        steps() - before
+    }
+
+    #[test]
+    fn the_lock_of_the_folder_is_held_for_few_records_at_a_time() {
+        let segment = (1 << 20) / 256;
+        let clear = work("clear", |segments| {
+            segments.clear().expect("room");
+            assert_eq!(segments.stat().segments, 0);
+        });
+        assert!(clear > RECORDS, "all were looked at: {clear}");
+        let prune = work("prune", |segments| {
+            segments.prune(Some(4 << 20)).expect("room");
+            assert!(segments.stat().used <= 4 << 20);
+        });
+        assert!(prune > RECORDS / 2, "{prune}");
+        work("prune_older", |segments| {
+            segments.prune_older(u64::MAX).expect("room");
+            assert_eq!(segments.stat().segments, 0);
+        });
+        let put = work("put", |segments| {
+            let before = segments.stat().evicted;
+            for number in RECORDS.. {
+                put(segments, number);
+                if number % 1000 == 0 && segments.stat().evicted > before + 2 {
+                    return;
+                }
+            }
+        });
+        assert!(put > segment, "segments were reclaimed: {put}");
+    }
+
+    #[test]
+    fn an_index_is_made_again_while_others_have_turns() {
+        let made = work("rebuild", |segments| {
+            std::fs::remove_file(segments.path().join("index")).expect("it is deleted");
+            segments.prune(None).expect("an index");
+            assert_eq!(segments.stat().parts, RECORDS);
+        });
+        assert!(made > RECORDS, "{made}");
+    }
+
+    /// Leaves a folder with a new index that has all rows and none of the 100 parts, as a process
+    /// does that dies while it makes the index.
+    fn with_unread_parts(open: impl Fn() -> Segments) {
+        let segments = open();
+        (0..100).for_each(|number| put(&segments, number));
+        drop(segments);
+        let segments = open();
+        let turn = segments.own_turn().expect("a turn");
+        let (table, sets) = (turn.index.table(), turn.index.sets());
+        for (slot, row) in table.rows() {
+            table.set_row(slot, &crate::index::table::Row { unread: true, ..row });
+        }
+        sets.sweep(|_| true);
+    }
+
+    fn found(segments: &Segments) -> usize {
+        let there = |number: &u64| segments.find(&Id::new([3; 16], *number), b"").is_some();
+        (0..100).filter(there).count()
+    }
+
+    #[test]
+    fn a_segment_whose_parts_were_not_all_entered_is_gone_through_by_the_next_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new().limit(4 << 20);
+        let open = || Segments::open(folder.path(), &options).expect("a folder");
+        with_unread_parts(open);
+        let next = open();
+        next.prune(None).expect("a turn");
+        assert_eq!((next.stat().parts, found(&next)), (100, 100));
+    }
+
+    #[test]
+    fn parts_that_are_entered_while_another_process_grows_the_index_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_owned();
+        let options = Options::new().limit(4 << 20);
+        let open = move || Segments::open(&path, &options).expect("a folder");
+        with_unread_parts(&open);
+        let next = open();
+        let has_grown = std::rc::Rc::new(std::cell::Cell::new(false));
+        let result = has_grown.clone();
+        call_after_steps(50, move || {
+            let other = open();
+            let before = other.stat().parts_most;
+            let grows = |number| {
+                put(&other, number);
+                other.stat().parts_most > before
+            };
+            result.set((1000..10_000).any(grows));
+        });
+        next.prune(None).expect("a turn");
+        assert!(has_grown.get(), "another process has grown the index meanwhile");
+        assert_eq!(found(&next), 100);
+    }
+}
