@@ -1,9 +1,12 @@
 //! Objects of blocks: byte ranges of something that has an address and a validator.
 
-use crate::chunks::{Chunks, Stored, check_range, read_pieces};
+use crate::chunks::Chunks;
 use crate::error::{Error, Result};
+use crate::get::read_pieces;
 use crate::key::Key;
 use crate::plan::{Lengths, Lookup, Piece};
+use crate::put::Stored;
+use crate::ranges::check_range;
 use crate::view::View;
 use std::ops::Range;
 
@@ -149,39 +152,5 @@ impl Blocks<'_> {
         let blocks = self.covering(&range);
         let lookup = self.chunks.plan(&self.key, blocks, self.lengths());
         Ok(self.in_bytes(lookup).missing().to_vec())
-    }
-}
-
-/// Merges ranges between which there are no more than so many, as long as none becomes longer than
-/// `longest`: fewer requests for a few bytes too many.
-#[must_use]
-pub fn merge_gaps(missing: &[Range<u64>], gap_most: u64, longest: u64) -> Vec<Range<u64>> {
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(missing.len());
-    for range in missing {
-        match merged.last_mut() {
-            Some(last)
-                if range.start.saturating_sub(last.end) <= gap_most
-                    && range.end.saturating_sub(last.start) <= longest =>
-            {
-                last.end = last.end.max(range.end);
-            }
-            _ => merged.push(range.clone()),
-        }
-    }
-    merged
-}
-
-#[cfg(test)]
-mod tests {
-    use super::merge_gaps;
-
-    #[test]
-    fn gaps_are_merged_up_to_a_size() {
-        let missing = [0..10, 12..20, 30..40, 41..42];
-        assert_eq!(merge_gaps(&missing, 0, 100), missing);
-        assert_eq!(merge_gaps(&missing, 2, 100), [0..20, 30..42]);
-        assert_eq!(merge_gaps(&missing, 2, 15), [0..10, 12..20, 30..42]);
-        assert_eq!(merge_gaps(&missing, 100, 100), std::slice::from_ref(&(0..42)));
-        assert!(merge_gaps(&[], 1, 1).is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! Chunks that are named by the BLAKE3 hash of their bytes.
 
-use crate::chunks::{Chunks, Stored};
+use crate::chunks::Chunks;
 use crate::error::{Error, Result};
 use crate::key::Key;
+use crate::put::Stored;
 
 impl Chunks {
     /// Puts a chunk under the hash of its bytes.

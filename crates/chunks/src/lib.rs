@@ -41,22 +41,29 @@ mod chunks;
 #[cfg(feature = "blake3")]
 mod content;
 mod error;
-mod fill;
+mod fetch;
+mod flights;
 #[cfg(test)]
 mod format_page;
+mod get;
 mod key;
 mod layout;
 mod metadata;
+mod pins;
 mod plan;
+mod prune;
+mod put;
+mod ranges;
 mod survey;
 #[cfg(feature = "async")]
 mod tasks;
 mod view;
 
-pub use blocks::{BLOCK_LEN, Blocks, merge_gaps};
-pub use chunks::{Chunks, Read, Stored};
+pub use blocks::{BLOCK_LEN, Blocks};
+pub use chunks::Chunks;
 pub use error::{Error, Result};
-pub use fill::{Claim, Fetched, Ticket, Waiting};
+pub use flights::{Claim, Fetched, Ticket, Waiting};
+pub use get::Read;
 pub use key::{Described, Key};
 pub use metadata::Metadata;
 /// What can go wrong with the folder.
@@ -66,6 +73,8 @@ pub use nuthatch_segments::{
     Unreadable, Verified, Warning, file_limit_advice,
 };
 pub use plan::Lookup;
+pub use put::Stored;
+pub use ranges::merge_gaps;
 pub use survey::{Looked, Object};
 #[cfg(feature = "async")]
 pub use tasks::{Filled, Task, TaskChunks};

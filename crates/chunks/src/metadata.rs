@@ -1,10 +1,11 @@
 //! Metadata: the last answer of an origin about the object at an address. It is stored beside the
 //! chunks, so that they can be read while the origin is unavailable.
 
-use crate::chunks::{Chunks, Stored};
+use crate::chunks::Chunks;
 use crate::error::{Error, Result};
 use crate::key::{Described, Key};
 use crate::layout::metadata as at;
+use crate::put::Stored;
 
 /// The last answer of an origin about the object at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]

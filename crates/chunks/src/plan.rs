@@ -2,6 +2,7 @@
 
 use crate::chunks::Chunks;
 use crate::key::Key;
+use crate::ranges::push;
 use nuthatch_segments::{Found, Unread};
 use std::ops::Range;
 
@@ -99,14 +100,6 @@ impl Lengths {
 
 /// How often a lookup begins again when what was found went away before it was read.
 const TRIES: usize = 4;
-
-/// Adds a range to others that end before it, or where it begins.
-pub(crate) fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
-    match ranges.last_mut().filter(|last| last.end == range.start) {
-        Some(last) => last.end = range.end,
-        None => ranges.push(range),
-    }
-}
 
 impl Chunks {
     /// Finds the chunks of a range.

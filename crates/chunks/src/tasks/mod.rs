@@ -1,20 +1,23 @@
 //! The cache for tasks: file work is done by threads of its own, never by those of an executor.
 
-use crate::chunks::{Chunks, Read, Stored};
+mod queue;
+mod task;
+
+pub use task::Task;
+
+use crate::chunks::Chunks;
 use crate::error::Result;
+use crate::get::Read;
 use crate::key::Key;
 use crate::plan::Lookup;
+use crate::put::Stored;
 use crate::view::View;
-use std::collections::VecDeque;
-use std::future::Future;
+use queue::{Job, Lane, Queue, lock};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-
-type Job = Box<dyn FnOnce(&Chunks) + Send>;
+use task::{Answer, Place};
 
 /// A cache whose calls are futures. Cheap to clone; the threads end with the last clone.
 #[derive(Clone, Debug)]
@@ -35,108 +38,6 @@ struct Crew {
     chunks: Arc<Chunks>,
     queue: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
-}
-
-struct Queue {
-    jobs: Mutex<Jobs>,
-    come: Condvar,
-    /// Notified when work that puts has ended.
-    put: Condvar,
-}
-
-/// Work that waits for a thread. A put may wait for another thread or process that reclaims a
-/// segment; so puts never take all threads, and a read does not wait behind them.
-struct Jobs {
-    reads: VecDeque<(u64, Job)>,
-    puts: VecDeque<(u64, Job)>,
-    /// How many jobs were queued: older ones go first.
-    count: u64,
-    /// Threads that work on puts, and how many may.
-    putting: usize,
-    max_putting: usize,
-    closed: bool,
-}
-
-/// Which queue a job waits in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lane {
-    Reads,
-    Puts,
-}
-
-impl std::fmt::Debug for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").finish_non_exhaustive()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Jobs {
-    /// Takes the oldest job that may begin.
-    fn take(&mut self) -> Option<(Lane, Job)> {
-        let may_put = self.putting < self.max_putting;
-        let put = self.puts.front().filter(|_| may_put).map(|(number, _)| *number);
-        let read = self.reads.front().map(|(number, _)| *number);
-        let is_put = put.is_some_and(|put| read.is_none_or(|read| put < read));
-        let lane = if is_put { Lane::Puts } else { Lane::Reads };
-        let queue = if is_put { &mut self.puts } else { &mut self.reads };
-        let (_, job) = queue.pop_front()?;
-        self.putting += usize::from(is_put);
-        Some((lane, job))
-    }
-}
-
-impl Queue {
-    fn new(threads: usize) -> Self {
-        let jobs = Jobs {
-            reads: VecDeque::new(),
-            puts: VecDeque::new(),
-            count: 0,
-            putting: 0,
-            max_putting: (threads - 1).max(1),
-            closed: false,
-        };
-        Self { jobs: Mutex::new(jobs), come: Condvar::new(), put: Condvar::new() }
-    }
-
-    fn add(&self, lane: Lane, job: Job) {
-        let mut jobs = lock(&self.jobs);
-        jobs.count += 1;
-        let entry = (jobs.count, job);
-        match lane {
-            Lane::Reads => jobs.reads.push_back(entry),
-            Lane::Puts => jobs.puts.push_back(entry),
-        }
-        drop(jobs);
-        self.come.notify_one();
-    }
-
-    /// Waits for a job. Returns `None` when the queue is closed and empty.
-    fn next(&self) -> Option<(Lane, Job)> {
-        let mut jobs = lock(&self.jobs);
-        loop {
-            if let Some(job) = jobs.take() {
-                return Some(job);
-            }
-            if jobs.closed && jobs.puts.is_empty() {
-                return None;
-            }
-            jobs = self.come.wait(jobs).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Records that a job has ended.
-    fn ended(&self, lane: Lane) {
-        if lane == Lane::Puts {
-            lock(&self.jobs).putting -= 1;
-            self.put.notify_all();
-            // All of them: when the queue is closed, each thread has to end.
-            self.come.notify_all();
-        }
-    }
 }
 
 impl TaskChunks {
@@ -245,58 +146,6 @@ impl Drop for Crew {
             if thread.thread().id() != own {
                 let _ = thread.join();
             }
-        }
-    }
-}
-
-enum Answer<T> {
-    Waiting(Option<Waker>),
-    Here(T),
-    /// The work panicked, or the answer was taken.
-    Gone,
-}
-
-/// Where the answer of a job goes.
-struct Place<T>(Arc<Mutex<Answer<T>>>);
-
-impl<T> Place<T> {
-    fn fill(self, value: T) {
-        self.set(Answer::Here(value));
-    }
-
-    fn set(&self, answer: Answer<T>) {
-        let mut place = lock(&self.0);
-        if let Answer::Waiting(waker) = &mut *place {
-            let waker = waker.take();
-            *place = answer;
-            drop(place);
-            waker.into_iter().for_each(Waker::wake);
-        }
-    }
-}
-
-impl<T> Drop for Place<T> {
-    fn drop(&mut self) {
-        self.set(Answer::Gone);
-    }
-}
-
-/// Work that is under way. A future; panics when polled if the work panicked.
-#[must_use]
-pub struct Task<T>(Arc<Mutex<Answer<T>>>);
-
-impl<T> Future for Task<T> {
-    type Output = T;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let mut place = lock(&self.0);
-        match std::mem::replace(&mut *place, Answer::Gone) {
-            Answer::Here(value) => Poll::Ready(value),
-            Answer::Waiting(_) => {
-                *place = Answer::Waiting(Some(context.waker().clone()));
-                Poll::Pending
-            }
-            Answer::Gone => panic!("the work panicked, or its answer was taken before"),
         }
     }
 }
