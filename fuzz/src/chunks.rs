@@ -168,7 +168,7 @@ impl Run<'_> {
         if let Lookup::Found(view) = self.chunks.view(&key(object), range.clone()).expect("a view")
         {
             self.check(object, range, &view.to_vec());
-            assert!(view.intact(), "nobody cut anything off");
+            assert!(view.is_intact(), "nobody cut anything off");
         }
     }
 

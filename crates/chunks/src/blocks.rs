@@ -1,4 +1,4 @@
-//! Objects of blocks: byte ranges of something that has an address and a validator.
+//! Objects of blocks: byte ranges of an object with an address and a validator.
 
 use crate::chunks::Chunks;
 use crate::error::{Error, Result};
@@ -10,10 +10,10 @@ use crate::ranges::check_range;
 use crate::view::View;
 use std::ops::Range;
 
-/// The usual length of a block.
+/// The default length of a block.
 pub const BLOCK_LEN: u64 = 1 << 20;
 
-/// An object of blocks in a cache. All ranges are of bytes, and do not include their end.
+/// An object of blocks in a cache. All ranges are of bytes and do not include their end.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     chunks: &'a Chunks,
@@ -23,8 +23,13 @@ pub struct Blocks<'a> {
 }
 
 impl Chunks {
-    /// The object at an address. Another validator, length or block length is another object: bytes
-    /// of one never mix with those of the other.
+    /// Returns the object at an address. Another validator, length or block length is another
+    /// object: bytes of two objects are never mixed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::TooLarge`] if the block length is zero or too large, and [`Error::Key`] if
+    /// the address and the validator are too long.
     pub fn blocks(
         &self,
         address: &str,
@@ -32,9 +37,9 @@ impl Chunks {
         object_len: u64,
         block_len: u64,
     ) -> Result<Blocks<'_>> {
-        let most = self.chunk_most();
-        if block_len == 0 || block_len > most {
-            return Err(Error::TooLarge { len: block_len, most });
+        let max = self.max_chunk_len();
+        if block_len == 0 || block_len > max {
+            return Err(Error::TooLarge { len: block_len, max });
         }
         let key = Key::blocks(address, validator, object_len, block_len)?;
         Ok(Blocks { chunks: self, key, object_len, block_len })
@@ -42,27 +47,27 @@ impl Chunks {
 }
 
 impl Blocks<'_> {
-    /// The key of the object.
+    /// Returns the key of the object.
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// How many bytes the object has.
+    /// Returns the length of the object.
     pub fn object_len(&self) -> u64 {
         self.object_len
     }
 
-    /// How many bytes its blocks have, but for the last one.
+    /// Returns the length of all blocks but the last.
     pub fn block_len(&self) -> u64 {
         self.block_len
     }
 
-    /// The blocks in which bytes of a range lie.
+    /// Returns the blocks that have bytes of a range.
     fn covering(&self, range: &Range<u64>) -> Range<u64> {
         range.start / self.block_len..range.end.div_ceil(self.block_len)
     }
 
-    /// The bytes of blocks.
+    /// Returns the bytes of blocks.
     fn bytes_of(&self, blocks: &Range<u64>) -> Range<u64> {
         let end = blocks.end.saturating_mul(self.block_len).min(self.object_len);
         blocks.start * self.block_len..end
@@ -72,7 +77,7 @@ impl Blocks<'_> {
         Lengths::Blocks { object_len: self.object_len, block_len: self.block_len }
     }
 
-    /// Missing blocks as bytes.
+    /// Converts missing blocks to bytes.
     fn in_bytes<T>(&self, lookup: Lookup<T>) -> Lookup<T> {
         match lookup {
             Lookup::Missing(blocks) => {
@@ -82,13 +87,23 @@ impl Blocks<'_> {
         }
     }
 
-    /// Puts bytes from an offset on. Blocks that are not covered whole are not stored. Stores what
-    /// is not there; a block that is there with other bytes is an error.
+    /// Stores bytes from an offset on. Only blocks that `data` covers completely are stored. Blocks
+    /// that are stored already are kept.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Conflict`] if a block is stored with other bytes, [`Error::Range`] if the
+    /// bytes are beyond the end of the object, and errors as [`Chunks::put`] does.
     pub fn put(&self, offset: u64, data: &[u8]) -> Result<Stored> {
         self.put_until(offset, data, 0)
     }
 
-    /// As [`Blocks::put`], for blocks that expire, in milliseconds since 1970; zero for never.
+    /// Does the same as [`Blocks::put`] for blocks that expire at `expiry`, in milliseconds since
+    /// 1970; zero for never.
+    ///
+    /// # Errors
+    ///
+    /// As [`Blocks::put`].
     pub fn put_until(&self, offset: u64, data: &[u8], expiry: u64) -> Result<Stored> {
         let end = offset.saturating_add(data.len() as u64);
         if data.is_empty() && offset <= self.object_len {
@@ -112,6 +127,11 @@ impl Blocks<'_> {
     }
 
     /// Reads bytes into a buffer that has the length of the range.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Range`] if the range is empty or out of bounds, and [`Error::Buffer`] if
+    /// the buffer has another length.
     pub fn get_into(&self, range: Range<u64>, out: &mut [u8]) -> Result<Lookup<()>> {
         check_range(&range, self.object_len)?;
         let expected = range.end - range.start;
@@ -124,7 +144,11 @@ impl Blocks<'_> {
         Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, self.lengths(), read)))
     }
 
-    /// Reads bytes into a buffer of their own.
+    /// Reads bytes into a new buffer.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Range`] if the range is empty or out of bounds.
     pub fn get(&self, range: Range<u64>) -> Result<Lookup<Vec<u8>>> {
         check_range(&range, self.object_len)?;
         let missing = self.missing(range.clone())?;
@@ -136,7 +160,11 @@ impl Blocks<'_> {
         Ok(read.map(|()| data))
     }
 
-    /// Lends bytes from where they lie.
+    /// Returns a view of bytes in the files of the cache.
+    ///
+    /// # Errors
+    ///
+    /// As [`Blocks::get`].
     pub fn view(&self, range: Range<u64>) -> Result<Lookup<View>> {
         check_range(&range, self.object_len)?;
         let blocks = self.covering(&range);
@@ -146,7 +174,12 @@ impl Blocks<'_> {
         Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, self.lengths(), view)))
     }
 
-    /// Which bytes have to be fetched before a range can be read: whole blocks, in order.
+    /// Returns the bytes that have to be fetched before a range can be read: whole blocks, in
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Blocks::get`].
     pub fn missing(&self, range: Range<u64>) -> Result<Vec<Range<u64>>> {
         check_range(&range, self.object_len)?;
         let blocks = self.covering(&range);

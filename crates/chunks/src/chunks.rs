@@ -1,16 +1,15 @@
-//! The cache: a folder of segments, and the fetches that are under way in this process.
+//! The cache: a folder of segments, and the fetches in progress in this process.
 
 use crate::error::Result;
-use crate::flights::Fills;
+use crate::flights::Flights;
 use nuthatch_segments::{Options, Segments, Warning};
 use std::path::Path;
 
-/// A cache of chunks in a folder. Shared by all threads of a process, as the folder is by
-/// processes.
+/// A cache of chunks in a folder. Threads of a process share it, and processes share the folder.
 #[derive(Debug)]
 pub struct Chunks {
     pub(crate) segments: Segments,
-    pub(crate) fills: Fills,
+    pub(crate) flights: Flights,
 }
 
 impl Chunks {
@@ -18,25 +17,26 @@ impl Chunks {
     /// folder, opens it read-only: chunks are found, and none are stored.
     ///
     /// # Errors
-    /// Fails if the folder cannot be opened, if an option is out of range, or if an option would
-    /// change a setting of a folder that can only be read.
+    ///
+    /// Returns [`Error::Folder`](crate::Error::Folder) if the folder cannot be opened, an option is
+    /// out of range, or an option would change a setting of a folder that can only be read.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let segments = Segments::open(path, options)?;
-        Ok(Self { segments, fills: Fills::default() })
+        Ok(Self { segments, flights: Flights::default() })
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.segments.path()
     }
 
-    /// Returns whether this process can only read the folder now. What is there is found then, and
-    /// each put is refused and counted, until the folder can be written again.
-    pub fn read_only(&self) -> bool {
-        self.segments.read_only()
+    /// Returns whether this process can only read the folder now. Then stored chunks are found, and
+    /// each put is refused and counted, until the folder becomes writable.
+    pub fn is_read_only(&self) -> bool {
+        self.segments.is_read_only()
     }
 
-    /// Returns what is not as it should be with the folder now. Each is worth one line of a log.
+    /// Returns the current problems of the folder. Each is worth one line of a log.
     pub fn warnings(&self) -> Vec<Warning> {
         self.segments.warnings()
     }
@@ -51,25 +51,25 @@ impl Chunks {
         self.segments.options()
     }
 
-    /// Returns options that make the folder again as it is now, after it was removed: those that it
-    /// was opened with, with the limits and the sharing that it has.
-    pub fn options_to_make_again(&self) -> Options {
-        self.segments.options_to_make_again()
+    /// Returns options that create the folder as it is now, after it was removed: the options that
+    /// it was opened with, with its current limits and sharing.
+    pub fn options_to_recreate(&self) -> Options {
+        self.segments.options_to_recreate()
     }
 
     /// Returns the limit of the folder, which any process can change. `None` while another process
-    /// makes the index again.
+    /// rebuilds the index.
     pub fn limit(&self) -> Option<u64> {
         self.segments.limit()
     }
 
-    /// How many bytes one put may have: half the limit.
-    pub fn put_most(&self) -> u64 {
-        self.segments.part_most() * 4
+    /// Returns the maximum length of one put: half the limit.
+    pub fn max_put_len(&self) -> u64 {
+        self.segments.max_part_len() * 4
     }
 
-    /// How many bytes one chunk may have.
-    pub fn chunk_most(&self) -> u64 {
-        self.segments.part_most()
+    /// Returns the maximum length of one chunk: an eighth of the limit.
+    pub fn max_chunk_len(&self) -> u64 {
+        self.segments.max_part_len()
     }
 }

@@ -6,14 +6,23 @@ use crate::key::Key;
 use crate::put::Stored;
 
 impl Chunks {
-    /// Puts a chunk under the hash of its bytes.
+    /// Stores a chunk under the hash of its bytes. Returns the hash.
+    ///
+    /// # Errors
+    ///
+    /// As [`Chunks::put`].
     pub fn put_content(&self, data: &[u8]) -> Result<([u8; 32], Stored)> {
         let hash = *blake3::hash(data).as_bytes();
         let stored = self.put(&Key::content(&hash), 0..1, &[0, data.len() as u64], data)?;
         Ok((hash, stored))
     }
 
-    /// Puts a chunk that ought to have a hash. One that has another is an error.
+    /// Stores a chunk under its hash, after it compared the hash.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Content`] if the bytes have another hash, and errors as [`Chunks::put`]
+    /// does.
     pub fn put_content_as(&self, hash: &[u8; 32], data: &[u8]) -> Result<Stored> {
         if blake3::hash(data) != *hash {
             return Err(Error::Content);
@@ -21,8 +30,12 @@ impl Chunks {
         self.put(&Key::content(hash), 0..1, &[0, data.len() as u64], data)
     }
 
-    /// The chunk with a hash, which is computed anew: what comes back has it, whoever wrote the
-    /// file.
+    /// Returns the chunk with a hash. The hash is computed again, so the bytes are right even if
+    /// another program changed the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Chunks::get`].
     pub fn get_content(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>> {
         let key = Key::content(hash);
         let found = self.get(&key, 0..1)?.found().map(|read| read.data);

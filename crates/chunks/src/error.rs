@@ -1,17 +1,17 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 use std::fmt;
 
 /// The result of this crate's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something was not done. That chunks are missing or could not be kept is no error.
+/// An error of this crate. Chunks that are missing or could not be kept are not errors.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The folder cannot be used as it was asked for.
+    /// The folder cannot be opened or changed.
     Folder(nuthatch_segments::Error),
-    /// A chunk is there with other bytes. What is there stays.
+    /// A chunk is stored with other bytes. They are kept.
     Conflict {
         /// The number of the first such chunk.
         chunk: u64,
@@ -20,45 +20,45 @@ pub enum Error {
     Range {
         /// Its start.
         start: u64,
-        /// Its end, which does not belong to it.
+        /// Its end, which is not included.
         end: u64,
-        /// Where the object ends.
-        most: u64,
+        /// The end of the object.
+        max: u64,
     },
-    /// Offsets of chunks do not fit the range or the bytes that came with them.
+    /// Offsets of chunks do not match the range or the bytes.
     Offsets {
-        /// What they ought to be.
+        /// The expected value.
         expected: String,
-        /// What they are.
+        /// The value.
         found: String,
     },
-    /// More bytes than the folder may ever keep.
+    /// The bytes are more than the folder can keep.
     TooLarge {
-        /// How many there are.
+        /// The number of bytes.
         len: u64,
-        /// How many there may be.
-        most: u64,
+        /// The maximum.
+        max: u64,
     },
-    /// A buffer has not the length of what is read into it.
+    /// A buffer has the wrong length.
     Buffer {
-        /// The length that it ought to have.
+        /// The expected length.
         expected: u64,
-        /// The length that it has.
+        /// Its length.
         found: u64,
     },
-    /// The key of an object cannot be used.
+    /// A key is invalid.
     Key {
-        /// What it ought to be.
+        /// The expected form.
         expected: &'static str,
-        /// What it is.
+        /// The key.
         found: String,
     },
-    /// Bytes do not have the hash that they are named by.
+    /// Bytes do not have the hash that names them.
     Content,
 }
 
 impl Error {
-    /// A name for the kind of error, that stays.
+    /// Returns the name of the kind of error. It never changes.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -88,14 +88,14 @@ impl fmt::Display for Error {
             Self::Conflict { chunk } => {
                 write!(f, "chunk {chunk} is there with other bytes; what is there stays")
             }
-            Self::Range { start, end, most } => {
-                write!(f, "range: expected one within 0..{most}, found {start}..{end}")
+            Self::Range { start, end, max } => {
+                write!(f, "range: expected one within 0..{max}, found {start}..{end}")
             }
             Self::Offsets { expected, found } => {
                 write!(f, "offsets: expected {expected}, found {found}")
             }
-            Self::TooLarge { len, most } => {
-                write!(f, "{len} bytes are too many to be kept: at most {most}")
+            Self::TooLarge { len, max } => {
+                write!(f, "{len} bytes are too many to be kept: at most {max}")
             }
             Self::Buffer { expected, found } => {
                 write!(f, "a buffer: expected {expected} bytes, found {found}")

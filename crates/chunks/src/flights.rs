@@ -1,5 +1,4 @@
-//! One fetch for each gap: whoever finds bytes missing claims them, and others who miss the same
-//! bytes at the same time wait for him.
+//! Single-flight within a process: threads and tasks that miss the same bytes share one fetch.
 
 use crate::key::Key;
 use crate::ranges::push;
@@ -10,186 +9,187 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// The fetches that are under way in this process.
+/// The fetches in progress in this process.
 #[derive(Debug, Default)]
-pub(crate) struct Fills(Arc<Mutex<Flights>>);
+pub(crate) struct Flights(Arc<Mutex<FlightMap>>);
 
-/// By the name of the object.
-type Flights = HashMap<[u8; 16], Vec<Arc<Flight>>>;
+/// The fetches in progress, by the name of the object.
+type FlightMap = HashMap<[u8; 16], Vec<Arc<FlightState>>>;
 
+/// A fetch in progress, as its flight and its waiters share it.
 #[derive(Debug)]
-struct Flight {
+struct FlightState {
     range: Range<u64>,
-    state: Mutex<State>,
-    landed: Condvar,
+    progress: Mutex<Progress>,
+    ended: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Progress {
     fetched: Option<Fetched>,
     wakers: Vec<Waker>,
 }
 
-/// How a fetch ended.
+/// The result of a fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// The bytes are in the cache: look again.
+    /// The bytes are in the cache: the waiter can look them up.
     Stored,
-    /// The bytes, which could not be kept, of the whole range of the fetch.
+    /// The bytes of the whole range, which the cache could not keep.
     Bytes(Arc<[u8]>),
-    /// They could not be fetched. Whoever still wants them looks again, and may fetch himself.
+    /// The fetch failed. A waiter that still needs the bytes looks them up and may fetch them.
     Failed,
 }
 
-/// What was claimed of a gap.
+/// How missing ranges are fetched: see [`Chunks::single_flight`](crate::Chunks::single_flight).
 #[derive(Debug)]
 #[must_use]
-pub struct Claim {
-    /// What the caller is to fetch.
-    pub mine: Vec<Ticket>,
-    /// What others are fetching already.
-    pub theirs: Vec<Waiting>,
+pub struct SingleFlight {
+    /// The ranges that the caller must fetch.
+    pub flights: Vec<Flight>,
+    /// The ranges that other callers are fetching.
+    pub waiters: Vec<Waiter>,
 }
 
-/// The duty to fetch a range. Dropping it without [`Ticket::finish`] tells those who wait that it
-/// failed.
+/// A fetch that its owner has to do. Dropping it without [`Flight::finish`] reports to its waiters
+/// that it failed.
 #[derive(Debug)]
 #[must_use]
-pub struct Ticket {
-    flights: Arc<Mutex<Flights>>,
+pub struct Flight {
+    flights: Arc<Mutex<FlightMap>>,
     name: [u8; 16],
-    flight: Arc<Flight>,
+    state: Arc<FlightState>,
 }
 
-/// Somebody else's fetch: to be waited for by a thread with [`Waiting::wait`], or by a task as a
-/// future.
+/// Waits for a fetch of another caller: a thread with [`Waiter::wait`], a task as a future.
 #[derive(Debug)]
 #[must_use]
-pub struct Waiting(Arc<Flight>);
+pub struct Waiter(Arc<FlightState>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Fills {
-    /// Claims what nobody is fetching of ranges that are in order and do not touch.
-    pub(crate) fn claim(&self, key: &Key, missing: &[Range<u64>]) -> Claim {
-        let mut claim = Claim { mine: Vec::new(), theirs: Vec::new() };
+impl Flights {
+    /// Returns a flight for each range that no caller is fetching, and waiters for the others. The
+    /// missing ranges are in order and do not touch.
+    pub(crate) fn join(&self, key: &Key, missing: &[Range<u64>]) -> SingleFlight {
+        let mut single_flight = SingleFlight { flights: Vec::new(), waiters: Vec::new() };
         let mut flights = lock(&self.0);
-        let under_way = flights.entry(key.name).or_default();
-        let mut others: Vec<Arc<Flight>> = under_way.clone();
+        let in_progress = flights.entry(key.name).or_default();
+        let mut others: Vec<Arc<FlightState>> = in_progress.clone();
         others.sort_by_key(|flight| flight.range.start);
         for range in missing {
-            let mut from = range.start;
+            let mut start = range.start;
             let mut free = Vec::new();
             for flight in &others {
-                if flight.range.end <= from || flight.range.start >= range.end {
+                if flight.range.end <= start || flight.range.start >= range.end {
                     continue;
                 }
-                if from < flight.range.start {
-                    push(&mut free, from..flight.range.start);
+                if start < flight.range.start {
+                    push(&mut free, start..flight.range.start);
                 }
-                from = flight.range.end;
-                if !claim.theirs.iter().any(|waiting| Arc::ptr_eq(&waiting.0, flight)) {
-                    claim.theirs.push(Waiting(flight.clone()));
+                start = flight.range.end;
+                if !single_flight.waiters.iter().any(|waiter| Arc::ptr_eq(&waiter.0, flight)) {
+                    single_flight.waiters.push(Waiter(flight.clone()));
                 }
             }
-            if from < range.end {
-                push(&mut free, from..range.end);
+            if start < range.end {
+                push(&mut free, start..range.end);
             }
             for range in free {
-                let (state, landed) = (Mutex::default(), Condvar::new());
-                let flight = Arc::new(Flight { range, state, landed });
-                under_way.push(flight.clone());
+                let (progress, ended) = (Mutex::default(), Condvar::new());
+                let state = Arc::new(FlightState { range, progress, ended });
+                in_progress.push(state.clone());
                 let (flights, name) = (self.0.clone(), key.name);
-                claim.mine.push(Ticket { flights, name, flight });
+                single_flight.flights.push(Flight { flights, name, state });
             }
         }
-        if under_way.is_empty() {
+        if in_progress.is_empty() {
             flights.remove(&key.name);
         }
-        claim
+        single_flight
     }
 }
 
-impl Ticket {
-    /// The range to fetch.
+impl Flight {
+    /// Returns the range to fetch.
     pub fn range(&self) -> Range<u64> {
-        self.flight.range.clone()
+        self.state.range.clone()
     }
 
-    /// A place to wait for this fetch, for whoever has somebody else do it.
-    pub fn waiting(&self) -> Waiting {
-        Waiting(self.flight.clone())
+    /// Returns a waiter for this fetch, for a caller that lets another thread or task do it.
+    pub fn waiter(&self) -> Waiter {
+        Waiter(self.state.clone())
     }
 
-    /// Whether anybody waits for this fetch. Whoever claims the bytes later does not count, and
-    /// finds out that it failed if the ticket is dropped.
+    /// Returns whether there are waiters for this fetch. Callers that join later are not counted;
+    /// if the flight is dropped, they find out that it failed.
     pub fn is_awaited(&self) -> bool {
-        // Claims copy all flights for a moment, under this lock.
+        // `Flights::join` copies all flights for a moment, under this lock.
         let _flights = lock(&self.flights);
-        Arc::strong_count(&self.flight) > 2
+        Arc::strong_count(&self.state) > 2
     }
 
-    /// Tells those who wait how it ended.
+    /// Reports the result to all waiters.
     pub fn finish(self, fetched: Fetched) {
-        self.land(fetched);
+        self.end(fetched);
     }
 
-    fn land(&self, fetched: Fetched) {
+    fn end(&self, fetched: Fetched) {
         let mut flights = lock(&self.flights);
-        if let Some(under_way) = flights.get_mut(&self.name) {
-            under_way.retain(|flight| !Arc::ptr_eq(flight, &self.flight));
-            if under_way.is_empty() {
+        if let Some(in_progress) = flights.get_mut(&self.name) {
+            in_progress.retain(|flight| !Arc::ptr_eq(flight, &self.state));
+            if in_progress.is_empty() {
                 flights.remove(&self.name);
             }
         }
         drop(flights);
-        let mut state = lock(&self.flight.state);
-        if state.fetched.is_none() {
-            state.fetched = Some(fetched);
+        let mut progress = lock(&self.state.progress);
+        if progress.fetched.is_none() {
+            progress.fetched = Some(fetched);
         }
-        let wakers = std::mem::take(&mut state.wakers);
-        drop(state);
-        self.flight.landed.notify_all();
+        let wakers = std::mem::take(&mut progress.wakers);
+        drop(progress);
+        self.state.ended.notify_all();
         wakers.into_iter().for_each(Waker::wake);
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Flight {
     fn drop(&mut self) {
-        self.land(Fetched::Failed);
+        self.end(Fetched::Failed);
     }
 }
 
-impl Waiting {
-    /// The range that is being fetched.
+impl Waiter {
+    /// Returns the range that is being fetched.
     pub fn range(&self) -> Range<u64> {
         self.0.range.clone()
     }
 
-    /// Waits until it was fetched, or could not be.
+    /// Waits until the fetch has ended, and returns its result.
     pub fn wait(self) -> Fetched {
-        let mut state = lock(&self.0.state);
+        let mut progress = lock(&self.0.progress);
         loop {
-            if let Some(fetched) = &state.fetched {
+            if let Some(fetched) = &progress.fetched {
                 return fetched.clone();
             }
-            state = self.0.landed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            progress = self.0.ended.wait(progress).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-impl Future for Waiting {
+impl Future for Waiter {
     type Output = Fetched;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Fetched> {
-        let mut state = lock(&self.0.state);
-        if let Some(fetched) = &state.fetched {
+        let mut progress = lock(&self.0.progress);
+        if let Some(fetched) = &progress.fetched {
             return Poll::Ready(fetched.clone());
         }
-        if !state.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
-            state.wakers.push(context.waker().clone());
+        if !progress.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            progress.wakers.push(context.waker().clone());
         }
         Poll::Pending
     }

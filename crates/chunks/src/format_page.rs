@@ -1,4 +1,4 @@
-//! `docs/formats/chunks.md` and the code, compared.
+//! Compares `docs/formats/chunks.md` with the code.
 
 use crate::layout::{BLOCKS, CONTENT, KIND, METADATA, NAMED, blocks, metadata};
 

@@ -1,4 +1,4 @@
-//! Reading chunks of objects.
+//! Reading chunks.
 
 use crate::chunks::Chunks;
 use crate::error::{Error, Result};
@@ -6,21 +6,24 @@ use crate::key::Key;
 use crate::plan::{Lengths, Lookup, Piece};
 use crate::ranges::check_range;
 use crate::view::View;
-use nuthatch_segments::Unread;
+use nuthatch_segments::ReadError;
 use std::ops::Range;
 
-/// Bytes of chunks that follow each other.
+/// The bytes of consecutive chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
     /// The bytes.
     pub data: Vec<u8>,
-    /// Where in them each chunk begins, and where the last one ends: one more than there are
-    /// chunks.
+    /// The beginning of each chunk in the bytes, and the end of the last one.
     pub offsets: Vec<u64>,
 }
 
 impl Chunks {
-    /// Reads chunks into a buffer of their own.
+    /// Reads chunks into a new buffer.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Range`] if the range is empty.
     pub fn get(&self, key: &Key, range: Range<u64>) -> Result<Lookup<Read>> {
         check_range(&range, u64::MAX)?;
         Ok(self.with_plan(key, &range, Lengths::Any, |pieces| {
@@ -31,8 +34,13 @@ impl Chunks {
         }))
     }
 
-    /// Reads chunks into the beginning of a buffer. Answers where each of them begins there, and
-    /// where the last one ends.
+    /// Reads chunks into the beginning of a buffer. Returns the beginning of each chunk there, and
+    /// the end of the last one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Range`] if the range is empty, and [`Error::Buffer`] if the buffer is too
+    /// short.
     pub fn get_into(
         &self,
         key: &Key,
@@ -55,7 +63,11 @@ impl Chunks {
         }
     }
 
-    /// Lends chunks from where they lie.
+    /// Returns a view of chunks in the files of the cache.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Range`] if the range is empty.
     pub fn view(&self, key: &Key, range: Range<u64>) -> Result<Lookup<View>> {
         check_range(&range, u64::MAX)?;
         Ok(self.with_plan(key, &range, Lengths::Any, |pieces| {
@@ -64,19 +76,27 @@ impl Chunks {
         }))
     }
 
-    /// Which chunks of a range are missing, without reading any.
+    /// Returns the missing chunks of a range, without reading any.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Range`] if the range is empty.
     pub fn missing(&self, key: &Key, range: Range<u64>) -> Result<Vec<Range<u64>>> {
         check_range(&range, u64::MAX)?;
         Ok(self.plan(key, range, Lengths::Any).missing().to_vec())
     }
 }
 
-/// Copies bytes of pieces, without so many at the beginning, until the buffer is full.
+/// Copies the bytes of pieces, after the first `skip` bytes, until the buffer is full.
+///
+/// # Errors
+///
+/// Returns [`ReadError`] if a piece cannot be read.
 pub(crate) fn read_pieces(
     pieces: &[Piece<'_>],
     skip: u64,
     out: &mut [u8],
-) -> std::result::Result<(), Unread> {
+) -> std::result::Result<(), ReadError> {
     let mut rest = out;
     let mut skip = skip;
     for piece in pieces {
@@ -90,12 +110,13 @@ pub(crate) fn read_pieces(
     Ok(())
 }
 
+/// Returns the beginning of each chunk, and the end of the last one.
 fn offsets_of(pieces: &[Piece<'_>]) -> Vec<u64> {
     let mut offsets = vec![0];
     let mut end = 0;
     for piece in pieces {
         for chunk in piece.chunks.clone() {
-            end += piece.found.len_of(chunk);
+            end += piece.found.part_len(chunk);
             offsets.push(end);
         }
     }

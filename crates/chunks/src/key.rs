@@ -1,40 +1,41 @@
-//! What objects are called.
+//! Keys of objects.
 
 use crate::error::{Error, Result};
 use crate::layout::{
-    ADDRESS, BLOCKS, CONTENT, HASH, HASH_LEN, KIND, LABEL_MOST, METADATA, NAME, NAMED, blocks as at,
+    ADDRESS, BLOCKS, CONTENT, HASH, HASH_LEN, KIND, MAX_LABEL_LEN, METADATA, NAME, NAMED,
+    blocks as at,
 };
 use nuthatch_segments::Id;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The key of an object: a label, which is kept with its chunks and compared whenever they are
-/// read, and a hash of it, which they are found by.
+/// The key of an object: a label, which is stored with its chunks and compared on each read, and a
+/// hash of the label, under which they are found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     pub(crate) name: [u8; 16],
     pub(crate) label: Box<[u8]>,
 }
 
-/// What a label says.
+/// The content of a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Described {
-    /// A name that the user made up, for chunks of any lengths.
+pub enum Description {
+    /// A name that the caller chose, for chunks of any lengths.
     Named(Vec<u8>),
-    /// Blocks of one size.
+    /// Blocks of one length.
     Blocks {
         /// The URL or path.
         address: String,
-        /// What tells one version of it from another: an `ETag`, a version, a hash.
+        /// What distinguishes versions of the object: an `ETag`, a version, a hash.
         validator: String,
-        /// How many bytes the object has.
+        /// The length of the object.
         object_len: u64,
-        /// How many bytes a block has; the last one has the rest.
+        /// The length of all blocks but the last.
         block_len: u64,
     },
     /// One chunk, named by the BLAKE3 hash of its bytes.
     Content([u8; 32]),
-    /// What an origin last said about the object at an address.
+    /// The last response of an origin about the object at an address.
     Metadata {
         /// The URL or path.
         address: String,
@@ -43,26 +44,30 @@ pub enum Described {
     Unknown,
 }
 
-/// Returns whether a label is that of metadata about an object, and not of its chunks.
+/// Returns whether a label belongs to metadata of an object, not to its chunks.
 pub(crate) fn is_metadata(label: &[u8]) -> bool {
     label.first() == Some(&METADATA)
 }
 
 impl Key {
     fn from_label(label: Vec<u8>) -> Result<Self> {
-        if label.len() > LABEL_MOST {
+        if label.len() > MAX_LABEL_LEN {
             let found = format!("{} bytes", label.len());
             return Err(Error::Key { expected: "at most 16,384 bytes", found });
         }
         Ok(Self { name: xxh3_128(&label).to_le_bytes(), label: label.into() })
     }
 
-    /// An object of chunks that have lengths of their own, by a name of up to 16,383 bytes.
+    /// Returns the key of an object of chunks with any lengths, by a name of up to 16,383 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Key`] if the name is longer.
     pub fn named(name: impl AsRef<[u8]>) -> Result<Self> {
         Self::from_label([&[NAMED], name.as_ref()].concat())
     }
 
-    /// An object of blocks: see [`Chunks::blocks`](crate::Chunks::blocks).
+    /// Returns the key of an object of blocks: see [`Chunks::blocks`](crate::Chunks::blocks).
     pub(crate) fn blocks(
         address: &str,
         validator: &str,
@@ -79,15 +84,15 @@ impl Key {
         Self::from_label(label)
     }
 
-    /// The chunk whose bytes have a BLAKE3 hash.
+    /// Returns the key of the chunk with a BLAKE3 hash.
     #[must_use]
     pub fn content(hash: &[u8; 32]) -> Self {
         let label = [&[CONTENT], &hash[..]].concat();
         Self { name: xxh3_128(&label).to_le_bytes(), label: label.into() }
     }
 
-    /// Returns the key of what an origin last said about the object at an address. Its name is also
-    /// the group of a pin of the address.
+    /// Returns the key of the metadata of an address. Its name is also the group of a pin of the
+    /// address.
     pub(crate) fn metadata(address: &str) -> Result<Self> {
         Self::from_label([&[METADATA], address.as_bytes()].concat())
     }
@@ -96,7 +101,7 @@ impl Key {
     #[must_use]
     pub fn address(&self) -> Option<String> {
         match self.describe() {
-            Described::Blocks { address, .. } => Some(address),
+            Description::Blocks { address, .. } => Some(address),
             _ => None,
         }
     }
@@ -106,7 +111,7 @@ impl Key {
         is_metadata(&self.label)
     }
 
-    /// The key of a label that was found.
+    /// Returns the key for a label that was found in the cache.
     pub(crate) fn found(label: &[u8]) -> Self {
         Self { name: xxh3_128(label).to_le_bytes(), label: label.into() }
     }
@@ -116,32 +121,32 @@ impl Key {
         Id::new(self.name, chunk)
     }
 
-    /// What the key says of its object.
+    /// Returns the content of the label.
     #[must_use]
-    pub fn describe(&self) -> Described {
+    pub fn describe(&self) -> Description {
         let label = &self.label;
         match label.first() {
-            Some(&NAMED) => Described::Named(label[NAME..].to_vec()),
-            Some(&BLOCKS) => blocks_of(label).unwrap_or(Described::Unknown),
+            Some(&NAMED) => Description::Named(label[NAME..].to_vec()),
+            Some(&BLOCKS) => blocks_of(label).unwrap_or(Description::Unknown),
             Some(&CONTENT) => {
                 let hash = label.get(HASH..HASH + HASH_LEN).and_then(|hash| hash.try_into().ok());
-                hash.map_or(Described::Unknown, Described::Content)
+                hash.map_or(Description::Unknown, Description::Content)
             }
             Some(&METADATA) => {
                 let address = String::from_utf8(label[ADDRESS..].to_vec());
-                address.map_or(Described::Unknown, |address| Described::Metadata { address })
+                address.map_or(Description::Unknown, |address| Description::Metadata { address })
             }
-            _ => Described::Unknown,
+            _ => Description::Unknown,
         }
     }
 }
 
-fn blocks_of(label: &[u8]) -> Option<Described> {
+fn blocks_of(label: &[u8]) -> Option<Description> {
     let eight = |at: usize| Some(u64::from_le_bytes(label.get(at..at + 8)?.try_into().ok()?));
     let len = label.get(at::ADDRESS_LEN..at::ADDRESS)?.try_into().ok()?;
     let rest = label.get(at::ADDRESS..)?;
     let (address, validator) = rest.split_at_checked(u32::from_le_bytes(len) as usize)?;
-    Some(Described::Blocks {
+    Some(Description::Blocks {
         address: String::from_utf8(address.to_vec()).ok()?,
         validator: String::from_utf8(validator.to_vec()).ok()?,
         object_len: eight(at::OBJECT_LEN)?,
@@ -156,20 +161,20 @@ mod tests {
     #[test]
     fn keys_say_what_they_were_made_of() {
         let named = Key::named("a name").expect("a key");
-        assert_eq!(named.describe(), Described::Named(b"a name".to_vec()));
+        assert_eq!(named.describe(), Description::Named(b"a name".to_vec()));
         let blocks = Key::blocks("http://a/b", "\"tag\"", 10, 4).expect("a key");
-        let expected = Described::Blocks {
+        let expected = Description::Blocks {
             address: "http://a/b".into(),
             validator: "\"tag\"".into(),
             object_len: 10,
             block_len: 4,
         };
         assert_eq!(blocks.describe(), expected);
-        assert_eq!(Key::content(&[7; 32]).describe(), Described::Content([7; 32]));
-        assert_eq!(Key::found(&[]).describe(), Described::Unknown);
+        assert_eq!(Key::content(&[7; 32]).describe(), Description::Content([7; 32]));
+        assert_eq!(Key::found(&[]).describe(), Description::Unknown);
         assert_eq!(Key::found(&blocks.label), blocks);
         for len in 0..at::ADDRESS {
-            assert_eq!(Key::found(&blocks.label[..len]).describe(), Described::Unknown, "{len}");
+            assert_eq!(Key::found(&blocks.label[..len]).describe(), Description::Unknown, "{len}");
         }
     }
 
@@ -192,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_too_long_is_refused() {
-        assert!(Key::named(vec![0; LABEL_MOST - 1]).is_ok());
-        assert!(matches!(Key::named(vec![0; LABEL_MOST]), Err(Error::Key { .. })));
+        assert!(Key::named(vec![0; MAX_LABEL_LEN - 1]).is_ok());
+        assert!(matches!(Key::named(vec![0; MAX_LABEL_LEN]), Err(Error::Key { .. })));
     }
 }

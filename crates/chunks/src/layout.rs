@@ -1,20 +1,20 @@
-//! Where things lie in the label of an object: `docs/formats/chunks.md` as constants. Offsets only.
+//! The constants of `docs/formats/chunks.md`: offsets and values in labels.
 
 pub(crate) const KIND: usize = 0;
 
-/// A name that the user makes up.
+/// A name that the caller chose.
 pub(crate) const NAMED: u8 = 1;
-/// Blocks of one size of something that has an address and a validator.
+/// Blocks of one length of an object with an address and a validator.
 pub(crate) const BLOCKS: u8 = 2;
-/// One chunk that is named by the BLAKE3 hash of its bytes.
+/// One chunk, named by the BLAKE3 hash of its bytes.
 pub(crate) const CONTENT: u8 = 3;
-/// What an origin last said about the object at an address.
+/// The last response of an origin about the object at an address.
 pub(crate) const METADATA: u8 = 4;
 
-/// After the kind, for `NAMED`.
+/// The offset of the name, for `NAMED`.
 pub(crate) const NAME: usize = 1;
 
-/// After the kind, for `BLOCKS`.
+/// The fields after the kind, for `BLOCKS`.
 pub(crate) mod blocks {
     pub(crate) const BLOCK_LEN: usize = 8;
     pub(crate) const OBJECT_LEN: usize = 16;
@@ -22,11 +22,11 @@ pub(crate) mod blocks {
     pub(crate) const ADDRESS: usize = 28;
 }
 
-/// After the kind, for `CONTENT`.
+/// The offset of the hash, for `CONTENT`.
 pub(crate) const HASH: usize = 1;
 pub(crate) const HASH_LEN: usize = 32;
 
-/// After the kind, for `METADATA`: the address.
+/// The offset of the address, for `METADATA`.
 pub(crate) const ADDRESS: usize = 1;
 
 /// The tags of the fields of metadata. A field is a tag, its length in four bytes, and its value.
@@ -41,7 +41,7 @@ pub(crate) mod metadata {
     pub(crate) const STALE_IF_ERROR: u8 = 8;
 }
 
-/// Bytes of a label at most.
-pub(crate) const LABEL_MOST: usize = 1 << 14;
+/// Maximum length of a label in bytes.
+pub(crate) const MAX_LABEL_LEN: usize = 1 << 14;
 
 const _: () = assert!(blocks::ADDRESS == blocks::ADDRESS_LEN + 4);

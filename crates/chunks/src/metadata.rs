@@ -1,13 +1,13 @@
-//! Metadata: the last answer of an origin about the object at an address. It is stored beside the
+//! Metadata: the last response of an origin about the object at an address. It is stored beside the
 //! chunks, so that they can be read while the origin is unavailable.
 
 use crate::chunks::Chunks;
 use crate::error::{Error, Result};
-use crate::key::{Described, Key};
+use crate::key::{Description, Key};
 use crate::layout::metadata as at;
 use crate::put::Stored;
 
-/// The last answer of an origin about the object at an address.
+/// The last response of an origin about the object at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// The key of the blocks of the version that the origin has: address, validator and length.
@@ -22,15 +22,15 @@ pub struct Metadata {
     pub content_type: Option<String>,
     /// Whether the origin supports range requests for it.
     pub ranges: bool,
-    /// Seconds after the last check for which the origin allows this answer to be used while it is
-    /// unavailable (`stale-if-error` of RFC 5861).
+    /// Seconds after the last check for which the origin allows this response to be used while it
+    /// is unavailable (`stale-if-error` of RFC 5861).
     pub stale_if_error: Option<u64>,
-    /// When the origin last answered, in milliseconds since 1970.
+    /// The time of the last response, in milliseconds since 1970.
     pub checked_ms: u64,
 }
 
 impl Metadata {
-    /// Returns metadata of a key of blocks that say no more than that, as of a time.
+    /// Returns metadata that consist of a key of blocks and the time of the check.
     #[must_use]
     pub fn new(key: Key, checked_ms: u64) -> Self {
         let (etag, last_modified, modified_ms, content_type) = (None, None, None, None);
@@ -47,9 +47,9 @@ impl Metadata {
         }
     }
 
-    /// Returns whether two are equal except for the time of the check.
+    /// Returns whether both are equal except for the time of the check.
     #[must_use]
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn has_same_content(&self, other: &Self) -> bool {
         let checked_ms = other.checked_ms;
         Self { checked_ms, ..self.clone() } == *other
     }
@@ -58,8 +58,8 @@ impl Metadata {
     fn is_same_version(&self, other: &Self) -> bool {
         match (self.key.describe(), other.key.describe()) {
             (
-                Described::Blocks { address, validator, object_len, .. },
-                Described::Blocks { address: a, validator: v, object_len: len, .. },
+                Description::Blocks { address, validator, object_len, .. },
+                Description::Blocks { address: a, validator: v, object_len: len, .. },
             ) => (address, validator, object_len) == (a, v, len),
             _ => false,
         }
@@ -117,29 +117,31 @@ impl Metadata {
                 _ => {}
             }
         }
-        let key = key.filter(|key| matches!(key.describe(), Described::Blocks { .. }))?;
+        let key = key.filter(|key| matches!(key.describe(), Description::Blocks { .. }))?;
         Some(Self { key, checked_ms: checked_ms?, ..found })
     }
 }
 
-/// Metadata are in one of two chunks: the other one is replaced, so that a crash or a full disk in
-/// between loses nothing.
+/// Metadata are stored alternately in two chunks, so that a crash or a full disk during a
+/// replacement loses nothing.
 const COPIES: u64 = 2;
 
 impl Chunks {
-    /// Returns the last answer of the origin about the object at an address, if the cache has it.
+    /// Returns the last response of the origin about the object at an address, if the cache has it.
     pub fn metadata(&self, address: &str) -> Option<Metadata> {
         let key = Key::metadata(address).ok()?;
         self.copies(&key).into_iter().map(|(_, found)| found).max_by_key(|found| found.checked_ms)
     }
 
-    /// Replaces the stored answer of the origin about the object at the address of the key. A pin
+    /// Replaces the stored response of the origin about the object at the address of the key. A pin
     /// of the address moves to the version that the key identifies.
     ///
     /// # Errors
-    /// [`Error::Key`] if the key is not a key of blocks; otherwise as [`Chunks::put`].
+    ///
+    /// Returns [`Error::Key`] if the key is not a key of blocks, and errors as [`Chunks::put`]
+    /// does.
     pub fn put_metadata(&self, metadata: &Metadata) -> Result<Stored> {
-        let Described::Blocks { address, .. } = metadata.key.describe() else {
+        let Description::Blocks { address, .. } = metadata.key.describe() else {
             let found = "a key of another kind".to_owned();
             return Err(Error::Key { expected: "a key of blocks", found });
         };

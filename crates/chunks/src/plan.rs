@@ -1,22 +1,22 @@
-//! Finding the chunks of a range: in which records they lie, and which are missing.
+//! Plans: the records that have the chunks of a range, or the missing chunks.
 
 use crate::chunks::Chunks;
 use crate::key::Key;
 use crate::ranges::push;
-use nuthatch_segments::{Found, Unread};
+use nuthatch_segments::{Found, ReadError};
 use std::ops::Range;
 
-/// What was looked for: all of it, or what is missing of it.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<T> {
-    /// All of it.
+    /// Everything was found.
     Found(T),
-    /// The parts of the range that are not there, in order, none of them touching the next.
+    /// The missing parts of the range, in order; they do not touch.
     Missing(Vec<Range<u64>>),
 }
 
 impl<T> Lookup<T> {
-    /// What was found.
+    /// Returns what was found.
     pub fn found(self) -> Option<T> {
         match self {
             Self::Found(found) => Some(found),
@@ -24,7 +24,7 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// What is missing; nothing if all was found.
+    /// Returns what is missing, or nothing if everything was found.
     pub fn missing(&self) -> &[Range<u64>] {
         match self {
             Self::Found(_) => &[],
@@ -40,17 +40,18 @@ impl<T> Lookup<T> {
     }
 }
 
-/// Chunks that follow each other in one record.
+/// Consecutive chunks in one record.
 pub(crate) struct Piece<'a> {
     pub(crate) found: Found<'a>,
     pub(crate) chunks: Range<u64>,
 }
 
 impl Piece<'_> {
-    /// Where the bytes of its chunks lie in the data of the record.
+    /// Returns the range of the chunks in the data of the record.
     pub(crate) fn bytes(&self) -> Range<u64> {
         let last = self.chunks.end - 1;
-        self.found.start_of(self.chunks.start)..self.found.start_of(last) + self.found.len_of(last)
+        self.found.part_start(self.chunks.start)
+            ..self.found.part_start(last) + self.found.part_len(last)
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -59,11 +60,11 @@ impl Piece<'_> {
     }
 }
 
-/// What lengths the chunks of an object may have.
+/// The lengths that the chunks of an object may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lengths {
     Any,
-    /// All the same, but for the last one, which has the rest.
+    /// All have the same length, except that the last one has the rest.
     Blocks {
         object_len: u64,
         block_len: u64,
@@ -71,6 +72,7 @@ pub(crate) enum Lengths {
 }
 
 impl Lengths {
+    /// Returns the expected length of a chunk, or `None` for any.
     fn of(self, chunk: u64) -> Option<u64> {
         match self {
             Self::Any => None,
@@ -80,26 +82,28 @@ impl Lengths {
         }
     }
 
-    /// Whether a chunk that was found has the length that it should.
+    /// Returns whether a chunk that was found has the expected length.
     fn fit(self, found: &Found<'_>, chunk: u64) -> bool {
-        self.of(chunk).is_none_or(|len| len == found.len_of(chunk))
+        self.of(chunk).is_none_or(|len| len == found.part_len(chunk))
     }
 
-    /// The end of the chunks from one on that are there and have the lengths that they should.
-    fn run(self, found: &Found<'_>, from: u64) -> u64 {
-        let run = found.run(from);
+    /// Returns the end of the consecutive chunks from `first` on that are stored with the expected
+    /// lengths.
+    fn available_until(self, found: &Found<'_>, first: u64) -> u64 {
+        let stored = found.available_from(first);
         if let Self::Blocks { block_len, .. } = self {
-            let regular = found.uniform() == Some(block_len) && self.fit(found, run.end - 1);
-            if !regular {
-                return run.clone().find(|chunk| !self.fit(found, *chunk)).unwrap_or(run.end);
+            let is_regular =
+                found.uniform_len() == Some(block_len) && self.fit(found, stored.end - 1);
+            if !is_regular {
+                return stored.clone().find(|chunk| !self.fit(found, *chunk)).unwrap_or(stored.end);
             }
         }
-        run.end
+        stored.end
     }
 }
 
-/// How often a lookup begins again when what was found went away before it was read.
-const TRIES: usize = 4;
+/// Maximum number of lookups of a range whose records are evicted before they are read.
+const MAX_TRIES: usize = 4;
 
 impl Chunks {
     /// Finds the chunks of a range.
@@ -132,7 +136,7 @@ impl Chunks {
                 continue;
             };
             let start = chunk;
-            chunk = lengths.run(&found, chunk).min(range.end);
+            chunk = lengths.available_until(&found, chunk).min(range.end);
             if missing.is_empty() {
                 pieces.push(Piece { found, chunks: start..chunk });
             }
@@ -140,15 +144,15 @@ impl Chunks {
         if missing.is_empty() { Lookup::Found(pieces) } else { Lookup::Missing(missing) }
     }
 
-    /// Finds the chunks of a range and does something with them, again if they went away meanwhile.
+    /// Finds the chunks of a range and reads them, and repeats this if they are evicted meanwhile.
     pub(crate) fn with_plan<T>(
         &self,
         key: &Key,
         range: &Range<u64>,
         lengths: Lengths,
-        mut read: impl FnMut(&[Piece<'_>]) -> Result<T, Unread>,
+        mut read: impl FnMut(&[Piece<'_>]) -> Result<T, ReadError>,
     ) -> Lookup<T> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let pieces = match self.plan(key, range.clone(), lengths) {
                 Lookup::Found(pieces) => pieces,
                 Lookup::Missing(missing) => return Lookup::Missing(missing),

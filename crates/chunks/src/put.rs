@@ -1,32 +1,37 @@
-//! Putting chunks of objects.
+//! Storing chunks.
 
 use crate::chunks::Chunks;
 use crate::error::{Error, Result};
 use crate::key::Key;
 use crate::ranges::check_range;
-use nuthatch_segments::{Outcome, Part, Reason, Record, checksum};
+use nuthatch_segments::{NotKeptReason, Outcome, Part, Record, checksum};
 use std::ops::Range;
 
-/// What became of the chunks of a put.
+/// The result of a put.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stored {
-    /// Chunks that are there now and were not before.
+    /// Chunks that this put stored.
     pub stored: u64,
-    /// Chunks that were there already.
+    /// Chunks that were stored already.
     pub present: u64,
     /// Number of chunks, of any object, that the new chunks displaced from the index because it
     /// could not grow further. Evicted chunks do not count.
     pub displaced: u64,
-    /// Why the others were not kept, if any were not: the disk is full, for instance. The caller
-    /// has their bytes; a reader goes on with them.
-    pub not_kept: Option<Reason>,
+    /// The reason for which the other chunks were not kept, if any were not: the disk is full, for
+    /// example. The caller still has their bytes.
+    pub not_kept: Option<NotKeptReason>,
 }
 
 impl Chunks {
-    /// Puts chunks that follow each other. `offsets` has where each of them begins in `data`, and
-    /// where the last one ends. Stores what is not there; a chunk that is there with other bytes is
-    /// an error.
+    /// Stores consecutive chunks. `offsets` has the beginning of each chunk in `data`, and the end
+    /// of the last one. Chunks that are stored already are kept.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Conflict`] if a chunk is stored with other bytes, [`Error::Range`],
+    /// [`Error::Offsets`] or [`Error::TooLarge`] for arguments out of range, and [`Error::Folder`]
+    /// if the record cannot be stored because of its lengths.
     pub fn put(
         &self,
         key: &Key,
@@ -37,7 +42,12 @@ impl Chunks {
         self.put_until(key, range, offsets, data, 0)
     }
 
-    /// As [`Chunks::put`], for chunks that expire, in milliseconds since 1970; zero for never.
+    /// Does the same as [`Chunks::put`] for chunks that expire at `expiry`, in milliseconds since
+    /// 1970; zero for never.
+    ///
+    /// # Errors
+    ///
+    /// As [`Chunks::put`].
     pub fn put_until(
         &self,
         key: &Key,
@@ -48,14 +58,13 @@ impl Chunks {
     ) -> Result<Stored> {
         check_range(&range, u64::MAX)?;
         check_offsets(&range, offsets, data.len() as u64)?;
-        let most = self.put_most();
-        if data.len() as u64 > most {
-            return Err(Error::TooLarge { len: data.len() as u64, most });
+        let max = self.max_put_len();
+        if data.len() as u64 > max {
+            return Err(Error::TooLarge { len: data.len() as u64, max });
         }
-        let most = self.chunk_most();
-        if let Some(len) = offsets.windows(2).map(|pair| pair[1] - pair[0]).find(|len| *len > most)
-        {
-            return Err(Error::TooLarge { len, most });
+        let max = self.max_chunk_len();
+        if let Some(len) = offsets.windows(2).map(|pair| pair[1] - pair[0]).find(|len| *len > max) {
+            return Err(Error::TooLarge { len, max });
         }
         let sums =
             offsets.windows(2).map(|pair| checksum(&data[pair[0] as usize..pair[1] as usize]));
@@ -63,42 +72,45 @@ impl Chunks {
         self.store(&put)
     }
 
+    /// Stores the chunks of a put that are not stored yet.
     fn store(&self, put: &Put<'_>) -> Result<Stored> {
         let mut stored = Stored::default();
         let mut from = None;
         let count = put.sums.len();
-        // What is there already is found first, so that a conflict stores nothing.
-        let mut absent = Vec::new();
+        // Finds stored chunks first, so that a conflict stores nothing.
+        let mut missing = Vec::new();
         for chunk in 0..count {
             let number = put.first + chunk as u64;
             let found = self.segments.find(&put.key.id(number), &put.key.label);
-            match found.and_then(|found| found.sum_of(number).zip(Some(found.len_of(number)))) {
-                Some(there) if there == (put.sums[chunk], put.len_of(chunk)) => {
+            match found
+                .and_then(|found| found.part_checksum(number).zip(Some(found.part_len(number))))
+            {
+                Some(found) if found == (put.sums[chunk], put.len_of(chunk)) => {
                     stored.present += 1;
-                    absent.extend(from.take().map(|from| from..chunk));
+                    missing.extend(from.take().map(|from| from..chunk));
                 }
                 Some(_) => return Err(Error::Conflict { chunk: number }),
                 None => from = from.or(Some(chunk)),
             }
         }
-        absent.extend(from.map(|from| from..count));
-        for run in absent {
+        missing.extend(from.map(|from| from..count));
+        for run in missing {
             self.store_run(put, run, &mut stored)?;
         }
         Ok(stored)
     }
 
-    /// Stores chunks that follow each other, in few records: a view of one is one slice. A record
-    /// may be as long as a chunk may be, unless there is no such room at once.
+    /// Stores consecutive chunks in few records, since a view has one slice for each record. A
+    /// record may be as long as a chunk, unless there is not enough space for it.
     fn store_run(&self, put: &Put<'_>, run: Range<usize>, stored: &mut Stored) -> Result<()> {
         let label = put.key.label.len() as u64;
-        let [mut most, usual] = [self.segments.part_most(), self.segments.segment_len()]
-            .map(|most| most.saturating_sub(label + 4096));
+        let [mut max, segment_len] = [self.segments.max_part_len(), self.segments.segment_len()]
+            .map(|max| max.saturating_sub(label + 4096));
         let mut start = run.start;
         while start < run.end && stored.not_kept.is_none() {
             let from = put.offsets[start];
             let mut end = start + 1;
-            let fits = |end: usize| put.offsets[end + 1] - from + (end - start) as u64 * 16 <= most;
+            let fits = |end: usize| put.offsets[end + 1] - from + (end - start) as u64 * 16 <= max;
             while end < run.end && end - start < 1 << 16 && fits(end) {
                 end += 1;
             }
@@ -107,7 +119,7 @@ impl Chunks {
             let parts: Vec<_> = ends
                 .iter()
                 .zip(sums)
-                .map(|(end, sum)| Part { end: end - from, sum: *sum })
+                .map(|(end, sum)| Part { end: end - from, checksum: *sum })
                 .collect();
             let record = Record {
                 name: put.key.name,
@@ -118,16 +130,20 @@ impl Chunks {
                 data: &put.data[from as usize..put.offsets[end] as usize],
             };
             match self.segments.put(&record)? {
-                Outcome::Kept | Outcome::Met { other: None } => stored.stored += parts.len() as u64,
-                Outcome::Displaced { parts: others } => {
+                Outcome::Kept | Outcome::Duplicate { conflict: None } => {
                     stored.stored += parts.len() as u64;
-                    stored.displaced += others;
                 }
-                Outcome::Met { other: Some(chunk) } => return Err(Error::Conflict { chunk }),
-                Outcome::NotKept(Reason::NoRoom)
-                    if parts.len() > 1 && record.data.len() as u64 > usual =>
+                Outcome::Displaced { parts: displaced } => {
+                    stored.stored += parts.len() as u64;
+                    stored.displaced += displaced;
+                }
+                Outcome::Duplicate { conflict: Some(chunk) } => {
+                    return Err(Error::Conflict { chunk });
+                }
+                Outcome::NotKept(NotKeptReason::NoRoom)
+                    if parts.len() > 1 && record.data.len() as u64 > segment_len =>
                 {
-                    most = usual;
+                    max = segment_len;
                     continue;
                 }
                 Outcome::NotKept(reason) => stored.not_kept = Some(reason),

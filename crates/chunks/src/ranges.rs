@@ -3,14 +3,19 @@
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-pub(crate) fn check_range(range: &Range<u64>, most: u64) -> Result<()> {
-    if range.start >= range.end || range.end > most {
-        return Err(Error::Range { start: range.start, end: range.end, most });
+/// Checks that a range is not empty and does not end after `max`.
+///
+/// # Errors
+///
+/// Returns [`Error::Range`] otherwise.
+pub(crate) fn check_range(range: &Range<u64>, max: u64) -> Result<()> {
+    if range.start >= range.end || range.end > max {
+        return Err(Error::Range { start: range.start, end: range.end, max });
     }
     Ok(())
 }
 
-/// Adds a range to others that end before it, or where it begins.
+/// Appends a range to ranges that end before it, or where it begins.
 pub(crate) fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut().filter(|last| last.end == range.start) {
         Some(last) => last.end = range.end,
@@ -18,16 +23,16 @@ pub(crate) fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     }
 }
 
-/// Merges ranges between which there are no more than so many, as long as none becomes longer than
-/// `longest`: fewer requests for a few bytes too many.
+/// Merges ranges with gaps of at most `max_gap` between them, unless the result would be longer
+/// than `max_len`. This saves requests at the cost of some unneeded bytes.
 #[must_use]
-pub fn merge_gaps(missing: &[Range<u64>], gap_most: u64, longest: u64) -> Vec<Range<u64>> {
+pub fn merge_gaps(missing: &[Range<u64>], max_gap: u64, max_len: u64) -> Vec<Range<u64>> {
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(missing.len());
     for range in missing {
         match merged.last_mut() {
             Some(last)
-                if range.start.saturating_sub(last.end) <= gap_most
-                    && range.end.saturating_sub(last.start) <= longest =>
+                if range.start.saturating_sub(last.end) <= max_gap
+                    && range.end.saturating_sub(last.start) <= max_len =>
             {
                 last.end = last.end.max(range.end);
             }

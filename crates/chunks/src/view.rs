@@ -1,36 +1,40 @@
-//! Bytes where they lie.
+//! Views: bytes of an object in the files of the cache.
 
 use crate::plan::Piece;
-use nuthatch_segments::{Slice, Unread};
+use nuthatch_segments::{ReadError, Slice};
 use std::ops::Range;
 
-/// Bytes of an object as a list of slices, each of which one put brought. They stay as they are
-/// while this lives, even if their segments are evicted; its disk space comes back after that.
+/// Bytes of an object as a list of slices, one for each record. They stay valid while this lives,
+/// even if their segments are evicted; the disk space is freed when the last view ends.
 #[derive(Debug)]
 pub struct View {
-    parts: Vec<Part>,
+    parts: Vec<ViewPart>,
     len: u64,
 }
 
 #[derive(Debug)]
-enum Part {
-    Lent(Slice),
-    /// What could not be mapped.
+enum ViewPart {
+    Mapped(Slice),
+    /// A copy of bytes that could not be mapped.
     Owned(Vec<u8>),
 }
 
-impl Part {
+impl ViewPart {
     fn bytes(&self) -> &[u8] {
         match self {
-            Self::Lent(slice) => slice,
+            Self::Mapped(slice) => slice,
             Self::Owned(bytes) => bytes,
         }
     }
 }
 
 impl View {
-    /// Bytes of pieces: without so many at the beginning, and no more than so many.
-    pub(crate) fn new(pieces: &[Piece<'_>], within: Range<u64>) -> Result<Self, Unread> {
+    /// Returns a view of a range of the bytes of pieces.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError`] if a piece cannot be read.
+    pub(crate) fn new(pieces: &[Piece<'_>], within: Range<u64>) -> Result<Self, ReadError> {
         let mut parts = Vec::with_capacity(pieces.len());
         let mut before = 0;
         for piece in pieces {
@@ -39,44 +43,43 @@ impl View {
             let from = bytes.start + within.start.max(before) - before;
             let to = bytes.start + within.end.min(end) - before;
             before = end;
-            parts.push(if let Some(slice) = piece.found.lend(from..to)? {
-                Part::Lent(slice)
+            parts.push(if let Some(slice) = piece.found.view(from..to)? {
+                ViewPart::Mapped(slice)
             } else {
                 let mut owned = vec![0; (to - from) as usize];
                 piece.found.read(from, &mut owned)?;
-                Part::Owned(owned)
+                ViewPart::Owned(owned)
             });
         }
         Ok(Self { parts, len: within.end - within.start })
     }
 
-    /// The slices, in order.
+    /// Returns the slices, in order.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> {
-        self.parts.iter().map(Part::bytes)
+        self.parts.iter().map(ViewPart::bytes)
     }
 
-    /// All bytes together.
+    /// Returns the number of bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// A copy of all bytes.
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.slices().collect::<Vec<_>>().concat()
     }
 
-    /// Whether the bytes are still those that were stored. False if a program that knows nothing of
-    /// this cache cut a file off while it was mapped: then some of them are zeros. What such a
-    /// program writes into a file shows up in views of it, and this does not tell.
-    pub fn intact(&self) -> bool {
+    /// Returns false if another program truncated a mapped file: then some of the bytes are zeros.
+    /// Bytes that another program wrote to a file are not detected.
+    pub fn is_intact(&self) -> bool {
         self.parts.iter().all(|part| match part {
-            Part::Lent(slice) => slice.intact(),
-            Part::Owned(_) => true,
+            ViewPart::Mapped(slice) => slice.is_intact(),
+            ViewPart::Owned(_) => true,
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::not_kept::NotKept;
 use crate::origin::{Body, Ranged};
 use crate::version::{Kept, Version};
 use bytes::Bytes;
-use nuthatch_chunks::{Claimed, Fetched, Lookup, Ticket};
+use nuthatch_chunks::{FetchLock, Fetched, Flight, Lookup};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::ops::Range;
@@ -27,7 +27,7 @@ const LAST_LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     /// For blocks that have not come yet, in order.
-    tickets: Mutex<VecDeque<Ticket>>,
+    tickets: Mutex<VecDeque<Flight>>,
     /// Nobody is left of those who had it made.
     abandoned: AtomicBool,
     wake: Notify,
@@ -55,7 +55,7 @@ impl Drop for Share {
 impl Request {
     /// Whether nobody wants what has not come yet.
     fn unwanted(&self) -> bool {
-        self.abandoned.load(SeqCst) && !lock(&self.tickets).iter().any(Ticket::is_awaited)
+        self.abandoned.load(SeqCst) && !lock(&self.tickets).iter().any(Flight::is_awaited)
     }
 
     /// Ends when nobody wants the request any more; `Fetch::work` looks again now and then.
@@ -73,7 +73,7 @@ struct Fetch {
 }
 
 /// Requests the blocks of some tickets of a version, which are in order.
-pub(crate) fn request(version: &Arc<Version>, tickets: Vec<Ticket>) -> Arc<Share> {
+pub(crate) fn request(version: &Arc<Version>, tickets: Vec<Flight>) -> Arc<Share> {
     let request = Arc::new(Request { tickets: Mutex::new(tickets.into()), ..Request::default() });
     let share = Arc::new(Share(request.clone()));
     let fetch = Fetch { version: version.clone(), request: request.clone() };
@@ -150,7 +150,7 @@ impl Fetch {
 
     /// Waits for other processes that fetch some of the blocks, as long as blocks keep coming.
     /// `None` if they do not, or if nothing can be claimed in the folder.
-    async fn claim(&self, kept: &Kept) -> Option<Claimed> {
+    async fn claim(&self, kept: &Kept) -> Option<FetchLock> {
         let wait = self.version.engine.claim_wait(&kept.key);
         let mut pause = FIRST_LOOK;
         let mut since = Instant::now();
@@ -176,16 +176,16 @@ impl Fetch {
 
     /// Claims the blocks among processes, then looks which of them have come meanwhile, and how
     /// many.
-    async fn try_claim(&self, kept: &Kept) -> (std::io::Result<Option<Claimed>>, usize) {
+    async fn try_claim(&self, kept: &Kept) -> (std::io::Result<Option<FetchLock>>, usize) {
         let version = self.version.clone();
-        let ranges: Vec<_> = lock(&self.request.tickets).iter().map(Ticket::range).collect();
+        let ranges: Vec<_> = lock(&self.request.tickets).iter().map(Flight::range).collect();
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return (Ok(None), 0);
         };
         let all = first.start..last.end;
         let look = kept.tasks.run(move |chunks| {
             let kept = version.kept();
-            let claimed = kept.map(|kept| chunks.claim_among_processes(&kept.key, all));
+            let claimed = kept.map(|kept| chunks.try_fetch_lock(&kept.key, all));
             let blocks = kept.and_then(|kept| version.blocks(chunks, kept));
             let there = |range: &Range<u64>| {
                 let missing = blocks.as_ref().map(|blocks| blocks.missing(range.clone()));
@@ -247,7 +247,7 @@ impl Fetch {
         let end = at + bytes.len() as u64;
         loop {
             if begun.is_none() {
-                let Some(range) = lock(&self.request.tickets).front().map(Ticket::range) else {
+                let Some(range) = lock(&self.request.tickets).front().map(Flight::range) else {
                     return true;
                 };
                 let len = (range.end - range.start) as usize;

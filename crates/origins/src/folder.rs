@@ -106,7 +106,7 @@ impl CacheFolder {
     pub(crate) fn reopen(&self) {
         let Some(path) = &self.path else { return };
         let before = self.last();
-        let options = before.as_ref().map(|before| before.chunks().options_to_make_again());
+        let options = before.as_ref().map(|before| before.chunks().options_to_recreate());
         let options = options.unwrap_or_else(|| self.options.clone());
         if before.is_some() {
             warn!(target: "nuthatch::chunks", folder = %path.display(),
@@ -152,7 +152,7 @@ impl CacheFolder {
 
     fn set(&self, tasks: TaskChunks) {
         // The user was warned of a folder that could only be read when it was opened.
-        let is_read_only = tasks.chunks().read_only();
+        let is_read_only = tasks.chunks().is_read_only();
         *lock(&self.refusal) = is_read_only.then_some(NotKept::ReadOnly);
         self.limit.store(tasks.chunks().limit().unwrap_or(0), Ordering::Relaxed);
         let mut state = lock(&self.state);

@@ -1,6 +1,6 @@
 //! Why blocks are not kept in the cache.
 
-use nuthatch_chunks::Reason;
+use nuthatch_chunks::NotKeptReason;
 use std::fmt;
 
 /// Why a block that was read from its origin was not kept in the cache.
@@ -16,17 +16,17 @@ pub enum NotKept {
     Address,
     /// The cache has other bytes for the same version of the object.
     Conflict,
-    /// See [`Reason::NoRoom`].
+    /// See [`NotKeptReason::NoRoom`].
     NoRoom,
-    /// See [`Reason::Disk`].
+    /// See [`NotKeptReason::Disk`].
     Disk,
-    /// See [`Reason::Busy`].
+    /// See [`NotKeptReason::Busy`].
     Busy,
-    /// See [`Reason::Files`].
+    /// See [`NotKeptReason::Files`].
     Files,
-    /// The folder cannot be opened, or see [`Reason::Folder`].
+    /// The folder cannot be opened, or see [`NotKeptReason::Folder`].
     Folder,
-    /// See [`Reason::ReadOnly`].
+    /// See [`NotKeptReason::ReadOnly`].
     ReadOnly,
 }
 
@@ -46,15 +46,15 @@ impl NotKept {
     ];
 
     /// Returns what the folder says about itself, if the cause is the folder.
-    fn reason(self) -> Option<Reason> {
+    fn reason(self) -> Option<NotKeptReason> {
         match self {
             Self::NoVersion | Self::NoLength | Self::Address | Self::Conflict => None,
-            Self::NoRoom => Some(Reason::NoRoom),
-            Self::Disk => Some(Reason::Disk),
-            Self::Busy => Some(Reason::Busy),
-            Self::Files => Some(Reason::Files),
-            Self::Folder => Some(Reason::Folder),
-            Self::ReadOnly => Some(Reason::ReadOnly),
+            Self::NoRoom => Some(NotKeptReason::NoRoom),
+            Self::Disk => Some(NotKeptReason::Disk),
+            Self::Busy => Some(NotKeptReason::Busy),
+            Self::Files => Some(NotKeptReason::Files),
+            Self::Folder => Some(NotKeptReason::Folder),
+            Self::ReadOnly => Some(NotKeptReason::ReadOnly),
         }
     }
 
@@ -66,13 +66,13 @@ impl NotKept {
             Self::NoLength => "no-length",
             Self::Address => "address",
             Self::Conflict => "conflict",
-            _ => self.reason().unwrap_or(Reason::Folder).code(),
+            _ => self.reason().unwrap_or(NotKeptReason::Folder).code(),
         }
     }
 }
 
-impl From<Reason> for NotKept {
-    fn from(reason: Reason) -> Self {
+impl From<NotKeptReason> for NotKept {
+    fn from(reason: NotKeptReason) -> Self {
         let of = |cause: &Self| cause.reason() == Some(reason);
         Self::ALL.into_iter().find(of).unwrap_or(Self::Folder)
     }
@@ -88,7 +88,7 @@ impl fmt::Display for NotKept {
             Self::NoLength => f.write_str("the origin does not report the length of the object"),
             Self::Address => f.write_str("the address is too long for a key of the cache"),
             Self::Conflict => f.write_str("the cache has other bytes for this version"),
-            _ => self.reason().unwrap_or(Reason::Folder).fmt(f),
+            _ => self.reason().unwrap_or(NotKeptReason::Folder).fmt(f),
         }
     }
 }

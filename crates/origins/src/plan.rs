@@ -4,7 +4,7 @@ use crate::fetch::{Share, found, request};
 use crate::version::{Kept, Version};
 use crate::work::Work;
 use bytes::Bytes;
-use nuthatch_chunks::{Chunks, Ticket, Waiting};
+use nuthatch_chunks::{Chunks, Flight, Waiter};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,9 +19,9 @@ pub(crate) enum Source {
     /// The cache had it a moment ago; reading it may have begun.
     Cached(Option<Work<Option<Bytes>>>),
     /// A request of ours.
-    Mine(Waiting, Arc<Share>),
+    Mine(Waiter, Arc<Share>),
     /// A request of others, which we wait for since then.
-    Theirs(Waiting, Instant),
+    Theirs(Waiter, Instant),
     /// It did not come.
     Missed,
 }
@@ -40,27 +40,27 @@ pub(crate) fn plan(
         return pieces(range, kept.block_len, Vec::new());
     }
     let since = Instant::now();
-    let mut claim = chunks.claim(&kept.key, &missing);
-    if !version.head.ranges && !claim.mine.is_empty() {
+    let mut fetches = chunks.single_flight(&kept.key, &missing);
+    if !version.head.ranges && !fetches.flights.is_empty() {
         // One request brings everything, so all that is missing is claimed with it.
         let beyond = |gap: &Range<u64>| gap.start >= range.end || gap.end <= range.start;
         let rest: Vec<_> = gaps(&(0..version.len())).into_iter().filter(beyond).collect();
-        let rest = chunks.claim(&kept.key, &rest).mine;
+        let rest = chunks.single_flight(&kept.key, &rest).flights;
         for mine in &rest {
             version.fetched_ahead(mine.range().start / kept.block_len);
         }
-        claim.mine.extend(rest);
-        claim.mine.sort_by_key(|mine| mine.range().start);
+        fetches.flights.extend(rest);
+        fetches.flights.sort_by_key(|mine| mine.range().start);
     }
     let mut requested: Vec<(Range<u64>, Source)> = Vec::new();
-    for tickets in in_requests(version, claim.mine, &claim.theirs) {
-        let waits: Vec<_> = tickets.iter().map(|mine| (mine.range(), mine.waiting())).collect();
+    for tickets in in_requests(version, fetches.flights, &fetches.waiters) {
+        let waits: Vec<_> = tickets.iter().map(|mine| (mine.range(), mine.waiter())).collect();
         let share = request(version, tickets);
         let mine = |(range, waiting)| (range, Source::Mine(waiting, share.clone()));
         requested.extend(waits.into_iter().map(mine));
     }
-    let theirs = |waiting: Waiting| (waiting.range(), Source::Theirs(waiting, since));
-    requested.extend(claim.theirs.into_iter().map(theirs));
+    let theirs = |waiting: Waiter| (waiting.range(), Source::Theirs(waiting, since));
+    requested.extend(fetches.waiters.into_iter().map(theirs));
     requested.sort_by_key(|(range, _)| range.start);
     pieces(range, kept.block_len, requested)
 }
@@ -91,15 +91,15 @@ fn missing(
 
 /// Which tickets are fetched by one request: as many as lie close together, as long as that is not
 /// too long and nobody else fetches what lies between.
-fn in_requests(version: &Version, mine: Vec<Ticket>, theirs: &[Waiting]) -> Vec<Vec<Ticket>> {
+fn in_requests(version: &Version, mine: Vec<Flight>, theirs: &[Waiter]) -> Vec<Vec<Flight>> {
     let settings = &version.engine.settings;
-    let mut requests: Vec<Vec<Ticket>> = Vec::new();
+    let mut requests: Vec<Vec<Flight>> = Vec::new();
     for ticket in mine {
         let range = ticket.range();
-        let joins = |tickets: &Vec<Ticket>| {
+        let joins = |tickets: &Vec<Flight>| {
             let (Some(first), Some(last)) = (tickets.first(), tickets.last()) else { return false };
             let gap = last.range().end..range.start;
-            let taken = |waiting: &Waiting| {
+            let taken = |waiting: &Waiter| {
                 waiting.range().start >= gap.start && waiting.range().start < gap.end
             };
             !version.head.ranges

@@ -5,7 +5,7 @@ use crate::clock::now;
 use crate::engine::{lock, remember};
 use crate::origin::{Head, Stamp};
 use crate::version::Kept;
-use nuthatch_chunks::{Described, Key, Metadata, TaskChunks};
+use nuthatch_chunks::{Description, Key, Metadata, TaskChunks};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -40,7 +40,7 @@ impl Recorded {
         let new = metadata(&kept.key, head);
         let mut recorded = lock(&self.0);
         if let Some((written, before)) = recorded.get_mut(address)
-            && before.says_the_same(&new)
+            && before.has_same_content(&new)
         {
             before.checked_ms = new.checked_ms;
             if written.elapsed() < RECORD_INTERVAL {
@@ -53,7 +53,7 @@ impl Recorded {
         drop(kept.tasks.run_put(move |chunks| {
             let interval = RECORD_INTERVAL.as_millis() as u64;
             let is_recent = |before: &Metadata| {
-                before.says_the_same(&new) && new.checked_ms - before.checked_ms < interval
+                before.has_same_content(&new) && new.checked_ms - before.checked_ms < interval
             };
             let later = |before: &Metadata| before.checked_ms > new.checked_ms;
             if !chunks.metadata(&address).is_some_and(|found| later(&found) || is_recent(&found)) {
@@ -69,7 +69,7 @@ impl Recorded {
         let mut found = tasks.run(move |chunks| chunks.metadata(&wanted)).await?;
         // The folder is behind by up to an interval.
         if let Some((_, own)) = lock(&self.0).get(address)
-            && own.says_the_same(&found)
+            && own.has_same_content(&found)
         {
             found.checked_ms = found.checked_ms.max(own.checked_ms);
         }
@@ -95,7 +95,9 @@ fn metadata(key: &Key, head: &Head) -> Metadata {
 }
 
 fn known(found: &Metadata) -> Option<Known> {
-    let Described::Blocks { validator, object_len, .. } = found.key.describe() else { return None };
+    let Description::Blocks { validator, object_len, .. } = found.key.describe() else {
+        return None;
+    };
     let time = |ms: u64| UNIX_EPOCH.checked_add(Duration::from_millis(ms));
     let head = Head {
         len: Some(object_len),

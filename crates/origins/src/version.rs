@@ -192,7 +192,7 @@ fn kept(engine: &Engine, tasks: TaskChunks, opened: &Opened, head: &Head) -> Res
     let validator = head.validator.clone().ok_or(NotKept::NoVersion)?;
     let chunks = tasks.chunks();
     // A small cache takes small blocks alone.
-    let most = chunks.chunk_most() & !4095;
+    let most = chunks.max_chunk_len() & !4095;
     let block_len = engine.settings.block_len.min(most.max(4096));
     let blocks = chunks.blocks(&opened.address, &validator, opened.len, block_len);
     let key = blocks.map_err(|_| NotKept::Address)?.key().clone();

@@ -1,14 +1,14 @@
-//! What time it is.
+//! The source of the time of expiry.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A source of time. Expiry follows it.
+/// A source of time, which decides when records expire.
 pub trait Clock: Send + Sync {
-    /// Milliseconds since the beginning of 1970.
+    /// Returns the time in milliseconds since 1970.
     fn now_ms(&self) -> u64;
 }
 
-/// The clock of the system.
+/// The clock of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

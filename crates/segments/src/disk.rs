@@ -1,4 +1,4 @@
-//! The disk, as far as it may refuse or differ: tests put another one in its place.
+//! Writes and free space of the disk. Tests replace it to simulate failures.
 
 use std::fs::File;
 use std::io;
@@ -6,34 +6,44 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What writes go through, and what knows the filesystem of the folder.
+/// The disk below a folder: what writes go through, and what knows the filesystem.
 pub trait Disk: Send + Sync {
-    /// Writes all of both slices, one after the other, from an offset on.
+    /// Writes `head` and `data`, one after the other, from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not write all bytes.
     fn write(&self, file: &File, head: &[u8], data: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Bytes of the file system that are free for this user.
+    /// Returns the bytes of the filesystem that are free for this user.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
     fn available(&self, folder: BorrowedFd<'_>) -> io::Result<u64>;
 
     /// Returns the name of the network filesystem that holds a folder, such as `nfs`, or `None` if
     /// the folder is on a local one.
     ///
     /// # Errors
-    /// The system does not know, for example because the folder was removed.
+    ///
+    /// Returns an error if the system does not know, for example because the folder was removed.
     fn network_filesystem(&self, folder: &Path) -> io::Result<Option<&'static str>> {
         nuthatch_filesystem::network_filesystem(folder)
     }
 }
 
-/// The disk of the system.
+/// The disk of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemDisk;
 
-/// Heads at most this long are copied before their data when both fit, to save a call.
-const COPIED: usize = 16 << 10;
+/// Maximum length of head and data together to copy them into one buffer, which saves a system
+/// call.
+const MAX_CONCATENATED: usize = 16 << 10;
 
 impl Disk for SystemDisk {
     fn write(&self, file: &File, head: &[u8], data: &[u8], offset: u64) -> io::Result<()> {
-        if head.len() + data.len() <= COPIED {
+        if head.len() + data.len() <= MAX_CONCATENATED {
             return file.write_all_at(&[head, data].concat(), offset);
         }
         let slices = [io::IoSlice::new(head), io::IoSlice::new(data)];
@@ -41,8 +51,8 @@ impl Disk for SystemDisk {
         if written < head.len() {
             file.write_all_at(&head[written..], offset + written as u64)?;
         }
-        let from = written.saturating_sub(head.len());
-        file.write_all_at(&data[from..], offset + (head.len() + from) as u64)
+        let start = written.saturating_sub(head.len());
+        file.write_all_at(&data[start..], offset + (head.len() + start) as u64)
     }
 
     fn available(&self, folder: BorrowedFd<'_>) -> io::Result<u64> {

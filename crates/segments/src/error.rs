@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 use nuthatch_filesystem::file_limit_advice;
 use rustix::io::Errno;
@@ -9,82 +9,83 @@ use std::path::PathBuf;
 /// The result of this crate's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What a user can do whom the system denies access.
+/// What to do if the system denies access. Appended to the message.
 const ADVICE: &str =
     "; run as the owner of the folder, have it shared with your group, or use another folder";
 
-/// Why something was not done.
+/// An error of this crate. A part that is missing, damaged or could not be kept is not an error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// The system refused an operation.
     Io {
-        /// What was tried, such as `open`.
-        action: &'static str,
+        /// The operation, such as `open`.
+        operation: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The reason.
+        /// The error of the system.
         source: io::Error,
     },
-    /// An option is out of its range.
+    /// An option is out of range.
     Options {
-        /// The option's name.
+        /// The name of the option.
         option: &'static str,
-        /// What it may be.
+        /// The allowed values.
         expected: String,
-        /// What it was.
+        /// The value.
         found: String,
     },
-    /// A file was written by a newer version of this crate.
+    /// A newer version of this crate wrote a file.
     Version {
         /// The file.
         path: PathBuf,
-        /// The version that is read here.
+        /// The newest version that this crate reads.
         expected: u32,
         /// The version of the file.
         found: u32,
     },
-    /// The folder can only be read by this process.
+    /// This process can only read the folder.
     ReadOnly {
         /// The folder.
         path: PathBuf,
-        /// Why nothing can be written.
+        /// Why the system refuses writes.
         source: io::Error,
     },
-    /// The settings file is damaged, and neither the index nor the options have the limit.
+    /// The settings file is damaged, and neither the index nor the options contain the limit.
     Settings {
         /// The file.
         path: PathBuf,
     },
-    /// Another process or thread changed the folder for longer than the patience of the options.
+    /// Another process or thread had exclusive access to the folder for longer than
+    /// [`Options::patience`](crate::Options::patience).
     Busy {
         /// The folder.
         path: PathBuf,
     },
-    /// Something given is longer or shorter than it may be.
+    /// The length of an argument is out of range.
     Length {
-        /// `part`, `label` or `parts`.
+        /// The argument: `part`, `label`, `parts`, `data` or `pins`.
         what: &'static str,
-        /// Its length in bytes, or how many there are.
+        /// Its length in bytes, or the number of parts.
         len: u64,
-        /// The least and the greatest length.
+        /// The minimum and the maximum.
         range: (u64, u64),
     },
 }
 
 impl Error {
-    /// Returns whether the system refused because this user may not, or because nothing can be
-    /// written.
+    /// Returns whether the system refused because of permissions or a read-only filesystem.
     pub(crate) fn is_denial(source: &io::Error) -> bool {
         Errno::from_io_error(source).is_some_and(is_denied)
     }
 
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::Io { action, path: path.into(), source }
+    /// Returns an error of the system at a path.
+    pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io { operation, path: path.into(), source }
     }
 }
 
-/// Returns whether the cause is missing permissions or a read-only filesystem.
+/// Returns whether an error number means missing permissions or a read-only filesystem.
 pub(crate) fn is_denied(errno: Errno) -> bool {
     [Errno::ACCESS, Errno::PERM, Errno::ROFS].contains(&errno)
 }
@@ -92,8 +93,8 @@ pub(crate) fn is_denied(errno: Errno) -> bool {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { action, path, source } => {
-                write!(f, "cannot {action} {}: {source}", path.display())?;
+            Self::Io { operation, path, source } => {
+                write!(f, "cannot {operation} {}: {source}", path.display())?;
                 if source.kind() == io::ErrorKind::PermissionDenied {
                     return f.write_str(ADVICE);
                 }

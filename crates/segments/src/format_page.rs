@@ -1,14 +1,14 @@
-//! `docs/formats/segments.md` and the code, compared.
+//! Compares `docs/formats/segments.md` with the code.
 
 use crate::layout::{
-    CLAIMS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, SETTINGS_NAME, SETTINGS_NEW, index,
-    pins, record, segment, settings, slot, word,
+    FETCH_LOCKS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, SETTINGS_NAME, SETTINGS_NEW,
+    index, pins, record, segment, settings, slot, word,
 };
 use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("../../../docs/formats/segments.md");
 
-/// The rows of the table under a heading.
+/// Returns the rows of the table under a heading.
 fn rows(heading: &str) -> Vec<Vec<String>> {
     let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
     let section = rest.split("\n## ").next().unwrap_or(rest);
@@ -40,9 +40,9 @@ fn fields_lie_where_the_page_says() {
             ("retired", index::RETIRED),
             ("dirty", index::DIRTY),
             ("next", index::NEXT),
-            ("turn", index::TURN),
+            ("turn", index::NEXT_EVICTION_ORDER),
             ("limit", index::LIMIT),
-            ("least_free", index::LEAST_FREE),
+            ("least_free", index::MIN_FREE),
             ("parts", index::PARTS),
             ("shared", index::SHARED),
             ("settings_check", index::SETTINGS_CHECK),
@@ -58,7 +58,7 @@ fn fields_lie_where_the_page_says() {
             ("magic", settings::MAGIC_AT),
             ("version", settings::VERSION),
             ("limit", settings::LIMIT),
-            ("least_free", settings::LEAST_FREE),
+            ("least_free", settings::MIN_FREE),
             ("parts", settings::PARTS),
             ("shared", settings::SHARED),
             ("check", settings::CHECK),
@@ -73,9 +73,9 @@ fn fields_of_rows_and_files_lie_where_the_page_says() {
         &[
             ("number", slot::NUMBER),
             ("file", slot::FILE),
-            ("counted", slot::COUNTED),
+            ("counted", slot::CHARGED),
             ("state", slot::STATE),
-            ("turn", slot::TURN),
+            ("turn", slot::EVICTION_ORDER),
             ("check", slot::CHECK),
         ],
     );
@@ -137,7 +137,7 @@ fn names_magics_and_states_are_those_of_the_page() {
             &segment,
             PINS_NAME,
             PINS_NEW,
-            CLAIMS_NAME,
+            FETCH_LOCKS_NAME,
         ]
     );
     let magic = |heading: &str, expected: &[u8]| {
@@ -156,8 +156,8 @@ fn names_magics_and_states_are_those_of_the_page() {
         slot::FREE,
         slot::WRITING,
         slot::SEALED,
-        slot::KEPT,
-        slot::UNREAD
+        slot::MAIN_QUEUE,
+        slot::PARTLY_INDEXED
     );
     assert!(rows("A row of the table")[3][3].starts_with(&state));
     let sizes = format!("`{} + {} * slots`", index::HEADER_LEN, slot::LEN);

@@ -1,26 +1,26 @@
-//! What parts are found by.
+//! Identifiers of parts.
 
-/// The name of a part: 16 bytes that its user makes up, and a number below that name.
+/// Identifies a part: a name of 16 bytes, which the caller chooses, and a number.
 ///
-/// Parts that are written together have one name and numbers that follow one another. Names should
-/// be spread evenly, as hashes are. That two things never have the same name is not needed for
-/// right answers: the label that is kept with the bytes decides.
+/// The parts of a record have one name and consecutive numbers. Names should be evenly distributed,
+/// like hashes. Two objects may have the same name: lookups compare the label, which is stored with
+/// the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id {
     /// The name.
     pub name: [u8; 16],
-    /// The number below it.
+    /// The number of the part under this name.
     pub number: u64,
 }
 
 impl Id {
-    /// The part of a name with a number.
+    /// Returns the identifier of the part with a name and a number.
     #[must_use]
     pub fn new(name: [u8; 16], number: u64) -> Self {
         Self { name, number }
     }
 
-    /// The hash that the index goes by.
+    /// Returns the hash that the index uses.
     #[inline]
     pub(crate) fn hash(&self) -> u64 {
         let whole = u128::from_le_bytes(self.name);

@@ -1,5 +1,5 @@
-//! Append-only files in a folder that processes share: a budget over all of them, an index in
-//! shared memory, eviction, recovery.
+//! Append-only files in a folder that processes share: one limit for all of them, an index in
+//! shared memory, eviction and recovery.
 //!
 //! ```
 //! use nuthatch_segments::{Id, Options, Outcome, Part, Record, Segments, checksum};
@@ -8,25 +8,28 @@
 //!
 //! let segments = Segments::open(&path, &Options::new().limit(64 << 20))?;
 //! let name = [7; 16];
-//! let parts = [Part { end: 5, sum: checksum(b"hello") }];
+//! let parts = [Part { end: 5, checksum: checksum(b"hello") }];
 //! let (label, data) = (&b"a greeting"[..], &b"hello"[..]);
 //! let record = Record { name, first: 0, label, expiry: 0, parts: &parts, data };
 //! assert_eq!(segments.put(&record)?, Outcome::Kept);
 //!
-//! let found = segments.find(&Id::new(name, 0), label).expect("it is there");
+//! let found = segments.find(&Id::new(name, 0), label).expect("the part was stored");
 //! let mut bytes = [0; 5];
-//! found.read(0, &mut bytes).expect("it is whole");
+//! found.read(0, &mut bytes).expect("the part is intact");
 //! assert_eq!(&bytes, b"hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is put is there for every process that has the folder open, at once. It goes when its
-//! segment is the one that is worth least and room is needed; a process that dies, however, takes
-//! nothing with it but what it was just writing. Nothing read from a file is believed: what does
-//! not have the right checksum is not there.
+//! Every process that has the folder open finds a record as soon as it is stored. Segments are
+//! evicted, the least useful first, when space is needed. A process that dies loses only the record
+//! that it was writing. Data from files is validated before use: a part whose checksum is wrong is
+//! a miss.
 //!
-//! This crate sees names and bytes; what they mean is its user's affair. The files are described in
-//! `docs/formats/segments.md`, and why things are as they are in `docs/decisions/0017-chunks.md`.
+//! This crate stores bytes under names; its user defines their meaning. `docs/formats/segments.md`
+//! specifies the files, `docs/decisions/0017-chunks.md` has the reasons for the design, and
+//! `docs/decisions/0071-folders-of-the-segments.md` describes the folders of this crate.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod acquire;
 mod checksum;
@@ -63,15 +66,15 @@ pub use checksum::checksum;
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, SystemDisk};
 pub use error::{Error, Result};
-pub use fetch_lock::Claimed;
+pub use fetch_lock::FetchLock;
 pub use folder::contents::Contents;
 pub use id::Id;
-pub use not_kept::Reason;
+pub use not_kept::NotKeptReason;
 pub use nuthatch_filesystem::file_limit_advice;
 pub use options::{Check, Options};
 pub use put::Outcome;
-pub use read::{Found, Slice, Unread};
+pub use read::{Found, ReadError, Slice};
 pub use segment::record::{Part, Record};
 pub use segments::Segments;
 pub use stats::Stat;
-pub use survey::{Listed, Looked, Unreadable, Verified, Warning};
+pub use survey::{RecordInfo, Unreadable, Verified, VerifyEvent, Warning};

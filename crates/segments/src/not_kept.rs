@@ -1,20 +1,20 @@
-//! Why records are not kept.
+//! Reasons for which records are not kept.
 
 use crate::error::Error;
 use nuthatch_filesystem::file_limit_advice;
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-/// Why a record was not kept.
+/// The reason for which a record was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Reason {
-    /// Pinned records and segments that are being written leave no room within the limit, or below
-    /// the free space that stays on the disk.
+pub enum NotKeptReason {
+    /// Pinned records and segments that are being written leave no space within the limit, or the
+    /// disk would have less free space than [`Options::min_free`](crate::Options::min_free).
     NoRoom,
-    /// The disk is full, or refuses to write.
+    /// The disk is full, or a write failed.
     Disk,
-    /// Another process or thread had the lock of the folder for longer than
+    /// Another process or thread had exclusive access to the folder for longer than
     /// [`Options::patience`](crate::Options::patience).
     Busy,
     /// This process, or the machine, has too many open files.
@@ -25,8 +25,8 @@ pub enum Reason {
     ReadOnly,
 }
 
-impl Reason {
-    /// Returns a short name of the reason that never changes, for metrics and programs.
+impl NotKeptReason {
+    /// Returns the name of the reason for metrics and programs. It never changes.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Reason {
         }
     }
 
-    /// Returns why a record is not kept after an error.
+    /// Returns the reason that an error stands for.
     pub(crate) fn of(error: &Error) -> Self {
         match error {
             Error::Busy { .. } => Self::Busy,
@@ -49,7 +49,7 @@ impl Reason {
         }
     }
 
-    /// Returns why a record is not kept after the system refused something.
+    /// Returns the reason that an error of the system stands for.
     pub(crate) fn of_system(error: &io::Error) -> Self {
         if is_disk_full(error) {
             Self::Disk
@@ -61,7 +61,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for NotKeptReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoom => f.write_str(
@@ -83,7 +83,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Returns whether the disk has no room, or the user may not have more of it.
+/// Returns whether the disk or the quota of the user is full, or the file would be too large.
 pub(crate) fn is_disk_full(error: &io::Error) -> bool {
     use ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)

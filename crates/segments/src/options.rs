@@ -1,4 +1,4 @@
-//! How a folder is opened.
+//! Options for opening a folder.
 
 use crate::clock::{Clock, SystemClock};
 use crate::disk::{Disk, SystemDisk};
@@ -10,20 +10,20 @@ use std::time::Duration;
 /// How often the bytes of a part are compared with their checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Check {
-    /// Not at all, but for what was written before the machine last started: that is checked once.
+    /// Never, except that parts written before the last start of the machine are checked once.
     Never,
-    /// When this process first reads them.
+    /// When this process first reads the part.
     #[default]
     Once,
-    /// Whenever they are read.
+    /// On each read.
     Always,
 }
 
-/// How a folder of segments is opened.
+/// Options for opening a folder of segments.
 #[derive(Clone)]
 pub struct Options {
     pub(crate) limit: Option<u64>,
-    pub(crate) least_free: Option<u64>,
+    pub(crate) min_free: Option<u64>,
     pub(crate) segment_len: Option<u64>,
     pub(crate) parts: Option<u64>,
     pub(crate) shared: Option<bool>,
@@ -35,10 +35,10 @@ pub struct Options {
     pub(crate) disk: Arc<dyn Disk>,
 }
 
-/// What a folder may hold when nobody ever said.
-pub(crate) const LIMIT_DEFAULT: u64 = 10 << 30;
-/// The share of the limit that one part may take.
-const PART_SHARE: u64 = 8;
+/// The limit of a new folder, in bytes.
+pub(crate) const DEFAULT_LIMIT: u64 = 10 << 30;
+/// A part may take one of this many bytes of the limit.
+const MAX_PART_RATIO: u64 = 8;
 
 impl Options {
     /// The default of [`open_files`](Self::open_files).
@@ -46,12 +46,13 @@ impl Options {
     /// The minimum [`limit`](Self::limit) of a folder in bytes: 4 MiB.
     pub const MIN_LIMIT: u64 = 4 << 20;
 
-    /// The limits of the folder as they are, or 10 GiB; checks once.
+    /// Returns the default options: the stored settings of the folder, or a limit of 10 GiB for a
+    /// new one, and [`Check::Once`].
     #[must_use]
     pub fn new() -> Self {
         Self {
             limit: None,
-            least_free: None,
+            min_free: None,
             segment_len: None,
             parts: None,
             shared: None,
@@ -68,7 +69,7 @@ impl Options {
     /// and 10 GiB for a new folder. The setting is stored and holds for all processes.
     ///
     /// If the folder has more, opening it evicts the excess at once, the least used segments first.
-    /// Pinned parts stay, and so do segments that other processes write to. Nothing is asked or
+    /// Pinned parts stay, and so do segments that other processes write to. This is not
     /// reported: compare [`Segments::stat`](crate::Segments::stat) before and after.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
@@ -76,16 +77,17 @@ impl Options {
         self
     }
 
-    /// How many bytes of the file system stay free. Holds from then on for every process.
+    /// Sets the number of bytes of the filesystem that stay free; 0 for a new folder. The setting
+    /// is stored and holds for all processes.
     #[must_use]
-    pub fn least_free(mut self, bytes: u64) -> Self {
-        self.least_free = Some(bytes);
+    pub fn min_free(mut self, bytes: u64) -> Self {
+        self.min_free = Some(bytes);
         self
     }
 
-    /// How long a segment is: what a process reserves at once, and what is evicted at once. By
-    /// default between a sixteenth and a hundredth of the limit. A record that is longer has a
-    /// segment of its own.
+    /// Sets the length of a segment in bytes: what a process reserves at once, and the unit of
+    /// eviction. By default between 1/128 and 1/16 of the limit. A longer record gets a segment of
+    /// its own.
     #[must_use]
     pub fn segment_len(mut self, bytes: u64) -> Self {
         self.segment_len = Some(bytes);
@@ -109,40 +111,39 @@ impl Options {
         self
     }
 
-    /// How often bytes are compared with their checksum.
+    /// Sets how often bytes are compared with their checksum.
     #[must_use]
     pub fn check(mut self, check: Check) -> Self {
         self.check = check;
         self
     }
 
-    /// Sets how long a put waits for the lock of the folder while another process or thread changes
-    /// the folder, because it reclaims a segment for instance. By default 2 seconds. After that the
-    /// bytes are not kept ([`Reason::Busy`](crate::Reason::Busy)), which is counted, and later puts
-    /// do not wait until one of them gets the lock. Reads never wait.
+    /// Sets how long a put waits for exclusive access to the folder while another process or thread
+    /// changes it, for example to reclaim a segment. By default 2 seconds. After that the record is
+    /// not kept ([`NotKeptReason::Busy`](crate::NotKeptReason::Busy)), which is counted, and later
+    /// puts do not wait until one of them gets access. Reads never wait.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// How many segments are held open for reading, 16 at least.
+    /// Sets the maximum number of segments that are open for reading, at least 16.
     #[must_use]
     pub fn open_files(mut self, count: usize) -> Self {
         self.open_files = count.max(16);
         self
     }
 
-    /// Whether the signal for a page that vanished (`SIGBUS`) is caught where it concerns files of
-    /// the folder; signals that concern others go to the handler that was there before. Without it,
-    /// a file that somebody truncates while it is mapped ends the process.
+    /// Sets whether `SIGBUS` is handled for maps of the folder. Signals for other addresses go to
+    /// the previous handler. Without it, truncation of a mapped file ends the process.
     #[must_use]
     pub fn guard(mut self, guard: bool) -> Self {
         self.guard = guard;
         self
     }
 
-    /// Where the time comes from.
+    /// Sets the source of time.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -156,17 +157,22 @@ impl Options {
         self
     }
 
-    /// Returns whether settings of the folder are among the options.
+    /// Returns whether the options contain settings of the folder.
     pub(crate) fn have_settings(&self) -> bool {
-        let numbers = [self.limit, self.least_free, self.parts];
+        let numbers = [self.limit, self.min_free, self.parts];
         numbers.iter().any(Option::is_some) || self.shared.is_some()
     }
 
+    /// Checks that the options are in range.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Options`] for the first that is not.
     pub(crate) fn validate(&self) -> Result<()> {
         at_least("limit", self.limit, Self::MIN_LIMIT)?;
         at_least("segment_len", self.segment_len, 64 << 10)?;
-        at_most("segment_len", self.segment_len, segment::LEN_MOST / 4)?;
-        at_most("parts", self.parts, index::SETS_MOST * 8)
+        at_most("segment_len", self.segment_len, segment::MAX_LEN / 4)?;
+        at_most("parts", self.parts, index::MAX_SETS * 8)
     }
 }
 
@@ -176,38 +182,38 @@ impl Default for Options {
     }
 }
 
-fn at_least(option: &'static str, value: Option<u64>, least: u64) -> Result<()> {
+fn at_least(option: &'static str, value: Option<u64>, min: u64) -> Result<()> {
     match value {
-        Some(value) if value < least => Err(Error::Options {
+        Some(value) if value < min => Err(Error::Options {
             option,
-            expected: format!("at least {least}"),
+            expected: format!("at least {min}"),
             found: value.to_string(),
         }),
         _ => Ok(()),
     }
 }
 
-fn at_most(option: &'static str, value: Option<u64>, most: u64) -> Result<()> {
+fn at_most(option: &'static str, value: Option<u64>, max: u64) -> Result<()> {
     match value {
-        Some(value) if value > most => Err(Error::Options {
+        Some(value) if value > max => Err(Error::Options {
             option,
-            expected: format!("at most {most}"),
+            expected: format!("at most {max}"),
             found: value.to_string(),
         }),
         _ => Ok(()),
     }
 }
 
-/// No segment is longer that nobody asked for.
-pub(crate) const USUAL_MOST: u64 = 512 << 20;
+/// Maximum length of a segment unless the options set one.
+pub(crate) const MAX_DEFAULT_SEGMENT_LEN: u64 = 512 << 20;
 
-/// How long a segment is, for a limit.
+/// Returns the length of a segment for a limit.
 pub(crate) fn segment_len(options: &Options, limit: u64) -> u64 {
-    let usual = (limit / 128).max((4 << 20).min(limit / 16)).min(USUAL_MOST);
+    let usual = (limit / 128).max((4 << 20).min(limit / 16)).min(MAX_DEFAULT_SEGMENT_LEN);
     options.segment_len.unwrap_or(usual).min(limit / 8).next_multiple_of(4096)
 }
 
-/// How long a part may be, for a limit.
-pub(crate) fn part_most(limit: u64) -> u64 {
-    (limit / PART_SHARE).min(segment::LEN_MOST / 4)
+/// Returns the maximum length of a part for a limit.
+pub(crate) fn max_part_len(limit: u64) -> u64 {
+    (limit / MAX_PART_RATIO).min(segment::MAX_LEN / 4)
 }

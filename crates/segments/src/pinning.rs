@@ -8,11 +8,20 @@ use std::collections::BTreeSet;
 
 impl Segments {
     /// Pins a name, or unpins it. Its group is the name itself.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the list of pins cannot be read or written, or if another process or
+    /// thread has exclusive access for too long.
     pub fn pin(&self, name: Name, pinned: bool) -> Result<()> {
         if pinned { self.pin_group(name, &[name]) } else { self.unpin_group(name) }
     }
 
     /// Pins names for a group, in place of those that were pinned for it before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segments::pin`].
     pub fn pin_group(&self, group: Name, names: &[Name]) -> Result<()> {
         self.change_pins(|pins| {
             pins.retain(|_, of| *of != group);
@@ -20,14 +29,22 @@ impl Segments {
         })
     }
 
-    /// Unpins all names of a group, and the name that is that of the group.
+    /// Unpins all names of a group, and the name that equals the group.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segments::pin`].
     pub fn unpin_group(&self, group: Name) -> Result<()> {
         self.change_pins(|pins| pins.retain(|name, of| *of != group && *name != group))
     }
 
     /// Replaces the names of a group if it has a pin. Returns whether it has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segments::pin`].
     pub fn move_pin(&self, group: Name, names: &[Name]) -> Result<bool> {
-        // Most groups have none, and then no lock is taken.
+        // Most groups have no pin, and then no lock is taken.
         if !load(&self.folder)?.values().any(|of| *of == group) {
             return Ok(false);
         }
@@ -35,25 +52,30 @@ impl Segments {
         Ok(true)
     }
 
-    /// Returns the names that are pinned.
+    /// Returns the pinned names.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not read the list.
     pub fn pinned(&self) -> Result<BTreeSet<Name>> {
         Ok(load(&self.folder)?.into_keys().collect())
     }
 
+    /// Changes the list of pins under exclusive access.
     fn change_pins(&self, change: impl FnOnce(&mut Pins)) -> Result<()> {
-        let mut turn = self.own_turn()?;
+        let mut guard = self.folder_guard()?;
         let before = load(&self.folder)?;
         let mut pins = before.clone();
         change(&mut pins);
         if pins == before {
             return Ok(());
         }
-        if pins.len() > at::MOST {
-            let (len, range) = (pins.len() as u64, (0, at::MOST as u64));
+        if pins.len() > at::MAX_PINS {
+            let (len, range) = (pins.len() as u64, (0, at::MAX_PINS as u64));
             return Err(crate::Error::Length { what: "pins", len, range });
         }
         store(&self.folder, &pins)?;
-        turn.settle()
+        guard.repair()
     }
 }
 
@@ -102,7 +124,7 @@ mod tests {
         let folder = TempDir::new().expect("a folder");
         let segments = segments(&folder);
         segments.pin([1; 16], true).expect("a pin");
-        // A link is not followed, whoever runs this test.
+        // Links are not followed, whichever user runs this test.
         let path = folder.path().join(PINS_NAME);
         fs::rename(&path, folder.path().join("elsewhere")).expect("a file");
         std::os::unix::fs::symlink("elsewhere", &path).expect("a link");

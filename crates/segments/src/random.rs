@@ -1,16 +1,17 @@
-//! Random numbers, and the number of the boot.
+//! Random numbers, and a number that identifies the boot of the machine.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A number that the system makes up.
+/// Returns a random number.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
 /// Returns a number that stays the same until the machine restarts. If the system does not report
-/// one, the number is random, and no segment of another process counts as written since the start.
+/// one, the number is random, and all segments of other processes count as written before the
+/// restart.
 pub(crate) fn boot() -> u64 {
     static BOOT: OnceLock<u64> = OnceLock::new();
     *BOOT.get_or_init(|| {

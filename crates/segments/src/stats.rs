@@ -1,17 +1,17 @@
-//! What happened, counted, and how things stand.
+//! Counters, and the state of a folder in numbers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What happened in this process.
+/// Counters of this process.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct Counters {
     damaged: AtomicU64,
     not_kept: AtomicU64,
     written: AtomicU64,
     rebuilt: AtomicU64,
 }
 
-impl Counts {
+impl Counters {
     pub(crate) fn damaged(&self) {
         self.damaged.fetch_add(1, Ordering::Relaxed);
     }
@@ -34,40 +34,40 @@ impl Counts {
     }
 }
 
-/// How a folder stands.
+/// The state of a folder in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stat {
-    /// How many bytes all files may have together.
+    /// Maximum size of all files together, in bytes.
     pub limit: u64,
-    /// How many bytes of the file system stay free.
-    pub least_free: u64,
-    /// How many bytes are in use or reserved, over all processes.
+    /// Bytes of the filesystem that stay free.
+    pub min_free: u64,
+    /// Bytes in use or reserved, by all processes.
     pub used: u64,
-    /// Of these, in segments.
+    /// The bytes of `used` that segments take.
     pub segment_bytes: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
-    /// Of these, those that some process appends to.
+    /// Number of segments that a process appends to.
     pub writing: u64,
-    /// Words of the index that lead somewhere: about as many parts are there.
+    /// Used words of the index: about as many parts are stored.
     pub parts: u64,
     /// Words of the index.
-    pub parts_most: u64,
-    /// Segments that were evicted since the index was made.
+    pub max_parts: u64,
+    /// Segments evicted since the index was created.
     pub evicted: u64,
-    /// Bytes that were saved from eviction since the index was made.
+    /// Bytes that eviction moved to another segment since the index was created.
     pub moved_bytes: u64,
     /// Parts displaced from the index, because it could not grow, since the index was created.
     pub displaced: u64,
     /// Whether this process can only read the folder.
     pub read_only: bool,
-    /// Parts, heads and files that this process found damaged.
+    /// Damaged parts, heads and files that this process found.
     pub damaged: u64,
     /// Records that this process could not keep.
     pub not_kept: u64,
-    /// Bytes that this process has written.
+    /// Bytes that this process wrote.
     pub written_bytes: u64,
-    /// Indexes that this process has made from segments.
+    /// Number of times this process rebuilt the index.
     pub rebuilt: u64,
 }

@@ -1,4 +1,4 @@
-//! Counts steps of work, so that tests bound work instead of time. Does nothing outside of tests.
+//! Counters of work, so that tests limit work instead of time. They do nothing outside of tests.
 
 #[cfg(test)]
 mod counting {
@@ -12,11 +12,12 @@ mod counting {
         static BEGAN: Cell<u64> = const { Cell::new(0) };
         static LONGEST: Cell<u64> = const { Cell::new(0) };
         static IS_HELD: Cell<bool> = const { Cell::new(false) };
-        /// How many more steps are taken without the lock before a function is called.
+        /// The number of steps without the table lock before a function is called, and the
+        /// function.
         static HOOK: RefCell<Option<(u64, Hook)>> = const { RefCell::new(None) };
     }
 
-    /// Calls a function after so many steps of this thread without the lock of a folder.
+    /// Calls a function after so many steps of this thread without the table lock.
     pub(crate) fn call_after_steps(steps: u64, hook: impl FnOnce() + 'static) {
         HOOK.with(|place| *place.borrow_mut() = Some((steps, Box::new(hook))));
     }
@@ -30,44 +31,44 @@ mod counting {
         })
     }
 
-    /// Counts a step of this thread: a set or a record that is looked at.
-    pub(crate) fn count() {
+    /// Counts a step of this thread: a set or a record that is visited.
+    pub(crate) fn count_step() {
         STEPS.with(|steps| steps.set(steps.get() + 1));
         if let Some(hook) = take_hook() {
             hook();
         }
     }
 
-    /// Counts that this thread waits for the lock of a folder, or for the thread that has it.
+    /// Counts that this thread waits for exclusive access.
     pub(crate) fn count_wait() {
         WAITS.with(|waits| waits.set(waits.get() + 1));
     }
 
-    /// Returns the waits of this thread so far.
+    /// Returns the number of waits of this thread.
     pub(crate) fn waits() -> u64 {
         WAITS.with(Cell::get)
     }
 
-    /// Notes that this thread has the lock of a folder.
+    /// Records that this thread has taken a table lock.
     pub(crate) fn begin_hold() {
         BEGAN.with(|began| began.set(steps()));
         IS_HELD.set(true);
     }
 
-    /// Notes that it gives the lock back.
+    /// Records that this thread has released it.
     pub(crate) fn end_hold() {
         let held = steps() - BEGAN.with(Cell::get);
         LONGEST.with(|longest| longest.set(longest.get().max(held)));
         IS_HELD.set(false);
     }
 
-    /// Returns the steps of this thread so far.
+    /// Returns the number of steps of this thread.
     pub(crate) fn steps() -> u64 {
         STEPS.with(Cell::get)
     }
 
-    /// Returns the maximum number of steps that this thread took under the lock of a folder since
-    /// the last call.
+    /// Returns the maximum number of steps that this thread made under a table lock since the last
+    /// call.
     pub(crate) fn take_longest_hold() -> u64 {
         LONGEST.with(Cell::take)
     }
@@ -76,7 +77,7 @@ mod counting {
 #[cfg(not(test))]
 mod counting {
     #[inline(always)]
-    pub(crate) fn count() {}
+    pub(crate) fn count_step() {}
 
     pub(crate) fn count_wait() {}
 
@@ -85,7 +86,7 @@ mod counting {
     pub(crate) fn end_hold() {}
 }
 
-pub(crate) use counting::{begin_hold, count, count_wait, end_hold};
+pub(crate) use counting::{begin_hold, count_step, count_wait, end_hold};
 #[cfg(test)]
 pub(crate) use counting::{call_after_steps, steps, take_longest_hold, waits};
 
@@ -95,29 +96,30 @@ mod tests {
     use crate::{Id, Options, Part, Record, Segments, checksum};
 
     const RECORDS: u64 = 8_000;
-    /// Steps that may be taken while others wait. A few sets are looked at for a part.
-    const MOST: u64 = 100;
+    /// Maximum number of steps under a table lock. A few sets are read for each part.
+    const MAX_STEPS: u64 = 100;
 
     fn put(segments: &Segments, number: u64) {
         let data = number.to_le_bytes();
-        let parts = [Part { end: 8, sum: checksum(&data) }];
+        let parts = [Part { end: 8, checksum: checksum(&data) }];
         let (name, label) = ([3; 16], &b""[..]);
         let record = Record { name, first: number, label, expiry: 0, parts: &parts, data: &data };
         segments.put(&record).expect("a put");
     }
 
-    /// Does something with a folder of full segments, each with thousands of records. Returns how
-    /// many steps it took.
+    /// Runs an action on a folder of full segments with thousands of records each. Returns the
+    /// number of steps.
     fn work(what: &str, action: impl FnOnce(&Segments)) -> u64 {
         let folder = tempfile::tempdir().expect("a folder");
         let options =
-            Options::new().limit(16 << 20).segment_len(1 << 20).parts(10 * RECORDS).least_free(0);
+            Options::new().limit(16 << 20).segment_len(1 << 20).parts(10 * RECORDS).min_free(0);
         let segments = Segments::open(folder.path(), &options).expect("a folder");
         for number in 0..RECORDS {
             put(&segments, number);
-            // Some are used, and so they are moved.
+            // Records that are used are moved.
             if number % 3 == 0 {
-                let found = segments.find(&Id::new([3; 16], number), b"").expect("it is there");
+                let found =
+                    segments.find(&Id::new([3; 16], number), b"").expect("the part is stored");
                 found.count_use(number..number + 1);
             }
         }
@@ -125,25 +127,25 @@ mod tests {
         take_longest_hold();
         action(&segments);
         let longest = take_longest_hold();
-        assert!(longest <= MOST, "{what}: {longest} steps at once");
+        assert!(longest <= MAX_STEPS, "{what}: {longest} steps at once");
         steps() - before
     }
 
     #[test]
-    fn the_lock_of_the_folder_is_held_for_few_records_at_a_time() {
+    fn the_table_lock_is_held_for_few_records_at_a_time() {
         let segment = (1 << 20) / 256;
         let clear = work("clear", |segments| {
-            segments.clear().expect("room");
+            segments.clear().expect("space");
             assert_eq!(segments.stat().segments, 0);
         });
         assert!(clear > RECORDS, "all were looked at: {clear}");
         let prune = work("prune", |segments| {
-            segments.prune(Some(4 << 20)).expect("room");
+            segments.prune(Some(4 << 20)).expect("space");
             assert!(segments.stat().used <= 4 << 20);
         });
         assert!(prune > RECORDS / 2, "{prune}");
         work("prune_older", |segments| {
-            segments.prune_older(u64::MAX).expect("room");
+            segments.prune_older(u64::MAX).expect("space");
             assert_eq!(segments.stat().segments, 0);
         });
         let put = work("put", |segments| {
@@ -159,26 +161,26 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_made_again_while_others_have_turns() {
+    fn a_rebuild_holds_the_table_lock_for_few_records_at_a_time() {
         let made = work("rebuild", |segments| {
-            std::fs::remove_file(segments.path().join("index")).expect("it is deleted");
+            std::fs::remove_file(segments.path().join("index")).expect("deleted");
             segments.prune(None).expect("an index");
             assert_eq!(segments.stat().parts, RECORDS);
         });
         assert!(made > RECORDS, "{made}");
     }
 
-    /// Leaves a folder with a new index that has all rows and none of the 100 parts, as a process
-    /// does that dies while it makes the index.
-    fn with_unread_parts(open: impl Fn() -> Segments) {
+    /// Leaves a folder whose index has all rows and none of 100 parts, like a process that dies
+    /// while it rebuilds the index.
+    fn with_partly_indexed_segments(open: impl Fn() -> Segments) {
         let segments = open();
         (0..100).for_each(|number| put(&segments, number));
         drop(segments);
         let segments = open();
-        let turn = segments.own_turn().expect("a turn");
-        let (table, sets) = (turn.index.table(), turn.index.sets());
+        let guard = segments.folder_guard().expect("exclusive access");
+        let (table, sets) = (guard.index.table(), guard.index.sets());
         for (slot, row) in table.rows() {
-            table.set_row(slot, &crate::index::table::Row { unread: true, ..row });
+            table.set_row(slot, &crate::index::table::Row { is_partly_indexed: true, ..row });
         }
         sets.sweep(|_| true);
     }
@@ -189,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_whose_parts_were_not_all_entered_is_gone_through_by_the_next_process() {
+    fn the_next_process_enters_the_parts_of_a_partly_indexed_segment() {
         let folder = tempfile::tempdir().expect("a folder");
         let options = Options::new().limit(4 << 20);
         let open = || Segments::open(folder.path(), &options).expect("a folder");
-        with_unread_parts(open);
+        with_partly_indexed_segments(open);
         let next = open();
-        next.prune(None).expect("a turn");
+        next.prune(None).expect("exclusive access");
         assert_eq!((next.stat().parts, found(&next)), (100, 100));
     }
 
@@ -205,20 +207,20 @@ mod tests {
         let path = folder.path().to_owned();
         let options = Options::new().limit(4 << 20);
         let open = move || Segments::open(&path, &options).expect("a folder");
-        with_unread_parts(&open);
+        with_partly_indexed_segments(&open);
         let next = open();
         let has_grown = std::rc::Rc::new(std::cell::Cell::new(false));
         let result = has_grown.clone();
         call_after_steps(50, move || {
             let other = open();
-            let before = other.stat().parts_most;
+            let before = other.stat().max_parts;
             let grows = |number| {
                 put(&other, number);
-                other.stat().parts_most > before
+                other.stat().max_parts > before
             };
             result.set((1000..10_000).any(grows));
         });
-        next.prune(None).expect("a turn");
+        next.prune(None).expect("exclusive access");
         assert!(has_grown.get(), "another process has grown the index meanwhile");
         assert_eq!(found(&next), 100);
     }

@@ -1,7 +1,7 @@
-//! A process without a descriptor to spare takes nothing for damaged. Alone in its process, whose
-//! limit it sets.
+//! Segments that cannot be opened without a free descriptor do not count as damaged. The only test
+//! of its process, whose limit it sets.
 
-use nuthatch_segments::{Id, Looked, Options, Outcome, Part, Record, Segments, checksum};
+use nuthatch_segments::{Id, Options, Outcome, Part, Record, Segments, VerifyEvent, checksum};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 
@@ -9,13 +9,13 @@ const NAME: [u8; 16] = [7; 16];
 
 fn put(segments: &Segments) -> Outcome {
     let data = [1; 1000];
-    let parts = [Part { end: 1000, sum: checksum(&data) }];
+    let parts = [Part { end: 1000, checksum: checksum(&data) }];
     let record = Record { name: NAME, first: 0, label: b"", expiry: 0, parts: &parts, data: &data };
     segments.put(&record).expect("a put")
 }
 
 #[test]
-fn segments_that_cannot_be_opened_for_want_of_descriptors_stay() {
+fn segments_that_cannot_be_opened_without_descriptors_stay() {
     let folder = tempfile::tempdir().expect("a folder");
     let open = || Segments::open(folder.path(), &Options::new().limit(4 << 20)).expect("a folder");
     assert_eq!(put(&open()), Outcome::Kept);
@@ -23,14 +23,14 @@ fn segments_that_cannot_be_opened_for_want_of_descriptors_stay() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limit }).expect("a limit");
     let files: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
-    let mut told = String::new();
-    let verified = segments.verify_with(|looked| {
-        if let Looked::Unread { reason, .. } = looked {
-            told = reason.to_owned();
+    let mut message = String::new();
+    let verified = segments.verify_with(|event| {
+        if let VerifyEvent::Unreadable { reason, .. } = event {
+            message = reason.to_owned();
         }
     });
-    assert!(told.contains("open files"), "{told}");
-    assert_eq!((verified.good, verified.damaged, verified.torn, verified.unread), (0, 0, 0, 1));
+    assert!(message.contains("open files"), "{message}");
+    assert_eq!((verified.good, verified.damaged, verified.torn, verified.unreadable), (0, 0, 0, 1));
     drop(files);
     setrlimit(Resource::Nofile, limit).expect("a limit");
     assert!(segments.find(&Id::new(NAME, 0), b"").is_some(), "it is still there");

@@ -207,9 +207,9 @@ impl Blocks {
     fn claim(&self, py: Python<'_>, missing: Vec<(u64, u64)>) -> PyResult<Claim> {
         let missing: Vec<_> = missing.into_iter().map(|(start, end)| start..end).collect();
         let chunks = self.folder.chunks_to_change(py)?;
-        let claim = py.detach(|| chunks.claim(&self.key, &missing));
-        let mine = claim.mine.into_iter().map(|ticket| Ticket::new(py, self.clone(), ticket));
-        let theirs = claim.theirs.into_iter().map(|waiting| Waiting::new(py, waiting));
+        let fetches = py.detach(|| chunks.single_flight(&self.key, &missing));
+        let mine = fetches.flights.into_iter().map(|ticket| Ticket::new(py, self.clone(), ticket));
+        let theirs = fetches.waiters.into_iter().map(|waiting| Waiting::new(py, waiting));
         Ok(Claim { mine: mine.collect::<PyResult<_>>()?, theirs: theirs.collect::<PyResult<_>>()? })
     }
 

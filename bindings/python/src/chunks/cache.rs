@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::octets::Octets;
 use crate::times::expiry;
 use nuthatch_chunks::{
-    BLOCK_LEN, Clock, Described, Key, Lookup, Metadata, SystemClock, Unreadable,
+    BLOCK_LEN, Clock, Description, Key, Lookup, Metadata, SystemClock, Unreadable,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
@@ -120,13 +120,13 @@ impl Chunks {
     /// How many bytes one put may have.
     #[getter]
     fn put_most(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(self.folder.chunks(py)?.put_most())
+        Ok(self.folder.chunks(py)?.max_put_len())
     }
 
     /// How many bytes one chunk or block may have.
     #[getter]
     fn chunk_most(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(self.folder.chunks(py)?.chunk_most())
+        Ok(self.folder.chunks(py)?.max_chunk_len())
     }
 
     /// Puts chunks that follow each other. `offsets` has where each of them begins in `data`, and
@@ -279,7 +279,7 @@ impl Chunks {
     fn _metadata(&self, py: Python<'_>, address: &str) -> PyResult<Option<Recorded>> {
         let found = self.run(py, |chunks| Ok(chunks.metadata(address)))?;
         Ok(found.and_then(|found| match found.key.describe() {
-            Described::Blocks { validator, object_len, .. } => {
+            Description::Blocks { validator, object_len, .. } => {
                 let checked = found.checked_ms as f64 / 1e3;
                 Some((validator, object_len, checked, found.stale_if_error))
             }

@@ -6,7 +6,7 @@ use super::figures::{Stored, pairs};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::work::{Face, Work};
-use nuthatch_chunks::{Claimed, Fetched};
+use nuthatch_chunks::{FetchLock, Fetched};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -32,23 +32,23 @@ fn take<T>(own: &Mutex<Own<T>>) -> Option<T> {
 pub(crate) struct Ticket {
     blocks: Blocks,
     range: (u64, u64),
-    own: Mutex<Own<nuthatch_chunks::Ticket>>,
+    own: Mutex<Own<nuthatch_chunks::Flight>>,
     /// The claim among processes, once it is had.
-    claimed: Mutex<Option<Own<Claimed>>>,
+    claimed: Mutex<Option<Own<FetchLock>>>,
 }
 
 impl Ticket {
     pub(crate) fn new(
         py: Python<'_>,
         blocks: Blocks,
-        ticket: nuthatch_chunks::Ticket,
+        ticket: nuthatch_chunks::Flight,
     ) -> PyResult<Py<Self>> {
         let range = (ticket.range().start, ticket.range().end);
         let own = Mutex::new(Own::new(ticket));
         Py::new(py, Self { blocks, range, own, claimed: Mutex::default() })
     }
 
-    fn claimed(&self) -> MutexGuard<'_, Option<Own<Claimed>>> {
+    fn claimed(&self) -> MutexGuard<'_, Option<Own<FetchLock>>> {
         self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,7 +67,7 @@ impl Ticket {
     fn claim_among_processes(&self, py: Python<'_>) -> PyResult<bool> {
         let chunks = self.blocks.folder.chunks(py)?;
         let (start, end) = self.range;
-        let claim = || chunks.claim_among_processes(&self.blocks.key, start..end);
+        let claim = || chunks.try_fetch_lock(&self.blocks.key, start..end);
         // A folder in which nothing can be claimed is one that others fetch for, too.
         let Ok(claimed) = py.detach(claim) else { return Ok(true) };
         let has = claimed.is_some();
@@ -117,11 +117,11 @@ impl Ticket {
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct Waiting {
     range: (u64, u64),
-    own: Mutex<Own<nuthatch_chunks::Waiting>>,
+    own: Mutex<Own<nuthatch_chunks::Waiter>>,
 }
 
 impl Waiting {
-    pub(crate) fn new(py: Python<'_>, waiting: nuthatch_chunks::Waiting) -> PyResult<Py<Self>> {
+    pub(crate) fn new(py: Python<'_>, waiting: nuthatch_chunks::Waiter) -> PyResult<Py<Self>> {
         let range = (waiting.range().start, waiting.range().end);
         Py::new(py, Self { range, own: Mutex::new(Own::new(waiting)) })
     }

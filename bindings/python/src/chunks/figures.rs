@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use crate::shown::shown;
-use nuthatch_chunks::Reason;
+use nuthatch_chunks::NotKeptReason;
 use pyo3::prelude::*;
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ pub(crate) struct Stored {
 impl From<nuthatch_chunks::Stored> for Stored {
     fn from(stored: nuthatch_chunks::Stored) -> Self {
         let nuthatch_chunks::Stored { stored, present, displaced, not_kept, .. } = stored;
-        Self { stored, present, displaced, not_kept: not_kept.map(Reason::code) }
+        Self { stored, present, displaced, not_kept: not_kept.map(NotKeptReason::code) }
     }
 }
 
@@ -112,7 +112,9 @@ pub(crate) struct Verified {
 
 impl From<nuthatch_chunks::Verified> for Verified {
     fn from(verified: nuthatch_chunks::Verified) -> Self {
-        let nuthatch_chunks::Verified { good, good_bytes, damaged, torn, unread, .. } = verified;
+        let nuthatch_chunks::Verified {
+            good, good_bytes, damaged, torn, unreadable: unread, ..
+        } = verified;
         Self { good, good_bytes, damaged, torn, unread }
     }
 }
@@ -159,13 +161,13 @@ impl From<nuthatch_chunks::Stat> for Stat {
     fn from(stat: nuthatch_chunks::Stat) -> Self {
         Self {
             limit: stat.limit,
-            least_free: stat.least_free,
+            least_free: stat.min_free,
             used: stat.used,
             segment_bytes: stat.segment_bytes,
             segments: stat.segments,
             writing: stat.writing,
             parts: stat.parts,
-            parts_most: stat.parts_most,
+            parts_most: stat.max_parts,
             evicted: stat.evicted,
             moved_bytes: stat.moved_bytes,
             displaced: stat.displaced,

@@ -50,7 +50,7 @@ impl Folder {
         if !removed.is_removed() {
             return Ok(removed);
         }
-        let opened = py.detach(|| Chunks::open(&self.path, &removed.options_to_make_again()));
+        let opened = py.detach(|| Chunks::open(&self.path, &removed.options_to_recreate()));
         match opened {
             Ok(chunks) => self.replace(py, removed, Arc::new(chunks)),
             Err(error) => {
@@ -156,7 +156,7 @@ impl Limits {
             options = options.limit(bytes);
         }
         if let Some(bytes) = self.least_free {
-            options = options.least_free(bytes);
+            options = options.min_free(bytes);
         }
         if let Some(shared) = self.shared {
             options = options.share_with_group(shared);

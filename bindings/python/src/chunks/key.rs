@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::octets::Octets;
-use nuthatch_chunks::Described;
+use nuthatch_chunks::Description;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -12,7 +12,7 @@ use pyo3::types::PyString;
 pub(crate) struct Key(pub(crate) nuthatch_chunks::Key);
 
 impl Key {
-    fn described(&self) -> Described {
+    fn described(&self) -> Description {
         self.0.describe()
     }
 }
@@ -28,9 +28,9 @@ impl Key {
     #[getter]
     fn kind(&self) -> &'static str {
         match self.described() {
-            Described::Named(_) => "named",
-            Described::Blocks { .. } => "blocks",
-            Described::Content(_) => "content",
+            Description::Named(_) => "named",
+            Description::Blocks { .. } => "blocks",
+            Description::Content(_) => "content",
             _ => "unknown",
         }
     }
@@ -39,7 +39,7 @@ impl Key {
     #[getter]
     fn name(&self) -> Option<Vec<u8>> {
         match self.described() {
-            Described::Named(name) => Some(name),
+            Description::Named(name) => Some(name),
             _ => None,
         }
     }
@@ -48,7 +48,7 @@ impl Key {
     #[getter]
     fn address(&self) -> Option<String> {
         match self.described() {
-            Described::Blocks { address, .. } => Some(address),
+            Description::Blocks { address, .. } => Some(address),
             _ => None,
         }
     }
@@ -57,7 +57,7 @@ impl Key {
     #[getter]
     fn validator(&self) -> Option<String> {
         match self.described() {
-            Described::Blocks { validator, .. } => Some(validator),
+            Description::Blocks { validator, .. } => Some(validator),
             _ => None,
         }
     }
@@ -66,7 +66,7 @@ impl Key {
     #[getter]
     fn object_len(&self) -> Option<u64> {
         match self.described() {
-            Described::Blocks { object_len, .. } => Some(object_len),
+            Description::Blocks { object_len, .. } => Some(object_len),
             _ => None,
         }
     }
@@ -75,7 +75,7 @@ impl Key {
     #[getter]
     fn block_len(&self) -> Option<u64> {
         match self.described() {
-            Described::Blocks { block_len, .. } => Some(block_len),
+            Description::Blocks { block_len, .. } => Some(block_len),
             _ => None,
         }
     }

@@ -62,7 +62,7 @@ impl View {
     /// the cache cut a file off: then some of them are zeros.
     #[getter]
     fn intact(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.lent.anywhere().is_some_and(nuthatch_chunks::View::intact))
+        py.detach(|| self.lent.anywhere().is_some_and(nuthatch_chunks::View::is_intact))
     }
 
     fn __len__(&self) -> usize {

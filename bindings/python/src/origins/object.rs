@@ -9,7 +9,7 @@ use crate::runtime;
 use crate::shown::shown;
 use crate::wait::wait;
 use crate::work::Work;
-use nuthatch_chunks::{Described, Key};
+use nuthatch_chunks::{Description, Key};
 use nuthatch_origins::{Access, BlockingObject, ObjectCache, Settings, plain_address};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -93,7 +93,7 @@ impl Opened {
         let object = wait(py, cache.object_as(url, &asking.access))?;
         let object = object.map_err(|error| Failure::from(error).raise(py))?;
         let kept = object.key().and_then(|key| match key.describe() {
-            Described::Blocks { block_len, .. } => Some((key.clone(), block_len)),
+            Description::Blocks { block_len, .. } => Some((key.clone(), block_len)),
             _ => None,
         });
         let (object, ordered) = (object.blocking(), Arc::new(Mutex::new(object.blocking())));

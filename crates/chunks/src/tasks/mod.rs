@@ -1,4 +1,4 @@
-//! The cache for tasks: file work is done by threads of its own, never by those of an executor.
+//! The cache for tasks: file operations run on threads of their own, never on those of an executor.
 
 mod queue;
 mod task;
@@ -17,58 +17,63 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use task::{Answer, Place};
+use task::{Progress, Promise};
 
 /// A cache whose calls are futures. Cheap to clone; the threads end with the last clone.
 #[derive(Clone, Debug)]
-pub struct TaskChunks(Arc<Crew>);
+pub struct TaskChunks(Arc<Pool>);
 
-/// A buffer that was lent to a task. It comes back whatever happened: one that is used again and
-/// again costs no new memory.
+/// A buffer that a task has filled. It is returned in any case, so that the caller can reuse it.
 #[derive(Debug)]
 pub struct Filled {
-    /// The buffer, as long as it was.
+    /// The buffer, with its length unchanged.
     pub buffer: Vec<u8>,
-    /// Where in it each chunk begins, and where the last one ends.
+    /// The beginning of each chunk in the buffer, and the end of the last one.
     pub found: Result<Lookup<Vec<u64>>>,
 }
 
+/// The threads and their queue.
 #[derive(Debug)]
-struct Crew {
+struct Pool {
     chunks: Arc<Chunks>,
     queue: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl TaskChunks {
-    /// Starts so many threads, at least one, that work on a cache. If there are several, one of
-    /// them is kept free of puts, so that reads go on while all puts wait.
+    /// Starts threads, at least one, that work on a cache. If there are several, one is kept free
+    /// of puts, so that reads go on while all puts wait.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if a thread cannot be started.
     pub fn new(chunks: Arc<Chunks>, threads: usize) -> std::io::Result<Self> {
         let threads = threads.max(1);
         let queue = Arc::new(Queue::new(threads));
-        let mut crew = Crew { chunks, queue, threads: Vec::new() };
+        let mut pool = Pool { chunks, queue, threads: Vec::new() };
         for number in 0..threads {
-            let (queue, chunks) = (crew.queue.clone(), crew.chunks.clone());
+            let (queue, chunks) = (pool.queue.clone(), pool.chunks.clone());
             let work = move || {
                 while let Some((lane, job)) = queue.next() {
-                    // Whoever waits for work that panicked panics; others need the thread.
+                    // The caller that waits for work that panicked panics. The thread goes on with
+                    // other work.
                     let _ = catch_unwind(AssertUnwindSafe(|| job(&chunks)));
                     queue.ended(lane);
                 }
             };
             let thread = std::thread::Builder::new().name(format!("chunks-{number}"));
-            crew.threads.push(thread.spawn(work)?);
+            pool.threads.push(thread.spawn(work)?);
         }
-        Ok(Self(Arc::new(crew)))
+        Ok(Self(Arc::new(pool)))
     }
 
-    /// The cache itself, for calls that block.
+    /// Returns the cache itself, for calls that block.
     pub fn chunks(&self) -> &Arc<Chunks> {
         &self.0.chunks
     }
 
-    /// Does some work on one of the threads. It begins when this is called; dropping the future
-    /// does not take it back. Work that puts is for [`TaskChunks::run_put`].
+    /// Runs work on one of the threads. It is queued when this is called; dropping the future does
+    /// not cancel it. Use [`TaskChunks::run_put`] for work that puts.
     pub fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Chunks) -> T + Send + 'static,
@@ -76,8 +81,8 @@ impl TaskChunks {
         self.queue(Lane::Reads, work)
     }
 
-    /// As [`TaskChunks::run`], for work that puts, and so may wait for other threads or processes
-    /// that change the folder. It never keeps all threads from work that reads.
+    /// Does the same as [`TaskChunks::run`] for work that puts, and so may wait for other threads
+    /// or processes that change the folder. Such work never occupies all threads.
     pub fn run_put<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Chunks) -> T + Send + 'static,
@@ -85,12 +90,12 @@ impl TaskChunks {
         self.queue(Lane::Puts, work)
     }
 
-    /// Waits until no work that puts is queued or under way. A process that ends before loses it.
+    /// Waits until no work that puts is queued or running. A process that ends earlier loses it.
     pub fn wait_for_puts(&self) {
         let queue = &self.0.queue;
         let mut jobs = lock(&queue.jobs);
         while !jobs.puts.is_empty() || jobs.putting > 0 {
-            jobs = queue.put.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+            jobs = queue.put_ended.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -99,19 +104,19 @@ impl TaskChunks {
         lane: Lane,
         work: impl FnOnce(&Chunks) -> T + Send + 'static,
     ) -> Task<T> {
-        let answer = Arc::new(Mutex::new(Answer::Waiting(None)));
-        let place = Place(answer.clone());
-        let job: Job = Box::new(move |chunks| place.fill(work(chunks)));
+        let progress = Arc::new(Mutex::new(Progress::Waiting(None)));
+        let promise = Promise(progress.clone());
+        let job: Job = Box::new(move |chunks| promise.fulfill(work(chunks)));
         self.0.queue.add(lane, job);
-        Task(answer)
+        Task(progress)
     }
 
-    /// As [`Chunks::get`].
+    /// Does the same as [`Chunks::get`].
     pub fn get(&self, key: Key, range: Range<u64>) -> Task<Result<Lookup<Read>>> {
         self.run(move |chunks| chunks.get(&key, range))
     }
 
-    /// As [`Chunks::get_into`].
+    /// Does the same as [`Chunks::get_into`].
     pub fn get_into(&self, key: Key, range: Range<u64>, mut buffer: Vec<u8>) -> Task<Filled> {
         self.run(move |chunks| {
             let found = chunks.get_into(&key, range, &mut buffer);
@@ -119,12 +124,12 @@ impl TaskChunks {
         })
     }
 
-    /// As [`Chunks::view`].
+    /// Does the same as [`Chunks::view`].
     pub fn view(&self, key: Key, range: Range<u64>) -> Task<Result<Lookup<View>>> {
         self.run(move |chunks| chunks.view(&key, range))
     }
 
-    /// As [`Chunks::put`].
+    /// Does the same as [`Chunks::put`].
     pub fn put(
         &self,
         key: Key,
@@ -136,14 +141,14 @@ impl TaskChunks {
     }
 }
 
-impl Drop for Crew {
+impl Drop for Pool {
     fn drop(&mut self) {
-        lock(&self.queue.jobs).closed = true;
-        self.queue.come.notify_all();
-        let own = std::thread::current().id();
+        lock(&self.queue.jobs).is_closed = true;
+        self.queue.job_added.notify_all();
+        let current = std::thread::current().id();
         for thread in self.threads.drain(..) {
-            // The last clone may go with a job of one of the threads.
-            if thread.thread().id() != own {
+            // One of the threads may drop the last clone, with a job.
+            if thread.thread().id() != current {
                 let _ = thread.join();
             }
         }

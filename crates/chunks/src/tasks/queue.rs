@@ -1,4 +1,4 @@
-//! Work that waits for a thread.
+//! The queues of work that waits for a thread.
 
 use crate::chunks::Chunks;
 use std::collections::VecDeque;
@@ -8,25 +8,26 @@ pub(super) type Job = Box<dyn FnOnce(&Chunks) + Send>;
 
 pub(super) struct Queue {
     pub(super) jobs: Mutex<Jobs>,
-    pub(super) come: Condvar,
+    pub(super) job_added: Condvar,
     /// Notified when work that puts has ended.
-    pub(super) put: Condvar,
+    pub(super) put_ended: Condvar,
 }
 
 /// Work that waits for a thread. A put may wait for another thread or process that reclaims a
-/// segment; so puts never take all threads, and a read does not wait behind them.
+/// segment; so puts never occupy all threads, and a read does not wait behind them.
 pub(super) struct Jobs {
     reads: VecDeque<(u64, Job)>,
     pub(super) puts: VecDeque<(u64, Job)>,
-    /// How many jobs were queued: older ones go first.
+    /// Number of jobs that were queued: older ones run first.
     count: u64,
-    /// Threads that work on puts, and how many may.
+    /// Threads that work on puts.
     pub(super) putting: usize,
+    /// Maximum number of threads that work on puts.
     max_putting: usize,
-    pub(super) closed: bool,
+    pub(super) is_closed: bool,
 }
 
-/// Which queue a job waits in.
+/// The queue of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     Reads,
@@ -66,9 +67,9 @@ impl Queue {
             count: 0,
             putting: 0,
             max_putting: (threads - 1).max(1),
-            closed: false,
+            is_closed: false,
         };
-        Self { jobs: Mutex::new(jobs), come: Condvar::new(), put: Condvar::new() }
+        Self { jobs: Mutex::new(jobs), job_added: Condvar::new(), put_ended: Condvar::new() }
     }
 
     pub(super) fn add(&self, lane: Lane, job: Job) {
@@ -80,7 +81,7 @@ impl Queue {
             Lane::Puts => jobs.puts.push_back(entry),
         }
         drop(jobs);
-        self.come.notify_one();
+        self.job_added.notify_one();
     }
 
     /// Waits for a job. Returns `None` when the queue is closed and empty.
@@ -90,10 +91,10 @@ impl Queue {
             if let Some(job) = jobs.take() {
                 return Some(job);
             }
-            if jobs.closed && jobs.puts.is_empty() {
+            if jobs.is_closed && jobs.puts.is_empty() {
                 return None;
             }
-            jobs = self.come.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+            jobs = self.job_added.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -101,9 +102,9 @@ impl Queue {
     pub(super) fn ended(&self, lane: Lane) {
         if lane == Lane::Puts {
             lock(&self.jobs).putting -= 1;
-            self.put.notify_all();
-            // All of them: when the queue is closed, each thread has to end.
-            self.come.notify_all();
+            self.put_ended.notify_all();
+            // Wakes all threads: when the queue is closed, each of them has to end.
+            self.job_added.notify_all();
         }
     }
 }

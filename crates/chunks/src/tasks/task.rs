@@ -1,4 +1,4 @@
-//! A future for work that a thread does.
+//! Futures for work on a thread.
 
 use super::queue::lock;
 use std::future::Future;
@@ -6,39 +6,40 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// Work that is under way. A future; panics when polled if the work panicked.
+/// Work in progress, as a future. Panics when polled if the work panicked.
 #[must_use]
-pub struct Task<T>(pub(super) Arc<Mutex<Answer<T>>>);
+pub struct Task<T>(pub(super) Arc<Mutex<Progress<T>>>);
 
-pub(super) enum Answer<T> {
+/// The progress of work.
+pub(super) enum Progress<T> {
     Waiting(Option<Waker>),
-    Here(T),
-    /// The work panicked, or the answer was taken.
-    Gone,
+    Done(T),
+    /// The work panicked, or its result was taken.
+    Ended,
 }
 
-/// Where the answer of a job goes.
-pub(super) struct Place<T>(pub(super) Arc<Mutex<Answer<T>>>);
+/// Receives the result of a job. If it is dropped before, the work has panicked.
+pub(super) struct Promise<T>(pub(super) Arc<Mutex<Progress<T>>>);
 
-impl<T> Place<T> {
-    pub(super) fn fill(self, value: T) {
-        self.set(Answer::Here(value));
+impl<T> Promise<T> {
+    pub(super) fn fulfill(self, value: T) {
+        self.set(Progress::Done(value));
     }
 
-    fn set(&self, answer: Answer<T>) {
+    fn set(&self, progress: Progress<T>) {
         let mut place = lock(&self.0);
-        if let Answer::Waiting(waker) = &mut *place {
+        if let Progress::Waiting(waker) = &mut *place {
             let waker = waker.take();
-            *place = answer;
+            *place = progress;
             drop(place);
             waker.into_iter().for_each(Waker::wake);
         }
     }
 }
 
-impl<T> Drop for Place<T> {
+impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
-        self.set(Answer::Gone);
+        self.set(Progress::Ended);
     }
 }
 
@@ -47,13 +48,13 @@ impl<T> Future for Task<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let mut place = lock(&self.0);
-        match std::mem::replace(&mut *place, Answer::Gone) {
-            Answer::Here(value) => Poll::Ready(value),
-            Answer::Waiting(_) => {
-                *place = Answer::Waiting(Some(context.waker().clone()));
+        match std::mem::replace(&mut *place, Progress::Ended) {
+            Progress::Done(value) => Poll::Ready(value),
+            Progress::Waiting(_) => {
+                *place = Progress::Waiting(Some(context.waker().clone()));
                 Poll::Pending
             }
-            Answer::Gone => panic!("the work panicked, or its answer was taken before"),
+            Progress::Ended => panic!("the work panicked, or its result was taken before"),
         }
     }
 }

@@ -10,9 +10,9 @@ fn codes_are_those_of_the_table() {
         Error::Folder(folder_error(path)),
         Error::Folder(nuthatch_chunks::FolderError::Options { option, expected, found }),
         Error::Conflict { chunk: 1 },
-        Error::Range { start: 2, end: 1, most: 3 },
+        Error::Range { start: 2, end: 1, max: 3 },
         Error::Offsets { expected: "0".into(), found: "1".into() },
-        Error::TooLarge { len: 2, most: 1 },
+        Error::TooLarge { len: 2, max: 1 },
         Error::Buffer { expected: 2, found: 1 },
         Error::Key { expected: "less", found: "more".into() },
         Error::Content,
@@ -24,7 +24,7 @@ fn codes_are_those_of_the_table() {
     }
 }
 
-/// An error of the folder beneath.
+/// Returns an error of the folder.
 fn folder_error(path: std::path::PathBuf) -> nuthatch_chunks::FolderError {
     nuthatch_chunks::FolderError::Busy { path }
 }

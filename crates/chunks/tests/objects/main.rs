@@ -1,8 +1,8 @@
-//! Objects in a cache: what is put is got, by every way to get it.
+//! Tests of objects in a cache: stored bytes are returned by every way to read.
 #![expect(clippy::single_range_in_vec_init, reason = "what is missing is often one range")]
 
 mod errors;
-mod fills;
+mod flights;
 mod model;
 mod pins;
 mod puts;
@@ -15,7 +15,7 @@ mod threads;
 use nuthatch_chunks::{Check, Chunks, Options};
 use std::path::PathBuf;
 
-/// A folder that is removed with the test.
+/// A folder that is removed after the test.
 pub(crate) struct Case {
     folder: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl Case {
     }
 }
 
-/// Bytes that are a function of where they are in an object.
+/// Returns bytes that are a function of their offset in an object.
 pub(crate) fn pattern(seed: u64, range: std::ops::Range<u64>) -> Vec<u8> {
     let byte = |at: u64| (at * 7 + at / 253 + seed * 31) as u8;
     range.map(byte).collect()

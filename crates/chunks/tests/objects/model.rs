@@ -1,5 +1,5 @@
-//! Any sequence of operations on a cache, compared with a map. What was evicted may be missing;
-//! what is found is right, and what is found nowhere was put or is missing.
+//! Random sequences of operations on a cache, compared with a map. Evicted chunks may be missing;
+//! all bytes that are found are right.
 
 use crate::{Case, pattern};
 use nuthatch_chunks::{Chunks, Error, Key, Lookup};
@@ -53,12 +53,12 @@ fn bytes(object: u64, range: &Range<u64>) -> (Vec<u64>, Vec<u8>) {
     (offsets, data)
 }
 
-/// A cache beside a map of what was put and not removed: all that may be found.
+/// A cache, and a map of the chunks that were stored and not removed.
 struct Pair {
     case: Case,
     chunks: Chunks,
     put: BTreeSet<(u64, u64)>,
-    /// Nothing was evicted yet: then all that was put is found.
+    /// Nothing was evicted yet, so every stored chunk must be found.
     whole: bool,
 }
 
@@ -106,8 +106,7 @@ impl Pair {
             Ok(stored) => {
                 prop_assert_eq!(stored.not_kept, None);
                 if other {
-                    // The wrong bytes were new, so they are the right ones now; take them out
-                    // again.
+                    // The chunk was missing, so the wrong bytes were stored. Removes them again.
                     prop_assert!(!self.whole || !self.put.contains(&(object, range.start)));
                     self.chunks.remove(&Self::key(object)).expect("a list of pins");
                     self.put.retain(|(put, _)| *put != object);

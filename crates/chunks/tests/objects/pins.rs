@@ -1,4 +1,4 @@
-//! Pins of addresses, and what origins said about them.
+//! Pins of addresses, and metadata of objects.
 
 use crate::Case;
 use nuthatch_chunks::{Chunks, Key, Metadata};
@@ -21,7 +21,7 @@ fn names(chunks: &Chunks) -> Vec<Key> {
 fn a_pin_moves_to_a_new_version_and_the_old_one_is_evicted() {
     let case = Case::new();
     let chunks = case.open();
-    // Longer: a segment of which most is pinned stays whole.
+    // Longer records: if most of a segment is pinned, it is kept whole.
     let old = version_of(&chunks, "\"1\"", 20_000);
     chunks.put_metadata(&Metadata::new(old.clone(), 1)).expect("a put");
     chunks.pin(&old, true).expect("a pin");

@@ -1,5 +1,5 @@
 use crate::{Case, pattern};
-use nuthatch_chunks::{Chunks, Described, Error, Key, Lookup, Options};
+use nuthatch_chunks::{Chunks, Description, Error, Key, Lookup, Options};
 
 #[test]
 fn a_put_stores_only_what_is_not_there() {
@@ -18,7 +18,7 @@ fn a_put_stores_only_what_is_not_there() {
     assert_eq!(read.data, b"aabbccddee");
 }
 
-/// Puts chunks of a length, a thousand at a time. Returns how many chunks the puts displaced.
+/// Stores chunks of one length, a thousand at a time. Returns the number of displaced chunks.
 fn put_many(chunks: &Chunks, numbers: std::ops::Range<u64>, len: u64) -> u64 {
     let key = Key::named("many").expect("a key");
     let offsets: Vec<_> = (0..=1000).map(|number| number * len).collect();
@@ -38,7 +38,7 @@ fn chunks_that_an_index_at_its_limit_displaces_are_counted_by_put_and_stat() {
     // An index that takes up to a quarter of this limit has 4096 sets of 15 words.
     let count = 80_000;
     let displaced = put_many(&chunks, 0..count, 10);
-    // Chunks of a record share a word if the index has the same bits of their hashes: a few do.
+    // A few chunks of a record share a word, because their hashes have the same bits in the index.
     let expected = count - 4096 * 15;
     assert!(displaced.abs_diff(expected) < 20, "{displaced}, not about {expected}");
     let (stat, key) = (chunks.stat(), Key::named("many").expect("a key"));
@@ -47,7 +47,7 @@ fn chunks_that_an_index_at_its_limit_displaces_are_counted_by_put_and_stat() {
         |number: &u64| !chunks.missing(&key, *number..number + 1).expect("a look").is_empty();
     let missing = (0..count).filter(is_missing).count() as u64;
     assert!(missing.abs_diff(displaced) < 20, "{missing} missing, {displaced} displaced");
-    // A long range is read from records of which the index has any chunk.
+    // A long range is read from records of which any chunk is in the index.
     let missing = chunks.missing(&key, 0..count).expect("a look");
     let missing: u64 = missing.iter().map(|range| range.end - range.start).sum();
     assert!(missing < displaced, "{missing} missing, {displaced} displaced");
@@ -55,7 +55,7 @@ fn chunks_that_an_index_at_its_limit_displaces_are_counted_by_put_and_stat() {
 
 #[test]
 fn chunks_of_56_bytes_fill_a_folder_and_none_is_displaced() {
-    // Of 10 bytes, more than half are: the page of decision 0036 has the calculation.
+    // For chunks of 10 bytes, more than half are displaced: decision 0036 has the calculation.
     let case = Case::new();
     let chunks = case.open_with(&Options::new().limit(4 << 20));
     let mut count = 0;
@@ -91,12 +91,12 @@ fn what_does_not_fit_is_refused_with_an_error() {
     let case = Case::new();
     let chunks = case.open();
     let key = Key::named("a").expect("a key");
-    let most = chunks.chunk_most();
+    let most = chunks.max_chunk_len();
     let large = vec![1; most as usize + 1];
     let refused = chunks.put(&key, 0..1, &[0, most + 1], &large);
     assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
-    let half: Vec<u64> = (0..=chunks.put_most() + 1).step_by(1 << 20).collect();
-    let larger = vec![1; chunks.put_most() as usize + 1];
+    let half: Vec<u64> = (0..=chunks.max_put_len() + 1).step_by(1 << 20).collect();
+    let larger = vec![1; chunks.max_put_len() as usize + 1];
     let offsets = [&half[..half.len() - 1], &[larger.len() as u64]].concat();
     let refused = chunks.put(&key, 0..offsets.len() as u64 - 1, &offsets, &larger);
     assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
@@ -129,7 +129,7 @@ fn a_put_larger_than_a_segment_is_split_and_spliced() {
     let stored = object.put(0, &data).expect("a put");
     assert_eq!((stored.stored, stored.not_kept), (22, None));
     let view = object.view(0..6_500_000).expect("a view").found().expect("all of it");
-    assert!(view.slices().count() > 1 && view.intact());
+    assert!(view.slices().count() > 1 && view.is_intact());
     assert_eq!(view.to_vec(), data);
     for range in [0..1, 299_999..300_001, 1_000_000..6_400_000, 6_499_999..6_500_000] {
         let found = object.get(range.clone()).expect("a get").found().expect("all of it");
@@ -182,7 +182,7 @@ fn objects_are_listed_pinned_verified_and_removed() {
         vec![(object.key().clone(), 2, 1500, 0, false), (named.clone(), 1, 3, u64::MAX - 5, true)];
     expected.sort();
     assert_eq!(told, expected);
-    let Described::Blocks { address, validator, .. } = object.key().describe() else {
+    let Description::Blocks { address, validator, .. } = object.key().describe() else {
         panic!("blocks")
     };
     assert_eq!((&address[..], &validator[..]), ("https://host/a b", "\"x\""));

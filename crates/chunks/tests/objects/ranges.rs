@@ -1,4 +1,4 @@
-//! `testdata/chunks/ranges.csv`, row by row, through every way to read.
+//! Each row of `testdata/chunks/ranges.csv`, through every way to read.
 
 use crate::{Case, pattern};
 use nuthatch_chunks::{Chunks, Error, Key, Lookup};
@@ -17,7 +17,7 @@ fn ranges(text: &str) -> Vec<Range<u64>> {
     text.split(' ').filter(|part| !part.is_empty()).map(range).collect()
 }
 
-/// Where a chunk begins when chunk `n` has `n + 1` bytes.
+/// Returns the beginning of a chunk, if chunk `n` has `n + 1` bytes.
 fn start_of(chunk: u64) -> u64 {
     chunk * (chunk + 1) / 2
 }

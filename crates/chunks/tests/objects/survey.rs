@@ -1,14 +1,14 @@
-//! All of a cache: what is damaged is named, what is old goes.
+//! Verification, listing and pruning.
 
 use crate::Case;
-use nuthatch_chunks::{Chunks, Clock, Key, Looked, SystemClock};
+use nuthatch_chunks::{Chunks, Clock, Key, SystemClock, VerifyEvent};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 const RECORD: &[u8] = b"\x4e\x3a\xc8\xd5";
 
-/// Closes what is open, so that all bytes lie in sealed files, and answers the files.
+/// Closes the cache, so that all bytes are in sealed files, and returns the files.
 fn sealed(case: &Case, chunks: Chunks) -> Vec<PathBuf> {
     drop(chunks);
     let entries = fs::read_dir(case.path()).expect("a folder");
@@ -18,7 +18,7 @@ fn sealed(case: &Case, chunks: Chunks) -> Vec<PathBuf> {
     files
 }
 
-/// Flips a bit at so many bytes behind something.
+/// Flips a bit `behind` bytes after the first occurrence of `what`.
 fn damage(file: &Path, what: &[u8], behind: usize) {
     let mut bytes = fs::read(file).expect("a file");
     let at = bytes.windows(what.len()).position(|window| window == what).expect("it is there");
@@ -32,11 +32,12 @@ fn put(chunks: &Chunks, name: &str, bytes: &[u8]) -> Key {
     key
 }
 
-/// What verifying tells, but for how far it is; that must grow up to the end.
-fn told(chunks: &Chunks) -> (u64, Vec<Looked>) {
+/// Returns the number of damaged chunks and the events of a verification, except progress, which
+/// must grow up to the total.
+fn verify_events(chunks: &Chunks) -> (u64, Vec<VerifyEvent>) {
     let (mut far, mut told) = ((0, 0), Vec::new());
-    let verified = chunks.verify_with(|looked| match looked {
-        Looked::Bytes { done, total } => {
+    let verified = chunks.verify_with(|event| match event {
+        VerifyEvent::Bytes { done, total } => {
             assert!(far.0 <= done && done <= total, "{far:?} {done} {total}");
             far = (done, total);
         }
@@ -52,13 +53,13 @@ fn chunks_that_are_damaged_are_named() {
     let chunks = case.open();
     let key = put(&chunks, "first", b"some bytes of the first");
     put(&chunks, "second", b"other bytes");
-    assert_eq!(told(&chunks), (0, vec![]));
+    assert_eq!(verify_events(&chunks), (0, vec![]));
     let files = sealed(&case, chunks);
     damage(&files[0], b"some bytes", 0);
     let chunks = case.open();
     let file = files[0].file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-    assert_eq!(told(&chunks), (1, vec![Looked::Damaged { key, chunk: 3, file }]));
-    assert_eq!(told(&chunks), (0, vec![]), "it is no longer there");
+    assert_eq!(verify_events(&chunks), (1, vec![VerifyEvent::Damaged { key, chunk: 3, file }]));
+    assert_eq!(verify_events(&chunks), (0, vec![]), "it is no longer there");
     assert_eq!(chunks.list().len(), 1);
 }
 
@@ -72,8 +73,8 @@ fn a_damaged_head_is_told_once_as_lost_chunks() {
     damage(&files[0], RECORD, 20);
     let chunks = case.open();
     let file = files[0].file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-    assert_eq!(told(&chunks), (1, vec![Looked::Lost { chunks: 1, file }]));
-    assert_eq!(told(&chunks), (0, vec![]), "it is no longer there");
+    assert_eq!(verify_events(&chunks), (1, vec![VerifyEvent::Lost { chunks: 1, file }]));
+    assert_eq!(verify_events(&chunks), (0, vec![]), "it is no longer there");
 }
 
 #[test]
@@ -86,8 +87,8 @@ fn a_file_that_is_no_segment_any_more_is_told() {
     damage(&files[0], b"NUTSEGMT", 3);
     let chunks = case.open();
     let file = files[0].file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-    assert_eq!(told(&chunks), (2, vec![Looked::Lost { chunks: 2, file }]));
-    assert_eq!(told(&chunks).0, 0);
+    assert_eq!(verify_events(&chunks), (2, vec![VerifyEvent::Lost { chunks: 2, file }]));
+    assert_eq!(verify_events(&chunks).0, 0);
 }
 
 #[test]

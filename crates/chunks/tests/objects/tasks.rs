@@ -15,7 +15,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The least executor.
+/// A minimal executor.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -76,15 +76,15 @@ fn a_task_waits_for_the_fetch_of_another() {
     let case = Case::new();
     let chunks = Arc::new(case.open());
     let key = Key::named("a").expect("a key");
-    let mine = chunks.claim(&key, std::slice::from_ref(&(0..1))).mine;
-    let theirs = chunks.claim(&key, std::slice::from_ref(&(0..1))).theirs;
+    let flights = chunks.single_flight(&key, std::slice::from_ref(&(0..1))).flights;
+    let waiters = chunks.single_flight(&key, std::slice::from_ref(&(0..1))).waiters;
     let thread = std::thread::spawn(move || {
-        for ticket in mine {
-            ticket.finish(nuthatch_chunks::Fetched::Stored);
+        for flight in flights {
+            flight.finish(nuthatch_chunks::Fetched::Stored);
         }
     });
-    for waiting in theirs {
-        assert_eq!(block_on(waiting), nuthatch_chunks::Fetched::Stored);
+    for waiter in waiters {
+        assert_eq!(block_on(waiter), nuthatch_chunks::Fetched::Stored);
     }
     thread.join().expect("it ends");
 }
@@ -109,7 +109,8 @@ fn a_read_does_not_wait_behind_puts_that_wait() {
     let tasks = TaskChunks::new(Arc::new(case.open()), 2).expect("threads");
     let key = Key::named("a").expect("a key");
     block_on(tasks.put(key.clone(), 0..1, vec![0, 10], vec![7; 10])).expect("a put");
-    // As puts wait for a thread or process that reclaims a segment: more of them than threads.
+    // Like puts that wait for a thread or process that reclaims a segment: more of them than
+    // threads.
     let waiting = (0..5).map(|_| {
         let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
         (go_on, tasks.run_put(move |_| may_go_on.recv()))

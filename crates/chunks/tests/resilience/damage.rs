@@ -1,11 +1,11 @@
-//! What is done to the files.
+//! Damage to the files of the folder.
 
 use crate::Random;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// How many kinds there are.
+/// Number of kinds of damage.
 pub(crate) const KINDS: usize = 9;
 
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ impl Damage {
         }
     }
 
-    /// Whether there was anything to damage.
+    /// Damages a file. Returns whether there was one.
     pub(crate) fn inflict(self, folder: &Path, random: &mut Random) -> bool {
         match self {
             Self::FlipSegment | Self::CutSegment | Self::DeleteSegment => {

@@ -1,9 +1,9 @@
-//! Eight processes use one small folder while they are killed at random and their files are cut
-//! off, flipped and deleted: no wrong byte is read, the limit holds all the time, nobody hangs,
-//! nobody fails.
+//! Eight processes use one small folder while they are killed at random, and while their files are
+//! truncated, damaged and deleted: no wrong byte is read, the limit always holds, and no process
+//! hangs or fails.
 //!
 //! A program of its own: `cargo test -p nuthatch-chunks --test resilience -- SECONDS [SEED]` runs
-//! it for longer than the ten seconds it takes without.
+//! it for longer than the default of ten seconds.
 
 mod damage;
 mod watch;
@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 const WORKERS: usize = 8;
 pub(crate) const LIMIT: u64 = 24 << 20;
 const ROLE: &str = "NUTHATCH_RESILIENCE_FOLDER";
-/// A worker that has said nothing for so long hangs.
-const SILENCE_MOST: Duration = Duration::from_secs(30);
+/// A worker without output for this long hangs.
+const MAX_SILENCE: Duration = Duration::from_secs(30);
 
 /// Random numbers from a seed.
 pub(crate) struct Random(u64);
@@ -38,15 +38,15 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
     }
 
-    pub(crate) fn below(&mut self, most: u64) -> u64 {
-        self.next() % most
+    pub(crate) fn below(&mut self, max: u64) -> u64 {
+        self.next() % max
     }
 }
 
-/// A process that works, and what it said.
+/// A worker process and its output.
 struct Worker {
     child: Child,
-    /// Operations that it has done, and those that found what they looked for.
+    /// Number of operations, and of those that found everything.
     done: Arc<[AtomicU64; 2]>,
     seen: (u64, Instant),
 }
@@ -74,7 +74,7 @@ impl Worker {
         Self { child, done, seen: (0, Instant::now()) }
     }
 
-    /// What is wrong with it, if anything.
+    /// Returns what is wrong with the worker, if anything.
     fn complaint(&mut self) -> Option<String> {
         if let Some(status) = self.child.try_wait().expect("its state") {
             return Some(format!("a worker ended: {status}"));
@@ -84,7 +84,7 @@ impl Worker {
             self.seen = (done, Instant::now());
         }
         let silent = self.seen.1.elapsed();
-        (silent > SILENCE_MOST).then(|| format!("a worker hangs after {done} operations"))
+        (silent > MAX_SILENCE).then(|| format!("a worker hangs after {done} operations"))
     }
 
     fn counts(&self) -> [u64; 2] {
@@ -97,7 +97,7 @@ impl Worker {
         self.counts()
     }
 
-    /// Has it end by itself.
+    /// Lets the worker end by itself.
     fn end(mut self) -> Result<[u64; 2], String> {
         drop(self.child.stdin.take());
         let began = Instant::now();
@@ -105,7 +105,7 @@ impl Worker {
             match self.child.try_wait().expect("its state") {
                 Some(status) if status.success() => return Ok(self.counts()),
                 Some(status) => return Err(format!("a worker failed at its end: {status}")),
-                None if began.elapsed() > SILENCE_MOST => {
+                None if began.elapsed() > MAX_SILENCE => {
                     self.kill();
                     return Err("a worker does not end".to_owned());
                 }

@@ -1,4 +1,4 @@
-//! Looks at the size of the folder, all the time.
+//! Watches the size of the folder.
 
 use crate::LIMIT;
 use rustix::fs::{FlockOperation, flock};
@@ -9,11 +9,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-/// What all files of a folder have, or take on the disk, whichever is more.
+/// Returns the size of all files of a folder: for each, the greater of its length and its disk
+/// space.
 fn size(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let own = std::fs::metadata(folder).map_or(0, |found| found.blocks() * 512);
-    // A file that gets another name meanwhile is seen twice.
+    // A file that is renamed meanwhile may be listed twice.
     let mut seen = BTreeSet::new();
     own + entries
         .filter_map(|entry| entry.ok()?.metadata().ok())
@@ -22,7 +23,7 @@ fn size(folder: &Path) -> u64 {
         .sum::<u64>()
 }
 
-/// A line for each file: its name, what it has, what it takes on the disk.
+/// Returns a line for each file: its name, length and disk space.
 fn files(folder: &Path) -> String {
     let Ok(entries) = std::fs::read_dir(folder) else { return String::new() };
     let line = |entry: std::fs::DirEntry| {
@@ -33,18 +34,22 @@ fn files(folder: &Path) -> String {
     entries.filter_map(|entry| line(entry.ok()?)).collect()
 }
 
-/// The size while nobody begins or evicts a segment: a look without the lock may see one file
-/// before it goes, and the next one after it came.
+/// Returns the size under the table lock: otherwise a segment that is evicted and its successor
+/// might both be counted.
 fn size_at_rest(folder: &Path) -> u64 {
     let Ok(file) = File::open(folder) else { return 0 };
-    // Given back when the file is closed.
+    // Closing the file releases the lock.
     if flock(&file, FlockOperation::LockExclusive).is_err() {
         return 0;
     }
     size(folder)
 }
 
-/// Looks until it is told to stop. How often, or by how much the limit was exceeded.
+/// Watches the size until it is stopped. Returns the number of checks.
+///
+/// # Errors
+///
+/// Returns a message if the limit was exceeded.
 pub(crate) fn limit(folder: &Path, stopped: &Receiver<()>) -> Result<u64, String> {
     let mut looks = 0_u64;
     while stopped.try_recv() == Err(TryRecvError::Empty) {

@@ -1,4 +1,4 @@
-//! What each process does: puts and gets, and compares every byte.
+//! A worker process: stores and reads, and compares every byte.
 
 use crate::{LIMIT, Random};
 use nuthatch_chunks::{Check, Chunks, Error, Key, Lookup, Options};
@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes that are flipped while one view lives, at most.
+/// Maximum number of bytes that are flipped while one view lives.
 const FLIPS: usize = 8;
-/// Objects, and chunks of each: several times what the folder holds.
+/// Number of objects, and of chunks of each: several times what the folder can hold.
 const OBJECTS: u64 = 40;
 const CHUNKS: u64 = 24;
 
-/// The length of a chunk.
+/// Returns the length of a chunk.
 fn len_of(object: u64, chunk: u64) -> usize {
     (1 + (object * 7919 + chunk * 104_729) % 90_000) as usize
 }
@@ -40,12 +40,12 @@ fn bytes(object: u64, range: std::ops::Range<u64>) -> (Vec<u8>, Vec<u64>) {
     (data, offsets)
 }
 
-/// Works until nobody listens any more.
+/// Works until its standard output is closed.
 pub(crate) fn work(folder: &Path, seed: u64) -> ExitCode {
     let options = Options::new().limit(LIMIT).check(Check::Always);
     let chunks = match Chunks::open(folder, &options) {
         Ok(chunks) => chunks,
-        // Too many wanted it at once, or it was damaged in just this moment: no wrong byte.
+        // The chunk was evicted too often, or it was damaged in this moment: no wrong byte.
         Err(error) => {
             println!("{error}");
             return ExitCode::SUCCESS;
@@ -75,7 +75,7 @@ pub(crate) fn work(folder: &Path, seed: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One operation. Whether it found what it looked for.
+/// Runs one operation. Returns whether it found everything.
 fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
     let object = random.below(OBJECTS).min(random.below(OBJECTS));
     let start = random.below(CHUNKS);
@@ -85,7 +85,7 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
     let (expected, offsets) = bytes(object, range.clone());
     match random.below(100) {
         0..30 => match chunks.put(&key, range.clone(), &offsets, &expected) {
-            // Whoever damages the index may have it replaced while it is waited for.
+            // The process that damages the index may have replaced it meanwhile.
             Ok(_) | Err(Error::Folder(_)) => Ok(false),
             Err(error) => Err(format!("a put of {object} {range:?}: {error}")),
         },
@@ -108,19 +108,19 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
             for slice in view.slices() {
                 let whole = format!("a view of {object} {range:?} is too long");
                 let (expected, later) = rest.split_at_checked(slice.len()).ok_or(whole)?;
-                // They may change while they are looked at.
+                // The bytes may change while they are compared.
                 let found = slice.to_vec();
                 wrong += wrong_bytes(&found, expected);
                 rest = later;
             }
-            if rest.is_empty() && (wrong <= FLIPS || !view.intact()) {
+            if rest.is_empty() && (wrong <= FLIPS || !view.is_intact()) {
                 return Ok(true);
             }
             let left = rest.len();
             Err(format!("a wrong view of {object} {range:?}: {wrong} bytes, {left} missing"))
         }
         98 => {
-            // Another process may have the folder for longer than this one waits.
+            // Another process may have exclusive access for longer than the patience of this one.
             let _ = chunks.remove(&key);
             Ok(false)
         }
@@ -131,9 +131,9 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
     }
 }
 
-/// How many bytes of a slice are neither right nor what a cut leaves. A byte that is flipped under
-/// a view shows in it, and a file that is cut off is zero from there on, which the view knows
-/// unless somebody wrote behind the cut since. Anything else would be another place of the cache.
+/// Returns the number of bytes of a slice that are wrong. A byte that is flipped under a view shows
+/// in it. A truncated file reads as zeros, which the view detects unless a writer has extended the
+/// file since. Other wrong bytes would come from another place of the cache.
 fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
     let mut flipped = 0;
     let last = found.iter().rposition(|byte| {
@@ -146,8 +146,8 @@ fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
     pairs.filter(|(at, (found, good))| wrong(*at, **found, **good)).count()
 }
 
-/// Whether it was a hit, which it was not: what is missing lies within what was asked for, in
-/// order.
+/// Checks that missing ranges are in the requested range, and in order. Returns false: it was a
+/// miss.
 fn within(missing: &[std::ops::Range<u64>], range: &std::ops::Range<u64>) -> Result<bool, String> {
     let inside = missing
         .iter()

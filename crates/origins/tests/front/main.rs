@@ -58,7 +58,7 @@ impl Front {
     /// A cache in front of an address, which may be another one than the origin's.
     fn before(origin: Origin, address: &str, settings: Settings, options: &Options) -> Self {
         let folder = TempDir::new().expect("a folder");
-        let limit = FolderOptions::new().limit(256 << 20).least_free(0);
+        let limit = FolderOptions::new().limit(256 << 20).min_free(0);
         let cache = ObjectCache::open(folder.path(), &limit, settings).expect("a cache");
         let prefix = Prefix::parse(address).expect("an address");
         let server = Server::start(cache, prefix, options).expect("a server");

@@ -73,7 +73,7 @@ async fn what_there_is_no_room_for_is_delivered() {
     let folder = TempDir::new().expect("a folder");
     let body = noise(3 << 20, 2);
     let server = Server::new(body.clone());
-    let options = Options::new().limit(4 << 20).least_free(u64::MAX / 2);
+    let options = Options::new().limit(4 << 20).min_free(u64::MAX / 2);
     let settings = nuthatch_origins::Settings::new();
     let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
     let object = cache.object(&server.url("/a")).await.expect("an object");

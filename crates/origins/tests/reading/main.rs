@@ -43,7 +43,7 @@ struct Place {
 impl Place {
     fn new(settings: Settings) -> Self {
         let folder = TempDir::new().expect("a folder");
-        let options = Options::new().limit(64 << 20).least_free(0);
+        let options = Options::new().limit(64 << 20).min_free(0);
         let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
         Self { folder, cache }
     }

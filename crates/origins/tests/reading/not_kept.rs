@@ -112,7 +112,7 @@ async fn a_full_disk_and_a_locked_folder_are_causes_as_long_as_they_last() {
     let server = Server::new(noise(LEN, 1));
     let folder = TempDir::new().expect("a folder");
     let disk = Arc::new(FullDisk::default());
-    let options = Options::new().limit(64 << 20).least_free(0).disk(disk.clone());
+    let options = Options::new().limit(64 << 20).min_free(0).disk(disk.clone());
     let options = options.patience(Duration::from_millis(20));
     let cache = ObjectCache::open(folder.path(), &options, quick()).expect("a cache");
     disk.0.store(true, Ordering::Relaxed);

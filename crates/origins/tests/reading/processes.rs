@@ -16,7 +16,7 @@ const URL: &str = "NUTHATCH_TEST_URL";
 const FOLDER: &str = "NUTHATCH_TEST_FOLDER";
 
 fn cache(folder: &Path) -> ObjectCache {
-    let options = Options::new().limit(64 << 20).least_free(0);
+    let options = Options::new().limit(64 << 20).min_free(0);
     ObjectCache::open(folder, &options, quick()).expect("a cache")
 }
 
@@ -38,7 +38,7 @@ fn a_stopped_process_that_has_claimed_blocks_is_waited_for_once() {
     let server = Server::new(body.clone());
     let folder = TempDir::new().expect("a folder");
     let url = server.url("/a");
-    let options = Options::new().limit(64 << 20).least_free(0);
+    let options = Options::new().limit(64 << 20).min_free(0);
     let settings = quick().read_ahead(0).request_most(BLOCK).claim_wait(Duration::from_millis(20));
     let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
     server.behave(|manners| manners.held = true);

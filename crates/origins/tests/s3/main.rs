@@ -103,7 +103,7 @@ fn child() {
     let (Ok(address), Some(folder)) = (std::env::var(ADDRESS), std::env::var_os(FOLDER)) else {
         return;
     };
-    let options = Options::new().limit(64 << 20).least_free(0);
+    let options = Options::new().limit(64 << 20).min_free(0);
     let settings = Settings::new().block_len(1 << 16).retries(1);
     let cache = ObjectCache::open(PathBuf::from(folder), &options, settings).expect("a cache");
     let read = cache.object_blocking(&address).and_then(|object| {

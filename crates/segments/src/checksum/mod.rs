@@ -1,23 +1,24 @@
-//! The checksum of bytes, XXH3-64, also of bytes on their way to another place: what is summed up
-//! is what was stored there, so nobody can change it in between.
+//! The checksum of parts: XXH3-64. It can also be computed while bytes are copied or read. Then the
+//! bytes at the destination are summed, so another process cannot change them between the copy and
+//! the check.
 //!
-//! Long inputs are summed up here, with the widest instructions that the machine has: a part that
-//! comes from the page cache is then checked in the time that its bytes take to arrive.
+//! Long inputs use the loops of [`stripes`], with the widest instructions of the processor:
+//! checking a part from the page cache then takes no longer than loading its bytes.
 
 mod stripes;
 
-use stripes::{BLOCK, Kind, SECRET_LEN, STRIPE, add, copy_blocks, sum_blocks, word};
+use stripes::{BLOCK, Instructions, SECRET_LEN, STRIPE, add, copy_blocks, sum_blocks, word};
 use twox_hash::XxHash3_64;
 use twox_hash::xxhash3_64::{RawHasher, SecretBuffer};
 
-/// Inputs up to here are left to the other crate, which is as fast at them.
-const SHORT: usize = 8 << 10;
-/// The least input that has stripes.
-const STRIPED: usize = 241;
+/// Maximum length of inputs for which `twox_hash` is used, which is as fast for them.
+const MAX_SHORT_LEN: usize = 8 << 10;
+/// Minimum length of inputs that are hashed in stripes.
+const MIN_STRIPED_LEN: usize = 241;
 
 const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
-/// The sums before the first stripe.
-const START: [u64; 8] = [
+/// The accumulators before the first stripe.
+const INITIAL: [u64; 8] = [
     0xC2B2_AE3D,
     PRIME_1,
     0xC2B2_AE3D_27D4_EB4F,
@@ -27,76 +28,85 @@ const START: [u64; 8] = [
     0x27D4_EB2F_1656_67C5,
     0x9E37_79B1,
 ];
-/// Where in the secret the last stripe has its part, and the merging of the sums.
+/// The offsets in the secret for the last stripe and for merging the accumulators.
 const LAST_SECRET: usize = SECRET_LEN - STRIPE - 7;
 const MERGE_SECRET: usize = 11;
 
-/// The checksum of a part: XXH3-64.
+/// Returns the checksum of a part: XXH3-64 of its bytes.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u64 {
-    if bytes.len() <= SHORT { XxHash3_64::oneshot(bytes) } else { sum(Kind::best(), bytes) }
+    if bytes.len() <= MAX_SHORT_LEN {
+        XxHash3_64::oneshot(bytes)
+    } else {
+        sum(Instructions::best(), bytes)
+    }
 }
 
-/// Copies bytes, `STRIPED` at least, to a place of the same length and answers the checksum of what
-/// is there then.
+/// Copies at least `MIN_STRIPED_LEN` bytes to a slice of the same length. Returns the checksum of
+/// the copy.
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) -> u64 {
-    copy_with(Kind::best(), from, to)
+    copy_with(Instructions::best(), from, to)
 }
 
-/// Has a buffer filled piece by piece, from offsets in it on, and sums each piece up while it is
-/// near. The pieces have `piece` bytes, a multiple of a block, but for the last; a short buffer is
-/// filled at once.
+/// Fills a buffer in pieces of `piece` bytes, a multiple of a block, and sums each piece while it
+/// is in the processor caches. `fill` gets the offset of the piece. A short buffer is filled at
+/// once. Returns the checksum.
+///
+/// # Errors
+///
+/// Returns the first error of `fill`.
 pub(crate) fn fill<E>(
     out: &mut [u8],
     piece: usize,
     mut fill: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let (kind, len) = (Kind::best(), out.len());
-    if len <= SHORT {
+    let (instructions, len) = (Instructions::best(), out.len());
+    if len <= MAX_SHORT_LEN {
         fill(0, out)?;
         return Ok(checksum(out));
     }
-    let (mut sums, mut summed) = (START, 0);
+    let (mut sums, mut summed) = (INITIAL, 0);
     for start in (0..len).step_by(piece) {
         let end = len.min(start + piece);
         fill(start as u64, &mut out[start..end])?;
         let whole = whole_blocks(len).min(end / BLOCK * BLOCK);
-        sum_blocks(kind, &mut sums, secret(), &out[summed..whole]);
+        sum_blocks(instructions, &mut sums, secret(), &out[summed..whole]);
         summed = whole;
     }
     Ok(finish(sums, out))
 }
 
-/// The bytes of the blocks before the last one, which may be whole as well.
+/// Returns the number of bytes in all blocks before the last one, which may be complete as well.
 fn whole_blocks(len: usize) -> usize {
     len.saturating_sub(1) / BLOCK * BLOCK
 }
 
-/// Of bytes that have stripes.
-fn sum(kind: Kind, bytes: &[u8]) -> u64 {
-    let mut sums = START;
-    sum_blocks(kind, &mut sums, secret(), &bytes[..whole_blocks(bytes.len())]);
+/// Returns the checksum of bytes that have stripes.
+fn sum(instructions: Instructions, bytes: &[u8]) -> u64 {
+    let mut sums = INITIAL;
+    sum_blocks(instructions, &mut sums, secret(), &bytes[..whole_blocks(bytes.len())]);
     finish(sums, bytes)
 }
 
-fn copy_with(kind: Kind, from: &[u8], to: &mut [u8]) -> u64 {
+fn copy_with(instructions: Instructions, from: &[u8], to: &mut [u8]) -> u64 {
     let whole = whole_blocks(from.len());
-    let mut sums = START;
-    copy_blocks(kind, &mut sums, secret(), &from[..whole], &mut to[..whole]);
+    let mut sums = INITIAL;
+    copy_blocks(instructions, &mut sums, secret(), &from[..whole], &mut to[..whole]);
     to[whole..].copy_from_slice(&from[whole..]);
-    // From here on what was copied alone is looked at.
+    // From here on only the copy is read.
     finish(sums, to)
 }
 
-/// The checksum of bytes that have stripes, of which all blocks but the last are in the sums.
+/// Returns the checksum of bytes that have stripes. The accumulators contain all blocks but the
+/// last.
 fn finish(mut sums: [u64; 8], bytes: &[u8]) -> u64 {
-    debug_assert!(bytes.len() >= STRIPED, "{} bytes have no stripes", bytes.len());
+    debug_assert!(bytes.len() >= MIN_STRIPED_LEN, "{} bytes have no stripes", bytes.len());
     let last_block = &bytes[whole_blocks(bytes.len())..];
     let stripes = last_block[..last_block.len() - 1].chunks_exact(STRIPE);
     for (number, stripe) in stripes.enumerate() {
         add(&mut sums, stripe, &secret()[number * 8..]);
     }
-    // It may have bytes that were in the one before.
+    // The last stripe may overlap the one before it.
     add(&mut sums, &bytes[bytes.len() - STRIPE..], &secret()[LAST_SECRET..]);
     let mut result = (bytes.len() as u64).wrapping_mul(PRIME_1);
     for (pair, key) in sums.chunks_exact(2).zip(secret()[MERGE_SECRET..].chunks_exact(16)) {
@@ -108,7 +118,7 @@ fn finish(mut sums: [u64; 8], bytes: &[u8]) -> u64 {
     result ^ (result >> 32)
 }
 
-/// What the sums are mixed with.
+/// Returns the default secret of XXH3.
 fn secret() -> &'static [u8; SECRET_LEN] {
     RawHasher::new(SecretBuffer::default()).into_secret()
 }
@@ -126,32 +136,48 @@ mod tests {
         (0..len).map(|_| next()).collect()
     }
 
-    /// Lengths around those at which something begins, or all of them up to one where that is fast.
+    /// Returns lengths around the limits of the algorithm; without Miri also all lengths up to
+    /// 5000.
     fn lengths() -> Vec<usize> {
-        let most = if cfg!(miri) { 0 } else { 5000 };
-        let some = [STRIPED, 1023, 1024, 1025, 1088, 1089, 2047, 2048, 2049, 8192, 8193, 70_001];
-        (STRIPED..most).chain(some.into_iter().filter(|len| !cfg!(miri) || *len < 2100)).collect()
+        let max = if cfg!(miri) { 0 } else { 5000 };
+        let some =
+            [MIN_STRIPED_LEN, 1023, 1024, 1025, 1088, 1089, 2047, 2048, 2049, 8192, 8193, 70_001];
+        (MIN_STRIPED_LEN..max)
+            .chain(some.into_iter().filter(|len| !cfg!(miri) || *len < 2100))
+            .collect()
     }
 
-    /// XXH3-64 as the other crate has it, but where its instructions cannot be run.
+    /// Returns XXH3-64 computed by another implementation, one without SIMD under Miri.
     fn expected(bytes: &[u8]) -> u64 {
         if cfg!(miri) { xxhash_rust::xxh3::xxh3_64(bytes) } else { XxHash3_64::oneshot(bytes) }
     }
 
     #[test]
-    fn all_kinds_agree_with_the_other_crate_at_every_length() {
+    fn all_instruction_sets_agree_with_another_implementation() {
         let all = bytes(70_100);
         for len in lengths() {
-            // Never aligned alike.
+            // Each length begins at another alignment.
             let from = &all[len % 67..][..len];
             let expected = expected(from);
-            for kind in Kind::all() {
+            for instructions in Instructions::all() {
                 let mut to = vec![0x5A; len + 2];
                 let place = &mut to[1..=len];
-                assert_eq!(copy_with(kind, from, place), expected, "{kind:?}, {len} bytes");
-                assert!(place == from, "{kind:?} copied {len} bytes wrongly");
-                assert_eq!((to[0], to[len + 1]), (0x5A, 0x5A), "{kind:?} went beyond {len}");
-                assert_eq!(sum(kind, from), expected, "{kind:?}, {len} bytes without a copy");
+                assert_eq!(
+                    copy_with(instructions, from, place),
+                    expected,
+                    "{instructions:?}, {len} bytes"
+                );
+                assert!(place == from, "{instructions:?} copied {len} bytes wrongly");
+                assert_eq!(
+                    (to[0], to[len + 1]),
+                    (0x5A, 0x5A),
+                    "{instructions:?} went beyond {len}"
+                );
+                assert_eq!(
+                    sum(instructions, from),
+                    expected,
+                    "{instructions:?}, {len} bytes without a copy"
+                );
             }
         }
     }
@@ -159,7 +185,7 @@ mod tests {
     #[test]
     fn a_buffer_that_is_filled_in_pieces_has_the_same_sum() {
         let all = bytes(70_001);
-        for len in (0..STRIPED).chain(lengths()) {
+        for len in (0..MIN_STRIPED_LEN).chain(lengths()) {
             for piece in [BLOCK, 4 * BLOCK, 128 << 10] {
                 let mut out = vec![0; len];
                 let filled = fill(&mut out, piece, |at, out| {
@@ -179,16 +205,20 @@ mod tests {
     }
 
     #[test]
-    fn no_bit_can_change_unseen() {
+    fn every_flipped_bit_changes_the_checksum() {
         let len = if cfg!(miri) { 1100 } else { 3200 };
         let good = bytes(len);
         let mut to = vec![0; len];
-        for kind in Kind::all() {
-            let sum = copy_with(kind, &good, &mut to);
+        for instructions in Instructions::all() {
+            let sum = copy_with(instructions, &good, &mut to);
             for at in (0..len).step_by(if cfg!(miri) { 97 } else { 1 }) {
                 let mut bad = good.clone();
                 bad[at] ^= 1 << (at % 8);
-                assert_ne!(copy_with(kind, &bad, &mut to), sum, "{kind:?}, byte {at}");
+                assert_ne!(
+                    copy_with(instructions, &bad, &mut to),
+                    sum,
+                    "{instructions:?}, byte {at}"
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
-//! The long loop of XXH3-64: whole blocks of stripes, each added to eight sums, with the widest
-//! instructions that the machine has. Each stripe is loaded once; if it is to be copied, the
-//! register that was summed up is what is stored.
+//! The loop of XXH3-64 over complete blocks of stripes, with eight accumulators and the widest
+//! instructions of the processor. Each stripe is loaded once: if it is also copied, the register
+//! that was accumulated is stored.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -13,22 +13,24 @@ use std::arch::x86_64::{
 };
 
 pub(crate) const STRIPE: usize = 64;
-/// Sixteen stripes, each with the secret from eight bytes further on; then the sums are scrambled.
+/// Sixteen stripes. Each uses the secret from eight bytes further on; after them the accumulators
+/// are scrambled.
 pub(crate) const BLOCK: usize = 16 * STRIPE;
 pub(crate) const SECRET_LEN: usize = 192;
-/// Where in the secret the scrambling has its part.
+/// The offset of the secret for scrambling.
 const SCRAMBLE_SECRET: usize = SECRET_LEN - STRIPE;
 const PRIME: u32 = 0x9E37_79B1;
-/// How far ahead bytes are asked for: a page, since the machine does not look ahead beyond one.
+/// Bytes between a load and the prefetch: one page, since the hardware prefetcher stops at the end
+/// of a page.
 #[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 4096;
+const PREFETCH_DISTANCE: usize = 4096;
 
-type Sums = [u64; 8];
+type Accumulators = [u64; 8];
 type Secret = [u8; SECRET_LEN];
 
-/// Which instructions are used.
+/// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Instructions {
     #[cfg(target_arch = "x86_64")]
     Avx512(Proof),
     #[cfg(target_arch = "x86_64")]
@@ -36,13 +38,14 @@ pub(crate) enum Kind {
     Plain,
 }
 
-/// That the machine has the instructions: only this file makes one, after a look.
+/// Proof that the processor has an instruction set. Only the functions below, which check it,
+/// create one.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Proof(());
 
-impl Kind {
-    /// The fastest that the machine has.
+impl Instructions {
+    /// Returns the widest instruction set of the processor.
     #[inline]
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -54,7 +57,7 @@ impl Kind {
         Self::Plain
     }
 
-    /// All that the machine has.
+    /// Returns all supported instruction sets of the processor.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
         let mut all = vec![Self::Plain];
@@ -67,46 +70,56 @@ impl Kind {
     }
 }
 
-/// Adds whole blocks to the sums. What is more than whole blocks is left out.
-pub(crate) fn sum_blocks(kind: Kind, sums: &mut Sums, secret: &Secret, from: &[u8]) {
-    match kind {
+/// Adds the complete blocks of `from` to the accumulators and ignores the rest.
+pub(crate) fn sum_blocks(
+    instructions: Instructions,
+    sums: &mut Accumulators,
+    secret: &Secret,
+    from: &[u8],
+) {
+    match instructions {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the machine has the instructions, and the pointer so many blocks to read.
-        Kind::Avx512(_) => unsafe {
+        // SAFETY: the processor has the instructions, and the slice has this many blocks.
+        Instructions::Avx512(_) => unsafe {
             avx512::<false>(sums, secret, from.as_ptr(), std::ptr::null_mut(), from.len() / BLOCK);
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Kind::Avx2(_) => unsafe {
+        Instructions::Avx2(_) => unsafe {
             avx2::<false>(sums, secret, from.as_ptr(), std::ptr::null_mut(), from.len() / BLOCK);
         },
-        Kind::Plain => from.chunks_exact(BLOCK).for_each(|block| plain(sums, secret, block)),
+        Instructions::Plain => {
+            from.chunks_exact(BLOCK).for_each(|block| plain(sums, secret, block));
+        }
     }
 }
 
-/// Copies whole blocks and adds what was copied to the sums. Both places have the same length, a
-/// multiple of a block.
+/// Copies complete blocks and adds the copied bytes to the accumulators.
+///
+/// # Panics
+///
+/// Panics if both slices do not have the same length, a multiple of a block.
 pub(crate) fn copy_blocks(
-    kind: Kind,
-    sums: &mut Sums,
+    instructions: Instructions,
+    sums: &mut Accumulators,
     secret: &Secret,
     from: &[u8],
     to: &mut [u8],
 ) {
     assert!(from.len() == to.len() && from.len().is_multiple_of(BLOCK), "whole blocks");
     let blocks = from.len() / BLOCK;
-    match kind {
+    match instructions {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the machine has the instructions, and both pointers have so many blocks.
-        Kind::Avx512(_) => unsafe {
+        // SAFETY: the processor has the instructions, and both slices have this many blocks.
+        Instructions::Avx512(_) => unsafe {
             avx512::<true>(sums, secret, from.as_ptr(), to.as_mut_ptr(), blocks);
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Kind::Avx2(_) => unsafe {
+        Instructions::Avx2(_) => unsafe {
             avx2::<true>(sums, secret, from.as_ptr(), to.as_mut_ptr(), blocks);
         },
-        Kind::Plain => {
+        Instructions::Plain => {
             for (from, to) in from.chunks_exact(BLOCK).zip(to.chunks_exact_mut(BLOCK)) {
                 to.copy_from_slice(from);
                 plain(sums, secret, to);
@@ -115,7 +128,7 @@ pub(crate) fn copy_blocks(
     }
 }
 
-fn plain(sums: &mut Sums, secret: &Secret, block: &[u8]) {
+fn plain(sums: &mut Accumulators, secret: &Secret, block: &[u8]) {
     for (number, stripe) in block.chunks_exact(STRIPE).enumerate() {
         add(sums, stripe, &secret[number * 8..]);
     }
@@ -124,35 +137,36 @@ fn plain(sums: &mut Sums, secret: &Secret, block: &[u8]) {
     }
 }
 
-/// All of a block's secrets stay in registers, and four sums are added to in turn: one addition
-/// would wait for the one before it otherwise.
+/// Adds blocks with AVX-512, and copies them if `COPY`. All secrets of a block stay in registers,
+/// and four accumulators are used in turn, since each addition would wait for the one before it
+/// otherwise.
 ///
 /// # Safety
 ///
-/// The machine has AVX-512F; `from` has `blocks` blocks to read, and `to`, if `COPY`, as many to
-/// write.
+/// The processor must have AVX-512F. `from` must be valid for reading `blocks` blocks and, if
+/// `COPY`, `to` for writing as many.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512<const COPY: bool>(
-    sums: &mut Sums,
+    sums: &mut Accumulators,
     secret: &Secret,
     from: *const u8,
     to: *mut u8,
     blocks: usize,
 ) {
-    // SAFETY: 16 times 8 bytes and 64 more are the length of the secret.
+    // SAFETY: 16 times 8 bytes plus a stripe are the length of the secret.
     let key = |at: usize| unsafe { _mm512_loadu_si512(secret[at..at + STRIPE].as_ptr().cast()) };
     let keys: [__m512i; 16] = std::array::from_fn(|stripe| key(stripe * 8));
     let (scramble, prime) = (key(SCRAMBLE_SECRET), _mm512_set1_epi64(i64::from(PRIME)));
-    // SAFETY: eight words are the register.
+    // SAFETY: a register has eight words.
     let mut sum = unsafe { _mm512_loadu_si512(sums.as_ptr().cast()) };
-    // A stripe, added to a sum.
+    // Adds a stripe to an accumulator.
     let step = |sum: __m512i, block: usize, stripe: usize| {
         let at = block * BLOCK + stripe * STRIPE;
         if COPY {
-            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at + AHEAD).cast());
+            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at + PREFETCH_DISTANCE).cast());
         }
-        // SAFETY: the stripe lies in a block that the caller has.
+        // SAFETY: the stripe is in a block that the caller provides.
         let value = unsafe { _mm512_loadu_si512(from.wrapping_add(at).cast()) };
         if COPY {
             // SAFETY: as above.
@@ -180,39 +194,40 @@ unsafe fn avx512<const COPY: bool>(
         let low = _mm512_mul_epu32(mixed, prime);
         sum = _mm512_add_epi64(low, _mm512_slli_epi64::<32>(high));
     }
-    // SAFETY: as it was loaded.
+    // SAFETY: as for the load.
     unsafe { _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum) };
 }
 
-/// As the one above, in two halves.
+/// Does the same as [`avx512`] with AVX2, with two registers for each stripe.
 ///
 /// # Safety
 ///
-/// The machine has AVX2; `from` has `blocks` blocks to read, and `to`, if `COPY`, as many to write.
+/// The processor must have AVX2. `from` must be valid for reading `blocks` blocks and, if `COPY`,
+/// `to` for writing as many.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<const COPY: bool>(
-    sums: &mut Sums,
+    sums: &mut Accumulators,
     secret: &Secret,
     from: *const u8,
     to: *mut u8,
     blocks: usize,
 ) {
     const HALF: usize = STRIPE / 2;
-    // SAFETY: the half lies in the secret.
+    // SAFETY: the half is in the secret.
     let key = |at: usize| unsafe { _mm256_loadu_si256(secret[at..at + HALF].as_ptr().cast()) };
     let prime = _mm256_set1_epi64x(i64::from(PRIME));
-    // SAFETY: eight words are two registers.
+    // SAFETY: two registers have eight words.
     let load = |half: usize| unsafe { _mm256_loadu_si256(sums[half * 4..].as_ptr().cast()) };
     let mut sum = [load(0), load(1)];
     for block in 0..blocks {
         let mut products = [_mm256_setzero_si256(); 2];
         for stripe in 0..16 {
             let at = block * BLOCK + stripe * STRIPE;
-            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at + AHEAD).cast());
+            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at + PREFETCH_DISTANCE).cast());
             for half in 0..2 {
                 let at = at + half * HALF;
-                // SAFETY: the half lies in a block that the caller has.
+                // SAFETY: the half is in a block that the caller provides.
                 let value = unsafe { _mm256_loadu_si256(from.wrapping_add(at).cast()) };
                 if COPY {
                     // SAFETY: as above.
@@ -235,12 +250,12 @@ unsafe fn avx2<const COPY: bool>(
         }
     }
     for (half, sum) in sum.into_iter().enumerate() {
-        // SAFETY: as they were loaded.
+        // SAFETY: as for the loads.
         unsafe { _mm256_storeu_si256(sums[half * 4..].as_mut_ptr().cast(), sum) };
     }
 }
 
-/// Adds a stripe to the sums.
+/// Adds a stripe to the accumulators.
 pub(super) fn add(sums: &mut [u64; 8], stripe: &[u8], secret: &[u8]) {
     for (lane, (value, key)) in stripe.chunks_exact(8).zip(secret.chunks_exact(8)).enumerate() {
         let (value, key) = (word(value), word(value) ^ word(key));
@@ -249,7 +264,7 @@ pub(super) fn add(sums: &mut [u64; 8], stripe: &[u8], secret: &[u8]) {
     }
 }
 
-/// The first eight bytes as a number.
+/// Returns the first eight bytes as a number, or zero if there are fewer.
 pub(super) fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
 }

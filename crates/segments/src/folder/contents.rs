@@ -1,23 +1,23 @@
-//! What a folder has in it, without opening it: opening would make what is missing.
+//! What a folder contains, without opening it: opening would create missing files.
 
 use super::names::is_own;
 use crate::error::{Error, Result};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// What a folder has in it.
+/// What a folder contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Files of segments, of which at least what is whole can be used.
+    /// Files of this crate. Valid ones can be used.
     Segments,
-    /// Nothing, or there is no such folder.
+    /// No entries, or the folder does not exist.
     Nothing,
-    /// Other files alone.
+    /// Only other files.
     Other,
 }
 
 impl Contents {
-    /// Lists a folder and returns what it has in it.
+    /// Lists a folder and returns what it contains.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_known_by_any_of_its_files() {
+    fn any_file_of_this_crate_identifies_a_folder() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = place.path().join("cache");
         assert_eq!(contents(&folder), Contents::Nothing);

@@ -1,4 +1,5 @@
-//! The folder: its files by name, always through the folder that was opened.
+//! The folder and its files. All files are opened relative to the open folder, so a folder that is
+//! renamed stays usable.
 
 pub(crate) mod contents;
 pub(crate) mod names;
@@ -21,43 +22,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Folder {
     path: PathBuf,
     file: File,
-    /// The owner and the group of the folder.
+    /// The user and the group that own the folder.
     owner: (u32, u32),
-    /// Whether the group may use its files.
+    /// Whether the group may use the files.
     shared: AtomicBool,
 }
 
-/// Returns the mode of the folder: for its owner alone, or for a group that keeps its files.
+/// Returns the mode of the folder: for its owner only, or for its group, which new files inherit.
 pub(crate) fn folder_mode(shared: bool) -> u32 {
     if shared { 0o2770 } else { 0o700 }
 }
 
+/// Returns the mode of files.
 fn file_mode(shared: bool) -> u32 {
     if shared { 0o660 } else { 0o600 }
 }
 
-/// A file of the folder.
+/// A directory entry.
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) len: u64,
-    /// Bytes of disk that it takes.
-    pub(crate) taken: u64,
+    /// Bytes allocated on the disk.
+    pub(crate) disk_bytes: u64,
     pub(crate) is_file: bool,
 }
 
 impl Folder {
-    /// Opens a folder, which is made if there is none: for its owner alone, or for a group.
+    /// Opens a folder and creates it if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
     pub(crate) fn open(path: &Path, shared: bool) -> Result<Self> {
         let file = match open_folder(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Self::make(path, shared)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::create(path, shared)?,
             opened => opened.map_err(|e| Error::io("open the folder", path, e))?,
         };
-        let found = file.metadata().map_err(|e| Error::io("look at the folder", path, e))?;
-        let owner = (found.uid(), found.gid());
+        let metadata = file.metadata().map_err(|e| Error::io("look at the folder", path, e))?;
+        let owner = (metadata.uid(), metadata.gid());
         Ok(Self { path: path.to_owned(), file, owner, shared: AtomicBool::new(shared) })
     }
 
-    fn make(path: &Path, shared: bool) -> Result<File> {
+    /// Creates the folder with its mode, and its parents.
+    fn create(path: &Path, shared: bool) -> Result<File> {
         let fail = |e| Error::io("make the folder", path, e);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(fail)?;
@@ -65,12 +72,12 @@ impl Folder {
         match DirBuilder::new().mode(0o700).create(path) {
             Ok(()) => {
                 let file = open_folder(path).map_err(fail)?;
-                // Whatever the mask of the process takes away.
+                // The umask does not apply.
                 let mode = Mode::from_raw_mode(folder_mode(shared));
                 rustix::fs::fchmod(&file, mode).map_err(|errno| fail(errno.into()))?;
                 Ok(file)
             }
-            // Another process was quicker.
+            // Another process created it first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 open_folder(path).map_err(|e| Error::io("open the folder", path, e))
             }
@@ -79,7 +86,7 @@ impl Folder {
     }
 
     /// Returns why this process may not create files in the folder, or `None` if it may.
-    pub(crate) fn refuses_writing(&self) -> Option<Errno> {
+    pub(crate) fn write_denial(&self) -> Option<Errno> {
         let access = Access::WRITE_OK | Access::EXEC_OK;
         let found = rustix::fs::accessat(self.file.as_fd(), ".", access, AtFlags::EACCESS);
         found.err().filter(|errno| is_denied(*errno))
@@ -90,13 +97,17 @@ impl Folder {
         Some(self.file.metadata().ok()?.mode() & 0o7777)
     }
 
-    /// Whether the group of the folder may use the files that are made from now on.
+    /// Sets whether the group may use files that are created from now on.
     pub(crate) fn set_shared(&self, shared: bool) {
         self.shared.store(shared, Ordering::Relaxed);
     }
 
-    /// Gives the folder and its files the modes for their owner alone, or for a group. Files of
-    /// other users stay as they are.
+    /// Sets the modes of the folder and of the files whose names `is_own` accepts. Files of other
+    /// users keep their mode.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system for the folder or its list.
     pub(crate) fn change_modes(&self, is_own: impl Fn(&str) -> bool) -> Result<()> {
         let shared = self.shared.load(Ordering::Relaxed);
         let changed = rustix::fs::fchmod(&self.file, Mode::from_raw_mode(folder_mode(shared)));
@@ -125,14 +136,18 @@ impl Folder {
         }
     }
 
-    /// The folder, opened once more: for a lock of its own.
+    /// Opens the folder once more, for a lock of its own.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
     pub(crate) fn open_again(&self) -> std::io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(self.file.as_fd(), ".", flags, Mode::empty())?.into())
     }
 
-    /// Returns the error of one of its files.
-    pub(crate) fn error(&self, action: &'static str, name: &str, errno: Errno) -> Error {
+    /// Returns an error of the system for one of its files.
+    pub(crate) fn error(&self, operation: &'static str, name: &str, errno: Errno) -> Error {
         let source = std::io::Error::from(errno);
         let source = match errno {
             Errno::ISDIR => {
@@ -141,36 +156,45 @@ impl Folder {
             }
             _ => source,
         };
-        Error::io(action, self.path.join(name), source)
+        Error::io(operation, self.path.join(name), source)
     }
 
-    /// Opens a file. One that is made gets the permissions of the folder's files, whatever the
-    /// mask of the process is.
+    /// Opens a file. A file that is created gets the permissions of the folder's files, whatever
+    /// the umask is.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
     pub(crate) fn open_file(&self, name: &str, flags: OFlags) -> rustix::io::Result<File> {
-        // What somebody put there instead, a pipe for instance, must not be waited for.
+        // Opening must not wait for a named pipe, nor follow a link.
         let all = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(0o600);
         let file = File::from(rustix::fs::openat(self.file.as_fd(), name, all, mode)?);
         if flags.contains(OFlags::CREATE) {
-            self.adjust(&file);
+            self.set_permissions(&file);
         }
         Ok(file)
     }
 
-    /// Gives a new file its permissions. One that root makes in the folder of another user belongs
-    /// to him, who could not open it otherwise.
-    fn adjust(&self, file: &File) {
-        let Ok(found) = file.metadata() else { return };
+    /// Sets the permissions of a new file. A file that root creates in the folder of another user
+    /// gets the owner of the folder, who could not open it otherwise.
+    fn set_permissions(&self, file: &File) {
+        let Ok(metadata) = file.metadata() else { return };
         let mode = file_mode(self.shared.load(Ordering::Relaxed));
-        if found.mode() & 0o777 != mode {
+        if metadata.mode() & 0o777 != mode {
             let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode));
         }
-        if found.uid() == 0 && self.owner.0 != 0 {
+        if metadata.uid() == 0 && self.owner.0 != 0 {
             let (user, group) = (Uid::from_raw(self.owner.0), Gid::from_raw(self.owner.1));
             let _ = rustix::fs::fchown(file, Some(user), Some(group));
         }
     }
 
+    /// Removes a file. A missing file is not an error.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
     pub(crate) fn remove(&self, name: &str) -> rustix::io::Result<()> {
         match rustix::fs::unlinkat(self.file.as_fd(), name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -182,13 +206,18 @@ impl Folder {
         rustix::fs::renameat(self.file.as_fd(), from, self.file.as_fd(), to)
     }
 
-    /// Replaces a small file by one with these bytes, durably: writes them under the name `new`,
-    /// syncs that file, renames it, and syncs the folder.
+    /// Replaces a small file durably: writes the bytes to the file `new`, syncs it, renames it to
+    /// `name`, and syncs the folder.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. If only the sync of the folder failed, the new file is
+    /// visible.
     pub(crate) fn replace(&self, new: &str, name: &str, bytes: &[u8]) -> Result<()> {
         self.replace_with(new, name, bytes, File::sync_all)
     }
 
-    /// As `replace`, with what syncs the file and then the folder.
+    /// Does the same as [`Folder::replace`] with another function to sync files and folders.
     fn replace_with(
         &self,
         new: &str,
@@ -215,7 +244,11 @@ impl Folder {
         })
     }
 
-    /// Gives a file a name that no other one has.
+    /// Renames a file unless the new name exists.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system, `EEXIST` if the new name exists.
     pub(crate) fn rename_new(&self, from: &str, to: &str) -> rustix::io::Result<()> {
         let folder = self.file.as_fd();
         rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE)
@@ -225,13 +258,18 @@ impl Folder {
         rustix::fs::statat(self.file.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// What the folder itself takes.
-    pub(crate) fn own_bytes(&self) -> u64 {
+    /// Returns the bytes that the folder itself takes.
+    pub(crate) fn folder_bytes(&self) -> u64 {
         rustix::fs::fstat(self.file.as_fd())
             .map_or(4096, |stat| stat.st_size.max(4096).cast_unsigned())
     }
 
-    /// All files of the folder.
+    /// Lists all entries.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system for the folder, or for an entry whose metadata cannot be
+    /// read.
     pub(crate) fn list(&self) -> Result<Vec<Entry>> {
         let fail = |errno| self.error("list", "", errno);
         let mut entries = Vec::new();
@@ -243,14 +281,14 @@ impl Folder {
             }
             let stat = match self.stat(&name) {
                 Ok(stat) => stat,
-                // It went meanwhile.
+                // Another process removed it meanwhile.
                 Err(Errno::NOENT) => continue,
-                // Nothing is known of it: taken for absent, it would be forgotten.
+                // If the entry were skipped, the caller would take the file for absent.
                 Err(errno) => return Err(self.error("look at", &name, errno)),
             };
             let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-            let taken = stat.st_blocks.cast_unsigned() * 512;
-            entries.push(Entry { name, len: stat.st_size.cast_unsigned(), taken, is_file });
+            let disk_bytes = stat.st_blocks.cast_unsigned() * 512;
+            entries.push(Entry { name, len: stat.st_size.cast_unsigned(), disk_bytes, is_file });
         }
         Ok(entries)
     }

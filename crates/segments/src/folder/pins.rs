@@ -1,4 +1,4 @@
-//! The list of pins: names whose parts are not evicted. A small file, replaced whole.
+//! The list of pins: names whose parts are not evicted. The file is replaced as a whole.
 //!
 //! Every pin belongs to a group, which the caller chooses. A versioned object has one name per
 //! version and one group for all versions, so that a pin can move to a new version.
@@ -18,8 +18,12 @@ pub(crate) type Name = [u8; 16];
 /// The group of each pinned name.
 pub(crate) type Pins = BTreeMap<Name, Name>;
 
-/// Reads the list. A missing or damaged list is empty. A list that the system refuses to read is an
-/// error, so that pinned parts are not evicted and the list is not replaced.
+/// Reads the list. A missing or damaged list is empty.
+///
+/// # Errors
+///
+/// Returns the error of the system if it does not read the list: then the caller must neither evict
+/// pinned parts nor replace the list.
 pub(crate) fn load(folder: &Folder) -> Result<Pins> {
     let file = match folder.open_file(PINS_NAME, OFlags::RDONLY) {
         Ok(file) => file,
@@ -27,12 +31,13 @@ pub(crate) fn load(folder: &Folder) -> Result<Pins> {
         Err(errno) => return Err(folder.error("open", PINS_NAME, errno)),
     };
     let mut bytes = Vec::new();
-    let max = at::NAMES + at::MOST * at::ENTRY_LEN;
+    let max = at::NAMES + at::MAX_PINS * at::ENTRY_LEN;
     let read = file.take(max as u64).read_to_end(&mut bytes);
     read.map_err(|error| crate::Error::io("read", folder.path().join(PINS_NAME), error))?;
     Ok(decode(&bytes).unwrap_or_default())
 }
 
+/// Decodes a list. Returns `None` if it is damaged.
 fn decode(bytes: &[u8]) -> Option<Pins> {
     let (head, entries) = bytes.split_at_checked(at::NAMES)?;
     if head[at::CHECK..] != xxh3_64(entries).to_le_bytes() {
@@ -46,7 +51,7 @@ fn decode(bytes: &[u8]) -> Option<Pins> {
                 .map(|entry| Some((name(&entry[..at::GROUP])?, name(&entry[at::GROUP..])?)))
                 .collect()
         }
-        // The first version has names alone.
+        // Entries of the first version are names without groups.
         magic if magic == at::MAGIC_1 => entries
             .chunks_exact(at::GROUP)
             .map(|entry| Some((name(entry)?, name(entry)?)))
@@ -55,7 +60,11 @@ fn decode(bytes: &[u8]) -> Option<Pins> {
     }
 }
 
-/// Replaces the list: it is on the disk when this returns.
+/// Replaces the list durably.
+///
+/// # Errors
+///
+/// As [`Folder::replace`].
 pub(crate) fn store(folder: &Folder, pins: &Pins) -> Result<()> {
     let entries = pins.iter().flat_map(|(name, group)| [*name, *group]);
     let entries = entries.collect::<Vec<_>>().concat();

@@ -1,12 +1,12 @@
-//! The settings that hold for every process: a small file with a checksum, replaced whole.
+//! The settings that hold for all processes: a small file with a checksum, replaced as a whole.
 //!
-//! The file is the only source. The index has a copy, which processes read without a call to the
-//! system, and which is written again from the file when it is damaged.
+//! The file is the only source. The index has a copy, which processes read without a system call
+//! and which is restored from the file if it is damaged.
 
 use super::Folder;
 use crate::error::{Error, Result};
 use crate::layout::{INDEX_NAME, SETTINGS_NAME, SETTINGS_NEW, settings as at};
-use crate::options::{LIMIT_DEFAULT, Options};
+use crate::options::{DEFAULT_LIMIT, Options};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::Read;
@@ -15,19 +15,19 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The settings of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Bytes that all files may have together.
+    /// Maximum size of all files together, in bytes.
     pub(crate) limit: u64,
-    /// Bytes of the file system that stay free.
-    pub(crate) least_free: u64,
-    /// Parts that a new index has room for; zero if the limit decides.
+    /// Bytes of the filesystem that stay free.
+    pub(crate) min_free: u64,
+    /// Capacity of a new index in parts; zero to derive it from the limit.
     pub(crate) parts: u64,
-    /// Whether the group of the folder may use it.
+    /// Whether the folder is shared with its group.
     pub(crate) shared: bool,
 }
 
-/// What the file of settings has.
+/// The content of the settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored {
+pub(crate) enum StoredSettings {
     Good(Settings),
     Absent,
     Damaged,
@@ -35,30 +35,30 @@ pub(crate) enum Stored {
 
 impl Settings {
     pub(crate) const DEFAULT: Self =
-        Self { limit: LIMIT_DEFAULT, least_free: 0, parts: 0, shared: false };
+        Self { limit: DEFAULT_LIMIT, min_free: 0, parts: 0, shared: false };
 
-    /// Returns these settings with what the options ask for in their place.
+    /// Returns these settings, changed by the options.
     pub(crate) fn with(self, options: &Options) -> Self {
         Self {
             limit: options.limit.unwrap_or(self.limit),
-            least_free: options.least_free.unwrap_or(self.least_free),
-            // It may have grown beyond what was asked for.
+            min_free: options.min_free.unwrap_or(self.min_free),
+            // The index may have grown beyond the option.
             parts: self.parts.max(options.parts.unwrap_or(0)),
             shared: options.shared.unwrap_or(self.shared),
         }
     }
 
-    /// Returns the name of the first option that other settings would change, its value now and
-    /// then.
-    pub(crate) fn first_change(self, then: Self) -> Option<(&'static str, String, String)> {
-        let number = |name, now: u64, then: u64| (name, now.to_string(), then.to_string());
+    /// Returns the first option whose value differs in `new`: its name, the current and the new
+    /// value.
+    pub(crate) fn first_change(self, new: Self) -> Option<(&'static str, String, String)> {
+        let number = |name, now: u64, new: u64| (name, now.to_string(), new.to_string());
         let changes = [
-            number("limit", self.limit, then.limit),
-            number("least_free", self.least_free, then.least_free),
-            number("parts", self.parts, then.parts),
-            ("share_with_group", self.shared.to_string(), then.shared.to_string()),
+            number("limit", self.limit, new.limit),
+            number("min_free", self.min_free, new.min_free),
+            number("parts", self.parts, new.parts),
+            ("share_with_group", self.shared.to_string(), new.shared.to_string()),
         ];
-        changes.into_iter().find(|(_, now, then)| now != then)
+        changes.into_iter().find(|(_, now, new)| now != new)
     }
 
     fn encode(self) -> [u8; at::LEN] {
@@ -67,7 +67,7 @@ impl Settings {
         put(at::MAGIC_AT, at::MAGIC);
         put(at::VERSION, &at::VERSION_NOW.to_le_bytes());
         put(at::LIMIT, &self.limit.to_le_bytes());
-        put(at::LEAST_FREE, &self.least_free.to_le_bytes());
+        put(at::MIN_FREE, &self.min_free.to_le_bytes());
         put(at::PARTS, &self.parts.to_le_bytes());
         put(at::SHARED, &u64::from(self.shared).to_le_bytes());
         let check = xxh3_64(&bytes[..at::CHECK]);
@@ -75,7 +75,11 @@ impl Settings {
         bytes
     }
 
-    /// Decodes a file. `Err` has the version of a newer one, `Ok(None)` means damage.
+    /// Decodes the file. `Ok(None)` means damage.
+    ///
+    /// # Errors
+    ///
+    /// Returns the version if it is newer than that of this crate.
     fn decode(bytes: &[u8]) -> std::result::Result<Option<Self>, u32> {
         let Some(bytes) = bytes.first_chunk::<{ at::LEN }>() else { return Ok(None) };
         let word = |at: usize| {
@@ -91,9 +95,9 @@ impl Settings {
         if version != at::VERSION_NOW {
             return Err(version);
         }
-        let (limit, least_free) = (word(at::LIMIT), word(at::LEAST_FREE));
+        let (limit, min_free) = (word(at::LIMIT), word(at::MIN_FREE));
         let shared = word(at::SHARED) != 0;
-        Ok(Some(Self { limit, least_free, parts: word(at::PARTS), shared }))
+        Ok(Some(Self { limit, min_free, parts: word(at::PARTS), shared }))
     }
 }
 
@@ -101,14 +105,16 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// Returns the error of the system if there is a file that cannot be read, and `Error::Version` if
-/// a newer version of this crate wrote it.
-pub(crate) fn load(folder: &Folder) -> Result<Stored> {
+/// Returns the error of the system if there is a file that cannot be read, and [`Error::Version`]
+/// if a newer version of this crate wrote it.
+pub(crate) fn load(folder: &Folder) -> Result<StoredSettings> {
     let path = || folder.path().join(SETTINGS_NAME);
     let file = match folder.open_file(SETTINGS_NAME, OFlags::RDONLY) {
         Ok(file) => file,
-        Err(Errno::NOENT) => return Ok(of_version_1(folder).map_or(Stored::Absent, Stored::Good)),
-        Err(Errno::LOOP | Errno::NXIO) => return Ok(Stored::Damaged),
+        Err(Errno::NOENT) => {
+            return Ok(of_version_1(folder).map_or(StoredSettings::Absent, StoredSettings::Good));
+        }
+        Err(Errno::LOOP | Errno::NXIO) => return Ok(StoredSettings::Damaged),
         Err(errno) => return Err(folder.error("open", SETTINGS_NAME, errno)),
     };
     let mut bytes = Vec::new();
@@ -119,17 +125,21 @@ pub(crate) fn load(folder: &Folder) -> Result<Stored> {
         _ => {}
     }
     match Settings::decode(&bytes) {
-        Ok(found) => Ok(found.map_or(Stored::Damaged, Stored::Good)),
+        Ok(found) => Ok(found.map_or(StoredSettings::Damaged, StoredSettings::Good)),
         Err(found) => Err(Error::Version { path: path(), expected: at::VERSION_NOW, found }),
     }
 }
 
-/// Replaces the settings of a folder: they are on the disk when this returns.
+/// Replaces the settings durably.
+///
+/// # Errors
+///
+/// As [`Folder::replace`].
 pub(crate) fn store(folder: &Folder, settings: Settings) -> Result<()> {
     folder.replace(SETTINGS_NEW, SETTINGS_NAME, &settings.encode())
 }
 
-/// Returns the limits of an index of version 1, which had them instead of a file.
+/// Returns the limits of an index of version 1. That version had no settings file.
 fn of_version_1(folder: &Folder) -> Option<Settings> {
     let mut bytes = [0; 120];
     let mut file = folder.open_file(INDEX_NAME, OFlags::RDONLY).ok()?;
@@ -138,15 +148,15 @@ fn of_version_1(folder: &Folder) -> Option<Settings> {
     let mut checked = [0x5A; 24];
     checked[..16].copy_from_slice(&bytes[96..112]);
     let of_version_1 = bytes[..12] == *b"NUTINDEX\x01\0\0\0" && word(112)? == xxh3_64(&checked);
-    let (limit, least_free) = (word(96)?, word(104)?);
-    of_version_1.then_some(Settings { limit, least_free, ..Settings::DEFAULT })
+    let (limit, min_free) = (word(96)?, word(104)?);
+    of_version_1.then_some(Settings { limit, min_free, ..Settings::DEFAULT })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SETTINGS: Settings = Settings { limit: 64 << 20, least_free: 7, parts: 9, shared: true };
+    const SETTINGS: Settings = Settings { limit: 64 << 20, min_free: 7, parts: 9, shared: true };
 
     #[test]
     fn settings_are_read_as_they_were_written() {

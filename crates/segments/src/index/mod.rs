@@ -1,4 +1,4 @@
-//! The index as a file: made, opened, and believed only after a look.
+//! The index file: creating, opening and validating it.
 
 pub(crate) mod geometry;
 pub(crate) mod list;
@@ -27,16 +27,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 use table::Table;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// An index that is open, with the segments that it led to.
+/// An open index, with the segments that were opened through it.
 pub(crate) struct Index {
     words: Words,
     shape: Shape,
     pub(crate) geometry: Geometry,
-    /// A number that an index keeps when it grows. Slots of the same family mean the same.
+    /// A random number that an index keeps when it grows. Slots mean the same in all indexes of a
+    /// family.
     pub(crate) family: u64,
-    /// The number of the file in its file system.
+    /// The inode of the file.
     inode: u64,
-    /// For each slot, the segment that was last read there.
+    /// For each slot, the segment that was last opened.
     pub(crate) segments: Box<[RwLock<Option<Arc<Segment>>>]>,
 }
 
@@ -47,9 +48,10 @@ impl Index {
     /// # Errors
     ///
     /// Returns the error of the system if there is a file that cannot be opened or read, and
-    /// `Error::Version` if a newer version wrote it. Neither is a reason to make another one.
-    pub(crate) fn open(folder: &Folder, guard: bool, writable: bool) -> Result<Option<Self>> {
-        let flags = if writable { OFlags::RDWR } else { OFlags::RDONLY };
+    /// [`Error::Version`] if a newer version wrote it. In both cases the caller must not create
+    /// another index.
+    pub(crate) fn open(folder: &Folder, guard: bool, is_writable: bool) -> Result<Option<Self>> {
+        let flags = if is_writable { OFlags::RDWR } else { OFlags::RDONLY };
         let path = || folder.path().join(INDEX_NAME);
         let file = match folder.open_file(INDEX_NAME, flags) {
             Ok(file) => file,
@@ -68,15 +70,20 @@ impl Index {
                 Err(Error::Version { path: path(), expected: at::VERSION_NOW, found })
             }
             Some(Ok((geometry, family))) => {
-                let whole = file.metadata().is_ok_and(|found| found.len() == geometry.file_len());
-                let map = || Self::map(folder, &file, geometry, family, (guard, writable));
-                if whole { map().map(Some) } else { Ok(None) }
+                let has_length =
+                    file.metadata().is_ok_and(|found| found.len() == geometry.file_len());
+                let map = || Self::map(folder, &file, geometry, family, (guard, is_writable));
+                if has_length { map().map(Some) } else { Ok(None) }
             }
         }
     }
 
-    /// Makes an index without entries, under a name that nobody opens.
-    pub(crate) fn make(
+    /// Creates an index without entries, under the name `index.new`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
+    pub(crate) fn create(
         folder: &Folder,
         geometry: Geometry,
         family: u64,
@@ -87,8 +94,8 @@ impl Index {
         let fail = |errno| folder.error("make", INDEX_NEW, errno);
         folder.remove(INDEX_NEW).map_err(fail)?;
         let file = folder.open_file(INDEX_NEW, flags).map_err(fail)?;
-        // All of its bytes are there from the beginning: a page for which there is no room would
-        // end the process that writes to it.
+        // All bytes of the file are allocated: a write to a page for which the disk has no space
+        // would end the process.
         let len = geometry.file_len();
         fallocate(file.as_fd(), FallocateFlags::empty(), 0, len).map_err(fail)?;
         let path = || folder.path().join(INDEX_NEW);
@@ -97,7 +104,7 @@ impl Index {
         let index = Self::map(folder, &file, geometry, family, (guard, true))?;
         index.set_settings(settings);
         index.word(at::NEXT).store(1, Ordering::Relaxed);
-        index.word(at::TURN).store(1, Ordering::Relaxed);
+        index.word(at::NEXT_EVICTION_ORDER).store(1, Ordering::Relaxed);
         Ok(index)
     }
 
@@ -106,63 +113,67 @@ impl Index {
         file: &File,
         geometry: Geometry,
         family: u64,
-        (guard, writable): (bool, bool),
+        (guard, is_writable): (bool, bool),
     ) -> Result<Self> {
         let fail = |e| Error::io("map", folder.path().join(INDEX_NAME), e);
-        let words = Words::map(file, geometry.file_len() as usize, guard, writable);
+        let words = Words::map(file, geometry.file_len() as usize, guard, is_writable);
         let words = words.map_err(fail)?;
         let segments = (0..geometry.slots).map(|_| RwLock::default()).collect();
         let inode = file.metadata().map_err(fail)?.ino();
-        let shape = Shape::new(geometry.sets_from(), geometry.base, geometry.grown);
+        let shape = Shape::new(geometry.sets_offset(), geometry.base_bits, geometry.grown);
         Ok(Self { words, shape, geometry, family, inode, segments })
     }
 
-    /// Gives a new index its name; from then on it is the one that everybody opens.
+    /// Renames `index.new` to `index`. From then on all processes open it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
     pub(crate) fn publish(folder: &Folder) -> Result<()> {
         let renamed = folder.rename(INDEX_NEW, INDEX_NAME);
         renamed.map_err(|errno| folder.error("rename", INDEX_NEW, errno))
     }
 
-    /// Whether this is the file that others find under the name.
+    /// Returns whether this is the file at the name `index`, and in use.
     pub(crate) fn is_current(&self, folder: &Folder) -> bool {
-        let same = folder.stat(INDEX_NAME).is_ok_and(|stat| {
+        let is_same = folder.stat(INDEX_NAME).is_ok_and(|stat| {
             stat.st_ino == self.inode && stat.st_size.cast_unsigned() == self.geometry.file_len()
         });
-        same && self.in_use()
+        is_same && self.is_in_use()
     }
 
-    /// Returns whether words may be stored: whether the file is mapped for writing.
-    pub(crate) fn writable(&self) -> bool {
-        self.words.writable()
+    /// Returns whether words may be stored, because the file is mapped for writing.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.words.is_writable()
     }
 
-    /// Whether no other index replaces it, and no page of it vanished.
+    /// Returns whether no other index has replaced this one and no page of it vanished.
     #[inline]
-    pub(crate) fn in_use(&self) -> bool {
-        !self.words.lost() && self.word(at::RETIRED).load(Ordering::Acquire) < at::REPLACED
+    pub(crate) fn is_in_use(&self) -> bool {
+        !self.words.is_lost() && self.word(at::RETIRED).load(Ordering::Acquire) < at::REPLACED
     }
 
-    /// Returns whether the index is being or was copied: a word that is entered now may be missing
+    /// Returns whether the index is being copied, or was: a word that is entered now may be missing
     /// in the copy.
     pub(crate) fn is_copied(&self) -> bool {
-        // In one order with the words: see `Turn::grow`.
+        // Sequentially consistent with the words: see `FolderGuard::double`.
         self.word(at::RETIRED).load(Ordering::SeqCst) != at::IN_USE
     }
 
     /// Sets the field `retired`, which every process that has the index open reads.
-    pub(crate) fn retire(&self, how_far: u64) {
-        self.word(at::RETIRED).store(how_far, Ordering::SeqCst);
+    pub(crate) fn set_retired(&self, state: u64) {
+        self.word(at::RETIRED).store(state, Ordering::SeqCst);
     }
 
-    /// Closes the segments that are open for reading. Returns how many there were.
+    /// Closes the segments that are open for reading. Returns their number.
     pub(crate) fn close_segments(&self) -> usize {
-        let places = self.segments.iter();
-        let taken =
-            places.filter_map(|place| place.write().unwrap_or_else(PoisonError::into_inner).take());
-        taken.count()
+        let entries = self.segments.iter();
+        let closed = entries
+            .filter_map(|entry| entry.write().unwrap_or_else(PoisonError::into_inner).take());
+        closed.count()
     }
 
-    /// A word of the header.
+    /// Returns a word of the header.
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         self.words.word(at)
     }
@@ -181,7 +192,7 @@ impl Index {
         let load = |at| self.word(at).load(Ordering::Relaxed);
         let settings = Settings {
             limit: load(at::LIMIT),
-            least_free: load(at::LEAST_FREE),
+            min_free: load(at::MIN_FREE),
             parts: load(at::PARTS),
             shared: load(at::SHARED) != 0,
         };
@@ -191,22 +202,23 @@ impl Index {
     /// Copies the settings into the index, where every process sees them at once.
     pub(crate) fn set_settings(&self, settings: Settings) {
         for (at, word) in
-            [at::LIMIT, at::LEAST_FREE, at::PARTS, at::SHARED].into_iter().zip(words_of(&settings))
+            [at::LIMIT, at::MIN_FREE, at::PARTS, at::SHARED].into_iter().zip(words_of(&settings))
         {
             self.word(at).store(word, Ordering::Relaxed);
         }
         self.word(at::SETTINGS_CHECK).store(check_of(&settings), Ordering::Relaxed);
     }
 
-    /// The number that the next segment gets; what a use is dated by.
+    /// Returns the number of the next segment. It also serves as the time at which uses are
+    /// counted.
     #[inline]
-    pub(crate) fn now(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.word(at::NEXT).load(Ordering::Relaxed)
     }
 }
 
 fn words_of(settings: &Settings) -> [u64; 4] {
-    [settings.limit, settings.least_free, settings.parts, u64::from(settings.shared)]
+    [settings.limit, settings.min_free, settings.parts, u64::from(settings.shared)]
 }
 
 fn check_of(settings: &Settings) -> u64 {

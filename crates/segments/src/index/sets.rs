@@ -1,27 +1,27 @@
-//! The index: sets of words that point to records. Any process reads and changes words at any time,
-//! with one atomic instruction each. A word is only a hint: the head of the record it points to is
-//! compared before the record is used.
+//! The sets of words that point to records. Any process reads and changes words at any time, with
+//! one atomic instruction each. A word is only a hint: the head of the record is compared before
+//! the record is used.
 //!
-//! A part has two sets. Its word lies in the first, its home, as long as there is room, otherwise
-//! in the second, which is marked in the word: "away". The sixteenth word of a set counts the words
-//! that are away from it, so a lookup that finds nothing at home seldom needs the second set. If
-//! both are full, a word of the home moves to its own second set. The second set of a word follows
-//! from the first and the tag alone, and so the words can be moved, and the sets doubled, without
-//! reading a record. (Cuckoo filters place tags the same way: Fan et al., `CoNEXT` 2014.)
+//! A part has two sets (partial-key cuckoo hashing, Fan et al., `CoNEXT` 2014). Its word is in the
+//! first set, its home, if that has a free word, otherwise in the second set, marked with the bit
+//! "away". The sixteenth word of a set counts the words that are away from it, so a lookup that
+//! finds nothing at home seldom reads the second set. If both sets are full, a word of the home
+//! moves to its own second set. The second set of a word follows from the first set and the tag, so
+//! words can be moved, and sets doubled, without reading a record.
 
 use super::shape::Shape;
 use super::word::{
-    AWAY, Place, TAG_IN_WORD, TAG_MASK, USES_MOST, count_shift, encode, place_of, tag_of, uses_of,
+    AWAY, MAX_USES, Place, TAG_IN_WORD, TAG_MASK, count_shift, encode, place_of, tag_of, uses_of,
 };
 use crate::layout::{index, word};
 use crate::map::Words;
 use crate::work_counters;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often an exchange of a word is tried while others change it.
-const TRIES: usize = 1000;
+/// Maximum number of attempts to exchange a word while other processes change it.
+const MAX_TRIES: usize = 1000;
 
-/// Whether a word was entered.
+/// The result of entering a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Inserted {
@@ -37,14 +37,14 @@ pub(crate) struct Sets<'a> {
     shape: &'a Shape,
 }
 
-/// A set: words that lead to parts, and one that counts.
+/// A set: words that point to parts, and one with counters.
 type Set = [AtomicU64; index::WAYS + 1];
 
-/// The words of a hash and where they lead.
+/// The words with the tag of a hash, and the places that they point to.
 pub(crate) struct Candidates<'a> {
     set: &'a Set,
-    /// A bit for each word of the set that had the tag and was not looked at as yet.
-    left: u32,
+    /// One bit for each word of the set that had the tag and was not returned yet.
+    remaining: u32,
     at_home: bool,
     sets: Sets<'a>,
     hash: u64,
@@ -68,9 +68,9 @@ impl<'a> Iterator for Candidates<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let tag = self.hash & TAG_MASK;
         loop {
-            while self.left != 0 {
-                let word = &self.set[self.left.trailing_zeros() as usize];
-                self.left &= self.left - 1;
+            while self.remaining != 0 {
+                let word = &self.set[self.remaining.trailing_zeros() as usize];
+                self.remaining &= self.remaining - 1;
                 let found = word.load(Ordering::Acquire);
                 if tag_of(found) == tag && found != 0 {
                     return Some((word, place_of(found)));
@@ -82,7 +82,7 @@ impl<'a> Iterator for Candidates<'a> {
             }
             self.at_home = false;
             self.set = self.sets.away_of(self.hash);
-            self.left = with_tag(self.set, tag);
+            self.remaining = with_tag(self.set, tag);
         }
     }
 }
@@ -93,12 +93,14 @@ impl<'a> Sets<'a> {
         Self { words, shape }
     }
 
+    /// Returns a set with its counters.
     #[inline]
     fn all(&self, set: u64) -> &'a Set {
-        work_counters::count();
-        self.words.words(self.shape.from + set as usize * index::SET_LEN)
+        work_counters::count_step();
+        self.words.words(self.shape.start + set as usize * index::SET_LEN)
     }
 
+    /// Returns the words of a set that point to parts.
     #[inline]
     fn set(&self, set: u64) -> &'a [AtomicU64] {
         &self.all(set)[..index::WAYS]
@@ -110,100 +112,103 @@ impl<'a> Sets<'a> {
         self.all(self.shape.other(self.shape.home(hash), hash & TAG_MASK))
     }
 
+    /// Returns whether words with a tag may be away from their home.
     fn has_away(&self, home: u64, tag: u64) -> bool {
         let counts = self.all(home)[index::WAYS].load(Ordering::Acquire);
         counts & (0xFF << count_shift(tag)) != 0
     }
 
-    /// Looks the words of a hash up; there may be some that have only the same tag.
+    /// Returns the words with the tag of a hash. Other hashes may have the same tag.
     #[inline]
-    pub(crate) fn of(&self, hash: u64) -> Candidates<'a> {
+    pub(crate) fn lookup(&self, hash: u64) -> Candidates<'a> {
         let set = self.all(self.shape.home(hash));
-        let left = with_tag(set, hash & TAG_MASK);
-        Candidates { set, left, at_home: true, sets: *self, hash }
+        let remaining = with_tag(set, hash & TAG_MASK);
+        Candidates { set, remaining, at_home: true, sets: *self, hash }
     }
 
-    /// Enters a place for a hash, unless it leads there already.
+    /// Enters a place for a hash, unless a word points there already. Words that point to places
+    /// for which `is_gone` returns true are free.
     pub(crate) fn insert(
         &self,
         hash: u64,
         place: Place,
         uses: u64,
-        gone: impl Fn(Place) -> bool,
+        is_gone: impl Fn(Place) -> bool,
     ) -> Inserted {
-        if !self.words.writable() || self.of(hash).any(|(_, found)| found == place) {
+        if !self.words.is_writable() || self.lookup(hash).any(|(_, found)| found == place) {
             return Inserted::Done;
         }
-        self.insert_at(self.shape.home(hash), encode(hash & TAG_MASK, place, uses), gone)
+        self.insert_at(self.shape.home(hash), encode(hash & TAG_MASK, place, uses), is_gone)
     }
 
-    fn insert_at(&self, home: u64, new: u64, gone: impl Fn(Place) -> bool) -> Inserted {
-        if self.put_into(home, new, &gone) {
+    /// Enters a word, at home or away, and moves another word away if necessary.
+    fn insert_at(&self, home: u64, new: u64, is_gone: impl Fn(Place) -> bool) -> Inserted {
+        if self.put_into(home, new, &is_gone) {
             return Inserted::Done;
         }
         let tag = tag_of(new);
-        if self.put_away(home, self.shape.other(home, tag), new, &gone) {
+        if self.put_away(home, self.shape.other(home, tag), new, &is_gone) {
             return Inserted::Done;
         }
-        if self.make_room(home, &gone) && self.put_into(home, new, &gone) {
+        if self.make_room(home, &is_gone) && self.put_into(home, new, &is_gone) {
             return Inserted::Done;
         }
         Inserted::Full
     }
 
-    /// Puts a word into a set in which one is free, or leads nowhere.
-    fn put_into(&self, set: u64, new: u64, gone: &impl Fn(Place) -> bool) -> bool {
+    /// Stores a word in a set that has a free word.
+    fn put_into(&self, set: u64, new: u64, is_gone: &impl Fn(Place) -> bool) -> bool {
         self.set(set).iter().any(|word| {
             let found = word.load(Ordering::Relaxed);
-            (found == 0 || gone(place_of(found))) && self.replace(set, word, found, new)
+            (found == 0 || is_gone(place_of(found))) && self.replace(set, word, found, new)
         })
     }
 
-    /// Puts a word into its second set.
-    fn put_away(&self, home: u64, set: u64, new: u64, gone: &impl Fn(Place) -> bool) -> bool {
-        // Counted before it is there: a reader must not miss it, one that looks in vain may.
+    /// Stores a word in its second set.
+    fn put_away(&self, home: u64, set: u64, new: u64, is_gone: &impl Fn(Place) -> bool) -> bool {
+        // Increments the counter first: a reader may search in vain, but must not miss the word.
         self.count_away(home, tag_of(new), true);
-        let put = self.put_into(set, new | AWAY, gone);
-        if !put {
+        let is_stored = self.put_into(set, new | AWAY, is_gone);
+        if !is_stored {
             self.count_away(home, tag_of(new), false);
         }
-        put
+        is_stored
     }
 
-    /// Counts one word more, or one less, that is away from its home. A damaged count stays within
-    /// its bits.
-    fn count_away(&self, home: u64, tag: u64, more: bool) {
+    /// Increments or decrements the counter of words that are away from their home. A damaged
+    /// counter stays within its bits.
+    fn count_away(&self, home: u64, tag: u64, increment: bool) {
         let (counts, one) = (&self.all(home)[index::WAYS], 1_u64 << count_shift(tag));
-        let bound = if more { one * 0xFF } else { 0 };
+        let bound = if increment { one * 0xFF } else { 0 };
         let change = |found: u64| {
-            let next = if more { found.wrapping_add(one) } else { found.wrapping_sub(one) };
+            let next = if increment { found.wrapping_add(one) } else { found.wrapping_sub(one) };
             (found & (one * 0xFF) != bound).then_some(next)
         };
         let _ = counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
     }
 
-    /// Moves a word that is at home to its second set. A reader who found the home without it finds
+    /// Moves a word that is at home to its second set. A reader that does not find it at home finds
     /// it there.
-    fn make_room(&self, home: u64, gone: &impl Fn(Place) -> bool) -> bool {
+    fn make_room(&self, home: u64, is_gone: &impl Fn(Place) -> bool) -> bool {
         self.set(home).iter().any(|word| {
             let found = word.load(Ordering::Acquire);
             if found == 0 || found & AWAY != 0 {
                 return found == 0;
             }
             let away = self.shape.other(home, tag_of(found));
-            self.put_away(home, away, found, gone) && {
-                let moved = self.replace(home, word, found, 0);
-                if !moved {
-                    // It was changed meanwhile; the copy is as it was before.
-                    self.take(away, found | AWAY);
+            self.put_away(home, away, found, is_gone) && {
+                let is_moved = self.replace(home, word, found, 0);
+                if !is_moved {
+                    // Another process changed it meanwhile; the copy has the old value.
+                    self.remove_word(away, found | AWAY);
                 }
-                moved
+                is_moved
             }
         })
     }
 
-    /// Takes a word out of a set.
-    fn take(&self, set: u64, old: u64) {
+    /// Removes a word from a set.
+    fn remove_word(&self, set: u64, old: u64) {
         let found = self.set(set).iter().find(|word| word.load(Ordering::Relaxed) == old);
         if let Some(word) = found {
             self.replace(set, word, old, 0);
@@ -212,21 +217,21 @@ impl<'a> Sets<'a> {
 
     /// Exchanges a word of a set for that of another part, or for none.
     fn replace(&self, set: u64, word: &AtomicU64, old: u64, new: u64) -> bool {
-        // In one order with `Index::is_copied`.
-        let done = word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok();
-        if done && old & AWAY != 0 {
+        // Sequentially consistent with `Index::is_copied`.
+        let is_done = word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        if is_done && old & AWAY != 0 {
             self.count_away(self.shape.other(set, tag_of(old)), tag_of(old), false);
         }
-        done
+        is_done
     }
 
-    /// Enters a place for a hash in place of the part at home that was used least. Returns whether
-    /// there was one.
+    /// Enters a place for a hash in place of the least used word at home. Returns whether it
+    /// replaced a word.
     pub(crate) fn displace(&self, hash: u64, place: Place) -> bool {
         let home = self.shape.home(hash);
         let new = encode(hash & TAG_MASK, place, 0);
-        // Another process may take the word that was chosen; sooner or later one is got.
-        for _ in 0..TRIES {
+        // Another process may change the chosen word first.
+        for _ in 0..MAX_TRIES {
             let found = self.set(home).iter().map(|word| (word.load(Ordering::Relaxed), word));
             let rank = |found: u64| if found == 0 { 0 } else { 1 + uses_of(found) };
             let Some((old, word)) = found.min_by_key(|(found, _)| rank(*found)) else { break };
@@ -237,107 +242,108 @@ impl<'a> Sets<'a> {
         false
     }
 
-    /// Takes a place of a hash out. Returns whether it was there.
+    /// Removes a place of a hash. Returns whether a word pointed there.
     pub(crate) fn remove(&self, hash: u64, place: Place) -> bool {
         self.change(hash, place, |_| 0)
     }
 
-    /// Counts a use.
+    /// Increments the use count of a part.
     pub(crate) fn count_use(&self, hash: u64, place: Place) {
         self.change(hash, place, |found| {
-            if uses_of(found) < USES_MOST { found + (1 << word::USES_SHIFT) } else { found }
+            if uses_of(found) < MAX_USES { found + (1 << word::USES_SHIFT) } else { found }
         });
     }
 
-    /// Takes one from the uses.
-    pub(crate) fn forget_use(&self, hash: u64, place: Place) {
+    /// Decrements the use count of a part.
+    pub(crate) fn decrement_use(&self, hash: u64, place: Place) {
         self.change(hash, place, |found| found - (uses_of(found).min(1) << word::USES_SHIFT));
     }
 
-    /// Has a hash lead to another place, if it led to one. Its uses become one less.
-    pub(crate) fn lead_on(&self, hash: u64, old: Place, new: Place) -> bool {
+    /// Points the word of a hash from one place to another and decrements its use count. Returns
+    /// whether there was such a word.
+    pub(crate) fn redirect(&self, hash: u64, old: Place, new: Place) -> bool {
         self.change(hash, old, |found| {
             encode(tag_of(found), new, uses_of(found).saturating_sub(1)) | found & AWAY
         })
     }
 
-    /// How often the part of a hash was used, if it is at a place.
+    /// Returns the use count of a part, if a word points to its place.
     pub(crate) fn uses(&self, hash: u64, place: Place) -> Option<u64> {
-        let (word, _) = self.of(hash).find(|(_, found)| *found == place)?;
+        let (word, _) = self.lookup(hash).find(|(_, found)| *found == place)?;
         Some(uses_of(word.load(Ordering::Relaxed)))
     }
 
-    /// Changes the word of a hash that leads to a place. Returns whether there is one.
+    /// Changes the word of a hash that points to a place. Returns whether there is one.
     fn change(&self, hash: u64, place: Place, to: impl Fn(u64) -> u64) -> bool {
-        if !self.words.writable() {
+        if !self.words.is_writable() {
             return false;
         }
         let (home, tag) = (self.shape.home(hash), hash & TAG_MASK);
-        let mut changed = false;
-        // While it is moved, it is in both.
+        let mut has_changed = false;
+        // A word that is being moved is in both sets.
         for set in [home, self.shape.other(home, tag)] {
             for word in self.set(set) {
                 let mut found = word.load(Ordering::Acquire);
                 while found != 0 && tag_of(found) == tag && place_of(found) == place {
                     let new = to(found);
-                    let done = match new {
+                    let is_done = match new {
                         0 => self.replace(set, word, found, 0),
                         _ => word
                             .compare_exchange(found, new, Ordering::SeqCst, Ordering::Relaxed)
                             .is_ok(),
                     };
-                    if done {
-                        changed = true;
+                    if is_done {
+                        has_changed = true;
                         break;
                     }
                     found = word.load(Ordering::Acquire);
                 }
             }
-            if changed || !self.has_away(home, tag) {
+            if has_changed || !self.has_away(home, tag) {
                 break;
             }
         }
-        changed
+        has_changed
     }
 
-    /// Removes all words that point to places which are gone. Returns how many there were. An index
-    /// that can only be read keeps them.
+    /// Removes all words that point to places which are gone. Returns their number. A read-only
+    /// index keeps them.
     pub(crate) fn sweep(&self, is_gone: impl Fn(Place) -> bool) -> u64 {
-        let mut taken = 0;
-        let is_writable = self.words.writable();
+        let mut removed = 0;
+        let is_writable = self.words.is_writable();
         for set in 0..=self.shape.mask {
             for word in self.set(set) {
                 let found = word.load(Ordering::Relaxed);
                 if found != 0 && is_gone(place_of(found)) {
-                    taken += u64::from(!is_writable || self.replace(set, word, found, 0));
+                    removed += u64::from(!is_writable || self.replace(set, word, found, 0));
                 }
             }
         }
-        taken
+        removed
     }
 
-    /// Copies all words into sets that are twice as many. Returns how many found no room there.
-    pub(crate) fn copy_into(&self, doubled: &Sets<'_>, gone: impl Fn(Place) -> bool) -> u64 {
+    /// Copies all words into twice as many sets. Returns the number of words that found no space.
+    pub(crate) fn copy_into(&self, doubled: &Sets<'_>, is_gone: impl Fn(Place) -> bool) -> u64 {
         let bits = self.shape.mask.count_ones();
         let grown = self.shape.grown_mask.count_ones();
-        let mut left = 0;
+        let mut without_space = 0;
         for set in 0..=self.shape.mask {
             for word in self.set(set) {
                 let found = word.load(Ordering::SeqCst);
-                if found == 0 || gone(place_of(found)) {
+                if found == 0 || is_gone(place_of(found)) {
                     continue;
                 }
                 let tag = tag_of(found);
                 let home = if found & AWAY == 0 { set } else { self.shape.other(set, tag) };
                 let home = home | (tag >> grown & 1) << bits;
                 let inserted = doubled.insert_at(home, found & !AWAY, |_| false);
-                left += u64::from(inserted == Inserted::Full);
+                without_space += u64::from(inserted == Inserted::Full);
             }
         }
-        left
+        without_space
     }
 
-    /// Returns the places that words lead to, each once.
+    /// Returns all places that words point to, without duplicates.
     pub(crate) fn places(&self) -> Vec<Place> {
         let sets = (0..=self.shape.mask).flat_map(|set| self.set(set));
         let words = sets.map(|word| word.load(Ordering::Acquire)).filter(|found| *found != 0);
@@ -347,8 +353,8 @@ impl<'a> Sets<'a> {
         places
     }
 
-    /// How many words lead somewhere, and how many there are.
-    pub(crate) fn fill(&self) -> (u64, u64) {
+    /// Returns the number of used words, and of all words.
+    pub(crate) fn used_and_total_words(&self) -> (u64, u64) {
         let words = (0..=self.shape.mask).flat_map(|set| self.set(set));
         let used = words.filter(|word| word.load(Ordering::Relaxed) != 0).count();
         (used as u64, (self.shape.mask + 1) * index::WAYS as u64)
@@ -377,7 +383,7 @@ mod tests {
     }
 
     fn found(sets: &Sets<'_>, number: u64) -> bool {
-        sets.of(hash_of(number)).any(|(_, found)| found == place(number))
+        sets.lookup(hash_of(number)).any(|(_, found)| found == place(number))
     }
 
     fn counted_away(sets: &Sets<'_>) -> u64 {
@@ -394,21 +400,21 @@ mod tests {
             sets.insert(hash_of(*number), place(*number), 0, |_| false) == Inserted::Full
         };
         let first = (0..1 << 16).find(full).expect("one that is too many");
-        let (used, all) = sets.fill();
+        let (used, all) = sets.used_and_total_words();
         assert_eq!(used, first);
         assert!(used * 6 >= all * 5, "{used} of {all}");
         assert!((0..first).all(|number| found(&sets, number)));
         for number in 0..first {
             assert!(sets.remove(hash_of(number), place(number)), "{number}");
         }
-        assert_eq!((sets.fill().0, counted_away(&sets)), (0, 0));
+        assert_eq!((sets.used_and_total_words().0, counted_away(&sets)), (0, 0));
     }
 
     #[test]
     fn words_are_found_again_after_each_doubling() {
         let kept = 0..60 * 13;
         let mut old = words(1 << 6);
-        for grown in 0..=index::GROWN_MOST {
+        for grown in 0..=index::MAX_GROWN {
             let shapes = [grown, grown + 1].map(|grown| Shape::new(0, 6, grown));
             let sets = Sets::new(&old, &shapes[0]);
             if grown == 0 {
@@ -429,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_do_what_a_map_does() {
+    fn sets_behave_like_a_map() {
         let words = words(1 << 5);
         let shape = Shape::new(0, 5, 0);
         let sets = Sets::new(&words, &shape);
@@ -449,7 +455,7 @@ mod tests {
                 }
                 (4, Some(old)) => {
                     let new = Place { slot: 300, offset: (step + 1) * GRAIN };
-                    assert!(sets.lead_on(hash, old, new));
+                    assert!(sets.redirect(hash, old, new));
                     model.insert(number, new);
                 }
                 (5, Some(old)) => sets.count_use(hash, old),
@@ -466,7 +472,7 @@ mod tests {
         for (number, place) in &model {
             assert!(sets.uses(hash_of(*number), *place).is_some(), "{number}");
         }
-        assert_eq!(sets.fill().0, model.len() as u64);
+        assert_eq!(sets.used_and_total_words().0, model.len() as u64);
         assert_eq!(sets.sweep(|_| true), model.len() as u64);
         assert_eq!(counted_away(&sets), 0, "no count has drifted");
     }

@@ -1,14 +1,14 @@
-//! Where the sets of an index lie.
+//! The position and number of the sets of an index.
 
 use crate::layout::word;
 
-/// Where the sets lie and how many there are.
+/// The position and number of the sets of an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Where the first begins.
-    pub(super) from: usize,
-    /// The sets that the index was made with, as a power of two.
-    base: u32,
+    /// The offset of the first set.
+    pub(super) start: usize,
+    /// The binary logarithm of the number of sets at creation.
+    base_bits: u32,
     base_mask: u64,
     /// The bits of a tag that choose a set since the index has grown.
     pub(super) grown_mask: u64,
@@ -16,19 +16,20 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    pub(crate) fn new(from: usize, base: u32, grown: u32) -> Self {
+    pub(crate) fn new(start: usize, base_bits: u32, grown: u32) -> Self {
         let mask = |bits: u32| (1_u64 << bits) - 1;
-        let (base_mask, grown_mask) = (mask(base), mask(grown));
-        Self { from, base, base_mask, grown_mask, mask: mask(base + grown) }
+        let (base_mask, grown_mask) = (mask(base_bits), mask(grown));
+        Self { start, base_bits, base_mask, grown_mask, mask: mask(base_bits + grown) }
     }
 
-    /// Returns the set in which a hash is looked for first.
+    /// Returns the home of a hash: its first set.
     #[inline]
     pub(super) fn home(&self, hash: u64) -> u64 {
-        (hash >> word::TAG_BITS) & self.base_mask | (hash & self.grown_mask) << self.base
+        (hash >> word::TAG_BITS) & self.base_mask | (hash & self.grown_mask) << self.base_bits
     }
 
-    /// Returns the other set of a word: from its home to the one for words that are away, and back.
+    /// Returns the other set of a word: the second set for the home, and the home for the second
+    /// set.
     #[inline]
     pub(super) fn other(&self, set: u64, tag: u64) -> u64 {
         let distance = (tag + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;

@@ -1,16 +1,16 @@
-//! Words of the index.
+//! The words of the index: eight bytes that point to a part.
 
 use crate::layout::{GRAIN, word};
 
-/// Where a record lies.
+/// The location of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) slot: u32,
     pub(crate) offset: u64,
 }
 
-/// How often a part was used, as far as it is counted.
-pub(crate) const USES_MOST: u64 = (1 << word::USES_BITS) - 1;
+/// Maximum of the use count of a part.
+pub(crate) const MAX_USES: u64 = (1 << word::USES_BITS) - 1;
 pub(super) const TAG_MASK: u64 = (1 << word::TAG_BITS) - 1;
 pub(super) const TAG_IN_WORD: u64 = TAG_MASK << word::TAG_SHIFT;
 pub(super) const AWAY: u64 = 1 << word::AWAY_SHIFT;
@@ -36,8 +36,8 @@ pub(super) fn uses_of(found: u64) -> u64 {
     found >> word::USES_SHIFT
 }
 
-/// Where the count of a tag lies in the word that counts. There are eight counts of eight bits;
-/// growing the index leaves their bits of the tag alone.
+/// Returns the position of the counter for a tag in the word of counters. There are eight counters
+/// of eight bits. Growth of the index does not use the bits of the tag that choose the counter.
 #[inline]
 pub(super) fn count_shift(tag: u64) -> u32 {
     (tag >> (word::TAG_BITS - 3) << 3) as u32

@@ -1,49 +1,56 @@
-//! Locks on bytes of files, without waiting.
+//! Locks on bytes of files (open file description locks). They are taken without waiting.
 //!
-//! Three on bytes of a segment: its writer has
-//! the first as long as it may append, everybody who lends its bytes out shares the second, and
-//! who goes through all of its records has the third. And those on bytes of a file that has none,
-//! which stand for whatever its users agree on.
+//! Three bytes of a segment are locked: see [`Byte`]. Bytes of the file `claims` are fetch locks.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The bytes of a segment that locks are put on.
+/// A byte of a segment that processes lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Byte {
-    /// Whoever appends has it alone, until the last record that is being put is in the index.
+    /// Exclusive: the process that appends, until the last record of its puts is in the index.
     Writer = 0,
-    /// Whoever lends bytes out shares it; whoever frees the bytes has it alone.
-    Lent = 1,
-    /// Whoever reclaims the segment, or enters its parts into the index, has it alone.
-    Work = 2,
+    /// Shared: processes with views. Exclusive: the process that frees the bytes.
+    View = 1,
+    /// Exclusive: the process that reclaims the segment or enters its parts into the index.
+    Scan = 2,
 }
 
+/// What to do with a lock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mode {
+pub(crate) enum LockMode {
     Shared,
-    Alone,
-    None,
+    Exclusive,
+    Unlock,
 }
 
-/// Takes a lock on a byte of a file, or gives it back, without waiting. False if somebody else
-/// has it. The lock belongs to the open file, not to the process.
-pub(crate) fn on_byte(file: &File, byte: Byte, mode: Mode) -> io::Result<bool> {
-    on_bytes(file, byte as u64, 1, mode)
+/// Takes or releases the lock on a byte of a segment without waiting. Returns false if another open
+/// file has it. The lock belongs to the open file description, not to the process.
+///
+/// # Errors
+///
+/// Returns the error of the system.
+pub(crate) fn lock_byte(file: &File, byte: Byte, mode: LockMode) -> io::Result<bool> {
+    lock_bytes(file, byte as u64, 1, mode)
 }
 
-/// Returns whether nobody has the lock on a byte of a file, but for `file` itself.
-pub(crate) fn is_free(file: &File, byte: Byte) -> bool {
-    let Ok(mut lock) = flock_of(byte as u64, 1, Mode::Alone) else { return false };
+/// Returns whether no other open file has a lock on a byte of a segment. Returns false if the
+/// system does not tell.
+pub(crate) fn is_unlocked(file: &File, byte: Byte) -> bool {
+    let Ok(mut lock) = flock_for(byte as u64, 1, LockMode::Exclusive) else { return false };
     // SAFETY: the descriptor is open as long as `file` is borrowed, and `lock` is valid.
     let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
     status == 0 && lock.l_type == libc::F_UNLCK as libc::c_short
 }
 
-/// As [`on_byte`], for so many bytes from one on, whether the file has them or not.
-pub(crate) fn on_bytes(file: &File, start: u64, len: u64, mode: Mode) -> io::Result<bool> {
-    let lock = flock_of(start, len, mode)?;
+/// Does the same as [`lock_byte`] for `len` bytes from `start` on. The file may be shorter.
+///
+/// # Errors
+///
+/// Returns the error of the system.
+pub(crate) fn lock_bytes(file: &File, start: u64, len: u64, mode: LockMode) -> io::Result<bool> {
+    let lock = flock_for(start, len, mode)?;
     // SAFETY: the descriptor is open as long as `file` is borrowed, and the call only reads `lock`.
     let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
     if status == 0 {
@@ -56,12 +63,16 @@ pub(crate) fn on_bytes(file: &File, start: u64, len: u64, mode: Mode) -> io::Res
     }
 }
 
-/// Returns what the system takes for a lock on a range of bytes.
-fn flock_of(start: u64, len: u64, mode: Mode) -> io::Result<libc::flock> {
+/// Returns the argument of the system call for a range of bytes.
+///
+/// # Errors
+///
+/// Returns an error if the range does not fit into a file offset.
+fn flock_for(start: u64, len: u64, mode: LockMode) -> io::Result<libc::flock> {
     let kind = match mode {
-        Mode::Shared => libc::F_RDLCK,
-        Mode::Alone => libc::F_WRLCK,
-        Mode::None => libc::F_UNLCK,
+        LockMode::Shared => libc::F_RDLCK,
+        LockMode::Exclusive => libc::F_WRLCK,
+        LockMode::Unlock => libc::F_UNLCK,
     };
     Ok(libc::flock {
         l_type: kind as libc::c_short,

@@ -1,17 +1,11 @@
 //! Locks between processes and between threads.
 //!
-//! | lock | on | type |
-//! |---|---|---|
-//! | table lock | the folder | [`FolderLock`] |
-//! | byte locks | bytes of a file | [`on_byte`], [`on_bytes`] |
-//! | between threads of a process | | [`TimedMutex`] |
-//!
-//! The kernel releases locks between processes when their holder dies.
+//! The kernel releases the locks between processes when their holder dies.
 
 mod bytes;
-mod folder_lock;
+mod table_lock;
 mod timed_mutex;
 
-pub(crate) use bytes::{Byte, Mode, is_free, on_byte, on_bytes};
-pub(crate) use folder_lock::FolderLock;
+pub(crate) use bytes::{Byte, LockMode, is_unlocked, lock_byte, lock_bytes};
+pub(crate) use table_lock::TableLock;
 pub(crate) use timed_mutex::{TimedGuard, TimedMutex};

@@ -1,41 +1,41 @@
-//! A mutex whose threads wait for it no longer than they say.
+//! A mutex that threads wait for with a timeout.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A value that one thread has at a time.
+/// A value that one thread uses at a time.
 pub(crate) struct TimedMutex<T> {
-    /// Locked by the thread that set `is_taken`, so locking it takes no time.
+    /// Locked by the thread that set `is_locked`, so no thread waits for this mutex.
     value: Mutex<T>,
-    is_taken: Mutex<bool>,
+    is_locked: Mutex<bool>,
     freed: Condvar,
 }
 
-/// The value of a [`TimedMutex`]. Dropping it gives the value to the next thread.
+/// Access to the value of a [`TimedMutex`]. Dropping it passes the value to the next thread.
 pub(crate) struct TimedGuard<'a, T> {
     of: &'a TimedMutex<T>,
     value: MutexGuard<'a, T>,
 }
 
 impl<T> TimedMutex<T> {
+    /// Returns a mutex with a value.
     pub(crate) fn new(value: T) -> Self {
-        Self { value: Mutex::new(value), is_taken: Mutex::new(false), freed: Condvar::new() }
+        Self { value: Mutex::new(value), is_locked: Mutex::new(false), freed: Condvar::new() }
     }
 
-    /// Waits for the value, but no longer than `patience`. Returns `None` if another thread still
-    /// has it.
+    /// Waits for the value up to `patience`. Returns `None` if another thread still has it.
     pub(crate) fn lock(&self, patience: Duration) -> Option<TimedGuard<'_, T>> {
-        let is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if *is_taken && !patience.is_zero() {
+        let is_locked = self.is_locked.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_locked && !patience.is_zero() {
             crate::work_counters::count_wait();
         }
-        let waited = self.freed.wait_timeout_while(is_taken, patience, |is_taken| *is_taken);
-        let (mut is_taken, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut *is_taken, true) {
+        let waited = self.freed.wait_timeout_while(is_locked, patience, |is_locked| *is_locked);
+        let (mut is_locked, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *is_locked, true) {
             return None;
         }
-        drop(is_taken);
+        drop(is_locked);
         let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
         Some(TimedGuard { of: self, value })
     }
@@ -43,7 +43,7 @@ impl<T> TimedMutex<T> {
 
 impl<T> Drop for TimedGuard<'_, T> {
     fn drop(&mut self) {
-        *self.of.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.of.is_locked.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.of.freed.notify_one();
     }
 }

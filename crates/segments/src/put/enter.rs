@@ -1,4 +1,4 @@
-//! Entering the parts of a record that is written into the index.
+//! Entering the parts of a written record into the index.
 
 use super::Outcome;
 use crate::id::Id;
@@ -6,54 +6,55 @@ use crate::index::Index;
 use crate::index::sets::Inserted;
 use crate::index::word::Place;
 use crate::layout::index as at;
-use crate::not_kept::Reason;
-use crate::segment::appender::Space;
+use crate::not_kept::NotKeptReason;
+use crate::segment::appender::Reservation;
 use crate::segment::record::Record;
 use crate::segments::Segments;
 use std::sync::atomic::Ordering;
 
-/// Maximum number of times that a record is entered again because its index is replaced.
-const ENTER_TRIES: usize = 8;
+/// Maximum number of times that a record is entered because its index was replaced.
+const MAX_TRIES: usize = 8;
 
 impl Segments {
-    /// Enters the parts of a record that is written into the index.
-    pub(super) fn enter(&self, space: &Space, record: &Record<'_>) -> Outcome {
+    /// Enters the parts of a record, again if the index was replaced meanwhile.
+    pub(super) fn enter(&self, reservation: &Reservation, record: &Record<'_>) -> Outcome {
         let mut displaced = 0;
-        for _ in 0..ENTER_TRIES {
-            // It may be another one than when the put began.
-            let Some(index) = self.index() else { return Outcome::NotKept(Reason::Folder) };
-            let Some(slot) = slot_of(index, space) else {
-                return Outcome::NotKept(Reason::NoRoom);
+        for _ in 0..MAX_TRIES {
+            // The index may have been replaced since the put began.
+            let Some(index) = self.index() else { return Outcome::NotKept(NotKeptReason::Folder) };
+            let Some(slot) = slot_of(index, reservation) else {
+                return Outcome::NotKept(NotKeptReason::NoRoom);
             };
-            let place = Place { slot, offset: space.offset };
+            let place = Place { slot, offset: reservation.offset };
             let outcome = self.enter_into(index, place, record, &mut displaced);
-            let last = self.indexes.last().is_some_and(|last| std::ptr::eq(last, index));
-            let replaced = index.is_copied() || !last;
-            if !replaced && index.table().number(slot) != space.number {
-                // Evicted meanwhile, by a process that may have looked for words before they were
-                // there.
+            let is_latest = self.indexes.latest().is_some_and(|last| std::ptr::eq(last, index));
+            let is_replaced = index.is_copied() || !is_latest;
+            if !is_replaced && index.table().number(slot) != reservation.number {
+                // Another process evicted the segment, and may have searched for its words before
+                // they were entered.
                 for number in (record.first..).take(record.parts.len()) {
                     index.sets().remove(Id::new(record.name, number).hash(), place);
                 }
-                return Outcome::NotKept(Reason::NoRoom);
+                return Outcome::NotKept(NotKeptReason::NoRoom);
             }
-            if !replaced {
+            if !is_replaced {
                 return match outcome {
                     Outcome::Kept if displaced > 0 => Outcome::Displaced { parts: displaced },
                     outcome => outcome,
                 };
             }
-            // The copy may have been made before or after. Wait for it, and enter them there.
-            match self.turn() {
-                Ok(Some(turn)) => drop(turn),
+            // The copy may have been made before the words were entered. Waits until it is
+            // complete, and enters them there.
+            match self.folder_guard_for_put() {
+                Ok(Some(guard)) => drop(guard),
                 Ok(None) => break,
-                Err(error) => return Outcome::NotKept(Reason::of(&error)),
+                Err(error) => return Outcome::NotKept(NotKeptReason::of(&error)),
             }
         }
-        Outcome::NotKept(Reason::Busy)
+        Outcome::NotKept(NotKeptReason::Busy)
     }
 
-    /// Enters parts into the index, and grows the index when it is full.
+    /// Enters the parts of a record into an index, and grows the index when it is full.
     fn enter_into(
         &self,
         index: &Index,
@@ -62,12 +63,12 @@ impl Segments {
         displaced: &mut u64,
     ) -> Outcome {
         let table = index.table();
-        let gone = |place: Place| table.number(place.slot) == 0;
+        let is_gone = |place: Place| table.number(place.slot) == 0;
         let mut outcome = Outcome::Kept;
         for (number, part) in (record.first..).zip(record.parts) {
             let id = Id::new(record.name, number);
             let hash = id.hash();
-            if index.sets().insert(hash, place, 0, gone) == Inserted::Full {
+            if index.sets().insert(hash, place, 0, is_gone) == Inserted::Full {
                 if self.grow(index) {
                     return outcome;
                 }
@@ -76,32 +77,35 @@ impl Segments {
                     *displaced += 1;
                 }
             }
-            // Another one may have put the same part since it was looked for.
-            let Some(sum) = self.other_sum(index, &id, place, record.label) else { continue };
+            // Another process or thread may have stored the same part meanwhile.
+            let Some(sum) = self.other_checksum(index, &id, place, record.label) else { continue };
             index.sets().remove(hash, place);
-            let before = if let Outcome::Met { other } = outcome { other } else { None };
-            outcome = Outcome::Met { other: before.or((sum != part.sum).then_some(number)) };
+            let first_conflict =
+                if let Outcome::Duplicate { conflict } = outcome { conflict } else { None };
+            outcome = Outcome::Duplicate {
+                conflict: first_conflict.or((sum != part.checksum).then_some(number)),
+            };
         }
         outcome
     }
 
-    /// The checksum of a part that lies elsewhere too.
-    fn other_sum(&self, index: &Index, id: &Id, but: Place, label: &[u8]) -> Option<u64> {
-        let mut places = index.sets().of(id.hash()).filter(|(_, place)| *place != but);
+    /// Returns the checksum of a part that is also stored at another place than `except`.
+    fn other_checksum(&self, index: &Index, id: &Id, except: Place, label: &[u8]) -> Option<u64> {
+        let mut places = index.sets().lookup(id.hash()).filter(|(_, place)| *place != except);
         places.find_map(|(_, place)| {
             let head = self.segment(index, place.slot)?.head(place.offset)?;
-            let there = head.holds(id, label) && !head.expired(self.options.clock.now_ms());
-            there.then(|| head.position(id.number).map(|part| head.parts[part].sum))?
+            let is_stored = head.holds(id, label) && !head.is_expired(self.options.clock.now_ms());
+            is_stored.then(|| head.position(id.number).map(|part| head.parts[part].checksum))?
         })
     }
 }
 
 /// Returns the slot of the segment in which a record was written.
-fn slot_of(index: &Index, space: &Space) -> Option<u32> {
-    if index.family == space.family {
-        return Some(space.slot);
+fn slot_of(index: &Index, reservation: &Reservation) -> Option<u32> {
+    if index.family == reservation.family {
+        return Some(reservation.slot);
     }
-    // The index was made again, and may have the segment in another slot.
+    // A rebuilt index may have the segment in another slot.
     let mut rows = index.table().rows();
-    rows.find(|(_, row)| row.file == space.number).map(|(slot, _)| slot)
+    rows.find(|(_, row)| row.file_number == reservation.number).map(|(slot, _)| slot)
 }

@@ -1,92 +1,108 @@
 //! Comparing parts with their checksums.
 
-use super::{Found, Unread};
+use super::{Found, ReadError};
 use crate::checksum::checksum;
 use crate::id::Id;
 use crate::options::Check;
-use crate::segment::record::known;
+use crate::segment::record::check_state;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
 impl Found<'_> {
+    /// Returns how often parts of this segment are compared with their checksum.
     pub(crate) fn check(&self) -> Check {
         match self.segments.options.check {
-            Check::Never if self.segment.doubtful => Check::Once,
+            Check::Never if self.segment.is_from_earlier_boot => Check::Once,
             check => check,
         }
     }
 
-    /// Whether no part is to be compared with its checksum.
-    pub(crate) fn need_not_check(&self, check: Check) -> bool {
+    /// Returns whether no part has to be compared with its checksum.
+    pub(crate) fn needs_no_check(&self, check: Check) -> bool {
         check != Check::Always && self.head.all_good.load(Ordering::Relaxed)
     }
 
-    /// Whether the bytes of a part are to be compared with their checksum.
-    pub(crate) fn to_check(&self, check: Check, part: usize) -> Result<bool, Unread> {
-        match self.head.known[part].load(Ordering::Relaxed) {
-            known::BAD => Err(Unread::Damaged(self.head.first + part as u64)),
-            known::GOOD => Ok(check == Check::Always),
+    /// Returns whether a part has to be compared with its checksum.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError::Damaged`] if this process found it damaged.
+    pub(crate) fn needs_check(&self, check: Check, part: usize) -> Result<bool, ReadError> {
+        match self.head.check_states[part].load(Ordering::Relaxed) {
+            check_state::DAMAGED => Err(ReadError::Damaged(self.head.first + part as u64)),
+            check_state::GOOD => Ok(check == Check::Always),
             _ => Ok(check != Check::Never),
         }
     }
 
-    /// Tells damage from eviction: what was read while the segment went is not what was written.
-    pub(crate) fn settle(&self, read: Result<(), Unread>) -> Result<(), Unread> {
+    /// Returns the result of a read, or [`ReadError::Evicted`] if the segment was evicted
+    /// meanwhile: then its bytes may have been overwritten. Records damage.
+    pub(crate) fn confirm(&self, read: Result<(), ReadError>) -> Result<(), ReadError> {
         if !self.is_there() {
-            return Err(Unread::Gone);
+            return Err(ReadError::Evicted);
         }
-        if let Err(Unread::Damaged(number)) = read {
-            self.damaged(number);
+        if let Err(ReadError::Damaged(number)) = read {
+            self.record_damage(number);
         }
         read
     }
 
+    /// Marks a part as damaged and removes it from the index.
     #[cold]
-    fn damaged(&self, number: u64) {
+    fn record_damage(&self, number: u64) {
         let Some(part) = self.head.position(number) else { return };
-        let before = self.head.known[part].swap(known::BAD, Ordering::SeqCst);
+        let previous = self.head.check_states[part].swap(check_state::DAMAGED, Ordering::SeqCst);
         self.head.all_good.store(false, Ordering::SeqCst);
-        if before != known::BAD {
-            self.segments.counts.damaged();
+        if previous != check_state::DAMAGED {
+            self.segments.counters.damaged();
             self.index.sets().remove(Id::new(self.head.name, number).hash(), self.place);
         }
     }
 
     /// Compares the bytes of a part with its checksum.
-    pub(crate) fn compare(&self, part: usize, bytes: &[u8]) -> Result<(), Unread> {
-        self.compare_sum(part, checksum(bytes))
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError::Damaged`] if they differ.
+    pub(crate) fn compare(&self, part: usize, bytes: &[u8]) -> Result<(), ReadError> {
+        self.compare_checksum(part, checksum(bytes))
     }
 
-    pub(super) fn compare_sum(&self, part: usize, sum: u64) -> Result<(), Unread> {
-        if sum != self.head.parts[part].sum {
-            return Err(Unread::Damaged(self.head.first + part as u64));
+    /// Compares a checksum with that of a part, and marks the part as good if they are equal.
+    pub(super) fn compare_checksum(&self, part: usize, checksum: u64) -> Result<(), ReadError> {
+        if checksum != self.head.parts[part].checksum {
+            return Err(ReadError::Damaged(self.head.first + part as u64));
         }
-        if self.head.known[part].swap(known::GOOD, Ordering::Relaxed) != known::GOOD {
-            let all = || self.head.known.iter().all(|k| k.load(Ordering::SeqCst) == known::GOOD);
-            if all() {
+        if self.head.check_states[part].swap(check_state::GOOD, Ordering::Relaxed)
+            != check_state::GOOD
+        {
+            let all_are_good = || {
+                self.head.check_states.iter().all(|k| k.load(Ordering::SeqCst) == check_state::GOOD)
+            };
+            if all_are_good() {
                 self.head.all_good.store(true, Ordering::SeqCst);
-                // Another thread may have found one of them damaged in between.
-                self.head.all_good.fetch_and(all(), Ordering::SeqCst);
+                // Another thread may have found one of them damaged meanwhile.
+                self.head.all_good.fetch_and(all_are_good(), Ordering::SeqCst);
             }
         }
         Ok(())
     }
 
-    /// Compares a part with its checksum, whatever is known of it.
+    /// Compares a part with its checksum, even if it was checked before.
     ///
     /// # Errors
     ///
-    /// Returns the error of the system if it does not read the bytes: nothing is known of them.
-    pub(crate) fn verify(&self, number: u64) -> Result<Result<(), Unread>, Errno> {
-        let Some(part) = self.head.position(number) else { return Ok(Err(Unread::Gone)) };
+    /// Returns the error of the system if it does not read the bytes.
+    pub(crate) fn verify(&self, number: u64) -> Result<Result<(), ReadError>, Errno> {
+        let Some(part) = self.head.position(number) else { return Ok(Err(ReadError::Evicted)) };
         let range = self.head.range(part);
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        let read = match self.segment.try_read(self.head.data_at + range.start, &mut bytes) {
+        let read = match self.segment.try_read(self.head.data_offset + range.start, &mut bytes) {
             Ok(true) => self.compare(part, &bytes),
-            Ok(false) => Err(Unread::Damaged(number)),
+            Ok(false) => Err(ReadError::Damaged(number)),
             Err(errno) if self.is_there() => return Err(errno),
-            Err(_) => Err(Unread::Gone),
+            Err(_) => Err(ReadError::Evicted),
         };
-        Ok(self.settle(read))
+        Ok(self.confirm(read))
     }
 }

@@ -1,103 +1,110 @@
-//! Reading parts: copied out with a call to the system or, if they are checked on the way, from the
-//! map.
+//! Copying parts: with a system call or, if they are checked each time, from the memory map.
 
-use super::{Found, Unread};
+use super::{Found, ReadError};
 use crate::checksum;
 use crate::options::Check;
-use crate::segment::Lent;
-use crate::segment::record::known;
+use crate::segment::SegmentView;
+use crate::segment::record::check_state;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Bytes that are read and summed up at a time.
-const PIECE: usize = 128 << 10;
-/// Parts of so many bytes are copied from the map when they are checked once more.
-const MAPPED: u64 = 64 << 10;
+/// Bytes that are read and summed at a time.
+const READ_LEN: usize = 128 << 10;
+/// Parts of at least this length are copied from the map when they are checked again.
+const MIN_MAPPED_LEN: u64 = 64 << 10;
 
 impl Found<'_> {
-    /// Copies bytes from an offset of the record's data on. Parts are checked as the options say.
-    pub fn read(&self, start: u64, out: &mut [u8]) -> Result<(), Unread> {
+    /// Fills `out` with the record's data from `start` on. Checks parts as the options require.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError`] if the segment was evicted or a part is damaged.
+    pub fn read(&self, start: u64, out: &mut [u8]) -> Result<(), ReadError> {
         let range = start..start + out.len() as u64;
         if out.is_empty() {
             return Ok(());
         }
         let parts = self.parts(&range);
         if range.end > self.head.data_len() {
-            return Err(Unread::Gone);
+            return Err(ReadError::Evicted);
         }
         let check = self.check();
-        let mut any = false;
-        if !self.need_not_check(check) {
+        let mut needs_check = false;
+        if !self.needs_no_check(check) {
             for part in parts.clone() {
-                any |= self.to_check(check, part)?;
+                needs_check |= self.needs_check(check, part)?;
             }
         }
-        let read = if any {
+        let read = if needs_check {
             self.read_checked(check, parts, &range, out)
-        } else if self.segment.read(self.head.data_at + start, out) {
+        } else if self.segment.read(self.head.data_offset + start, out) {
             Ok(())
         } else {
-            Err(Unread::Damaged(self.head.first + parts.start as u64))
+            Err(ReadError::Damaged(self.head.first + parts.start as u64))
         };
-        self.settle(read)
+        self.confirm(read)
     }
 
+    /// Reads parts of which some have to be checked.
     fn read_checked(
         &self,
         check: Check,
         parts: Range<usize>,
         range: &Range<u64>,
         out: &mut [u8],
-    ) -> Result<(), Unread> {
-        let lent = if self.worth_mapping(check, range) { self.lend_file(range)? } else { None };
+    ) -> Result<(), ReadError> {
+        let view =
+            if self.copies_from_map(check, range) { self.segment_view(range)? } else { None };
         let mut rest = out;
         for part in parts {
             let whole = self.head.range(part);
             let wanted = whole.start.max(range.start)..whole.end.min(range.end);
-            let (here, later) = rest.split_at_mut((wanted.end - wanted.start) as usize);
-            rest = later;
-            let to_check = self.to_check(check, part)?;
-            let bad = Unread::Damaged(self.head.first + part as u64);
+            let (part_out, rest_out) = rest.split_at_mut((wanted.end - wanted.start) as usize);
+            rest = rest_out;
+            let needs_check = self.needs_check(check, part)?;
+            let damaged = ReadError::Damaged(self.head.first + part as u64);
             let read = |start: u64, out: &mut [u8]| {
-                self.segment.read(self.head.data_at + start, out).then_some(()).ok_or(bad)
+                self.segment.read(self.head.data_offset + start, out).then_some(()).ok_or(damaged)
             };
-            if !to_check {
-                read(wanted.start, here)?;
+            if !needs_check {
+                read(wanted.start, part_out)?;
             } else if wanted == whole {
-                let sum = match self.carry(lent.as_ref(), part, here) {
+                let sum = match self.copy_part(view.as_ref(), part, part_out) {
                     Some(sum) => sum,
-                    // While they are still in the caches of the processor.
-                    None => checksum::fill(here, PIECE, |at, out| read(whole.start + at, out))?,
+                    // Sums the bytes while they are in the processor caches.
+                    None => {
+                        checksum::fill(part_out, READ_LEN, |at, out| read(whole.start + at, out))?
+                    }
                 };
-                self.compare_sum(part, sum)?;
+                self.compare_checksum(part, sum)?;
             } else {
-                let mut all = vec![0; (whole.end - whole.start) as usize];
-                read(whole.start, &mut all)?;
-                self.compare(part, &all)?;
+                let mut bytes = vec![0; (whole.end - whole.start) as usize];
+                read(whole.start, &mut bytes)?;
+                self.compare(part, &bytes)?;
                 let from = (wanted.start - whole.start) as usize;
-                here.copy_from_slice(&all[from..from + here.len()]);
+                part_out.copy_from_slice(&bytes[from..from + part_out.len()]);
             }
         }
         Ok(())
     }
 
-    /// Whether parts of a range may be copied from the map. Without the guard, nobody touches the
-    /// map who did not ask for a view.
-    fn worth_mapping(&self, check: Check, range: &Range<u64>) -> bool {
-        let long = range.end - range.start >= MAPPED;
-        long && check == Check::Always && self.segments.options.guard
+    /// Returns whether parts of a range may be copied from the map. Without the guard, only views
+    /// use the map.
+    fn copies_from_map(&self, check: Check, range: &Range<u64>) -> bool {
+        let is_long = range.end - range.start >= MIN_MAPPED_LEN;
+        is_long && check == Check::Always && self.segments.options.guard
     }
 
-    /// Copies a whole part from the map and answers the checksum of the copy. `None` if it is
-    /// better read: it is short, or this process has not read it before, so that it may lie on the
-    /// disk, from which a call reads it at once and the map a few pages at a time.
-    fn carry(&self, lent: Option<&Lent>, part: usize, out: &mut [u8]) -> Option<u64> {
-        let known = self.head.known[part].load(Ordering::Relaxed) == known::GOOD;
-        let lent = lent.filter(|_| known && out.len() as u64 >= MAPPED)?;
-        let (whole, at) = (self.head.range(part), self.head.data_at);
-        let bytes = lent.bytes(&(at + whole.start..at + whole.end));
+    /// Copies a whole part from the map and returns the checksum of the copy. `None` if a system
+    /// call is faster, because the part is short or this process has not read it before: one call
+    /// reads it from the disk, and the map a few pages at a time.
+    fn copy_part(&self, view: Option<&SegmentView>, part: usize, out: &mut [u8]) -> Option<u64> {
+        let is_good = self.head.check_states[part].load(Ordering::Relaxed) == check_state::GOOD;
+        let view = view.filter(|_| is_good && out.len() as u64 >= MIN_MAPPED_LEN)?;
+        let (whole, at) = (self.head.range(part), self.head.data_offset);
+        let bytes = view.bytes(&(at + whole.start..at + whole.end));
         let sum = (bytes.len() == out.len()).then(|| checksum::copy(bytes, out));
-        // If the file was cut off meanwhile, a call tells what there is.
-        sum.filter(|_| !lent.lost())
+        // If the file was truncated meanwhile, the system call finds out what is left.
+        sum.filter(|_| !view.is_lost())
     }
 }

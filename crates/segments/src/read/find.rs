@@ -1,4 +1,4 @@
-//! Looking parts up, and removing them.
+//! Finding parts, and removing them.
 
 use super::Found;
 use crate::id::Id;
@@ -10,33 +10,35 @@ use crate::segments::Segments;
 use std::sync::Arc;
 
 impl Segments {
-    /// Looks a part up. `None` if it is not there, or not under this label.
+    /// Finds a part. `None` if it is missing, damaged or expired, or has another label.
     #[inline]
     pub fn find(&self, id: &Id, label: &[u8]) -> Option<Found<'_>> {
         let index = self.index()?;
         match self.find_in(index, id, label) {
-            // It was replaced meanwhile, and its pages are gone.
-            None if !index.in_use() => self.find_again(id, label),
+            // The index was replaced meanwhile, and its pages are freed.
+            None if !index.is_in_use() => self.find_again(id, label),
             found => found,
         }
     }
 
+    /// Finds a part in the index that replaced the previous one.
     #[cold]
     fn find_again(&self, id: &Id, label: &[u8]) -> Option<Found<'_>> {
         self.find_in(self.index()?, id, label)
     }
 
+    /// Finds a part in an index.
     #[inline(always)]
     fn find_in<'a>(&'a self, index: &'a Index, id: &Id, label: &[u8]) -> Option<Found<'a>> {
         let hash = id.hash();
-        for (_, place) in index.sets().of(hash) {
+        for (_, place) in index.sets().lookup(hash) {
             let Some(segment) = self.segment(index, place.slot) else { continue };
             let Some(head) = segment.head(place.offset) else {
                 self.damaged_head(index, hash, place, &segment);
                 continue;
             };
-            let there = head.holds(id, label) && !head.known_bad(id.number);
-            if !there || head.expired(self.now_for(&head)) {
+            let is_stored = head.holds(id, label) && !head.is_known_damaged(id.number);
+            if !is_stored || head.is_expired(self.now_for(&head)) {
                 continue;
             }
             return Some(Found { segments: self, index, segment, head, place });
@@ -44,15 +46,17 @@ impl Segments {
         None
     }
 
+    /// Returns the time, or zero if the record does not expire.
     fn now_for(&self, head: &Head) -> u64 {
         if head.expiry == 0 { 0 } else { self.options.clock.now_ms() }
     }
 
+    /// Counts a damaged head and removes its word.
     #[cold]
     fn damaged_head(&self, index: &Index, hash: u64, place: Place, segment: &Arc<Segment>) {
-        // The slot may have another segment by now; then nothing is damaged.
+        // If the slot has another segment by now, nothing is damaged.
         if index.table().number(place.slot) == segment.number {
-            self.counts.damaged();
+            self.counters.damaged();
         }
         index.sets().remove(hash, place);
     }
@@ -62,15 +66,15 @@ impl Segments {
     pub fn remove(&self, id: &Id) {
         while let Some(index) = self.index() {
             let hash = id.hash();
-            for (_, place) in index.sets().of(hash) {
+            for (_, place) in index.sets().lookup(hash) {
                 let segment = self.segment(index, place.slot);
                 let head = segment.and_then(|segment| segment.head(place.offset));
                 if head.is_none_or(|head| head.holds(id, &head.label)) {
                     index.sets().remove(hash, place);
                 }
             }
-            // It may have been copied before: then the copy has it still.
-            if !index.is_copied() || !matches!(self.turn(), Ok(Some(_))) {
+            // The word may have been copied before: then the copy has it still.
+            if !index.is_copied() || !matches!(self.folder_guard_for_put(), Ok(Some(_))) {
                 return;
             }
         }

@@ -1,63 +1,77 @@
-//! Lending bytes where they lie.
+//! Views of parts: their bytes in the memory map.
 
-use super::{Found, Unread};
-use crate::segment::Lent;
+use super::{Found, ReadError};
+use crate::segment::SegmentView;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 impl Found<'_> {
-    /// Lends bytes of the record's data. `Ok(None)` if they cannot be mapped: then they can be
-    /// read.
-    pub fn lend(&self, range: Range<u64>) -> Result<Option<Slice>, Unread> {
+    /// Returns a view of bytes of the record's data. `Ok(None)` if they cannot be mapped: the
+    /// caller can read them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError`] if the segment was evicted, a part is damaged, or the range is empty
+    /// or out of bounds.
+    pub fn view(&self, range: Range<u64>) -> Result<Option<Slice>, ReadError> {
         if range.start >= range.end || range.end > self.head.data_len() {
-            return Err(Unread::Gone);
+            return Err(ReadError::Evicted);
         }
-        let Some(lent) = self.lend_file(&range)? else { return Ok(None) };
-        let checked = self.check_lent(&lent, &range);
-        self.settle(checked)?;
-        let at = self.head.data_at;
-        Ok(Some(Slice { lent, in_file: at + range.start..at + range.end }))
+        let Some(view) = self.segment_view(&range)? else { return Ok(None) };
+        let checked = self.check_view(&view, &range);
+        self.confirm(checked)?;
+        let at = self.head.data_offset;
+        Ok(Some(Slice { view, in_file: at + range.start..at + range.end }))
     }
 
-    /// The mapped file with a range of the record's data. `Ok(None)` if it cannot be mapped.
-    pub(crate) fn lend_file(&self, range: &Range<u64>) -> Result<Option<Lent>, Unread> {
-        let Some(lent) = self.segment.lend() else { return Ok(None) };
-        let at = self.head.data_at;
+    /// Returns a view of the segment for a range of the record's data. `Ok(None)` if it cannot be
+    /// mapped.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError::Evicted`] if the segment was evicted.
+    pub(crate) fn segment_view(
+        &self,
+        range: &Range<u64>,
+    ) -> Result<Option<SegmentView>, ReadError> {
+        let Some(view) = self.segment.view() else { return Ok(None) };
+        let at = self.head.data_offset;
         let in_file = at + range.start..at + range.end;
-        // In this order: see `Lent`.
+        // In this order: see `SegmentView`.
         if !self.is_there() {
-            return Err(Unread::Gone);
+            return Err(ReadError::Evicted);
         }
-        // Once is enough: who cuts a file off later is found out by the guard.
-        if !self.head.long_enough.load(Ordering::Relaxed) {
-            if !lent.has(&in_file) {
+        // One check is enough: the guard detects later truncation.
+        if !self.head.fits_file.load(Ordering::Relaxed) {
+            if !view.contains(&in_file) {
                 return Ok(None);
             }
-            let whole = lent.has(&(at..at + self.head.data_len()));
-            self.head.long_enough.store(whole, Ordering::Relaxed);
-        } else if lent.lost() {
+            let is_long_enough = view.contains(&(at..at + self.head.data_len()));
+            self.head.fits_file.store(is_long_enough, Ordering::Relaxed);
+        } else if view.is_lost() {
             return Ok(None);
         }
-        Ok(Some(lent))
+        Ok(Some(view))
     }
 
-    fn check_lent(&self, lent: &Lent, range: &Range<u64>) -> Result<(), Unread> {
+    /// Checks the parts in a range as the options require.
+    fn check_view(&self, view: &SegmentView, range: &Range<u64>) -> Result<(), ReadError> {
         let check = self.check();
-        if self.need_not_check(check) {
+        if self.needs_no_check(check) {
             return Ok(());
         }
         for part in self.parts(range) {
-            if self.to_check(check, part)? {
+            if self.needs_check(check, part)? {
                 let whole = self.head.range(part);
-                let at = self.head.data_at;
+                let at = self.head.data_offset;
                 let in_file = at + whole.start..at + whole.end;
-                let bad = Unread::Damaged(self.head.first + part as u64);
-                if !lent.has(&in_file) {
-                    return Err(bad);
+                let damaged = ReadError::Damaged(self.head.first + part as u64);
+                if !view.contains(&in_file) {
+                    return Err(damaged);
                 }
-                self.compare(part, lent.bytes(&in_file))?;
-                if lent.lost() {
-                    return Err(bad);
+                self.compare(part, view.bytes(&in_file))?;
+                if view.is_lost() {
+                    return Err(damaged);
                 }
             }
         }
@@ -65,19 +79,19 @@ impl Found<'_> {
     }
 }
 
-/// Bytes that are lent from a mapped segment. They stay as they are while this lives, even if the
-/// segment is evicted; its disk space comes back when the last of them goes.
+/// A view of bytes of a segment. They stay valid while this lives, even if the segment is evicted;
+/// its disk space is freed when the last view ends.
 pub struct Slice {
-    lent: Lent,
+    view: SegmentView,
     in_file: Range<u64>,
 }
 
 impl Slice {
-    /// Whether the bytes are still those of the file. False if somebody who is no process of this
-    /// crate cut the file off under the map: then some of them are zeros.
-    pub fn intact(&self) -> bool {
-        // The rest of the page in which a file ends is zero, and does not vanish.
-        self.lent.has(&self.in_file)
+    /// Returns false if another program truncated the file under the map: then some of the bytes
+    /// are zeros.
+    pub fn is_intact(&self) -> bool {
+        // A truncated file keeps its last page, whose rest is zero.
+        self.view.contains(&self.in_file)
     }
 }
 
@@ -86,7 +100,7 @@ impl std::ops::Deref for Slice {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.lent.bytes(&self.in_file)
+        self.view.bytes(&self.in_file)
     }
 }
 

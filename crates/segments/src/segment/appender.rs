@@ -1,17 +1,18 @@
 //! The end of a segment, to which one process appends.
 
-use super::Pages;
+use super::Preallocation;
 use crate::layout::segment::HEADER_LEN;
-use crate::lock::{Byte, Mode, on_byte};
+use crate::lock::{Byte, LockMode, lock_byte};
 use std::fs::File;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The first offset that a record of a new segment may have.
+/// The first offset that a record of a segment may have.
 pub(crate) const FIRST_OFFSET: u64 = HEADER_LEN as u64;
 
-/// The end of a segment to which this process alone appends: it has the lock of the writer. When it
-/// goes without being sealed, or the process dies, others find the lock free and seal it.
+/// The end of a segment to which this process appends. It holds the writer lock (byte 0). If it is
+/// dropped without being sealed, or the process dies, another process finds the lock free and seals
+/// the segment.
 pub(crate) struct Appender {
     pub(crate) slot: u32,
     pub(crate) number: u64,
@@ -19,25 +20,26 @@ pub(crate) struct Appender {
     pub(crate) salt: u64,
     pub(crate) tail: u64,
     pub(crate) end: u64,
-    /// Which indexes know of it, and which process made it: a fork has both, and must not append.
+    /// The family of the index that the slot belongs to.
     pub(crate) family: u64,
-    pub(crate) process: u32,
-    /// Of a new file, as long as the system goes along.
-    pub(crate) pages: Option<Pages>,
+    /// The process that created this. A forked process must not append.
+    pub(crate) process_id: u32,
+    /// For a new file, as long as the system does not refuse.
+    pub(crate) preallocation: Option<Preallocation>,
 }
 
-/// The file of a segment to which this process appends, with the lock of its writer. The end of the
-/// segment and every put into it share the file. So as long as somebody else finds the lock free,
-/// all records of the segment are in the index.
+/// A file that this process appends to, with the writer lock. The appender and all reservations
+/// share it. So if another process finds the lock free, all records of the segment are in the
+/// index.
 pub(crate) struct WriterFile {
     file: File,
-    process: u32,
+    process_id: u32,
 }
 
 impl WriterFile {
-    /// Takes over a file that has the lock.
+    /// Returns the file of an appender. The caller has taken the writer lock.
     pub(crate) fn new(file: File) -> Self {
-        Self { file, process: std::process::id() }
+        Self { file, process_id: std::process::id() }
     }
 }
 
@@ -51,15 +53,15 @@ impl Deref for WriterFile {
 
 impl Drop for WriterFile {
     fn drop(&mut self) {
-        // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
-        if self.process == std::process::id() {
-            let _ = on_byte(&self.file, Byte::Writer, Mode::None);
+        // Closing the file is not enough: a forked child has a copy of the descriptor.
+        if self.process_id == std::process::id() {
+            let _ = lock_byte(&self.file, Byte::Writer, LockMode::Unlock);
         }
     }
 }
 
-/// Where a record goes.
-pub(crate) struct Space {
+/// Reserved bytes of a segment for one record.
+pub(crate) struct Reservation {
     pub(crate) slot: u32,
     pub(crate) number: u64,
     pub(crate) file: Arc<WriterFile>,
@@ -69,37 +71,36 @@ pub(crate) struct Space {
 }
 
 impl Appender {
-    /// Takes room for a record, if it has it.
-    pub(crate) fn take(&mut self, len: u64) -> Option<Space> {
+    /// Reserves bytes for a record. Returns `None` if the segment has too few.
+    pub(crate) fn reserve(&mut self, len: u64) -> Option<Reservation> {
         let offset = self.tail;
         self.tail = offset.checked_add(len).filter(|end| *end <= self.end)?;
-        self.pages = self
-            .pages
-            .take()
-            .and_then(|mut pages| pages.reach(&self.file, self.tail).then_some(pages));
+        self.preallocation = self.preallocation.take().and_then(|mut preallocation| {
+            preallocation.extend_to(&self.file, self.tail).then_some(preallocation)
+        });
         let (slot, number, salt) = (self.slot, self.number, self.salt);
         let (file, family) = (self.file.clone(), self.family);
-        Some(Space { slot, number, file, salt, offset, family })
+        Some(Reservation { slot, number, file, salt, offset, family })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::is_free;
+    use crate::lock::is_unlocked;
 
     #[test]
     fn a_copy_of_the_descriptor_does_not_keep_the_lock_of_the_writer() {
         let place = tempfile::NamedTempFile::new().expect("a file");
         let other = place.reopen().expect("the file again");
         let file = place.reopen().expect("the file again");
-        // A fork makes such a copy.
+        // A forked process has such a copy.
         let copy = file.try_clone().expect("a copy");
-        assert!(on_byte(&file, Byte::Writer, Mode::Alone).expect("a lock"));
+        assert!(lock_byte(&file, Byte::Writer, LockMode::Exclusive).expect("a lock"));
         let file = WriterFile::new(file);
-        assert!(!is_free(&other, Byte::Writer));
+        assert!(!is_unlocked(&other, Byte::Writer));
         drop(file);
-        assert!(is_free(&other, Byte::Writer));
+        assert!(is_unlocked(&other, Byte::Writer));
         drop(copy);
     }
 }

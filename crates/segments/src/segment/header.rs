@@ -1,10 +1,10 @@
 //! The header of a segment.
 
-use super::Refusal;
+use super::OpenError;
 use crate::layout::segment as at;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The header of a new segment.
+/// Encodes the header of a new segment.
 pub(crate) fn header(number: u64, salt: u64, boot: u64) -> [u8; at::HEADER_LEN] {
     let mut bytes = [0; at::HEADER_LEN];
     let mut put = |at: usize, from: &[u8]| bytes[at..at + from.len()].copy_from_slice(from);
@@ -18,22 +18,26 @@ pub(crate) fn header(number: u64, salt: u64, boot: u64) -> [u8; at::HEADER_LEN] 
     bytes
 }
 
-/// Returns the salt and the boot of a segment with a header.
+/// Decodes a header. Returns the salt and the boot.
+///
+/// # Errors
+///
+/// Returns [`OpenError::Damaged`] or [`OpenError::Newer`].
 pub(super) fn read_header(
     bytes: &[u8; at::HEADER_LEN],
     number: u64,
-) -> Result<(u64, u64), Refusal> {
+) -> Result<(u64, u64), OpenError> {
     let word = |at: usize| {
         let mut word = [0; 8];
         word.copy_from_slice(&bytes[at..at + 8]);
         u64::from_le_bytes(word)
     };
-    let good = bytes[..at::VERSION] == *at::MAGIC
+    let is_valid = bytes[..at::VERSION] == *at::MAGIC
         && word(at::NUMBER) == number
         && word(at::CHECK) == xxh3_64(&bytes[..at::CHECK]);
     match word(at::VERSION) as u32 {
-        at::VERSION_NOW if good => Ok((word(at::SALT), word(at::BOOT))),
-        version if good && version > at::VERSION_NOW => Err(Refusal::Newer),
-        _ => Err(Refusal::Damaged),
+        at::VERSION_NOW if is_valid => Ok((word(at::SALT), word(at::BOOT))),
+        version if is_valid && version > at::VERSION_NOW => Err(OpenError::Newer),
+        _ => Err(OpenError::Damaged),
     }
 }

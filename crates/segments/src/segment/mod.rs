@@ -1,26 +1,26 @@
-//! A segment that is open for reading.
+//! A segment that is open for reading, with the heads that this process has read.
 
 pub(crate) mod appender;
 mod header;
-mod pages;
+mod open_error;
+mod preallocation;
 pub(crate) mod record;
-mod refusal;
 mod scan;
 mod view;
 
 pub(crate) use header::header;
-pub(crate) use pages::Pages;
-pub(crate) use refusal::Refusal;
+pub(crate) use open_error::OpenError;
+pub(crate) use preallocation::Preallocation;
 pub(crate) use scan::Gaps;
-pub(crate) use view::Lent;
+pub(crate) use view::SegmentView;
 
 use crate::folder::Folder;
 use crate::folder::names::segment_name;
 use crate::layout::segment as at;
 use crate::map::Bytes;
 use header::read_header;
-use record::{Head, decode, length_of_head};
-use refusal::errno;
+use open_error::errno;
+use record::{Head, decode, encoded_head_len};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -30,19 +30,19 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 
-/// Heads that are remembered for each segment; all are forgotten when there are more.
+/// Maximum number of heads in memory for each segment. All are dropped when there are more.
 const MAX_HEADS: usize = 4096;
-/// Bytes that are read for a head at first: few heads are longer.
+/// Bytes of the first read of a head; few heads are longer.
 const HEAD_READ_LEN: usize = 1024;
 
-/// What is the same for all segments that are opened.
+/// Settings that are the same for all segments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening {
+pub(crate) struct OpenSettings {
     /// Identifies the current boot of the machine.
     pub(crate) boot: u64,
-    /// Whether maps are watched.
+    /// Whether maps are registered with the handler of `SIGBUS`.
     pub(crate) guard: bool,
-    /// By how much a file may still grow.
+    /// Bytes by which a file may still grow.
     pub(crate) growth: u64,
 }
 
@@ -50,71 +50,84 @@ pub(crate) struct Opening {
 pub(crate) struct Segment {
     pub(crate) number: u64,
     pub(crate) salt: u64,
-    /// Written before the machine last started: nobody knows how much of it reached the disk.
-    pub(crate) doubtful: bool,
+    /// Written before the machine last started. Parts of it may not have reached the disk.
+    pub(crate) is_from_earlier_boot: bool,
     file: File,
     guard: bool,
-    /// Who opened it: a fork shares the locks and must not give them back.
-    process: u32,
+    /// The process that opened the file. A forked process shares its locks and must not release
+    /// them.
+    process_id: u32,
     /// Bytes by which the file may still grow.
     growth: u64,
     heads: RwLock<HashMap<u64, Arc<Head>>>,
     bytes: OnceLock<Option<Bytes>>,
-    /// How many have the bytes lent.
-    lent: Mutex<usize>,
+    /// Number of views.
+    view_count: Mutex<usize>,
 }
 
 impl Segment {
-    pub(crate) fn open(folder: &Folder, number: u64, opening: &Opening) -> Result<Self, Refusal> {
+    /// Opens a segment and validates its header.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the file cannot be used.
+    pub(crate) fn open(
+        folder: &Folder,
+        number: u64,
+        opening: &OpenSettings,
+    ) -> Result<Self, OpenError> {
         let file =
             folder.open_file(&segment_name(number), OFlags::RDONLY).map_err(|e| match e {
-                Errno::NOENT => Refusal::Missing,
-                Errno::LOOP | Errno::NXIO => Refusal::Damaged,
-                errno => Refusal::System(errno),
+                Errno::NOENT => OpenError::Missing,
+                Errno::LOOP | Errno::NXIO => OpenError::Damaged,
+                errno => OpenError::System(errno),
             })?;
         let mut bytes = [0; at::HEADER_LEN];
         file.read_exact_at(&mut bytes, 0).map_err(|e| match e.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::IsADirectory | ErrorKind::NotSeekable => {
-                Refusal::Damaged
+                OpenError::Damaged
             }
-            _ => Refusal::System(errno(&e)),
+            _ => OpenError::System(errno(&e)),
         })?;
-        let (salt, wrote) = read_header(&bytes, number)?;
+        let (salt, boot) = read_header(&bytes, number)?;
         Ok(Self {
             number,
             salt,
-            doubtful: wrote != opening.boot,
+            is_from_earlier_boot: boot != opening.boot,
             file,
             guard: opening.guard,
-            process: std::process::id(),
+            process_id: std::process::id(),
             growth: opening.growth,
             heads: RwLock::default(),
             bytes: OnceLock::new(),
-            lent: Mutex::default(),
+            view_count: Mutex::default(),
         })
     }
 
+    /// Returns the length of the file, or zero if the system does not tell.
     pub(crate) fn file_len(&self) -> u64 {
         self.file.metadata().map_or(0, |metadata| metadata.len())
     }
 
-    /// When something was last written to it, in milliseconds since 1970; zero if nobody knows.
+    /// Returns the time of the last write in milliseconds since 1970, or zero if the system does
+    /// not tell.
     pub(crate) fn written_ms(&self) -> u64 {
         let written = self.file.metadata().and_then(|metadata| metadata.modified()).ok();
         let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         since.map_or(0, |since| since.as_millis() as u64)
     }
 
-    /// Reads all of a buffer. False if the file has not so many bytes or the system refuses.
+    /// Fills a buffer from an offset on. Returns false if the file is too short or the system
+    /// refuses.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> bool {
         self.file.read_exact_at(out, offset).is_ok()
     }
 
-    /// Reads all of a buffer. Returns whether the file has so many bytes.
+    /// Fills a buffer from an offset on. Returns false if the file is too short.
     ///
     /// # Errors
     ///
-    /// Returns the error of the system if it does not read them.
+    /// Returns the error of the system.
     pub(crate) fn try_read(&self, offset: u64, out: &mut [u8]) -> Result<bool, Errno> {
         match self.file.read_exact_at(out, offset) {
             Ok(()) => Ok(true),
@@ -123,7 +136,7 @@ impl Segment {
         }
     }
 
-    /// Returns the head at an offset. `None` if there is no valid one, or if the system does not
+    /// Returns the head at an offset. `None` if there is no valid head, or if the system does not
     /// read it.
     #[inline]
     pub(crate) fn head(&self, offset: u64) -> Option<Arc<Head>> {
@@ -135,6 +148,7 @@ impl Segment {
         self.head_from_file(offset)
     }
 
+    /// Reads a head and keeps it in memory.
     #[cold]
     fn head_from_file(&self, offset: u64) -> Option<Arc<Head>> {
         let head = Arc::new(self.read_head(offset)?);
@@ -142,34 +156,34 @@ impl Segment {
         if heads.len() >= MAX_HEADS {
             heads.clear();
         }
-        // Another thread may have been quicker, and may know of the bytes already.
+        // Another thread may have added it meanwhile, and may have checked its parts.
         Some(heads.entry(offset).or_insert(head).clone())
     }
 
-    /// Reads a head without remembering it.
+    /// Reads a head without keeping it in memory. Returns `None` as [`Segment::head`] does.
     pub(crate) fn read_head(&self, offset: u64) -> Option<Head> {
         self.try_head(offset).ok().flatten()
     }
 
-    /// Reads a head without remembering it. `None` if there is none that is right.
+    /// Reads a head without keeping it in memory. Returns `None` if there is no valid head.
     ///
     /// # Errors
     ///
-    /// Returns the error of the system if it does not read the bytes: nothing is known of them.
+    /// Returns the error of the system if it does not read the bytes.
     pub(crate) fn try_head(&self, offset: u64) -> Result<Option<Head>, Errno> {
         if offset < at::HEADER_LEN as u64 {
             return Ok(None);
         }
-        let mut short = [0; HEAD_READ_LEN];
-        let read = self.file.read_at(&mut short, offset).map_err(|error| errno(&error))?;
-        let found = &short[..read];
-        let Some(len) = length_of_head(found) else { return Ok(None) };
+        let mut first_bytes = [0; HEAD_READ_LEN];
+        let read = self.file.read_at(&mut first_bytes, offset).map_err(|error| errno(&error))?;
+        let found = &first_bytes[..read];
+        let Some(len) = encoded_head_len(found) else { return Ok(None) };
         if len <= read {
             return Ok(decode(found, self.salt, offset, self.number));
         }
-        let mut long = vec![0; len];
-        let read = self.try_read(offset, &mut long)?;
-        Ok(read.then(|| decode(&long, self.salt, offset, self.number)).flatten())
+        let mut all_bytes = vec![0; len];
+        let read = self.try_read(offset, &mut all_bytes)?;
+        Ok(read.then(|| decode(&all_bytes, self.salt, offset, self.number)).flatten())
     }
 }
 
@@ -179,9 +193,9 @@ pub(crate) mod tests {
     use crate::{Options, Part, Record, Segments, checksum};
     use std::path::Path;
 
-    /// Puts three records with one part each.
+    /// Stores three records with one part each.
     pub(crate) fn put_three(segments: &Segments) {
-        let parts = [Part { end: 4, sum: checksum(b"data") }];
+        let parts = [Part { end: 4, checksum: checksum(b"data") }];
         for first in 0..3 {
             let (name, label) = ([3; 16], &b"label"[..]);
             let record = Record { name, first, label, expiry: 0, parts: &parts, data: b"data" };
@@ -197,7 +211,7 @@ pub(crate) mod tests {
         let segments = open();
         let index = segments.index().expect("an index");
         let (mut segment, path) = (open_first(&segments), path.join(segment_name(1)));
-        // A file that is open for writing alone.
+        // A file that is open for writing exclusive.
         segment.file = File::options().write(true).open(path).expect("a file");
         let (slot, _) = index.table().rows().next().expect("a segment");
         *index.segments[slot as usize].write().expect("no panic") = Some(Arc::new(segment));
@@ -214,8 +228,8 @@ pub(crate) mod tests {
         let segments = folder_with_unreadable_segment(place.path());
         let count = |segment: &Segment| {
             let mut records = 0;
-            let gaps = segment.walk(|_, _| records += 1);
-            (records, gaps.refused)
+            let gaps = segment.scan(|_, _| records += 1);
+            (records, gaps.error)
         };
         assert_eq!(count(&open_first(&segments)), (3, None));
         let index = segments.index().expect("an index");

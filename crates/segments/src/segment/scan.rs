@@ -1,28 +1,27 @@
-//! Scans of a segment for records.
+//! Scans of a segment: all records, or the last one.
 
-use super::refusal::errno;
+use super::open_error::errno;
 use super::{Head, Segment};
 use crate::layout::{GRAIN, record, segment as at};
 use rustix::io::Errno;
 use std::os::unix::fs::FileExt;
 
-/// Bytes that are looked through at a time for a head.
+/// Bytes that are searched for a head at a time.
 const WINDOW: usize = 64 << 10;
 
-/// What lies in a segment beside its records.
+/// Bytes of a segment that belong to no record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gaps {
-    /// There are bytes that are no record. They may never have been written, or have been zeroed.
-    pub(crate) any: bool,
-    /// Some of them begin with other bytes than zeros: damage, or an incomplete record. Also set
-    /// with `refused`.
-    pub(crate) written: bool,
-    /// What the system said when it refused to read bytes: nothing is known of them.
-    pub(crate) refused: Option<Errno>,
+    /// There are such bytes: never written, or zeroed.
+    pub(crate) exist: bool,
+    /// Some of them are not zero: damage, or an incomplete record. Also set with `error`.
+    pub(crate) have_data: bool,
+    /// The error that ended the scan. There may be more records.
+    pub(crate) error: Option<Errno>,
 }
 
 impl Segment {
-    /// Returns the last record and its offset: scans backward from the end of the file to the last
+    /// Returns the last record and its offset. Searches backward from the end of the file for a
     /// head. The record may be longer than the file, if its write did not end.
     ///
     /// # Errors
@@ -48,15 +47,14 @@ impl Segment {
         Ok(None)
     }
 
-    /// Visits each record with a valid head, with its offset: also a last one that is longer than
-    /// the file. Skips other bytes. Stops at the first error of the system
-    /// ([`Gaps::refused`]).
-    pub(crate) fn walk(&self, mut visit: impl FnMut(u64, Head)) -> Gaps {
+    /// Visits each record with a valid head, with its offset, including a last one that is longer
+    /// than the file. Skips other bytes. Stops at the first error of the system ([`Gaps::error`]).
+    pub(crate) fn scan(&self, mut visit: impl FnMut(u64, Head)) -> Gaps {
         let end = self.file_len();
         let mut offset = at::HEADER_LEN as u64;
         let mut gaps = Gaps::default();
         while offset < end {
-            crate::work_counters::count();
+            crate::work_counters::count_step();
             let next = match self.try_head(offset) {
                 Ok(Some(head)) => {
                     let next = head.end();
@@ -64,9 +62,9 @@ impl Segment {
                     Ok(Some(next))
                 }
                 Ok(None) => {
-                    gaps.any = true;
+                    gaps.exist = true;
                     self.is_blank(offset).and_then(|is_blank| {
-                        gaps.written |= !is_blank;
+                        gaps.have_data |= !is_blank;
                         self.next_magic(offset + GRAIN, end)
                     })
                 }
@@ -76,7 +74,7 @@ impl Segment {
                 Ok(Some(next)) => offset = next,
                 Ok(None) => break,
                 Err(errno) => {
-                    (gaps.any, gaps.written, gaps.refused) = (true, true, Some(errno));
+                    (gaps.exist, gaps.have_data, gaps.error) = (true, true, Some(errno));
                     break;
                 }
             }
@@ -84,13 +82,13 @@ impl Segment {
         gaps
     }
 
-    /// Returns whether the 64 bytes at an offset exist and are zeros.
+    /// Returns whether the 64 bytes at an offset exist and are zero.
     fn is_blank(&self, offset: u64) -> Result<bool, Errno> {
         let mut grain = [1; GRAIN as usize];
         Ok(self.try_read(offset, &mut grain)? && grain == [0; GRAIN as usize])
     }
 
-    /// Returns the next place where a head may be.
+    /// Returns the next offset where a head may begin.
     fn next_magic(&self, from: u64, end: u64) -> Result<Option<u64>, Errno> {
         let mut window = vec![0; WINDOW];
         let mut offset = from;

@@ -1,4 +1,5 @@
-//! A folder of segments, as one process sees it.
+//! `Segments`: the state that one process has of a folder. Operations are in the folders of their
+//! jobs.
 
 mod access;
 mod current_index;
@@ -8,84 +9,88 @@ pub(crate) use current_index::open_index;
 
 use crate::folder::Folder;
 use crate::folder::settings::Settings;
-use crate::index::list::Indexes;
-use crate::lock::{FolderLock, TimedMutex};
+use crate::index::list::IndexList;
+use crate::lock::{TableLock, TimedMutex};
 use crate::options::Options;
-use crate::segment::Opening;
+use crate::segment::OpenSettings;
 use crate::segment::appender::Appender;
-use crate::stats::Counts;
+use crate::stats::Counters;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A folder of segments. Shared by all threads of a process, as the folder is by processes.
+/// A folder of segments. Threads of a process share it, and processes share the folder.
 pub struct Segments {
     pub(crate) folder: Folder,
     pub(crate) options: Options,
-    pub(crate) opening: Opening,
-    pub(crate) indexes: Indexes,
-    /// Whether the folder could only be read when this process last looked: see
-    /// [`Segments::check_writable`].
+    pub(crate) opening: OpenSettings,
+    pub(crate) indexes: IndexList,
+    /// Whether the folder could only be read at the last check: see [`Segments::check_writable`].
     pub(crate) is_denied: AtomicBool,
-    /// Whether the last operation that needed the lock of the folder did not get it: see
-    /// [`Segments::turn`].
+    /// Whether the last operation that needed exclusive access did not get it: see
+    /// [`Segments::folder_guard_for_put`].
     pub(crate) is_lock_missed: AtomicBool,
-    /// Puts that are still to find no room in the index before it is asked again whether it can
-    /// grow.
+    /// Number of words that may still find no space before growth of the index is tried again.
     pub(crate) growth_pause: AtomicU32,
-    /// Where this process appends. Held for a moment, never while a segment is reclaimed. Taken
-    /// after `alone`.
-    pub(crate) writer: Mutex<Option<Appender>>,
-    /// What only the thread has that has the folder to itself.
-    pub(crate) alone: TimedMutex<Alone>,
-    pub(crate) counts: Counts,
-    /// Where users lock what they agree on, and which process opened it.
-    pub(crate) claims: Mutex<Option<(u32, Arc<File>)>>,
-    /// Segments open for reading, and where the search for one to close goes on.
-    pub(crate) open: AtomicUsize,
-    pub(crate) hand: AtomicUsize,
+    /// The segment that this process appends to. Locked for a moment, never while a segment is
+    /// reclaimed, and after `exclusive`.
+    pub(crate) appender: Mutex<Option<Appender>>,
+    /// The state of the thread that has exclusive access to the folder.
+    pub(crate) exclusive: TimedMutex<ExclusiveState>,
+    pub(crate) counters: Counters,
+    /// The file of fetch locks, and the process that opened it.
+    pub(crate) fetch_locks: Mutex<Option<(u32, Arc<File>)>>,
+    /// Number of segments that are open for reading.
+    pub(crate) open_count: AtomicUsize,
+    /// The slot at which the search for a segment to close continues.
+    pub(crate) clock_hand: AtomicUsize,
 }
 
-/// What only the thread has that has the folder to itself.
+/// The state of the thread that has exclusive access to the folder.
 #[derive(Default)]
-pub(crate) struct Alone {
-    /// Where this process puts what it saves from eviction.
-    pub(crate) kept: Option<Appender>,
-    /// The folder as it is locked, and by which process: a fork that locked the same open file
-    /// would have the lock of its parent.
+pub(crate) struct ExclusiveState {
+    /// The segment that receives records that eviction moves.
+    pub(crate) move_appender: Option<Appender>,
+    /// The file for the table lock, and the process that opened it: a forked process that used it
+    /// would share the lock of its parent.
     lock: Option<(u32, Arc<File>)>,
-    /// Whether this process has compared the table with the folder, and how many segments ago.
-    pub(crate) settled: Option<u32>,
-    /// The settings that held last.
+    /// Segments that this process began since it compared the table with the folder. `None` if it
+    /// has not.
+    pub(crate) segments_since_repair: Option<u32>,
+    /// The last known settings.
     pub(crate) settings: Option<Settings>,
-    /// What the folder counted then beside its segments.
-    pub(crate) others: u64,
+    /// Bytes of the folder and of files other than segments and the index, at the last comparison.
+    pub(crate) other_bytes: u64,
 }
 
-impl Alone {
-    /// Waits for the lock of the folder.
-    pub(crate) fn lock(
+impl ExclusiveState {
+    /// Waits for the table lock. Returns `None` if another process still has it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
+    pub(crate) fn lock_table(
         &mut self,
         folder: &Folder,
         patience: Duration,
-    ) -> std::io::Result<Option<FolderLock>> {
-        let process = std::process::id();
+    ) -> std::io::Result<Option<TableLock>> {
+        let process_id = std::process::id();
         let file = match &self.lock {
-            Some((owner, file)) if *owner == process => file.clone(),
+            Some((owner, file)) if *owner == process_id => file.clone(),
             _ => {
                 let file = Arc::new(folder.open_again()?);
-                self.lock = Some((process, file.clone()));
+                self.lock = Some((process_id, file.clone()));
                 file
             }
         };
-        FolderLock::take(&file, patience)
+        TableLock::acquire(&file, patience)
     }
 }
 
 impl Segments {
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -96,13 +101,13 @@ impl Segments {
         self.folder.is_removed()
     }
 
-    /// The options that it was opened with.
+    /// Returns the options that the folder was opened with.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    pub(crate) fn lock_writer(&self) -> MutexGuard<'_, Option<Appender>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_appender(&self) -> MutexGuard<'_, Option<Appender>> {
+        self.appender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,20 +1,21 @@
-//! Frees space: selects a segment, moves the records to keep, and evicts the rest.
+//! Space for segments: beginning them, and freeing space for them.
 //!
-//! New segments and those that hold what was used stand in two queues. While new ones have more
-//! than a tenth of the bytes, the oldest of them goes, otherwise the oldest of the others; so what
-//! is put once and never read again passes through without pushing out what is read. Of a segment
-//! that goes, records that were used are moved; one of which most was used stays as it is, for
-//! another round.
+//! Segments are in two eviction queues, as in S3-FIFO. New segments are in the small queue;
+//! segments with records that were moved or kept because they were used are in the main queue.
+//! While the small queue has more than a tenth of the bytes, its oldest segment is reclaimed,
+//! otherwise the oldest one of the main queue. So records that are never read again pass through
+//! without displacing those that are read. Reclaiming a segment moves its used and pinned records
+//! to another segment and evicts the rest. If most of a segment is used, it is requeued instead.
 //!
-//! A segment may have millions of records. Going through them needs no lock on the folder: it is
-//! given back meanwhile, and who reclaims a segment has a lock on it instead. With the lock of the
-//! folder only rows of the table are changed. So no other process waits for a segment's records.
+//! A segment may have millions of records. They are scanned without the table lock, under the scan
+//! lock (byte 2) of the segment. The table lock is held only to change rows, so no other process
+//! waits for a scan.
 
 mod begin;
 mod census;
 mod create;
 mod evict;
-mod moving;
+mod move_records;
 mod prune;
 mod reclaim;
 mod resume;
@@ -23,90 +24,102 @@ mod victim;
 
 use crate::error::Result;
 use crate::folder::names::segment_name;
-use crate::guard::Turn;
+use crate::guard::FolderGuard;
 use crate::index::table::State;
-use crate::segment::Refusal;
+use crate::segment::OpenError;
 use crate::segments::Segments;
 use std::os::fd::AsFd;
 use victim::Search;
 
 impl Segments {
-    /// Evicts so many bytes because the disk is full. Whether any were.
-    pub(crate) fn free_disk(&self, bytes: u64) -> Result<bool> {
-        let Some(mut turn) = self.turn()? else { return Ok(false) };
-        turn.seal_orphans();
-        let mut search = turn.search()?;
-        let wanted = bytes.max(turn.segment_len());
-        while search.freed < wanted && turn.evict_one(&mut search, false)? {}
-        Ok(search.freed > 0)
+    /// Evicts at least so many bytes because the disk is full. Returns whether anything was
+    /// evicted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segments::folder_guard`].
+    pub(crate) fn free_disk_space(&self, bytes: u64) -> Result<bool> {
+        let Some(mut guard) = self.folder_guard_for_put()? else { return Ok(false) };
+        guard.seal_orphans();
+        let mut search = guard.search()?;
+        let wanted = bytes.max(guard.segment_len());
+        while search.freed_bytes < wanted && guard.evict_one(&mut search, false)? {}
+        Ok(search.freed_bytes > 0)
     }
 }
 
-impl Turn<'_> {
-    /// Frees space for so many bytes and a slot. If `kept`, the space may use the reserve of one
-    /// segment that is held for moving records.
-    pub(crate) fn room(&mut self, need: u64, kept: bool) -> Result<bool> {
-        let slack = if kept { 0 } else { self.segment_len() + 8192 };
-        let short = self.short_of_disk(need);
-        let fits = |turn: &Self, freed: u64| {
-            let most = turn.settings.limit.saturating_sub(need.saturating_add(slack));
-            turn.used() <= most && turn.index.table().free_slot().is_some() && freed >= short
+impl FolderGuard<'_> {
+    /// Frees space for so many bytes and a slot. If `may_use_reserve`, the space may include the
+    /// reserve of one segment that is held for moving records. Returns false if there is not
+    /// enough.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system, or [`Error::Busy`](crate::Error::Busy) if the table lock
+    /// was lost.
+    pub(crate) fn free_space(&mut self, need: u64, may_use_reserve: bool) -> Result<bool> {
+        let reserve = if may_use_reserve { 0 } else { self.segment_len() + 8192 };
+        let missing = self.missing_disk_bytes(need);
+        let fits = |guard: &Self, freed: u64| {
+            let max = guard.settings.limit.saturating_sub(need.saturating_add(reserve));
+            guard.used() <= max && guard.index.table().free_slot().is_some() && freed >= missing
         };
         if fits(self, 0) {
             return Ok(true);
         }
         self.seal_orphans();
         let mut search = self.search()?;
-        // The last way out of the account: those who write the last segments are alive.
-        while !fits(self, search.freed) {
-            if !self.evict_one(&mut search, kept && need > 0)? {
+        // The loop ends when the remaining segments are pinned or have a live writer.
+        while !fits(self, search.freed_bytes) {
+            if !self.evict_one(&mut search, may_use_reserve && need > 0)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// How many bytes of disk are missing for so many more.
-    fn short_of_disk(&self, need: u64) -> u64 {
-        if self.settings.least_free == 0 {
+    /// Returns the bytes that the disk lacks for so many more bytes.
+    fn missing_disk_bytes(&self, need: u64) -> u64 {
+        if self.settings.min_free == 0 {
             return 0;
         }
-        let available = self.of.options.disk.available(self.of.folder.file().as_fd());
-        let wanted = self.settings.least_free.saturating_add(need).saturating_add(self.unwritten());
+        let available = self.segments.options.disk.available(self.segments.folder.file().as_fd());
+        let wanted =
+            self.settings.min_free.saturating_add(need).saturating_add(self.unwritten_bytes());
         wanted.saturating_sub(available.unwrap_or(0))
     }
 
-    /// Evicts one segment. False if none is left that may go. What is pinned is moved unless this
-    /// is itself the search for where to move things.
-    fn evict_one(&mut self, search: &mut Search, nested: bool) -> Result<bool> {
+    /// Evicts one segment. Returns false if no other one can be evicted. If `is_nested`, this
+    /// search makes space for moving records: then pinned records cannot be moved.
+    fn evict_one(&mut self, search: &mut Search, is_nested: bool) -> Result<bool> {
         while let Some((slot, row)) = self.victim(search) {
             let number = self.index.table().number(slot);
-            let gone = match self.of.segment_of(self.index, slot, number) {
-                Ok(segment) => self.reclaim(slot, &row, &segment, search, nested)?,
-                Err(Refusal::Missing | Refusal::Damaged) => {
+            let is_gone = match self.segments.segment_of(self.index, slot, number) {
+                Ok(segment) => self.reclaim(slot, &row, &segment, search, is_nested)?,
+                Err(OpenError::Missing | OpenError::Damaged) => {
                     self.index.sets().sweep(|place| place.slot == slot);
                     true
                 }
-                // It may be whole.
-                Err(Refusal::System(_) | Refusal::Newer) => false,
+                // The segment may be intact.
+                Err(OpenError::System(_) | OpenError::Newer) => false,
             };
-            if gone {
+            if is_gone {
                 self.evict(slot, &row, search)?;
                 return Ok(true);
             }
-            search.stay.insert(slot);
+            search.skipped_slots.insert(slot);
         }
         Ok(false)
     }
 
-    /// How many bytes of reserved room are not written yet.
-    fn unwritten(&self) -> u64 {
+    /// Returns the reserved bytes that are not written yet.
+    fn unwritten_bytes(&self) -> u64 {
         let rows = self.index.table().rows().filter(|(_, row)| row.state == State::Writing);
         let left = rows.map(|(_, row)| {
-            let name = segment_name(row.file);
-            let blocks = self.of.folder.stat(&name).map_or(0, |stat| stat.st_blocks);
+            let name = segment_name(row.file_number);
+            let blocks = self.segments.folder.stat(&name).map_or(0, |stat| stat.st_blocks);
             let len = blocks.cast_unsigned() * 512;
-            row.counted.saturating_sub(len)
+            row.charged.saturating_sub(len)
         });
         left.sum()
     }
@@ -123,11 +136,11 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let segments = folder_with_unreadable_segment(place.path());
         segments.pin([3; 16], true).expect("a pin");
-        segments.clear().expect("room");
-        segments.prune(None).expect("room");
+        segments.clear().expect("space");
+        segments.prune(None).expect("space");
         let again = Segments::open(place.path(), &Options::new()).expect("a folder");
         assert_eq!(again.verify().good, 3);
-        again.clear().expect("room");
+        again.clear().expect("space");
         assert_eq!(again.verify().good, 3, "they can be read again, and are moved");
     }
 
@@ -135,9 +148,9 @@ mod tests {
     fn a_segment_that_the_system_refuses_to_read_can_be_evicted() {
         let place = tempfile::tempdir().expect("a folder");
         let segments = folder_with_unreadable_segment(place.path());
-        segments.prune(None).expect("room");
+        segments.prune(None).expect("space");
         assert_eq!(segments.stat().segments, 1, "its parts may not have expired");
-        segments.clear().expect("room");
+        segments.clear().expect("space");
         assert_eq!((segments.stat().segments, segments.stat().parts), (0, 0));
         put_three(&segments);
         assert_eq!(segments.verify().good, 3);
@@ -149,15 +162,15 @@ mod tests {
         let open = || Segments::open(place.path(), &Options::new()).expect("a folder");
         put_three(&open());
         let segments = open();
-        let mut turn = segments.own_turn().expect("a turn");
-        turn.beginning = true;
-        let mut search = Search { forced: true, ..Search::default() };
-        assert!(turn.evict_one(&mut search, false).expect("it is evicted"));
+        let mut guard = segments.folder_guard().expect("exclusive access");
+        guard.is_beginning = true;
+        let mut search = Search { evicts_used: true, ..Search::default() };
+        assert!(guard.evict_one(&mut search, false).expect("it is evicted"));
         // The process dies before another segment gets the file.
-        assert!(turn.spare.take().is_some());
-        drop(turn);
+        assert!(guard.spare_file.take().is_some());
+        drop(guard);
         let next = open();
-        next.prune(None).expect("a turn");
+        next.prune(None).expect("exclusive access");
         assert_eq!((next.stat().segments, next.stat().parts), (0, 0));
     }
 }

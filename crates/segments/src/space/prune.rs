@@ -1,75 +1,89 @@
-//! Pruning: evicting on request.
+//! Eviction at the request of a caller: `prune`, `prune_older` and `clear`.
 
 use super::victim::Search;
 use crate::error::Result;
-use crate::guard::Turn;
+use crate::guard::FolderGuard;
 use crate::index::table::State;
 use crate::index::word::Place;
-use crate::lock::{Byte, is_free};
+use crate::lock::{Byte, is_unlocked};
 use crate::segments::Segments;
 
 impl Segments {
-    /// Evicts what has expired, then more until no more than so many bytes are used. Answers how
-    /// many are.
-    pub fn prune(&self, to: Option<u64>) -> Result<u64> {
-        let mut turn = self.turn_without_writers()?;
-        turn.seal_orphans();
-        turn.drop_dead()?;
-        if let Some(to) = to {
-            turn.shrink(to.max(1))?;
+    /// Evicts segments whose parts have all expired. If `max_bytes` is given, then evicts the least
+    /// useful segments until at most that many bytes are used. Returns the bytes that are used.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Busy`](crate::Error::Busy) if another process or thread has exclusive
+    /// access for too long, [`Error::ReadOnly`](crate::Error::ReadOnly) if this process may not
+    /// write, and errors of the system.
+    pub fn prune(&self, max_bytes: Option<u64>) -> Result<u64> {
+        let mut guard = self.folder_guard_without_appenders()?;
+        guard.seal_orphans();
+        guard.evict_dead()?;
+        if let Some(max_bytes) = max_bytes {
+            guard.shrink(max_bytes.max(1))?;
         }
-        Ok(turn.used())
+        Ok(guard.used())
     }
 
-    /// Evicts what was put before a time, in milliseconds since 1970, by whole segments: those
-    /// that nothing was written to since. What is pinned stays, and what was moved because it is
-    /// used counts as put when it was moved. Answers how many bytes are used.
+    /// Evicts the segments to which nothing was written since a time, in milliseconds since 1970.
+    /// Pinned records stay. A record that was moved because it was used counts as written when it
+    /// was moved. Returns the bytes that are used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segments::prune`].
     pub fn prune_older(&self, than_ms: u64) -> Result<u64> {
-        let mut turn = self.turn_without_writers()?;
-        turn.seal_orphans();
-        turn.drop_older(than_ms)?;
-        Ok(turn.used())
+        let mut guard = self.folder_guard_without_appenders()?;
+        guard.seal_orphans();
+        guard.evict_older(than_ms)?;
+        Ok(guard.used())
     }
 
-    /// Evicts everything but what is pinned and what other processes are writing to. Answers how
-    /// many bytes are still used.
+    /// Evicts everything except pinned records and segments that other processes write to. Returns
+    /// the bytes that are still used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segments::prune`].
     pub fn clear(&self) -> Result<u64> {
-        let mut turn = self.turn_without_writers()?;
-        turn.shrink(0)?;
-        Ok(turn.used())
+        let mut guard = self.folder_guard_without_appenders()?;
+        guard.shrink(0)?;
+        Ok(guard.used())
     }
 
-    /// Waits for a turn, and closes the segments that this process appends to.
-    fn turn_without_writers(&self) -> Result<Turn<'_>> {
-        let mut turn = self.own_turn()?;
-        drop(self.lock_writer().take());
-        turn.alone.kept = None;
-        Ok(turn)
+    /// Waits for exclusive access and closes the segments that this process appends to.
+    fn folder_guard_without_appenders(&self) -> Result<FolderGuard<'_>> {
+        let mut guard = self.folder_guard()?;
+        drop(self.lock_appender().take());
+        guard.exclusive.move_appender = None;
+        Ok(guard)
     }
 }
 
-impl Turn<'_> {
-    /// Evicts everything but what is pinned and what live processes append to, or until no more
-    /// than so many bytes are used.
-    fn shrink(&mut self, to: u64) -> Result<()> {
+impl FolderGuard<'_> {
+    /// Evicts segments until at most `max_bytes` are used; with 0, everything except pinned records
+    /// and segments with a live writer.
+    fn shrink(&mut self, max_bytes: u64) -> Result<()> {
         self.seal_orphans();
         let mut search = self.search()?;
-        search.forced = to == 0;
-        while self.used() > to && self.evict_one(&mut search, false)? {}
+        search.evicts_used = max_bytes == 0;
+        while self.used() > max_bytes && self.evict_one(&mut search, false)? {}
         Ok(())
     }
 
-    /// Evicts segments that nothing was written to since a time, in milliseconds since 1970. What
-    /// is pinned is moved or stays.
-    fn drop_older(&mut self, than_ms: u64) -> Result<()> {
-        let mut search = Search { forced: true, ..self.search()? };
+    /// Evicts segments to which nothing was written since a time, in milliseconds since 1970. Moves
+    /// pinned records or keeps their segment.
+    fn evict_older(&mut self, than_ms: u64) -> Result<()> {
+        let mut search = Search { evicts_used: true, ..self.search()? };
         let rows: Vec<_> = self.index.table().rows().collect();
         for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
-            let Some(segment) = self.of.segment(self.index, slot) else { continue };
-            // Moving what is pinned may have evicted it, or begun another one in its place.
-            let there = self.index.table().row(slot) == Some(row);
-            let old = there && segment.written_ms() < than_ms;
-            if old && self.reclaim(slot, &row, &segment, &search, false)? {
+            let Some(segment) = self.segments.segment(self.index, slot) else { continue };
+            // Moving pinned records may have evicted it, or begun another segment in its slot.
+            let is_unchanged = self.index.table().row(slot) == Some(row);
+            let is_old = is_unchanged && segment.written_ms() < than_ms;
+            if is_old && self.reclaim(slot, &row, &segment, &search, false)? {
                 self.evict(slot, &row, &mut search)?;
             }
         }
@@ -77,32 +91,35 @@ impl Turn<'_> {
     }
 
     /// Evicts the segments whose parts have all expired or were removed.
-    fn drop_dead(&mut self) -> Result<()> {
-        let now = self.of.options.clock.now_ms();
+    fn evict_dead(&mut self) -> Result<()> {
+        let now = self.segments.options.clock.now_ms();
         let mut search = Search::default();
         let rows: Vec<_> = self.index.table().rows().collect();
         for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
-            let Some(segment) = self.of.segment(self.index, slot) else { continue };
-            let Some(work) = self.work_on(&row).filter(|_| !row.unread) else { continue };
-            if !is_free(&work, Byte::Writer) {
+            let Some(segment) = self.segments.segment(self.index, slot) else { continue };
+            let Some(scan_lock) = self.lock_for_scan(&row).filter(|_| !row.is_partly_indexed)
+            else {
+                continue;
+            };
+            if !is_unlocked(&scan_lock, Byte::Writer) {
                 continue;
             }
             let index = self.index;
             self.release();
-            let mut live = false;
+            let mut has_live_parts = false;
             let sets = index.sets();
-            let gaps = segment.walk(|offset, head| {
+            let gaps = segment.scan(|offset, head| {
                 let place = Place { slot, offset };
-                live |= !head.expired(now)
+                has_live_parts |= !head.is_expired(now)
                     && head.hashes().any(|hash| sets.uses(hash, place).is_some());
             });
-            live |= gaps.refused.is_some();
-            if !live {
-                // The words of expired parts.
-                self.take_out(slot, &segment);
+            has_live_parts |= gaps.error.is_some();
+            if !has_live_parts {
+                // The index may still have words of expired parts.
+                self.remove_words(slot, &segment);
             }
             self.retake()?;
-            if !live && self.is_unchanged(index, slot, &row) {
+            if !has_live_parts && self.is_unchanged(index, slot, &row) {
                 self.evict(slot, &row, &mut search)?;
             }
         }

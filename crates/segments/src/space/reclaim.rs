@@ -1,106 +1,111 @@
-//! Reclaiming a segment: what is to be kept is moved, the rest leaves the index.
+//! Reclaiming a segment: its retained records are moved, and its words are removed from the index.
 
-use super::census::Live;
+use super::census::Retained;
 use super::victim::Search;
 use crate::error::Result;
 use crate::folder::names::segment_name;
-use crate::guard::Turn;
+use crate::guard::FolderGuard;
 use crate::index::Index;
 use crate::index::table::Row;
 use crate::index::word::Place;
 use crate::layout::index as at;
-use crate::lock::{Byte, Mode, is_free, on_byte};
+use crate::lock::{Byte, LockMode, is_unlocked, lock_byte};
 use crate::segment::Segment;
 use crate::segment::record::Head;
 use rustix::fs::OFlags;
 use std::fs::File;
 
-impl Turn<'_> {
-    /// Saves what is to be saved of a segment and takes the rest out of the index. False if the
-    /// segment stays. The lock of the folder is given back meanwhile.
+impl FolderGuard<'_> {
+    /// Moves the retained records of a segment and removes its other words from the index. Returns
+    /// false if the segment stays. Releases the table lock meanwhile.
     pub(super) fn reclaim(
         &mut self,
         slot: u32,
         row: &Row,
         segment: &Segment,
         search: &Search,
-        nested: bool,
+        is_nested: bool,
     ) -> Result<bool> {
-        let Some(work) = self.work_on(row) else { return Ok(false) };
-        // A record that is written and not entered yet would lead to the slot for ever.
-        if !is_free(&work, Byte::Writer) {
+        let Some(scan_lock) = self.lock_for_scan(row) else { return Ok(false) };
+        // If a record is written whose words are not entered yet, its words would point to the slot
+        // for ever.
+        if !is_unlocked(&scan_lock, Byte::Writer) {
             return Ok(false);
         }
         let index = self.index;
         self.release();
         let census = self.census(slot, segment, search);
-        // What the system did not read may be pinned.
-        if census.is_refused && !search.pins.is_empty() {
+        // Records that the system did not read may be pinned.
+        if census.has_read_error && !search.pins.is_empty() {
             self.retake()?;
             return Ok(false);
         }
-        // In the midst of moving there is nowhere to move to: what is not pinned goes.
-        let stays = census.saved * 2 > census.all || nested && census.pinned > 0;
-        if stays && (!search.forced || census.pinned > 0) {
-            self.forget_uses(slot, segment, &census.live);
+        // If nested, there is no segment to move records to: only pinned ones keep the segment.
+        let is_kept =
+            census.retained_bytes * 2 > census.data_bytes || is_nested && census.pinned_bytes > 0;
+        if is_kept && (!search.evicts_used || census.pinned_bytes > 0) {
+            self.decrement_uses(slot, segment, &census.retained);
             self.retake()?;
-            self.let_stay(slot, row);
+            self.requeue(slot, row);
             return Ok(false);
         }
-        self.moving = Some(slot).filter(|_| !nested).or(self.moving);
-        let saved = if nested { Ok(true) } else { self.save(slot, segment, &census.live) };
-        self.moving = self.moving.filter(|_| nested);
-        let saved = saved?;
-        if saved {
-            self.take_out(slot, segment);
+        self.moving_slot = Some(slot).filter(|_| !is_nested).or(self.moving_slot);
+        let is_moved =
+            if is_nested { Ok(true) } else { self.move_records(slot, segment, &census.retained) };
+        self.moving_slot = self.moving_slot.filter(|_| is_nested);
+        let is_moved = is_moved?;
+        if is_moved {
+            self.remove_words(slot, segment);
         }
         self.retake()?;
-        Ok(saved && self.is_unchanged(index, slot, row))
+        Ok(is_moved && self.is_unchanged(index, slot, row))
     }
 
-    /// Returns whether a segment can be evicted whose words were removed from an index without the
-    /// lock of the folder. If another process has grown the index meanwhile, the new index may have
-    /// these words.
+    /// Returns whether a segment can be evicted whose words were removed from `index` without the
+    /// table lock. If another process grew the index meanwhile, the new index may have these words.
     pub(super) fn is_unchanged(&self, index: &Index, slot: u32, row: &Row) -> bool {
         std::ptr::eq(index, self.index) && self.index.table().row(slot) == Some(*row)
     }
 
-    /// Locks a segment whose records are to be gone through. `None` if another process does.
-    pub(crate) fn work_on(&self, row: &Row) -> Option<File> {
-        let file = self.of.folder.open_file(&segment_name(row.file), OFlags::RDWR).ok()?;
-        on_byte(&file, Byte::Work, Mode::Alone).unwrap_or(false).then_some(file)
+    /// Takes the scan lock (byte 2) of a segment. `None` if another process has it.
+    pub(crate) fn lock_for_scan(&self, row: &Row) -> Option<File> {
+        let file =
+            self.segments.folder.open_file(&segment_name(row.file_number), OFlags::RDWR).ok()?;
+        lock_byte(&file, Byte::Scan, LockMode::Exclusive).unwrap_or(false).then_some(file)
     }
 
-    /// Takes what leads to a segment out of the index.
-    pub(super) fn take_out(&self, slot: u32, segment: &Segment) {
+    /// Removes the words of a segment from the index.
+    pub(super) fn remove_words(&self, slot: u32, segment: &Segment) {
         let sets = self.index.sets();
-        let gaps = segment.walk(|offset, head| {
+        let gaps = segment.scan(|offset, head| {
             for hash in head.hashes() {
                 sets.remove(hash, Place { slot, offset });
             }
         });
-        // What was a record tells no more what led to it.
-        if gaps.any {
+        // Words of damaged records are found only by a pass over the index.
+        if gaps.exist {
             sets.sweep(|place| place.slot == slot);
         }
     }
 
-    /// Takes one from the uses of records that stay.
-    fn forget_uses(&self, slot: u32, segment: &Segment, live: &[Live]) {
+    /// Decrements the use counts of records that stay.
+    fn decrement_uses(&self, slot: u32, segment: &Segment, retained: &[Retained]) {
         let sets = self.index.sets();
-        for &Live { offset, .. } in live {
+        for &Retained { offset, .. } in retained {
             for hash in segment.read_head(offset).iter().flat_map(Head::hashes) {
-                sets.forget_use(hash, Place { slot, offset });
+                sets.decrement_use(hash, Place { slot, offset });
             }
         }
     }
 
-    /// Another round for a segment, at the end of the queue of those that hold what was used.
-    fn let_stay(&mut self, slot: u32, row: &Row) {
+    /// Moves a segment to the end of the main queue.
+    fn requeue(&mut self, slot: u32, row: &Row) {
         let table = self.index.table();
         if table.row(slot) == Some(*row) {
-            let turn = self.next(at::TURN);
-            self.changing(|| table.set_row(slot, &Row { kept: true, turn, ..*row }));
+            let eviction_order = self.next(at::NEXT_EVICTION_ORDER);
+            self.with_dirty_mark(|| {
+                table.set_row(slot, &Row { in_main_queue: true, eviction_order, ..*row });
+            });
         }
     }
 }

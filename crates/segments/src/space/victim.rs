@@ -1,57 +1,67 @@
-//! The choice of the segment that is reclaimed next.
+//! The choice of the next segment to reclaim.
 
 use crate::error::Result;
 use crate::folder::pins::{self, Pins};
-use crate::guard::Turn;
+use crate::guard::FolderGuard;
 use crate::index::table::{Row, State};
 use std::collections::BTreeSet;
 
-/// New segments are evicted first while they have more than one of so many bytes.
-const NEW_SHARE: u64 = 10;
+/// The small queue is reclaimed first while it has more than one of this many bytes.
+const SMALL_QUEUE_RATIO: u64 = 10;
 
-/// What a search for room has found out.
+/// The state of a search for space.
 #[derive(Default)]
 pub(super) struct Search {
     pub(super) pins: Pins,
-    /// Slots that stay: looked at already, or full of what is pinned.
-    pub(super) stay: BTreeSet<u32>,
-    /// Used records are evicted, too.
-    pub(super) forced: bool,
-    pub(super) freed: u64,
+    /// Slots that are not evicted: already tried, or full of pinned records.
+    pub(super) skipped_slots: BTreeSet<u32>,
+    /// Whether used records are evicted, too.
+    pub(super) evicts_used: bool,
+    pub(super) freed_bytes: u64,
 }
 
-impl Turn<'_> {
+impl FolderGuard<'_> {
+    /// Begins a search.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not read the list of pins.
     pub(super) fn search(&self) -> Result<Search> {
-        Ok(Search { pins: pins::load(&self.of.folder)?, ..Search::default() })
+        Ok(Search { pins: pins::load(&self.segments.folder)?, ..Search::default() })
     }
 
-    /// Returns the next segment to reclaim.
+    /// Returns the next segment to reclaim. If there is none, starts over and evicts used records,
+    /// too.
     pub(super) fn victim(&self, search: &mut Search) -> Option<(u32, Row)> {
         let table = self.index.table();
         loop {
             let sealed = table.rows().filter(|(_, row)| row.state == State::Sealed);
-            let (mut new, mut all) = (0, 0);
+            let (mut small_bytes, mut all_bytes) = (0, 0);
             let mut oldest: [Option<(u32, Row)>; 2] = [None, None];
             for (slot, row) in sealed {
-                all += row.counted;
-                new += if row.kept { 0 } else { row.counted };
-                let place = &mut oldest[usize::from(row.kept)];
-                let older = place.is_none_or(|(_, found)| row.turn < found.turn);
-                if older && !search.stay.contains(&slot) && self.moving != Some(slot) {
-                    *place = Some((slot, row));
+                all_bytes += row.charged;
+                small_bytes += if row.in_main_queue { 0 } else { row.charged };
+                let queue = &mut oldest[usize::from(row.in_main_queue)];
+                let is_older =
+                    queue.is_none_or(|(_, found)| row.eviction_order < found.eviction_order);
+                if is_older
+                    && !search.skipped_slots.contains(&slot)
+                    && self.moving_slot != Some(slot)
+                {
+                    *queue = Some((slot, row));
                 }
             }
-            let [oldest_new, oldest_kept] = oldest;
-            let found = if new * NEW_SHARE > all {
-                oldest_new.or(oldest_kept)
+            let [oldest_small, oldest_main] = oldest;
+            let found = if small_bytes * SMALL_QUEUE_RATIO > all_bytes {
+                oldest_small.or(oldest_main)
             } else {
-                oldest_kept.or(oldest_new)
+                oldest_main.or(oldest_small)
             };
-            if found.is_some() || search.forced {
+            if found.is_some() || search.evicts_used {
                 return found;
             }
-            search.forced = true;
-            search.stay.clear();
+            search.evicts_used = true;
+            search.skipped_slots.clear();
         }
     }
 }

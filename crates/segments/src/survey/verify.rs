@@ -1,54 +1,54 @@
-//! Whether all that is there is whole.
+//! Verification of every stored byte.
 
 use super::Step;
 use crate::folder::names::segment_name;
 use crate::index::Index;
 use crate::index::table::State;
-use crate::read::{Found, Unread};
-use crate::segment::Refusal;
+use crate::read::{Found, ReadError};
+use crate::segment::OpenError;
 use crate::segments::Segments;
 use rustix::io::Errno;
 
-/// What a look at every byte found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Parts that are as they were written.
+    /// Intact parts.
     pub good: u64,
-    /// Their bytes.
+    /// Bytes of intact parts.
     pub good_bytes: u64,
-    /// Parts that are damaged, or whose name is lost. They were removed, unless the folder can only
-    /// be read.
+    /// Parts that are damaged, or whose record is lost. They were removed, unless the folder can
+    /// only be read.
     pub damaged: u64,
     /// Segments with damaged bytes between records, or with words that point to no record. Bytes
-    /// after the last record of a segment that is appended to are not counted.
+    /// after the last record of a segment that is being written are not counted.
     pub torn: u64,
-    /// Segments that the system did not open, or of which it did not read all bytes. Parts that
-    /// could not be read stay.
-    pub unread: u64,
+    /// Segments that the system did not open, or did not read completely. Parts that could not be
+    /// read stay.
+    pub unreadable: u64,
 }
 
-/// What [`Segments::verify_with`] tells while it looks.
+/// An event of [`Segments::verify_with`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Looked<'a> {
-    /// How far it is.
+pub enum VerifyEvent<'a> {
+    /// Progress.
     Bytes {
-        /// Bytes of segments that were looked at.
+        /// Bytes of segments that were verified.
         done: u64,
         /// Bytes of all segments.
         total: u64,
     },
-    /// A part is as it was written.
+    /// A part is intact.
     Good {
-        /// The label of its name.
+        /// The label of its record.
         label: &'a [u8],
         /// Its length in bytes.
         bytes: u64,
     },
-    /// A part is not as it was written.
+    /// A part is damaged.
     Damaged {
-        /// What its name stands for.
+        /// The label of its record.
         label: &'a [u8],
         /// Its number.
         number: u64,
@@ -56,15 +56,16 @@ pub enum Looked<'a> {
         segment: &'a str,
     },
     /// The system did not open a segment, or did not read all of its bytes.
-    Unread {
+    Unreadable {
         /// The name of the segment's file.
         segment: &'a str,
         /// The error of the system.
         reason: &'a str,
     },
-    /// Parts were in a segment, and nobody can tell any more what they were.
+    /// Words pointed to records of a segment that no longer exist, so the names of their parts are
+    /// unknown.
     Lost {
-        /// How many.
+        /// The number of parts.
         parts: u64,
         /// The name of the segment's file.
         segment: &'a str,
@@ -72,72 +73,81 @@ pub enum Looked<'a> {
 }
 
 impl Verified {
-    fn lost(&mut self, parts: u64, segment: u64, tell: &mut impl FnMut(Looked<'_>)) {
+    /// Counts and reports lost parts.
+    fn add_lost(&mut self, parts: u64, segment: u64, report: &mut impl FnMut(VerifyEvent<'_>)) {
         self.damaged += parts;
         if parts > 0 {
-            tell(Looked::Lost { parts, segment: &segment_name(segment) });
+            report(VerifyEvent::Lost { parts, segment: &segment_name(segment) });
         }
     }
 
-    fn refused(&mut self, refusal: Refusal, segment: u64, tell: &mut impl FnMut(Looked<'_>)) {
-        self.unread += 1;
-        let (segment, reason) = (&segment_name(segment), &refusal.to_string());
-        tell(Looked::Unread { segment, reason });
+    /// Counts and reports a segment that could not be read.
+    fn add_unreadable(
+        &mut self,
+        error: OpenError,
+        segment: u64,
+        report: &mut impl FnMut(VerifyEvent<'_>),
+    ) {
+        self.unreadable += 1;
+        let (segment, reason) = (&segment_name(segment), &error.to_string());
+        report(VerifyEvent::Unreadable { segment, reason });
     }
 }
 
 impl Segments {
-    /// Reads all parts that the index has, and removes damaged ones unless the folder can only be
+    /// Verifies all parts that are in the index. Removes damaged ones unless the folder can only be
     /// read.
     pub fn verify(&self) -> Verified {
         self.verify_with(|_| {})
     }
 
-    /// As [`Segments::verify`]; tells what it finds when it finds it.
-    pub fn verify_with(&self, mut tell: impl FnMut(Looked<'_>)) -> Verified {
+    /// Does the same as [`Segments::verify`] and reports events to `report`.
+    pub fn verify_with(&self, mut report: impl FnMut(VerifyEvent<'_>)) -> Verified {
         let mut verified = Verified::default();
         let total: u64 =
-            self.index().map_or(0, |index| index.table().rows().map(|(_, row)| row.counted).sum());
-        let mut before = 0;
-        // Why parts of the current segment were not read.
-        let mut refused = None;
-        self.each(|index, step| match step {
+            self.index().map_or(0, |index| index.table().rows().map(|(_, row)| row.charged).sum());
+        let mut bytes_before = 0;
+        // The first error of the system in the current segment.
+        let mut read_error = None;
+        self.visit_records(|index, step| match step {
             Step::Record(found) => {
-                let read = Self::verify_record(&found, &mut verified, &mut tell);
-                refused = refused.or(read.err());
-                let done = before + found.head.end();
-                tell(Looked::Bytes { done: done.min(total), total });
+                let read = Self::verify_record(&found, &mut verified, &mut report);
+                read_error = read_error.or(read.err());
+                let done = bytes_before + found.head.end();
+                report(VerifyEvent::Bytes { done: done.min(total), total });
             }
             Step::End(slot, segment, gaps) => {
-                before += segment.file_len();
-                let refused = refused.take().or(gaps.refused);
-                if let Some(errno) = refused {
-                    verified.refused(Refusal::System(errno), segment.number, &mut tell);
+                bytes_before += segment.file_len();
+                let read_error = read_error.take().or(gaps.error);
+                if let Some(errno) = read_error {
+                    verified.add_unreadable(OpenError::System(errno), segment.number, &mut report);
                 }
-                let no_record = |offset| matches!(segment.try_head(offset), Ok(None));
-                // Zeros may be the head of a record that is gone: the index tells.
-                let lost = if gaps.any {
-                    Self::take_out(index, slot, segment.number, no_record)
+                let has_no_record = |offset| matches!(segment.try_head(offset), Ok(None));
+                // Zeros may be the head of a record that was overwritten. In that case words point
+                // there.
+                let lost = if gaps.exist {
+                    Self::remove_lost_words(index, slot, segment.number, has_no_record)
                 } else {
                     0
                 };
-                // Behind the end of one that is appended to lies what its file had before.
+                // The file of a segment that is being written may have old bytes after the last
+                // record.
                 let row = index.table().row(slot);
-                let ended = row.is_none_or(|row| row.state != State::Writing);
-                let torn = gaps.written && gaps.refused.is_none() && ended;
-                verified.torn += u64::from(torn || lost > 0);
-                verified.lost(lost, segment.number, &mut tell);
+                let is_sealed = row.is_none_or(|row| row.state != State::Writing);
+                let is_torn = gaps.have_data && gaps.error.is_none() && is_sealed;
+                verified.torn += u64::from(is_torn || lost > 0);
+                verified.add_lost(lost, segment.number, &mut report);
             }
-            Step::Unreadable(_, number, refusal) if refusal.is_unknown() => {
-                verified.refused(refusal, number, &mut tell);
+            Step::Unreadable(_, number, error) if error.may_be_intact() => {
+                verified.add_unreadable(error, number, &mut report);
             }
             Step::Unreadable(slot, number, _) => {
                 verified.torn += 1;
-                let lost = Self::take_out(index, slot, number, |_| true);
-                verified.lost(lost, number, &mut tell);
+                let lost = Self::remove_lost_words(index, slot, number, |_| true);
+                verified.add_lost(lost, number, &mut report);
             }
         });
-        tell(Looked::Bytes { done: total, total });
+        report(VerifyEvent::Bytes { done: total, total });
         verified
     }
 
@@ -149,7 +159,7 @@ impl Segments {
     fn verify_record(
         found: &Found<'_>,
         verified: &mut Verified,
-        tell: &mut impl FnMut(Looked<'_>),
+        report: &mut impl FnMut(VerifyEvent<'_>),
     ) -> Result<(), Errno> {
         let mut read = Ok(());
         for number in found.numbers() {
@@ -158,33 +168,38 @@ impl Segments {
             }
             match found.verify(number) {
                 Ok(Ok(())) => {
-                    let bytes = found.len_of(number);
+                    let bytes = found.part_len(number);
                     verified.good += 1;
                     verified.good_bytes += bytes;
-                    tell(Looked::Good { label: &found.head.label, bytes });
+                    report(VerifyEvent::Good { label: &found.head.label, bytes });
                 }
-                Ok(Err(Unread::Damaged(_))) => {
+                Ok(Err(ReadError::Damaged(_))) => {
                     verified.damaged += 1;
                     let segment = &segment_name(found.segment.number);
-                    tell(Looked::Damaged { label: &found.head.label, number, segment });
+                    report(VerifyEvent::Damaged { label: &found.head.label, number, segment });
                 }
-                Ok(Err(Unread::Gone)) => {}
+                Ok(Err(ReadError::Evicted)) => {}
                 Err(errno) => read = read.and(Err(errno)),
             }
         }
         read
     }
 
-    /// Removes the words of a segment for whose offset `gone` returns true from the index, if it
-    /// can be written. Returns how many there were.
-    fn take_out(index: &Index, slot: u32, number: u64, gone: impl Fn(u64) -> bool) -> u64 {
+    /// Removes the words of a segment for whose offset `is_gone` returns true, if the index can be
+    /// written. Returns their number.
+    fn remove_lost_words(
+        index: &Index,
+        slot: u32,
+        number: u64,
+        is_gone: impl Fn(u64) -> bool,
+    ) -> u64 {
         // The slot may have another segment by now.
-        let there = || index.table().number(slot) == number;
-        if !there() {
+        let is_unchanged = || index.table().number(slot) == number;
+        if !is_unchanged() {
             return 0;
         }
         let sets = index.sets();
-        sets.sweep(|place| place.slot == slot && gone(place.offset) && there())
+        sets.sweep(|place| place.slot == slot && is_gone(place.offset) && is_unchanged())
     }
 }
 
@@ -194,18 +209,18 @@ mod tests {
     use crate::Options;
     use crate::segment::tests::folder_with_unreadable_segment;
 
-    /// A failing disk or a shortage of memory says nothing of the bytes: another try may read them.
+    /// A failing disk or a shortage of memory is no damage: a later attempt may read the bytes.
     #[test]
     fn parts_that_the_system_refuses_to_read_are_not_damaged_and_stay() {
         let place = tempfile::tempdir().expect("a folder");
         let segments = folder_with_unreadable_segment(place.path());
         let mut unread = Vec::new();
-        let verified = segments.verify_with(|looked| {
-            if let Looked::Unread { segment, reason } = looked {
+        let verified = segments.verify_with(|event| {
+            if let VerifyEvent::Unreadable { segment, reason } = event {
                 unread.push(format!("{segment}: {reason}"));
             }
         });
-        assert_eq!(verified, Verified { unread: 1, ..Verified::default() });
+        assert_eq!(verified, Verified { unreadable: 1, ..Verified::default() });
         assert_eq!(unread, ["0000000000000001.seg: Bad file descriptor (os error 9)"]);
         assert_eq!(segments.stat().parts, 3, "they stay");
         let again = Segments::open(place.path(), &Options::new()).expect("a folder");

@@ -14,7 +14,7 @@ pub enum Warning {
     ReadOnly {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
     /// Other users can access the folder. It existed before, and keeps its mode.
@@ -58,7 +58,7 @@ impl fmt::Display for Warning {
 }
 
 impl Segments {
-    /// Returns what is not as it should be with the folder now. Each is worth one line of a log.
+    /// Returns the current problems of the folder. Each is worth one line of a log.
     pub fn warnings(&self) -> Vec<Warning> {
         let path = || self.path().to_owned();
         let mut warnings = Vec::new();
@@ -67,7 +67,7 @@ impl Segments {
         }
         let shared = self.index().and_then(crate::index::Index::settings);
         let expected = folder_mode(shared.is_some_and(|settings| settings.shared));
-        // The bit that hands the group on to files lets nobody in.
+        // The set-group-ID bit gives nobody access.
         if let Some(found) = self.folder.mode().filter(|found| found & 0o777 & !expected != 0) {
             warnings.push(Warning::Mode { path: path(), found, expected });
         }

@@ -1,10 +1,10 @@
-//! Growing the index: its words are copied into twice as many sets, while readers go on.
+//! Growth of the index: its words are copied into twice as many sets while readers go on.
 
 use crate::error::Result;
 use crate::folder::settings::{self, Settings};
-use crate::guard::{Turn, counted};
+use crate::guard::{FolderGuard, charged_len};
 use crate::index::Index;
-use crate::index::geometry::{GROWN_SHARE, Geometry};
+use crate::index::geometry::{Geometry, MAX_SETS_RATIO};
 use crate::layout::{INDEX_NAME, INDEX_NEW, index as at};
 use crate::segments::Segments;
 
@@ -12,88 +12,101 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use std::fs::File;
 use std::sync::atomic::Ordering;
 
-/// Puts that find no room in an index that cannot grow, before it is asked again.
-const PAUSE: u32 = 1000;
+/// Words that find no space in an index that cannot grow, before growth is tried again.
+const GROWTH_PAUSE: u32 = 1000;
 
 impl Segments {
-    /// Has an index grow in which a word found no room. Returns whether there is another one now.
+    /// Grows an index in which a word found no space. Returns whether there is another index now.
     pub(crate) fn grow(&self, full: &Index) -> bool {
         let pause = &self.growth_pause;
-        let less = |left: u32| left.checked_sub(1);
-        if pause.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
+        let decrement = |left: u32| left.checked_sub(1);
+        if pause.fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement).is_ok() {
             return false;
         }
-        let Ok(Some(mut turn)) = self.turn() else { return false };
-        let grown = !std::ptr::eq(turn.index, full) || turn.grow(true).unwrap_or(false);
-        if !grown {
-            pause.store(PAUSE, Ordering::Relaxed);
+        let Ok(Some(mut guard)) = self.folder_guard_for_put() else { return false };
+        let has_grown = !std::ptr::eq(guard.index, full) || guard.grow(true).unwrap_or(false);
+        if !has_grown {
+            pause.store(GROWTH_PAUSE, Ordering::Relaxed);
         }
-        grown
+        has_grown
     }
 }
 
-impl Turn<'_> {
-    /// Doubles the sets of the index, within the limit or whatever it takes. Returns whether there
+impl FolderGuard<'_> {
+    /// Doubles the sets of the index, within the limit or regardless of it. Returns whether there
     /// is another index now.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system, or [`Error::Busy`](crate::Error::Busy) if the table lock
+    /// was lost.
     pub(crate) fn grow(&mut self, within_limit: bool) -> Result<bool> {
-        let (used, words) = self.index.sets().fill();
-        // Sets are full of few words only if their names are no hashes.
+        let (used, words) = self.index.sets().used_and_total_words();
+        // Sets fill up early only if the names are not evenly distributed.
         if used * 2 < words {
             return Ok(false);
         }
         self.double(within_limit)
     }
 
-    /// Has the index be as big as the settings ask for. One that is too big for a limit that was
-    /// lowered is made again.
+    /// Grows the index to the capacity of the settings. Rebuilds an index that is too large for a
+    /// limit that was lowered.
+    ///
+    /// # Errors
+    ///
+    /// As [`FolderGuard::grow`].
     pub(crate) fn fit_index(&mut self) -> Result<()> {
-        let usual = self.segment_len();
-        let small = Geometry::suit(self.settings.limit, usual, 0).file_len();
+        let segment_len = self.segment_len();
+        let min_len = Geometry::for_limit(self.settings.limit, segment_len, 0).file_len();
         let len = self.index.geometry.file_len();
-        if len > small && len > self.settings.limit / GROWN_SHARE {
+        if len > min_len && len > self.settings.limit / MAX_SETS_RATIO {
             let settings = Settings { parts: 0, ..self.settings };
-            settings::store(&self.of.folder, settings)?;
-            (self.settings, self.alone.settings) = (settings, Some(settings));
-            self.index = self.of.rebuild(&mut self.alone, settings)?;
-            return self.settle();
+            settings::store(&self.segments.folder, settings)?;
+            (self.settings, self.exclusive.settings) = (settings, Some(settings));
+            self.index = self.segments.rebuild(&mut self.exclusive, settings)?;
+            return self.repair();
         }
-        let wanted = Geometry::suit(self.settings.limit, usual, self.settings.parts).sets();
-        while self.index.geometry.sets() < wanted && self.double(true)? {}
+        let wanted_sets =
+            Geometry::for_limit(self.settings.limit, segment_len, self.settings.parts).sets();
+        while self.index.geometry.sets() < wanted_sets && self.double(true)? {}
         Ok(())
     }
 
+    /// Copies the index into one with twice as many sets. Returns whether there is another index
+    /// now.
     fn double(&mut self, within_limit: bool) -> Result<bool> {
         let old = self.index;
         let Some(geometry) = old.geometry.doubled(self.settings.limit) else { return Ok(false) };
-        if within_limit && !self.room(counted(geometry.file_len()), true)? {
+        if within_limit && !self.free_space(charged_len(geometry.file_len()), true)? {
             return Ok(false);
         }
         if !std::ptr::eq(old, self.index) {
             return Ok(true);
         }
-        let (of, settings) = (self.of, self.settings);
-        let file = of.folder.open_file(INDEX_NAME, OFlags::RDWR);
-        let made = Index::make(&of.folder, geometry, old.family, settings, of.options.guard);
-        let Ok(new) = made else {
-            let _ = of.folder.remove(INDEX_NEW);
+        let (segments, settings) = (self.segments, self.settings);
+        let file = segments.folder.open_file(INDEX_NAME, OFlags::RDWR);
+        let created =
+            Index::create(&segments.folder, geometry, old.family, settings, segments.options.guard);
+        let Ok(new) = created else {
+            let _ = segments.folder.remove(INDEX_NEW);
             return Ok(false);
         };
-        // From now on, who enters a word looks afterwards whether the index is being copied, and
-        // enters it into the copy too. So each word is either seen here or entered there.
-        old.retire(at::COPYING);
+        // From now on, a process that enters a word then sees that the index is being copied, and
+        // enters the word into the copy, too. So each word is either copied here or entered there.
+        old.set_retired(at::COPYING);
         copy(old, &new);
-        if let Err(error) = Index::publish(&of.folder) {
-            old.retire(at::IN_USE);
+        if let Err(error) = Index::publish(&segments.folder) {
+            old.set_retired(at::IN_USE);
             return Err(error);
         }
-        self.index = of.adopt_index(new)?;
-        old.retire(at::REPLACED);
+        self.index = segments.adopt_index(new)?;
+        old.set_retired(at::REPLACED);
         if let Ok(file) = file {
             free_pages(&file, old.geometry.file_len());
         }
-        // If it is ever made from the segments, it begins as big.
+        // An index that is rebuilt later begins with this capacity.
         self.settings.parts = self.settings.parts.max(geometry.parts());
-        if settings::store(&of.folder, self.settings).is_ok() {
+        if settings::store(&segments.folder, self.settings).is_ok() {
             self.index.set_settings(self.settings);
         } else {
             self.settings = settings;
@@ -102,10 +115,17 @@ impl Turn<'_> {
     }
 }
 
+/// Copies header, rows and words.
 fn copy(old: &Index, new: &Index) {
-    for word in
-        [at::DIRTY, at::NEXT, at::TURN, at::EVICTED, at::MOVED, at::DISPLACED, at::FIRST_OWN]
-    {
+    for word in [
+        at::DIRTY,
+        at::NEXT,
+        at::NEXT_EVICTION_ORDER,
+        at::EVICTED,
+        at::MOVED,
+        at::DISPLACED,
+        at::FIRST_OWN,
+    ] {
         new.word(word).store(old.word(word).load(Ordering::Relaxed), Ordering::Relaxed);
     }
     let (from, to) = (old.table(), new.table());
@@ -113,12 +133,12 @@ fn copy(old: &Index, new: &Index) {
         to.set_row(slot, &row);
         to.set_number(slot, from.number(slot));
     }
-    let left = old.sets().copy_into(&new.sets(), |place| from.number(place.slot) == 0);
-    new.word(at::DISPLACED).fetch_add(left, Ordering::Relaxed);
+    let without_space = old.sets().copy_into(&new.sets(), |place| from.number(place.slot) == 0);
+    new.word(at::DISPLACED).fetch_add(without_space, Ordering::Relaxed);
 }
 
-/// Gives the pages of an index that was replaced back to the system, all but its header: processes
-/// may have it mapped for long. They read zeros, which lead nowhere.
+/// Frees the pages of a replaced index, all but its header. Other processes may have it mapped for
+/// long; they read zeros, which point nowhere.
 pub(crate) fn free_pages(file: &File, len: u64) {
     let header = at::HEADER_LEN as u64;
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

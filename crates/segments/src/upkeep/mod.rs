@@ -1,19 +1,25 @@
-//! Keeping the index right: entering parts that are missing in it, growing it, making it again.
+//! Maintenance of the index: entering parts that are missing, growing it, and rebuilding it from
+//! the segments.
 
 mod enter;
 mod grow;
 mod rebuild;
 
 use crate::error::Result;
-use crate::guard::Turn;
+use crate::guard::FolderGuard;
 
-impl Turn<'_> {
-    /// Puts the table right, enters the parts of segments that are not in the index, and evicts
-    /// what is too much.
-    pub(crate) fn settle(&mut self) -> Result<()> {
-        self.settle_table()?;
-        self.enter_unread()?;
-        self.room(0, true)?;
+impl FolderGuard<'_> {
+    /// Repairs the table, enters parts that are not in the index yet, and evicts segments while the
+    /// folder exceeds its limit.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system, or [`Error::Busy`](crate::Error::Busy) if the table lock
+    /// was lost.
+    pub(crate) fn repair(&mut self) -> Result<()> {
+        self.repair_table()?;
+        self.enter_missing_parts()?;
+        self.free_space(0, true)?;
         Ok(())
     }
 }

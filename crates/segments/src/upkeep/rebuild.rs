@@ -1,4 +1,4 @@
-//! Making the index from the segments.
+//! Rebuilding the index from the segments.
 
 use super::grow::free_pages;
 use crate::error::Result;
@@ -8,21 +8,30 @@ use crate::index::geometry::Geometry;
 use crate::layout::{INDEX_NAME, index as at};
 use crate::options::segment_len;
 use crate::random::random;
-use crate::segments::{Alone, Segments};
+use crate::segments::{ExclusiveState, Segments};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 impl Segments {
-    /// Makes an index from the segments. The caller has the folder to himself, and has found that
-    /// there is no index, or one that is damaged or too big.
-    pub(crate) fn rebuild(&self, alone: &mut Alone, settings: Settings) -> Result<&Index> {
-        let last = self.indexes.last();
-        let usual = segment_len(&self.options, settings.limit);
-        let geometry = Geometry::suit(settings.limit, usual, settings.parts);
-        // Others may have it mapped and not know. Then it goes before there is another one: both
-        // would count.
+    /// Creates an index without entries and marks it as dirty, so that the guard adds all segments.
+    /// The caller has exclusive access, and found that there is no index, or one that is damaged or
+    /// too large.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
+    pub(crate) fn rebuild(
+        &self,
+        exclusive: &mut ExclusiveState,
+        settings: Settings,
+    ) -> Result<&Index> {
+        let last = self.indexes.latest();
+        let segment_len = segment_len(&self.options, settings.limit);
+        let geometry = Geometry::for_limit(settings.limit, segment_len, settings.parts);
+        // Other processes may have the old index mapped. It is removed before the new one is
+        // created: otherwise both would count towards the limit.
         match self.folder.open_file(INDEX_NAME, OFlags::RDWR) {
             Ok(file) => {
                 let len = file.metadata().map_or(0, |found| found.len());
@@ -35,15 +44,15 @@ impl Segments {
         let removed = self.folder.remove(INDEX_NAME);
         removed.map_err(|errno| self.folder.error("remove", INDEX_NAME, errno))?;
         let guard = self.options.guard;
-        let index = Index::make(&self.folder, geometry, random(), settings, guard)?;
+        let index = Index::create(&self.folder, geometry, random(), settings, guard)?;
         index.word(at::DIRTY).store(1, Ordering::Release);
         Index::publish(&self.folder)?;
         if let Some(last) = last {
-            last.retire(at::REPLACED);
-            self.counts.rebuilt();
+            last.set_retired(at::REPLACED);
+            self.counters.rebuilt();
         }
-        // The turn of whoever asked finds the mark and enters the segments that are there.
-        (alone.kept, alone.settled) = (None, None);
+        // The guard of the caller finds the mark `dirty` and adds the segments.
+        (exclusive.move_appender, exclusive.segments_since_repair) = (None, None);
         self.adopt_index(index)
     }
 }

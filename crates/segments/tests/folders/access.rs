@@ -2,10 +2,10 @@
 
 use crate::other_user::{folder_of_child, run_test_as_another_user, set_mode};
 use crate::{Case, get, put};
-use nuthatch_segments::{Contents, Error, Options, Outcome, Reason, Segments, Warning};
+use nuthatch_segments::{Contents, Error, NotKeptReason, Options, Outcome, Segments, Warning};
 use std::path::Path;
 
-const REFUSED: Outcome = Outcome::NotKept(Reason::ReadOnly);
+const REFUSED: Outcome = Outcome::NotKept(NotKeptReason::ReadOnly);
 
 /// Runs a test in a folder that any user may change.
 fn run_in_a_folder_for_all(test: &str) {
@@ -18,12 +18,12 @@ fn run_in_a_folder_for_all(test: &str) {
 }
 
 fn open(folder: &Path) -> Segments {
-    let options = Options::new().limit(4 << 20).segment_len(256 << 10).least_free(0);
+    let options = Options::new().limit(4 << 20).segment_len(256 << 10).min_free(0);
     Segments::open(folder, &options).expect("a folder")
 }
 
-/// Which of the first so many parts are there.
-fn there(segments: &Segments, count: u64) -> Vec<u64> {
+/// Returns the parts of the first `count` numbers that are stored.
+fn present_parts(segments: &Segments, count: u64) -> Vec<u64> {
     (0..count).filter(|number| get(segments, *number) == Some(50_000)).collect()
 }
 
@@ -37,15 +37,15 @@ fn child_makes_its_folder_read_only() {
     let Some(folder) = folder_of_child().map(|folder| folder.join("cache")) else { return };
     let segments = open(&folder);
     let mut count = 0;
-    // Until every further segment needs room.
+    // Fills the folder until each further segment needs space.
     while segments.stat().evicted == 0 {
         assert_eq!(put(&segments, count, 50_000), Outcome::Kept);
         count += 1;
     }
-    let before = there(&segments, count);
+    let before = present_parts(&segments, count);
     assert!(before.len() > 40, "{before:?}");
     set_mode(&folder, 0o500);
-    // What is left of the segment that is open is filled. After that, nothing is put.
+    // The open segment is filled. After that, nothing is stored.
     let mut filled = Vec::new();
     while put(&segments, count, 50_000) == Outcome::Kept {
         filled.push(count);
@@ -56,20 +56,20 @@ fn child_makes_its_folder_read_only() {
         assert_eq!(put(&segments, number, 50_000), REFUSED);
     }
     let expected: Vec<_> = before.into_iter().chain(filled).collect();
-    assert_eq!(there(&segments, count), expected, "a refused put evicted something");
+    assert_eq!(present_parts(&segments, count), expected, "a refused put evicted something");
     let stat = segments.stat();
-    assert!(stat.read_only && segments.read_only());
+    assert!(stat.read_only && segments.is_read_only());
     assert_eq!((stat.not_kept, stat.damaged, stat.evicted), (101, 0, 1));
     assert!(matches!(segments.warnings()[..], [Warning::ReadOnly { .. }]));
     for error in [segments.prune(Some(1 << 20)).err(), segments.pin([1; 16], true).err()] {
         assert!(matches!(error, Some(Error::ReadOnly { .. })), "{error:?}");
     }
-    // Another process finds the same.
-    assert_eq!(there(&open(&folder), count), expected);
+    // Another handle finds the same.
+    assert_eq!(present_parts(&open(&folder), count), expected);
     set_mode(&folder, 0o700);
     assert_eq!(put(&segments, count, 50_000), Outcome::Kept);
     assert_eq!(get(&segments, count), Some(50_000));
-    assert!(!segments.read_only() && segments.warnings().is_empty());
+    assert!(!segments.is_read_only() && segments.warnings().is_empty());
 }
 
 #[test]
@@ -82,19 +82,19 @@ fn child_makes_its_folder_writable() {
     let Some(folder) = folder_of_child().map(|folder| folder.join("cache")) else { return };
     let index = folder.join("index");
     assert_eq!(put(&open(&folder), 0, 50_000), Outcome::Kept);
-    // Of the folder, then of its index.
+    // The mode of the folder, then of its index.
     for (number, path, denied, allowed) in [(1, &folder, 0o500, 0o700), (2, &index, 0o400, 0o600)] {
         set_mode(path, denied);
         let segments = open(&folder);
         assert_eq!(put(&segments, number, 50_000), REFUSED);
         assert!(segments.stat().read_only);
-        assert!(segments.claim(0..1).expect("a claim").is_some());
+        assert!(segments.try_fetch_lock(0..1).expect("a fetch lock").is_some());
         set_mode(path, allowed);
         assert_eq!(put(&segments, number, 50_000), Outcome::Kept, "{number}");
-        assert_eq!(there(&segments, 3).len() as u64, number + 1);
+        assert_eq!(present_parts(&segments, 3).len() as u64, number + 1);
         assert!(!segments.stat().read_only && segments.warnings().is_empty());
         assert_eq!(segments.stat().not_kept, 1);
-        // Others find what it put.
+        // Another handle finds the part.
         assert_eq!(get(&open(&folder), number), Some(50_000));
     }
 }
@@ -112,8 +112,9 @@ fn child_looks_at_a_folder_that_may_not_be_listed() {
         set_mode(&folder, mode);
         let found = Contents::of(&folder).map_err(|error| error.to_string());
         let shown = folder.display();
-        let told = format!("cannot list the folder {shown}: Permission denied (os error 13); run ");
-        assert!(found.as_ref().is_err_and(|error| error.starts_with(&told)), "{found:?}");
+        let message =
+            format!("cannot list the folder {shown}: Permission denied (os error 13); run ");
+        assert!(found.as_ref().is_err_and(|error| error.starts_with(&message)), "{found:?}");
         let error = Segments::open(&folder, &Options::new()).expect_err("it is denied");
         assert!(error.to_string().contains("; run as the owner of the folder"), "{error}");
     }

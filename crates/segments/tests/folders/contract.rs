@@ -1,4 +1,4 @@
-//! What a folder keeps whatever happens to its index.
+//! What a folder keeps, whatever happens to its index.
 
 use crate::{Case, get, put, small};
 use nuthatch_segments::{Clock, Error, Options, Outcome, Segments};
@@ -10,17 +10,17 @@ use std::time::Duration;
 fn a_damaged_or_deleted_index_does_not_change_the_limit() {
     for damage in 0..3 {
         let case = Case::new();
-        let options = Options::new().limit(64 << 20).least_free(12_345);
+        let options = Options::new().limit(64 << 20).min_free(12_345);
         put(&case.open(&options), 1, 1000);
         let index = case.path().join("index");
         match damage {
             0 => fs::write(&index, vec![0xFF; 9000]).expect("it is written over"),
-            1 => fs::remove_file(&index).expect("it is deleted"),
+            1 => fs::remove_file(&index).expect("deleted"),
             _ => fs::write(&index, b"").expect("it is emptied"),
         }
         let segments = case.open(&Options::new());
         let stat = segments.stat();
-        assert_eq!((stat.limit, stat.least_free), (64 << 20, 12_345), "damage {damage}");
+        assert_eq!((stat.limit, stat.min_free), (64 << 20, 12_345), "damage {damage}");
         assert_eq!(get(&segments, 1), Some(1000), "damage {damage}");
     }
 }
@@ -32,13 +32,13 @@ fn a_newer_index_is_not_replaced_while_a_process_has_the_folder_open() {
     put(&segments, 1, 1000);
     let index = case.path().join("index");
     let mut bytes = fs::read(&index).expect("an index");
-    // A newer version: the check covers all before it, up to the first field that changes.
+    // A newer version. The checksum covers the bytes before it.
     bytes[8..12].copy_from_slice(&99_u32.to_le_bytes());
     for end in [24, 40] {
         let check = nuthatch_segments::checksum(&bytes[..end]);
         let mut newer = bytes.clone();
         newer[end..end + 8].copy_from_slice(&check.to_le_bytes());
-        fs::remove_file(&index).expect("it is deleted");
+        fs::remove_file(&index).expect("deleted");
         fs::write(&index, &newer).expect("another one");
         let version = nuthatch_segments::Segments::open(case.path(), &Options::new());
         if version.is_ok() {
@@ -67,7 +67,7 @@ fn damaged_settings_are_written_again_from_the_index() {
 }
 
 #[test]
-fn a_folder_whose_limit_nobody_knows_is_refused_until_somebody_says_it() {
+fn a_folder_of_unknown_limit_is_refused_until_an_option_sets_the_limit() {
     let case = Case::new();
     put(&case.open(&Options::new().limit(64 << 20)), 1, 1000);
     fs::write(case.path().join("settings"), b"damage").expect("damage");
@@ -93,14 +93,14 @@ fn newer_settings_and_segments_are_left_as_they_are() {
     put(&case.small(), 1, 1000);
     let path = case.files("seg")[0].clone();
     let segment = newer(&path, 56);
-    // The index is made again, and even so the segment stays, and counts.
-    fs::remove_file(case.path().join("index")).expect("it is deleted");
+    // The index is rebuilt, and even so the segment stays and counts towards the limit.
+    fs::remove_file(case.path().join("index")).expect("deleted");
     let segments = case.small();
     for number in 2..200 {
         put(&segments, number, 50_000);
     }
-    assert_eq!(segments.verify().unread, 0, "no row has it");
-    segments.clear().expect("room");
+    assert_eq!(segments.verify().unreadable, 0, "no row has it");
+    segments.clear().expect("space");
     assert_eq!(fs::read(&path).expect("a segment"), segment);
     drop(segments);
     let settings = newer(&case.path().join("settings"), 56);
@@ -135,11 +135,11 @@ fn the_limits_of_an_index_of_version_1_hold_when_it_is_made_again() {
     bytes[24..32].copy_from_slice(&check.to_le_bytes());
     fs::write(case.path().join("index"), &bytes).expect("an index");
     let segments = case.open(&Options::new());
-    assert_eq!((segments.stat().limit, segments.stat().least_free), (64 << 20, 12_345));
+    assert_eq!((segments.stat().limit, segments.stat().min_free), (64 << 20, 12_345));
     assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
 }
 
-/// A clock that does something when it is first asked for the time.
+/// A clock that runs an action when it is first read.
 struct Interrupt(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Clock for Interrupt {
@@ -160,7 +160,7 @@ fn other_processes_put_while_a_segment_is_reclaimed() {
     for number in 0..70 {
         assert_eq!(put(&slow, number, 50_000), Outcome::Kept);
     }
-    // One that does not wait for the lock of the folder, and needs it to begin a segment.
+    // A put that does not wait for the table lock, and needs it to begin a segment.
     let other = case.open(&small().patience(Duration::ZERO));
     let outcomes = Arc::new(Mutex::new(Vec::new()));
     let done = outcomes.clone();
@@ -170,7 +170,7 @@ fn other_processes_put_while_a_segment_is_reclaimed() {
     }));
     assert!(slow.clear().is_ok());
     assert_eq!(*outcomes.lock().expect("outcomes"), [Outcome::Kept; 4]);
-    assert!(case.taken() <= 4 << 20);
+    assert!(case.disk_bytes() <= 4 << 20);
 }
 
 #[test]
@@ -179,8 +179,8 @@ fn a_process_outlives_any_number_of_indexes() {
     let segments = case.small();
     for round in 0..200 {
         assert_eq!(put(&segments, round, 100), Outcome::Kept, "round {round}");
-        fs::remove_file(case.path().join("index")).expect("it is deleted");
-        // Another process makes another one.
+        fs::remove_file(case.path().join("index")).expect("deleted");
+        // Another process creates another index.
         drop(case.small());
         segments.prune(None).expect("a folder that can be used");
         assert_eq!(put(&segments, 1000 + round, 20_000), Outcome::Kept, "round {round}");

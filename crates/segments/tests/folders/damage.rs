@@ -16,13 +16,13 @@ fn flip(path: &Path, offset: u64) {
 }
 
 #[test]
-fn flipped_bits_are_misses_and_the_next_put_heals_them() {
+fn flipped_bits_are_misses_and_the_next_put_replaces_them() {
     let case = Case::new();
     let segments = case.small();
     for offset in [64, 80, 100, 200, 5_000, 10_000] {
         assert_eq!(put(&segments, 1, 10_000), Outcome::Kept, "before a flip at {offset}");
         let paths = case.files("seg");
-        // A head that was read is remembered; another process has to read it.
+        // This handle keeps heads in memory; another one has to read them.
         let other = case.small();
         flip(&paths[0], offset);
         assert_eq!(get(&other, 1), None, "a flip at {offset}");
@@ -31,15 +31,15 @@ fn flipped_bits_are_misses_and_the_next_put_heals_them() {
         assert_eq!(get(&segments, 1), Some(10_000), "healed at {offset} for everybody");
         assert_eq!(other.stat().damaged, 1);
         drop(other);
-        segments.clear().expect("room");
+        segments.clear().expect("space");
         assert_eq!(case.files("seg").len(), 0);
     }
 }
 
-/// The slot of a segment that goes is another segment's soon: what led to it would be taken for
-/// parts which that one has lost.
+/// The slot of an evicted segment is soon used again: words that remained would be taken for lost
+/// parts of the next segment.
 #[test]
-fn a_damaged_segment_leaves_nothing_in_the_index_when_it_is_evicted() {
+fn an_evicted_damaged_segment_leaves_no_words_in_the_index() {
     // In the header of the segment, and in the head of its first record.
     for offset in [0, 8, 80] {
         let case = Case::new();
@@ -59,35 +59,35 @@ fn a_damaged_segment_leaves_nothing_in_the_index_when_it_is_evicted() {
 }
 
 #[test]
-fn no_flip_in_a_segment_is_read_as_right() {
+fn flipped_bits_of_a_segment_are_never_returned() {
     let case = Case::new();
     let mut missed = 0;
     for offset in 0..592 {
         let segments = case.small();
-        segments.clear().expect("room");
+        segments.clear().expect("space");
         put(&segments, 1, 400);
         drop(segments);
         flip(&case.files("seg")[0], offset);
         missed += u64::from(get(&case.small(), 1).is_none());
     }
-    // All but what fills a head up, and what lies behind the record.
+    // All flips are detected, except in the padding of the head and after the record.
     let head = 64 + 8 + 16;
     assert!(missed >= 64 + head + 400, "{missed} of 592 flips were found");
 }
 
 #[test]
-fn a_file_that_is_cut_off_or_deleted_is_a_miss() {
+fn a_truncated_or_deleted_file_is_a_miss() {
     let case = Case::new();
     let segments = case.small();
     put(&segments, 1, 100_000);
     put(&segments, 2, 100_000);
     let [path] = &case.files("seg")[..] else { panic!("one segment") };
-    open(path).set_len(150_000).expect("it is cut off");
+    open(path).set_len(150_000).expect("truncated");
     assert_eq!((get(&segments, 1), get(&segments, 2)), (Some(100_000), None));
-    open(path).set_len(0).expect("it is cut off");
+    open(path).set_len(0).expect("truncated");
     assert_eq!((get(&segments, 1), get(&segments, 2)), (None, None));
     assert_eq!(put(&segments, 1, 100_000), Outcome::Kept);
-    std::fs::remove_file(path).expect("it is deleted");
+    std::fs::remove_file(path).expect("deleted");
     let other = case.small();
     assert_eq!(get(&other, 2), None);
     assert_eq!(put(&segments, 3, 100_000), Outcome::Kept);
@@ -95,7 +95,7 @@ fn a_file_that_is_cut_off_or_deleted_is_a_miss() {
 }
 
 #[test]
-fn bytes_that_were_read_before_are_checked_on_their_way_again() {
+fn bytes_that_were_read_before_are_checked_again() {
     for guard in [true, false] {
         let case = Case::new();
         let segments = case.open(&small().guard(guard));
@@ -108,51 +108,51 @@ fn bytes_that_were_read_before_are_checked_on_their_way_again() {
             let end = paths[0].metadata().expect("a file").len();
             flip(&paths[0], end.next_multiple_of(64) - 100_032 + offset);
             assert_eq!(get(&segments, 1), None, "a flip at {offset}");
-            segments.clear().expect("room");
+            segments.clear().expect("space");
         }
         put(&segments, 1, 100_000);
         put(&segments, 2, 100_000);
         for number in [1, 2, 1, 2] {
             assert_eq!(get(&segments, number), Some(100_000));
         }
-        open(&case.files("seg")[0]).set_len(150_000).expect("it is cut off");
+        open(&case.files("seg")[0]).set_len(150_000).expect("truncated");
         assert_eq!(get(&segments, 2), None, "its end is gone");
         assert_eq!(get(&segments, 1), Some(100_000), "the other one is whole");
     }
 }
 
 #[test]
-fn lent_bytes_of_a_file_that_is_cut_off_do_not_end_the_process() {
+fn a_view_of_a_truncated_file_does_not_end_the_process() {
     let case = Case::new();
     let segments = case.small();
     put(&segments, 1, 100_000);
-    let found = segments.find(&Id::new(name(1), 0), crate::LABEL).expect("it is there");
-    let lent = found.lend(0..100_000).expect("bytes").expect("a map");
-    assert_eq!(lent[..5000], bytes(1, 5000));
+    let found = segments.find(&Id::new(name(1), 0), crate::LABEL).expect("the part is stored");
+    let view = found.view(0..100_000).expect("bytes").expect("a map");
+    assert_eq!(view[..5000], bytes(1, 5000));
     let [path] = &case.files("seg")[..] else { panic!("one segment") };
-    open(path).set_len(4096).expect("it is cut off");
-    assert_eq!(lent[90_000], 0, "what is cut off is zero");
-    assert!(!lent.intact(), "and the holder can tell");
-    assert!(!matches!(found.lend(0..100_000), Ok(Some(_))), "nobody gets it again");
+    open(path).set_len(4096).expect("truncated");
+    assert_eq!(view[90_000], 0, "what is cut off is zero");
+    assert!(!view.is_intact(), "and the holder can tell");
+    assert!(!matches!(found.view(0..100_000), Ok(Some(_))), "nobody gets it again");
 }
 
 #[test]
-fn an_index_that_is_cut_off_deleted_or_scrambled_is_made_again() {
+fn a_truncated_deleted_or_scrambled_index_is_rebuilt() {
     let case = Case::new();
     let segments = case.small();
     let index = || case.path().join("index");
     let damages: [&dyn Fn(); 5] = [
-        &|| open(&index()).set_len(0).expect("it is cut off"),
-        &|| std::fs::remove_file(index()).expect("it is deleted"),
+        &|| open(&index()).set_len(0).expect("truncated"),
+        &|| std::fs::remove_file(index()).expect("deleted"),
         &|| std::fs::write(index(), b"nothing of the kind").expect("it is written over"),
         &|| (64..4096).step_by(8).for_each(|offset| flip(&index(), offset)),
-        &|| open(&index()).set_len(5000).expect("it is cut off"),
+        &|| open(&index()).set_len(5000).expect("truncated"),
     ];
     for (round, damage) in damages.iter().enumerate() {
         let number = round as u64;
         assert_eq!(put(&segments, number, 20_000), Outcome::Kept, "before {round}");
         damage();
-        // Whatever is found is right; a put finds out what is wrong, and puts it right.
+        // Parts that are found are right. A put detects the damage and repairs it.
         let _ = get(&segments, number);
         put(&segments, 100 + number, 20_000);
         put(&segments, 200 + number, 20_000);
@@ -160,13 +160,13 @@ fn an_index_that_is_cut_off_deleted_or_scrambled_is_made_again() {
         let other = case.small();
         assert_eq!(get(&other, 200 + number), Some(20_000), "another one after {round}");
         assert_eq!(get(&other, number), Some(20_000), "what was there after {round}");
-        assert!(case.taken() <= 4 << 20);
+        assert!(case.disk_bytes() <= 4 << 20);
     }
     assert!(segments.stat().rebuilt > 0);
 }
 
 #[test]
-fn segments_whose_rows_are_damaged_count_still() {
+fn segments_with_damaged_rows_still_count() {
     let case = Case::new();
     let segments = case.small();
     for number in 0..400 {
@@ -174,15 +174,15 @@ fn segments_whose_rows_are_damaged_count_still() {
         let rows = std::fs::read(case.path().join("index")).expect("an index");
         let rows = rows[4096..4096 + 256 * 64].chunks_exact(64);
         let in_use = rows.enumerate().filter(|(_, row)| row[24] != 0).map(|(slot, _)| slot);
-        // What a row of them counts.
+        // The bytes that the row charges.
         let damaged = in_use.cycle().nth(number as usize).expect("a row");
         flip(&case.path().join("index"), 4096 + damaged as u64 * 64 + 17);
-        assert!(case.taken() <= 4 << 20, "{} bytes after {number}", case.taken());
+        assert!(case.disk_bytes() <= 4 << 20, "{} bytes after {number}", case.disk_bytes());
     }
 }
 
 #[test]
-fn words_of_the_index_are_never_believed() {
+fn scrambled_words_of_the_index_return_no_wrong_bytes() {
     let case = Case::new();
     let segments = case.open(&small().check(Check::Once));
     for number in 0..50 {
@@ -215,7 +215,7 @@ fn words_of_the_index_are_never_believed() {
 
 #[test]
 fn unchecked_bytes_from_before_the_machine_started_are_checked_once() {
-    // A segment of another boot is made by changing the boot in its header.
+    // Changes the boot in the header, as in a segment of another boot.
     let case = Case::new();
     put(&case.small(), 1, 5_000);
     let [path] = &case.files("seg")[..] else { panic!("one segment") };
@@ -231,7 +231,7 @@ fn unchecked_bytes_from_before_the_machine_started_are_checked_once() {
 }
 
 #[test]
-fn a_record_whose_head_was_zeroed_is_no_longer_there_once_all_was_looked_at() {
+fn verify_removes_a_record_whose_head_was_zeroed() {
     let case = Case::new();
     let segments = case.small();
     for number in 1..=3 {
@@ -239,7 +239,7 @@ fn a_record_whose_head_was_zeroed_is_no_longer_there_once_all_was_looked_at() {
     }
     let [path] = &case.files("seg")[..] else { panic!("one segment") };
     let bytes = std::fs::read(path).expect("a segment");
-    // Grains that begin as the first head does.
+    // Multiples of 64 bytes that begin like the first head.
     let grains = bytes.chunks_exact(64).enumerate().skip(1);
     let mut heads = grains.filter(|(_, grain)| grain[..8] == bytes[64..72]).map(|(grain, _)| grain);
     let second = heads.nth(1).expect("a second head");
@@ -252,22 +252,22 @@ fn a_record_whose_head_was_zeroed_is_no_longer_there_once_all_was_looked_at() {
 }
 
 #[test]
-fn what_was_put_in_place_of_a_segment_is_not_waited_for() {
+fn a_pipe_in_place_of_a_segment_is_not_waited_for() {
     let case = Case::new();
     put(&case.small(), 1, 1000);
     let [path] = &case.files("seg")[..] else { panic!("one segment") };
-    std::fs::remove_file(path).expect("it is deleted");
+    std::fs::remove_file(path).expect("deleted");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).expect("a pipe");
     let segments = case.small();
     assert_eq!(get(&segments, 1), None);
-    assert_eq!(segments.verify().unread, 0, "it is known that it is no segment");
+    assert_eq!(segments.verify().unreadable, 0, "it is known that it is no segment");
     assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
     assert_eq!(get(&segments, 1), Some(1000));
 }
 
-/// A process that has the old index open does not see that segments are evicted. It knows where its
-/// parts were, and that they were good.
+/// A handle that has the old index open does not see that segments are evicted. It has their parts
+/// in memory, checked.
 #[test]
 fn a_reader_whose_index_was_deleted_reads_no_bytes_of_other_parts() {
     let case = Case::new();
@@ -287,7 +287,7 @@ fn a_reader_whose_index_was_deleted_reads_no_bytes_of_other_parts() {
             get(&reader, *number);
         }
     }
-    // One stays: the reader is still writing it.
+    // One segment stays: the reader is still writing it.
     let left = before.iter().filter(|path| path.exists()).count();
     assert!(before.len() > 2 && left < 2, "{left} of {} segments were not evicted", before.len());
     let verified = writer.verify();
@@ -295,7 +295,7 @@ fn a_reader_whose_index_was_deleted_reads_no_bytes_of_other_parts() {
 }
 
 #[test]
-fn what_is_known_to_be_good_is_checked_again_if_always_is_asked_for() {
+fn check_always_checks_good_parts_again() {
     for (check, found) in [(Check::Always, false), (Check::Once, true), (Check::Never, true)] {
         let case = Case::new();
         let segments = case.open(&small().check(check));
@@ -304,10 +304,10 @@ fn what_is_known_to_be_good_is_checked_again_if_always_is_asked_for() {
         assert_eq!(get(&segments, 1), Some(100_000));
         let [path] = &case.files("seg")[..] else { panic!("one segment") };
         flip(path, 50_000);
-        let there = segments.find(&Id::new(name(1), 0), crate::LABEL).expect("it is there");
+        let there = segments.find(&Id::new(name(1), 0), crate::LABEL).expect("the part is stored");
         let read = there.read(0, &mut vec![0; 100_000]);
         assert_eq!(read.is_ok(), found, "{check:?}: {read:?}");
-        // Another process has not read it.
+        // Another handle has not read the part.
         let other = case.open(&small().check(check));
         let there = other.find(&Id::new(name(1), 0), crate::LABEL);
         let read = there.map(|there| there.read(0, &mut vec![0; 100_000]));

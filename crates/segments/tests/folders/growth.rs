@@ -1,4 +1,4 @@
-//! The index has room for whatever the folder has.
+//! Growth of the index.
 
 use crate::{Case, LABEL, bytes, get, name, put, small};
 use nuthatch_segments::{Id, Options, Outcome, Part, Record, checksum};
@@ -7,19 +7,19 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
-fn an_index_of_the_usual_size_loses_none_of_14_000_small_entries() {
+fn an_index_of_default_size_loses_none_of_14_000_small_parts() {
     let case = Case::new();
     let segments = case.open(&Options::new().limit(64 << 20));
     let kept = (0..14_000).filter(|number| put(&segments, *number, 4096) == Outcome::Kept).count();
     let stat = segments.stat();
     let found = (0..14_000).filter(|number| get(&segments, *number).is_some()).count();
-    // The limit is reached: whole segments went, each with fewer than a thousand.
+    // The limit is reached: one segment may be evicted, with fewer than a thousand parts.
     assert_eq!((kept, stat.displaced), (14_000, 0));
     assert!(stat.evicted <= 1 && found as u64 + stat.evicted * 1000 >= 14_000, "{found} {stat:?}");
 }
 
 #[test]
-fn entries_of_any_size_are_all_found_with_an_index_of_the_usual_size() {
+fn parts_of_any_size_are_all_found_with_an_index_of_default_size() {
     let limit = 32 << 20;
     let sizes: [&[usize]; 5] =
         [&[100], &[4096], &[64 << 10], &[1 << 20], &[100, 4096, 64 << 10, 1 << 20]];
@@ -29,7 +29,7 @@ fn entries_of_any_size_are_all_found_with_an_index_of_the_usual_size() {
         let size_of = |number: u64| sizes[number as usize % sizes.len()];
         let usual = sizes.iter().sum::<usize>() / sizes.len();
         let mut number = 0;
-        // As much as fits without evicting.
+        // As many parts as fit without eviction.
         while segments.stat().used < limit * 8 / 10 {
             for _ in 0..=(128 << 10) / usual {
                 assert_eq!(put(&segments, number, size_of(number)), Outcome::Kept);
@@ -40,7 +40,7 @@ fn entries_of_any_size_are_all_found_with_an_index_of_the_usual_size() {
         assert_eq!((stat.displaced, stat.evicted, stat.parts), (0, 0, number), "{sizes:?}");
         let missing = (0..number).find(|number| get(&segments, *number) != Some(size_of(*number)));
         assert_eq!(missing, None, "of {number} of {sizes:?}");
-        assert!(case.taken() <= limit);
+        assert!(case.disk_bytes() <= limit);
     }
 }
 
@@ -52,7 +52,7 @@ fn readers_miss_nothing_while_the_index_grows() {
     for number in 0..500 {
         put(&segments, number, 100);
     }
-    let before = segments.stat().parts_most;
+    let before = segments.stat().max_parts;
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for handle in [&segments, &other] {
@@ -64,7 +64,7 @@ fn readers_miss_nothing_while_the_index_grows() {
                 }
             });
         }
-        // Two processes put at once, so one grows the index under the other.
+        // Two handles store parts, so one grows the index under the other.
         let writers = [(&segments, 1000), (&other, 100_000)].map(|(handle, from)| {
             scope.spawn(move || {
                 for number in from..from + 12_000 {
@@ -77,34 +77,34 @@ fn readers_miss_nothing_while_the_index_grows() {
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert!(segments.stat().parts_most >= before * 8, "it has grown");
+    assert!(segments.stat().max_parts >= before * 8, "it has grown");
     for number in (1000..13_000).chain(100_000..112_000) {
         assert_eq!(get(&segments, number), Some(100), "{number}");
         assert_eq!(get(&other, number), Some(100), "{number}");
     }
     drop((segments, other));
-    // It is as big when it is made again.
-    std::fs::remove_file(case.path().join("index")).expect("it is deleted");
+    // A rebuilt index has the same size.
+    std::fs::remove_file(case.path().join("index")).expect("deleted");
     let again = case.open(&Options::new());
-    assert!(again.stat().parts_most >= before * 8);
+    assert!(again.stat().max_parts >= before * 8);
     assert!((1000..13_000).all(|number| get(&again, number) == Some(100)));
     assert_eq!(again.stat().displaced, 0);
 }
 
 #[test]
-fn a_limit_that_is_raised_makes_the_index_bigger() {
+fn a_higher_limit_grows_the_index() {
     let case = Case::new();
     let segments = case.small();
     put(&segments, 1, 1000);
-    let before = segments.stat().parts_most;
+    let before = segments.stat().max_parts;
     segments.set_limit(1 << 30).expect("a limit");
-    assert!(segments.stat().parts_most >= before * 8);
+    assert!(segments.stat().max_parts >= before * 8);
     assert_eq!(get(&segments, 1), Some(1000));
     assert_eq!(put(&segments, 2, 1000), Outcome::Kept);
 }
 
 #[test]
-fn a_limit_that_is_lowered_leaves_room_for_more_than_the_index() {
+fn a_lower_limit_shrinks_the_index() {
     let case = Case::new();
     let segments = case.open(&Options::new().limit(16 << 30));
     for number in 0..20 {
@@ -112,21 +112,21 @@ fn a_limit_that_is_lowered_leaves_room_for_more_than_the_index() {
     }
     drop(segments);
     let segments = case.open(&Options::new().limit(4 << 20));
-    assert!(case.taken() <= 4 << 20, "{} bytes", case.taken());
+    assert!(case.disk_bytes() <= 4 << 20, "{} bytes", case.disk_bytes());
     for number in 100..200 {
         assert_eq!(put(&segments, number, 50_000), Outcome::Kept, "{number}");
-        assert!(case.taken() <= 4 << 20, "{} bytes", case.taken());
+        assert!(case.disk_bytes() <= 4 << 20, "{} bytes", case.disk_bytes());
     }
     assert_eq!(get(&segments, 199), Some(50_000));
 }
 
 #[test]
-fn what_gives_way_in_an_index_that_cannot_grow_is_counted() {
+fn parts_displaced_from_an_index_that_cannot_grow_are_counted() {
     let case = Case::new();
     let segments = case.small();
     let data = bytes(1, 100);
-    let parts = [Part { end: 100, sum: checksum(&data) }];
-    // All have the same name, and so the same two sets: growing would not help.
+    let parts = [Part { end: 100, checksum: checksum(&data) }];
+    // All parts have the same name and number, so the same two sets: growth would not help.
     let put = |label: u8| {
         let label = &[label][..];
         let record =
@@ -143,13 +143,13 @@ fn what_gives_way_in_an_index_that_cannot_grow_is_counted() {
 }
 
 #[test]
-fn an_index_whose_copy_was_never_finished_is_in_use_again() {
+fn an_index_with_an_unfinished_copy_is_used_again() {
     let case = Case::new();
     let segments = case.small();
     put(&segments, 1, 1000);
     let path = case.path().join("index");
     let file = OpenOptions::new().write(true).open(&path).expect("an index");
-    // A process that died after it said that it copies the index.
+    // As if a process died after it marked the index as being copied.
     file.write_all_at(&1_u64.to_le_bytes(), 64).expect("a mark");
     std::fs::write(case.path().join("index.new"), b"half").expect("a file");
     assert_eq!(put(&segments, 2, 1000), Outcome::Kept);

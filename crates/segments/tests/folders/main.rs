@@ -1,10 +1,11 @@
-//! Folders of segments: what is put is found, the limit holds, nothing wrong is read.
+//! Tests of folders of segments: stored parts are found, the limit holds, and wrong bytes are never
+//! returned.
 
 mod access;
-mod claims;
 mod contract;
 mod damage;
 mod eviction;
+mod fetch_locks;
 mod growth;
 mod other_user;
 mod permissions;
@@ -12,12 +13,12 @@ mod puts;
 mod torn;
 mod waiting;
 
-use nuthatch_segments::{Check, Id, Options, Outcome, Part, Record, Segments, Unread, checksum};
+use nuthatch_segments::{Check, Id, Options, Outcome, Part, ReadError, Record, Segments, checksum};
 use std::path::{Path, PathBuf};
 
 pub(crate) const LABEL: &[u8] = b"label";
 
-/// A folder that is removed with the test.
+/// A folder that is removed after the test.
 pub(crate) struct Case {
     folder: tempfile::TempDir,
 }
@@ -35,14 +36,14 @@ impl Case {
         Segments::open(self.path(), options).expect("a folder of segments")
     }
 
-    /// With a limit of 4 MiB.
+    /// Opens the folder with a limit of 4 MiB.
     pub(crate) fn small(&self) -> Segments {
         self.open(&small())
     }
 
-    /// Bytes of disk that the files of the folder take.
-    pub(crate) fn taken(&self) -> u64 {
-        taken(&self.path())
+    /// Returns the bytes of disk that the folder and its files take.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        disk_bytes(&self.path())
     }
 
     pub(crate) fn files(&self, ending: &str) -> Vec<PathBuf> {
@@ -62,7 +63,7 @@ pub(crate) fn small() -> Options {
     Options::new().limit(4 << 20).check(Check::Always)
 }
 
-pub(crate) fn taken(path: &Path) -> u64 {
+pub(crate) fn disk_bytes(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let own = std::fs::metadata(path).expect("the folder").blocks() * 512;
     let entries = std::fs::read_dir(path).expect("the folder");
@@ -78,7 +79,7 @@ pub(crate) fn name(number: u64) -> [u8; 16] {
     name
 }
 
-/// Bytes that are a function of a number.
+/// Returns bytes that are a function of a number.
 pub(crate) fn bytes(number: u64, len: usize) -> Vec<u8> {
     (0..len).map(|at| (number as usize * 31 + at * 7 + at / 251) as u8).collect()
 }
@@ -89,22 +90,23 @@ pub(crate) fn put(segments: &Segments, number: u64, len: usize) -> Outcome {
 }
 
 pub(crate) fn put_bytes(segments: &Segments, number: u64, data: &[u8]) -> Outcome {
-    let parts = [Part { end: data.len() as u64, sum: checksum(data) }];
+    let parts = [Part { end: data.len() as u64, checksum: checksum(data) }];
     let name = name(number);
     let record = Record { name, first: 0, label: LABEL, expiry: 0, parts: &parts, data };
     segments.put(&record).expect("a put")
 }
 
-/// What is found of a number, if it is right; panics if it is wrong.
+/// Reads part 0 of a number and returns its length, or `None` for a miss. Panics if the bytes are
+/// wrong.
 pub(crate) fn get(segments: &Segments, number: u64) -> Option<usize> {
     let found = segments.find(&Id::new(name(number), 0), LABEL)?;
     found.count_use(0..1);
-    let mut out = vec![0; found.len_of(0) as usize];
+    let mut out = vec![0; found.part_len(0) as usize];
     match found.read(0, &mut out) {
         Ok(()) => {
             assert_eq!(out, bytes(number, out.len()), "bytes of {number}");
             Some(out.len())
         }
-        Err(Unread::Gone | Unread::Damaged(_)) => None,
+        Err(ReadError::Evicted | ReadError::Damaged(_)) => None,
     }
 }

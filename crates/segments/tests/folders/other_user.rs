@@ -1,8 +1,8 @@
-//! Folders in which another user, or a read-only mount, refuses writing. Tests often run as root,
-//! whom nothing is refused: then the part in question runs as another user, in a child.
+//! Folders to which another user, or a read-only mount, may not write. Tests often run as root, who
+//! may do everything: then the test runs a part of itself in a child, as another user.
 
 use crate::{Case, LABEL, bytes, get, name, put};
-use nuthatch_segments::{Error, Id, Options, Outcome, Reason, Segments, Warning};
+use nuthatch_segments::{Error, Id, NotKeptReason, Options, Outcome, Segments, Warning};
 use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,7 +17,7 @@ pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
 }
 
-/// Gives the folder and its files modes, and makes it reachable for other users.
+/// Sets the modes of the folder and its files, and makes it reachable for other users.
 fn set_modes(case: &Case, folder: u32, files: u32) {
     for entry in fs::read_dir(case.path()).expect("the folder") {
         set_mode(&entry.expect("an entry").path(), files);
@@ -26,17 +26,17 @@ fn set_modes(case: &Case, folder: u32, files: u32) {
     set_mode(case.path().parent().expect("a folder"), 0o755);
 }
 
-/// Runs a test of this file as a user who is not root.
+/// Runs a test of this file as a user other than root.
 fn run_as_another_user(case: &Case, test: &str) {
     run_test_as_another_user(case, &format!("other_user::{test}"));
 }
 
-/// Returns whether this process is run by root.
+/// Returns whether the user of this process is root.
 fn is_root() -> bool {
     fs::metadata("/proc/self").expect("this process").uid() == 0
 }
 
-/// Runs a test of this program as a user who is not root.
+/// Runs a test of this program as a user other than root.
 pub(crate) fn run_test_as_another_user(case: &Case, test: &str) {
     let mut command = Command::new("/proc/self/exe");
     if is_root() {
@@ -45,7 +45,7 @@ pub(crate) fn run_test_as_another_user(case: &Case, test: &str) {
     run_test(command, case, test);
 }
 
-/// Runs a test by a command that this program is part of.
+/// Runs a test with a command that starts this program.
 fn run_test(mut command: Command, case: &Case, test: &str) {
     command.args(["--exact", test, "--nocapture"]);
     command.env(FOLDER, case.path());
@@ -56,7 +56,7 @@ fn run_test(mut command: Command, case: &Case, test: &str) {
     assert!(said.contains("1 passed"), "{test} did not run: {said}");
 }
 
-/// The folder, if this is the child.
+/// Returns the folder if this process is the child.
 pub(crate) fn folder_of_child() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }
@@ -72,7 +72,7 @@ fn an_index_that_may_not_be_opened_is_not_taken_for_absent() {
     put(&owner, 1, 1000);
     let index = case.path().join("index");
     let before = inode(&index);
-    // Whoever looks may write to the folder, but not open its files.
+    // The other user may write to the folder, but not open its files.
     set_modes(&case, 0o777, 0o000);
     run_as_another_user(&case, "child_opens_a_folder_whose_files_are_denied");
     assert_eq!(inode(&index), before, "the index was replaced");
@@ -87,7 +87,7 @@ fn child_opens_a_folder_whose_files_are_denied() {
     assert!(error.to_string().contains("ermission denied"), "{error}");
 }
 
-/// The names of all files and what they have.
+/// Returns the paths and contents of all files.
 fn contents(case: &Case) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(case.path()).expect("the folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -97,7 +97,7 @@ fn contents(case: &Case) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Puts parts 0 to 4 of 10,000 bytes, and pins part 1.
+/// Stores parts 0 to 4 of 10,000 bytes, and pins part 1.
 fn fill(case: &Case) {
     let owner = case.open(&Options::new().limit(64 << 20));
     for number in 0..5 {
@@ -108,12 +108,12 @@ fn fill(case: &Case) {
 
 #[test]
 fn a_folder_that_can_only_be_read_is_served_and_not_changed() {
-    // With rights of the folder and its files: neither may be written, then only one of them.
+    // The modes of the folder and its files: neither may be written, or only one of them.
     for (folder, files) in [(0o555, 0o444), (0o555, 0o666), (0o777, 0o444)] {
         let case = Case::new();
         fill(&case);
         set_modes(&case, folder, files);
-        // A test that is not run as root is the owner, whose rights come first.
+        // If the test does not run as root, its user is the owner, whose permissions apply first.
         let before = contents(&case);
         run_as_another_user(&case, "child_uses_a_folder_that_can_only_be_read");
         assert!(contents(&case) == before, "something was changed: {folder:o} {files:o}");
@@ -138,7 +138,7 @@ fn a_folder_on_a_read_only_mount_is_served_and_nothing_in_it_is_removed() {
     };
     let own_mounts = [&["--mount"][..], &["--user", "--map-root-user", "--mount"]];
     let Some(own_mounts) = own_mounts.into_iter().find(|arguments| can(arguments)) else {
-        // Not by a macro: the output of a test that succeeds would not be shown.
+        // Not with a macro: the output of a test that succeeds would not be shown.
         let said = "not tested: a folder on a read-only mount, since unshare(1) is refused";
         return writeln!(std::io::stderr(), "{said}").expect("standard error");
     };
@@ -156,7 +156,7 @@ fn a_folder_on_a_read_only_mount_is_served_and_nothing_in_it_is_removed() {
         assert!(contents(&case) == before, "{child}: something was changed");
     };
     check("child_uses_a_read_only_mount");
-    // Where it can be written, a damaged index is made again.
+    // Where the folder is writable, a damaged index is rebuilt.
     fs::write(case.path().join("index"), vec![7; 100_000]).expect("a damaged index");
     check("child_opens_a_damaged_folder_on_a_read_only_mount");
     drop(case.open(&Options::new()));
@@ -164,7 +164,7 @@ fn a_folder_on_a_read_only_mount_is_served_and_nothing_in_it_is_removed() {
     assert!(!case.path().join("index.new").exists(), "what was left is removed here");
 }
 
-/// Mounts a folder once more, so that it can only be read there.
+/// Mounts a folder a second time, read-only.
 fn mounted_read_only(folder: &Path) -> PathBuf {
     let path = folder.with_extension("mount");
     fs::create_dir_all(&path).expect("a folder");
@@ -189,18 +189,20 @@ fn child_uses_a_read_only_mount() {
 fn child_opens_a_damaged_folder_on_a_read_only_mount() {
     let Some(folder) = folder_of_child() else { return };
     match Segments::open(mounted_read_only(&folder), &Options::new()) {
-        Ok(segments) => assert_eq!(put(&segments, 7, 10_000), Outcome::NotKept(Reason::ReadOnly)),
+        Ok(segments) => {
+            assert_eq!(put(&segments, 7, 10_000), Outcome::NotKept(NotKeptReason::ReadOnly));
+        }
         Err(error) => assert!(error.to_string().contains("ead-only"), "{error}"),
     }
 }
 
-/// Uses a folder that was [filled](fill).
+/// Uses a read-only folder that [`fill`] filled.
 fn use_folder_that_can_only_be_read(folder: &Path) {
     // A setting that cannot be changed is not ignored, and nothing is evicted for it.
     let new = Options::new;
     for (options, wanted, value) in [
         (new().limit(4 << 20), "limit", "4194304"),
-        (new().least_free(1 << 40), "least_free", "1099511627776"),
+        (new().min_free(1 << 40), "min_free", "1099511627776"),
         (new().parts(100), "parts", "100"),
         (new().share_with_group(true), "share_with_group", "true"),
     ] {
@@ -213,16 +215,16 @@ fn use_folder_that_can_only_be_read(folder: &Path) {
     }
     let same = new().limit(64 << 20).share_with_group(false);
     let segments = Segments::open(folder, &same).expect("to read");
-    assert!(segments.read_only() && segments.stat().read_only);
+    assert!(segments.is_read_only() && segments.stat().read_only);
     assert_eq!(segments.stat().limit, 64 << 20);
     assert!(matches!(segments.warnings()[..], [Warning::ReadOnly { .. }, ..]));
     for number in 0..5 {
         assert_eq!(get(&segments, number), Some(10_000));
-        let found = segments.find(&Id::new(name(number), 0), LABEL).expect("it is there");
-        let lent = found.lend(0..10_000).expect("bytes").expect("a map");
-        assert_eq!(*lent, bytes(number, 10_000));
+        let found = segments.find(&Id::new(name(number), 0), LABEL).expect("the part is stored");
+        let view = found.view(0..10_000).expect("bytes").expect("a map");
+        assert_eq!(*view, bytes(number, 10_000));
     }
-    assert_eq!(put(&segments, 7, 10_000), Outcome::NotKept(Reason::ReadOnly));
+    assert_eq!(put(&segments, 7, 10_000), Outcome::NotKept(NotKeptReason::ReadOnly));
     assert_eq!(segments.stat().not_kept, 1, "and it is counted");
     segments.remove(&Id::new(name(1), 0));
     assert_eq!(get(&segments, 1), Some(10_000));
@@ -236,11 +238,11 @@ fn use_folder_that_can_only_be_read(folder: &Path) {
     for error in refused {
         assert!(matches!(error, Some(Error::ReadOnly { .. })), "{error:?}");
     }
-    assert!(segments.claim(0..10).expect("a claim").is_some());
+    assert!(segments.try_fetch_lock(0..10).expect("a fetch lock").is_some());
     assert_eq!(segments.verify().good, 5);
 }
 
-/// The first segment of a folder, of which the head of the first record or the header is zeros.
+/// In the first segment, either the header or the head of the first record is zeroed.
 #[test]
 fn damage_in_a_folder_that_can_only_be_read_is_reported_each_time() {
     for offset in [64, 0] {
@@ -291,7 +293,7 @@ fn child_opens_a_folder_that_is_denied() {
 }
 
 #[test]
-fn what_root_makes_in_the_folder_of_a_user_belongs_to_him() {
+fn files_that_root_creates_belong_to_the_owner_of_the_folder() {
     if !is_root() {
         return;
     }
@@ -299,17 +301,17 @@ fn what_root_makes_in_the_folder_of_a_user_belongs_to_him() {
     fs::create_dir(case.path()).expect("a folder");
     set_modes(&case, 0o700, 0o600);
     std::os::unix::fs::chown(case.path(), Some(NOBODY), Some(NOBODY)).expect("an owner");
-    // Root makes the index, the settings and a segment, and the user goes on with them.
+    // Root creates the index, the settings and a segment, and the user writes to them.
     assert_eq!(put(&case.small(), 1, 1000), Outcome::Kept);
-    run_as_another_user(&case, "child_goes_on_with_what_root_made");
+    run_as_another_user(&case, "child_uses_files_that_root_created");
     assert_eq!(get(&case.small(), 2), Some(2000));
 }
 
 #[test]
-fn child_goes_on_with_what_root_made() {
+fn child_uses_files_that_root_created() {
     let Some(folder) = folder_of_child() else { return };
     let segments = Segments::open(&folder, &Options::new()).expect("a folder");
-    assert!(!segments.read_only());
+    assert!(!segments.is_read_only());
     assert_eq!(get(&segments, 1), Some(1000));
     assert_eq!(put(&segments, 2, 2000), Outcome::Kept);
 }

@@ -1,4 +1,4 @@
-//! Who may use a folder, and who is told.
+//! Permissions of a folder and its files, and warnings.
 
 use crate::{Case, get, put, small};
 use nuthatch_segments::{Disk, Options, Outcome, Segments, SystemDisk, Warning};
@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("a file").permissions().mode() & 0o7777
 }
 
-/// The modes of all files, each once.
+/// Returns the modes of all files, without duplicates.
 fn modes(case: &Case) -> Vec<u32> {
     let entries = fs::read_dir(case.path()).expect("the folder");
     let mut modes: Vec<_> = entries.map(|entry| mode(&entry.expect("an entry").path())).collect();
@@ -26,7 +26,7 @@ fn modes(case: &Case) -> Vec<u32> {
     modes
 }
 
-/// Has a child use a folder under a umask.
+/// Uses a folder in a child with a umask.
 fn use_with_umask(case: &Case, umask: &str, shared: bool) {
     let program = std::env::current_exe().expect("this program");
     let script = format!("umask {umask} && exec \"$0\" --exact permissions::child_uses_a_folder");
@@ -46,7 +46,7 @@ fn child_uses_a_folder() {
     let segments = Segments::open(folder, &options).expect("a folder");
     assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
     segments.pin([1; 16], true).expect("a pin");
-    drop(segments.claim(0..1).expect("a claim"));
+    drop(segments.try_fetch_lock(0..1).expect("a fetch lock"));
     assert!(segments.warnings().is_empty(), "{:?}", segments.warnings());
 }
 
@@ -66,8 +66,8 @@ fn a_group_that_is_asked_for_may_use_the_folder_whatever_the_umask_is() {
         let case = Case::new();
         use_with_umask(&case, umask, true);
         assert_eq!(mode(&case.path()), 0o2770, "umask {umask}");
-        // Whoever comes later and asks for nothing does the same.
-        drop(case.small().claim(0..1));
+        // A process without the option does the same.
+        drop(case.small().try_fetch_lock(0..1));
         let segments = case.small();
         for number in 100..200 {
             assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
@@ -141,12 +141,12 @@ fn a_folder_on_a_network_filesystem_is_used_with_one_warning() {
 #[test]
 fn a_folder_that_was_removed_is_made_again_with_its_limits_and_its_sharing() {
     let case = Case::new();
-    let options = small().least_free(1 << 20).share_with_group(true);
+    let options = small().min_free(1 << 20).share_with_group(true);
     drop(case.open(&options));
     let segments = case.open(&Options::new());
     fs::remove_dir_all(case.path()).expect("a folder");
     assert!(segments.is_removed());
-    let again = case.open(&segments.options_to_make_again());
-    assert_eq!((again.stat().limit, again.stat().least_free), (4 << 20, 1 << 20));
+    let again = case.open(&segments.options_to_recreate());
+    assert_eq!((again.stat().limit, again.stat().min_free), (4 << 20, 1 << 20));
     assert_eq!((mode(&case.path()), modes(&case)), (0o2770, vec![0o660]));
 }

@@ -2,7 +2,7 @@ use crate::{Case, LABEL, bytes, get, name, put, put_bytes, small};
 use nuthatch_segments::{Error, Id, Options, Outcome, Part, Record, Segments, checksum};
 
 #[test]
-fn what_is_put_is_found_by_every_handle_and_after_a_restart() {
+fn stored_parts_are_found_by_every_handle_and_after_a_restart() {
     let case = Case::new();
     let first = case.small();
     let second = case.small();
@@ -28,7 +28,7 @@ fn parts_of_a_record_are_read_alone_and_together() {
     let parts = ends.map(|end| {
         let sum = checksum(&data[start..end]);
         start = end;
-        Part { end: end as u64, sum }
+        Part { end: end as u64, checksum: sum }
     });
     let name = name(3);
     let record = Record { name, first: 10, label: LABEL, expiry: 0, parts: &parts, data: &data };
@@ -36,31 +36,31 @@ fn parts_of_a_record_are_read_alone_and_together() {
     assert!(segments.find(&Id::new(name, 9), LABEL).is_none());
     assert!(segments.find(&Id::new(name, 14), LABEL).is_none());
     assert!(segments.find(&Id::new(name, 10), b"another label").is_none());
-    let found = segments.find(&Id::new(name, 12), LABEL).expect("it is there");
-    assert_eq!((found.numbers(), found.len_of(12), found.start_of(12)), (10..14, 636, 64));
+    let found = segments.find(&Id::new(name, 12), LABEL).expect("the part is stored");
+    assert_eq!((found.numbers(), found.part_len(12), found.part_start(12)), (10..14, 636, 64));
     for (from, to) in [(0, 1000), (0, 1), (63, 65), (64, 700), (65, 66), (999, 1000)] {
         let mut out = vec![0; to - from];
         found.read(from as u64, &mut out).expect("bytes");
         assert_eq!(out, data[from..to], "{from}..{to}");
-        let lent = found.lend(from as u64..to as u64).expect("bytes").expect("a map");
-        assert_eq!(*lent, data[from..to], "{from}..{to}, lent");
+        let view = found.view(from as u64..to as u64).expect("bytes").expect("a map");
+        assert_eq!(*view, data[from..to], "{from}..{to}, view");
     }
     assert!(found.read(999, &mut [0; 2]).is_err(), "beyond the end");
-    assert!(found.lend(999..1001).is_err(), "beyond the end");
+    assert!(found.view(999..1001).is_err(), "beyond the end");
 }
 
 #[test]
 fn lengths_beyond_the_limits_are_refused() {
     let case = Case::new();
     let segments = case.small();
-    let most = segments.part_most() as usize;
-    assert_eq!(put(&segments, 1, most), Outcome::Kept);
+    let max_len = segments.max_part_len() as usize;
+    assert_eq!(put(&segments, 1, max_len), Outcome::Kept);
     let refused = |data: &[u8], label: &[u8], ends: &[u64]| {
-        let parts: Vec<_> = ends.iter().map(|end| Part { end: *end, sum: 0 }).collect();
+        let parts: Vec<_> = ends.iter().map(|end| Part { end: *end, checksum: 0 }).collect();
         let record = Record { name: name(1), first: 0, label, expiry: 0, parts: &parts, data };
         matches!(segments.put(&record), Err(Error::Length { .. }))
     };
-    assert!(refused(&vec![0; most + 1], LABEL, &[most as u64 + 1]), "a part too long");
+    assert!(refused(&vec![0; max_len + 1], LABEL, &[max_len as u64 + 1]), "a part too long");
     assert!(refused(&[], LABEL, &[]), "no parts");
     assert!(refused(&[], LABEL, &[0]), "an empty part");
     assert!(refused(&[1, 2], LABEL, &[1, 1]), "an empty part");
@@ -74,17 +74,17 @@ fn lengths_beyond_the_limits_are_refused() {
 }
 
 #[test]
-fn a_part_that_is_there_already_stays_as_it_was() {
+fn a_duplicate_part_does_not_replace_the_stored_one() {
     let case = Case::new();
     let (first, second) = (case.small(), case.small());
     put(&first, 1, 100);
-    assert_eq!(put(&second, 1, 100), Outcome::Met { other: None });
-    assert_eq!(put_bytes(&second, 1, b"other"), Outcome::Met { other: Some(0) });
+    assert_eq!(put(&second, 1, 100), Outcome::Duplicate { conflict: None });
+    assert_eq!(put_bytes(&second, 1, b"other"), Outcome::Duplicate { conflict: Some(0) });
     assert_eq!(get(&second, 1), Some(100));
 }
 
 #[test]
-fn parts_that_are_removed_or_expired_are_not_there() {
+fn removed_and_expired_parts_are_misses() {
     use nuthatch_segments::Clock;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,7 +98,7 @@ fn parts_that_are_removed_or_expired_are_not_there() {
     let clock = Arc::new(Hand(AtomicU64::new(100)));
     let segments = case.open(&small().clock(clock.clone()));
     let data = bytes(1, 50);
-    let parts = [Part { end: 50, sum: checksum(&data) }];
+    let parts = [Part { end: 50, checksum: checksum(&data) }];
     let record =
         Record { name: name(1), first: 0, label: LABEL, expiry: 200, parts: &parts, data: &data };
     segments.put(&record).expect("a put");
@@ -107,7 +107,7 @@ fn parts_that_are_removed_or_expired_are_not_there() {
     segments.remove(&Id::new(name(2), 0));
     clock.0.store(200, Ordering::Relaxed);
     assert_eq!((get(&segments, 1), get(&segments, 2)), (None, None));
-    segments.prune(None).expect("room");
+    segments.prune(None).expect("space");
     assert_eq!(segments.stat().segments, 0, "a segment without anything goes");
     assert_eq!((put(&segments, 1, 50), put(&segments, 2, 60)), (Outcome::Kept, Outcome::Kept));
     assert_eq!((get(&segments, 1), get(&segments, 2)), (Some(50), Some(60)));
@@ -125,12 +125,12 @@ fn small_writers_one_after_the_other_share_a_segment() {
 }
 
 #[test]
-fn a_segment_that_is_appended_to_has_nothing_behind_its_records_but_zeros() {
+fn a_segment_that_is_written_has_only_zeros_after_its_records() {
     let case = Case::new();
     let segments = case.open(&Options::new().limit(64 << 20));
     for number in 0..150 {
         assert_eq!(put(&segments, number, 700_000), Outcome::Kept);
-        assert!(case.taken() <= 64 << 20, "{} bytes after {number}", case.taken());
+        assert!(case.disk_bytes() <= 64 << 20, "{} bytes after {number}", case.disk_bytes());
         assert_eq!(get(&segments, number), Some(700_000));
     }
     let found = case.open(&Options::new()).verify();
@@ -143,23 +143,23 @@ fn a_segment_that_is_appended_to_has_nothing_behind_its_records_but_zeros() {
 }
 
 #[test]
-fn a_segment_that_grew_long_after_it_was_mapped_is_lent_to_its_end() {
+fn a_view_reaches_records_appended_after_the_segment_was_mapped() {
     let case = Case::new();
     let segments = case.open(&Options::new().limit(16 << 30).parts(1024));
-    let lent = |number| {
-        let found = segments.find(&Id::new(name(number), 0), LABEL).expect("it is there");
-        found.lend(0..1 << 20).expect("bytes").is_some()
+    let view = |number| {
+        let found = segments.find(&Id::new(name(number), 0), LABEL).expect("the part is stored");
+        found.view(0..1 << 20).expect("bytes").is_some()
     };
     let data = bytes(1, 1 << 20);
     for number in 0..100 {
         assert_eq!(put_bytes(&segments, number, &data), Outcome::Kept);
-        assert!(number % 33 != 0 || lent(number), "{number} MiB");
+        assert!(number % 33 != 0 || view(number), "{number} MiB");
     }
     assert_eq!(case.files("seg").len(), 1);
 }
 
 #[test]
-fn a_segment_is_no_younger_for_being_closed() {
+fn sealing_keeps_the_time_of_the_last_put() {
     let case = Case::new();
     let segments = case.open(&Options::new().limit(1 << 30));
     put(&segments, 1, 100_000);

@@ -1,9 +1,9 @@
-//! Records that are not whole, because the disk was full or the process died, and what must not be
-//! left in the index.
+//! Incomplete records, left by a full disk or a process that died, and words that must not remain
+//! in the index.
 
 use crate::{Case, LABEL, bytes, get, name, put, small};
 use nuthatch_segments::{
-    Clock, Disk, Id, Options, Outcome, Part, Reason, Record, Segments, SystemDisk, checksum,
+    Clock, Disk, Id, NotKeptReason, Options, Outcome, Part, Record, Segments, SystemDisk, checksum,
 };
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,12 +11,12 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Bytes of the record that is torn. They tell its write from the others.
+/// Returns the bytes of the incomplete record, which identify its write.
 fn torn_bytes() -> Vec<u8> {
     bytes(2, 200_000)
 }
 
-/// A disk that calls a function instead of the write of certain data.
+/// A disk that calls a function before it writes certain data.
 struct HookedDisk {
     data: Vec<u8>,
     hook: Mutex<Option<Hook>>,
@@ -49,13 +49,13 @@ impl Disk for HookedDisk {
     }
 }
 
-/// A folder with one segment: record 1 is whole, and of record 2 the disk had room for the head and
-/// 5,000 bytes only. The process that wrote it has closed the folder.
+/// Returns a folder with one segment: record 1 is complete, and of record 2 the disk had space for
+/// the head and 5,000 bytes only. The process that wrote it has closed the folder.
 fn full_disk() -> Case {
     full_disk_with(None)
 }
 
-/// As [`full_disk`]; the same process puts another record afterwards.
+/// Does the same as [`full_disk`]; the same process then stores another record.
 fn full_disk_with(more: Option<u64>) -> Case {
     let case = Case::new();
     let disk = HookedDisk::new(torn_bytes());
@@ -66,15 +66,15 @@ fn full_disk_with(more: Option<u64>) -> Case {
         Err(io::ErrorKind::StorageFull.into())
     }));
     let outcome = put_torn(&segments);
-    assert_eq!(outcome, Outcome::NotKept(Reason::Disk));
+    assert_eq!(outcome, Outcome::NotKept(NotKeptReason::Disk));
     if let Some(number) = more {
         assert_eq!(put(&segments, number, 1000), Outcome::Kept);
     }
     case
 }
 
-/// As [`full_disk`], but the last write ended because its process died: the record was written with
-/// all of its words, and then the file was cut off.
+/// Does the same as [`full_disk`], but the writer died during the write: the record was written
+/// with all words, and then the file was truncated.
 fn killed_writer() -> Case {
     let case = Case::new();
     let segments = case.small();
@@ -84,7 +84,7 @@ fn killed_writer() -> Case {
     drop(segments);
     let [path] = &case.files("seg")[..] else { panic!("one segment") };
     let file = OpenOptions::new().write(true).open(path).expect("a segment");
-    file.set_len(6000).expect("it is cut off");
+    file.set_len(6000).expect("truncated");
     case
 }
 
@@ -99,7 +99,7 @@ fn listed(segments: &Segments) -> usize {
 }
 
 #[test]
-fn records_put_behind_a_torn_one_are_seen_by_all_that_look_at_the_segment() {
+fn records_after_an_incomplete_one_are_found_by_every_scan() {
     for case in [full_disk(), killed_writer()] {
         let segments = case.small();
         assert_eq!(put(&segments, 3, 10_000), Outcome::Kept);
@@ -108,18 +108,18 @@ fn records_put_behind_a_torn_one_are_seen_by_all_that_look_at_the_segment() {
         let verified = segments.verify();
         assert_eq!((verified.good, verified.damaged, verified.torn), (3, 0, 0));
         assert_eq!(listed(&segments), 3);
-        // What is pinned is moved when its segment goes, and nothing leads to that one.
+        // Pinned parts are moved when their segment is evicted, and no word points to that segment.
         segments.pin(name(3), true).expect("a pin");
-        segments.clear().expect("room");
+        segments.clear().expect("space");
         assert_eq!((get(&segments, 3), get(&segments, 4)), (Some(10_000), None));
         segments.pin(name(3), false).expect("no pin");
-        segments.clear().expect("room");
+        segments.clear().expect("space");
         assert_eq!(segments.stat().parts, 0, "words lead to a segment that is gone");
     }
 }
 
-/// Words that lead to a slot whose segment is gone are taken for parts that the next segment in the
-/// slot has lost.
+/// Words that point to the slot of an evicted segment would be taken for lost parts of the next
+/// segment in the slot.
 #[test]
 fn verify_reports_no_damage_in_a_folder_on_a_full_disk() {
     let case = full_disk();
@@ -127,31 +127,31 @@ fn verify_reports_no_damage_in_a_folder_on_a_full_disk() {
     for number in 3..7 {
         assert_eq!(put(&segments, number, 10_000), Outcome::Kept);
     }
-    segments.clear().expect("room");
+    segments.clear().expect("space");
     drop(segments);
-    // The first segment has the slot now, and its disk is full as well.
+    // The first segment has the slot now, and its disk is full, too.
     let disk = HookedDisk::new(torn_bytes());
     disk.set(Box::new(|_, _, _| Err(io::ErrorKind::StorageFull.into())));
     let segments = case.open(&small().disk(disk));
     assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
-    assert_eq!(put_torn(&segments), Outcome::NotKept(Reason::Disk));
+    assert_eq!(put_torn(&segments), Outcome::NotKept(NotKeptReason::Disk));
     assert_eq!(put(&segments, 20, 1000), Outcome::Kept);
     let verified = case.small().verify();
     assert_eq!((verified.good, verified.damaged, verified.torn), (2, 0, 0));
 }
 
 #[test]
-fn records_put_behind_a_torn_one_are_found_when_the_index_is_made_again() {
+fn records_after_an_incomplete_one_are_found_when_the_index_is_rebuilt() {
     let case = full_disk();
     assert_eq!(put(&case.small(), 3, 10_000), Outcome::Kept);
-    std::fs::remove_file(case.path().join("index")).expect("it is deleted");
+    std::fs::remove_file(case.path().join("index")).expect("deleted");
     let segments = case.small();
     put(&segments, 4, 1000);
     assert_eq!((get(&segments, 1), get(&segments, 3)), (Some(1000), Some(10_000)));
 }
 
 #[test]
-fn a_torn_record_is_no_damage_when_the_index_is_made_again() {
+fn an_incomplete_record_is_no_damage_when_the_index_is_rebuilt() {
     let continued = |case: Case| {
         assert_eq!(put(&case.small(), 3, 10_000), Outcome::Kept);
         case
@@ -164,10 +164,10 @@ fn a_torn_record_is_no_damage_when_the_index_is_made_again() {
         ("killed, another process", continued(killed_writer()), 2),
     ];
     for (what, case, good) in cases {
-        std::fs::remove_file(case.path().join("index")).expect("it is deleted");
+        std::fs::remove_file(case.path().join("index")).expect("deleted");
         let segments = case.small();
-        // Makes the index.
-        segments.prune(None).expect("a turn");
+        // Rebuilds the index.
+        segments.prune(None).expect("exclusive access");
         let verified = segments.verify();
         assert_eq!((verified.good, verified.damaged), (good, 0), "{what}");
         assert_eq!(segments.stat().parts, good, "{what}");
@@ -175,7 +175,7 @@ fn a_torn_record_is_no_damage_when_the_index_is_made_again() {
 }
 
 #[test]
-fn parts_of_a_file_that_was_cut_off_are_reported_as_damaged_after_more_is_put() {
+fn parts_of_a_truncated_file_are_reported_as_damaged_after_another_put() {
     let case = Case::new();
     let segments = case.small();
     assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
@@ -183,7 +183,7 @@ fn parts_of_a_file_that_was_cut_off_are_reported_as_damaged_after_more_is_put() 
     drop(segments);
     let [path] = &case.files("seg")[..] else { panic!("one segment") };
     let file = OpenOptions::new().write(true).open(path).expect("a segment");
-    file.set_len(6000).expect("it is cut off");
+    file.set_len(6000).expect("truncated");
     let segments = case.small();
     assert_eq!(put(&segments, 3, 10_000), Outcome::Kept);
     let verified = segments.verify();
@@ -191,31 +191,31 @@ fn parts_of_a_file_that_was_cut_off_are_reported_as_damaged_after_more_is_put() 
 }
 
 #[test]
-fn nothing_leads_to_a_segment_that_goes_while_another_process_grows_the_index() {
+fn no_word_points_to_a_segment_evicted_while_another_process_grows_the_index() {
     let case = Case::new();
-    let options = Options::new().limit(4 << 20).segment_len(256 << 10).least_free(0);
+    let options = Options::new().limit(4 << 20).segment_len(256 << 10).min_free(0);
     let disk = HookedDisk::new(bytes(0, 50_000));
     let segments = case.open(&options.clone().disk(disk.clone()));
     for number in 0..20 {
         assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
     }
-    // Part 0 is used, so it is moved when its segment goes.
-    segments.find(&Id::new(name(0), 0), LABEL).expect("it is there").count_use(0..1);
+    // Part 0 is used, so it is moved when its segment is reclaimed.
+    segments.find(&Id::new(name(0), 0), LABEL).expect("the part is stored").count_use(0..1);
     let other = case.open(&options);
-    let before = other.stat().parts_most;
+    let before = other.stat().max_parts;
     let other = Arc::new(other);
     let growing = other.clone();
     disk.set(Box::new(move |_, _, _| {
         let grows = |number| {
             assert_eq!(put(&growing, number, 100), Outcome::Kept);
-            growing.stat().parts_most > before
+            growing.stat().max_parts > before
         };
         assert!((100_000..110_000).any(grows));
         Ok(())
     }));
     let has_grown = |number| {
         assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
-        other.stat().parts_most > before
+        other.stat().max_parts > before
     };
     assert!((20..200).any(has_grown), "a record was moved, and the index has grown meanwhile");
     let verified = other.verify();
@@ -232,11 +232,11 @@ impl Clock for Hand {
 }
 
 #[test]
-fn nothing_leads_to_a_segment_of_expired_parts_that_was_pruned() {
+fn no_word_points_to_a_pruned_segment_of_expired_parts() {
     let case = Case::new();
     let clock = Arc::new(Hand(AtomicU64::new(100)));
     let segments = case.open(&small().clock(clock.clone()));
-    let (parts, data) = ([Part { end: 1000, sum: checksum(&bytes(1, 1000)) }], bytes(1, 1000));
+    let (parts, data) = ([Part { end: 1000, checksum: checksum(&bytes(1, 1000)) }], bytes(1, 1000));
     for number in 0..5 {
         let name = name(number);
         let record =
@@ -244,6 +244,6 @@ fn nothing_leads_to_a_segment_of_expired_parts_that_was_pruned() {
         assert_eq!(segments.put(&record).expect("a put"), Outcome::Kept);
     }
     clock.0.store(200, Ordering::Relaxed);
-    segments.prune(None).expect("room");
+    segments.prune(None).expect("space");
     assert_eq!((segments.stat().segments, segments.stat().parts), (0, 0));
 }

@@ -1,7 +1,7 @@
 //! What waits while a thread of this process reclaims a segment, and for how long.
 
 use crate::{Case, LABEL, get, name, put};
-use nuthatch_segments::{Disk, Error, Id, Options, Outcome, Reason, Segments, SystemDisk};
+use nuthatch_segments::{Disk, Error, Id, NotKeptReason, Options, Outcome, Segments, SystemDisk};
 use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// A disk that stops a write of the parts that are marked, once it is told to.
+/// A disk that stops one write of certain data.
 struct StoppingDisk {
-    /// Says that a write has begun, and waits until it may go on.
+    /// Reports that the write has begun, and waits until it may go on.
     stop: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     marked: Vec<u8>,
 }
@@ -34,12 +34,12 @@ impl Disk for StoppingDisk {
     }
 }
 
-/// A segment that went while a record was put into it would leave a word that leads to its slot.
+/// If the segment were evicted meanwhile, the words of the record would point to its slot.
 #[test]
-fn a_segment_stays_while_a_record_is_put_into_it() {
+fn a_segment_is_not_evicted_while_a_record_is_written_to_it() {
     let case = Case::new();
     let disk = Arc::new(StoppingDisk { stop: Mutex::default(), marked: crate::bytes(0, 50_000) });
-    let options = Options::new().limit(4 << 20).segment_len(256 << 10).least_free(0);
+    let options = Options::new().limit(4 << 20).segment_len(256 << 10).min_free(0);
     let segments = case.open(&options.disk(disk.clone()));
     let (began, has_begun) = channel();
     let (go_on, may_go_on) = channel();
@@ -64,19 +64,19 @@ fn a_segment_stays_while_a_record_is_put_into_it() {
     assert_eq!(segments.verify().damaged, 0);
 }
 
-/// Calls a function while another thread stands still in the midst of reclaiming a segment: it
-/// moves the record of part 0, which is used.
+/// Calls a function while another thread is stopped in the middle of reclaiming a segment, when it
+/// moves the record of part 0, which was used.
 fn while_a_segment_is_reclaimed(patience: Duration, check: impl FnOnce(&Segments)) {
     let case = Case::new();
     let marked = crate::bytes(0, 50_000);
     let disk = Arc::new(StoppingDisk { stop: Mutex::default(), marked });
-    let options = Options::new().limit(4 << 20).segment_len(256 << 10).least_free(0);
+    let options = Options::new().limit(4 << 20).segment_len(256 << 10).min_free(0);
     let segments = case.open(&options.patience(patience).disk(disk.clone()));
-    // A use counts once others have been put since.
+    // A use is counted only after other segments were begun.
     for number in 0..20 {
         assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
     }
-    let found = segments.find(&Id::new(name(0), 0), LABEL).expect("it is there");
+    let found = segments.find(&Id::new(name(0), 0), LABEL).expect("the part is stored");
     found.count_use(0..1);
     drop(found);
     let (began, has_begun) = channel();
@@ -101,19 +101,19 @@ fn while_a_segment_is_reclaimed(patience: Duration, check: impl FnOnce(&Segments
 
 #[test]
 fn reads_do_not_wait_while_a_segment_is_reclaimed() {
-    // With all the patience there is, whatever waits for the other thread waits for ever.
+    // With unlimited patience, a read that waited for the other thread would wait for ever.
     while_a_segment_is_reclaimed(Duration::MAX, |segments| {
         for number in 0..10 {
             let found = get(segments, number);
             assert!(found.is_none_or(|len| len == 50_000), "part {number}: {found:?}");
         }
         assert_eq!(get(segments, 0), Some(50_000), "what is moved is found meanwhile");
-        let found = segments.find(&Id::new(name(0), 0), LABEL).expect("it is there");
-        found.lend(0..50_000).expect("bytes").expect("a map");
+        let found = segments.find(&Id::new(name(0), 0), LABEL).expect("the part is stored");
+        found.view(0..50_000).expect("bytes").expect("a map");
         assert!(segments.stat().segments > 0);
         segments.remove(&Id::new(name(5), 0));
-        assert!(segments.claim(0..1).expect("a claim").is_some());
-        assert!(!segments.read_only() && segments.warnings().is_empty());
+        assert!(segments.try_fetch_lock(0..1).expect("a fetch lock").is_some());
+        assert!(!segments.is_read_only() && segments.warnings().is_empty());
     });
 }
 
@@ -122,12 +122,12 @@ fn a_put_waits_for_a_thread_that_reclaims_no_longer_than_its_patience_and_is_cou
     while_a_segment_is_reclaimed(Duration::from_millis(20), |segments| {
         let before = segments.stat().not_kept;
         let outcome = put(segments, 1000, 50_000);
-        assert_eq!(outcome, Outcome::NotKept(Reason::Busy));
+        assert_eq!(outcome, Outcome::NotKept(NotKeptReason::Busy));
         assert_eq!(segments.stat().not_kept, before + 1);
         let error = segments.prune(None).expect_err("another thread has the folder");
         assert!(matches!(error, Error::Busy { .. }), "{error}");
         assert!(error.to_string().contains("another process or thread"), "{error}");
-        // And again: one that gave up keeps nothing locked.
-        assert_eq!(put(segments, 1001, 50_000), Outcome::NotKept(Reason::Busy));
+        // A put that gave up holds no lock.
+        assert_eq!(put(segments, 1001, 50_000), Outcome::NotKept(NotKeptReason::Busy));
     });
 }

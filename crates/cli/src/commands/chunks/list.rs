@@ -6,7 +6,7 @@ use super::object_name::{ago, escaped, name_of, shown_name};
 use crate::outcome::{Answer, Failure};
 use crate::terminal::print;
 use clap::{Args, ValueEnum};
-use nuthatch_chunks::{Clock, Described, Object, SystemClock};
+use nuthatch_chunks::{Clock, Description, Object, SystemClock};
 use nuthatch_units::{bytes, grouped};
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -84,7 +84,7 @@ fn text(objects: &[Object]) -> String {
     for object in objects {
         let put = Duration::from_millis(now.saturating_sub(object.put_ms));
         let (mut name, mut share) = (shown_name(&object.key), "-".to_owned());
-        if let Described::Blocks { validator, object_len, .. } = object.key.describe() {
+        if let Description::Blocks { validator, object_len, .. } = object.key.describe() {
             let _ = write!(name, "  {}", escaped(&validator));
             share = format!("{} %", percent(object.bytes, object_len));
         }
@@ -110,13 +110,13 @@ fn percent(part: u64, whole: u64) -> u64 {
 fn json(object: &Object) -> String {
     let line = Json::new().text("name", &name_of(&object.key));
     let line = match object.key.describe() {
-        Described::Blocks { validator, object_len, block_len, .. } => line
+        Description::Blocks { validator, object_len, block_len, .. } => line
             .text("kind", "blocks")
             .text("validator", &validator)
             .plain("object_bytes", object_len)
             .plain("block_bytes", block_len),
-        Described::Named(_) => line.text("kind", "named"),
-        Described::Content(_) => line.text("kind", "content"),
+        Description::Named(_) => line.text("kind", "named"),
+        Description::Content(_) => line.text("kind", "content"),
         _ => line.text("kind", "unknown"),
     };
     let expires = match object.expiry {

@@ -1,6 +1,6 @@
 //! How objects are called in what is printed.
 
-use nuthatch_chunks::{Described, Key};
+use nuthatch_chunks::{Description, Key};
 use nuthatch_cli::output::tsv_escape;
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use std::time::Duration;
 /// made up for it, or the hash of its bytes.
 pub(super) fn name_of(key: &Key) -> String {
     match key.describe() {
-        Described::Named(name) => String::from_utf8_lossy(&name).into_owned(),
-        Described::Blocks { address, .. } => address,
-        Described::Metadata { address } => format!("metadata of {address}"),
-        Described::Content(hash) => format!("blake3:{}", hexadecimal(&hash)),
+        Description::Named(name) => String::from_utf8_lossy(&name).into_owned(),
+        Description::Blocks { address, .. } => address,
+        Description::Metadata { address } => format!("metadata of {address}"),
+        Description::Content(hash) => format!("blake3:{}", hexadecimal(&hash)),
         _ => "(of a newer version)".to_owned(),
     }
 }

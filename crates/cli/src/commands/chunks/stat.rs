@@ -66,7 +66,7 @@ fn text(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
         0 => String::new(),
         count => format!("; {count} cannot be read"),
     };
-    let free = match stat.least_free {
+    let free = match stat.min_free {
         0 => String::new(),
         least => format!("; {} of the disk are kept free", bytes(least)),
     };
@@ -83,7 +83,7 @@ fn text(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
         bytes(stat.used),
         stat.used as f64 * 100.0 / stat.limit.max(1) as f64,
         grouped(stat.parts),
-        grouped(stat.parts_most),
+        grouped(stat.max_parts),
         grouped(stat.displaced),
         grouped(stat.segments),
         grouped(stat.writing),
@@ -96,11 +96,11 @@ fn json(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
     Json::new()
         .text("folder", &folder.display().to_string())
         .plain("limit_bytes", stat.limit)
-        .plain("min_free_bytes", stat.least_free)
+        .plain("min_free_bytes", stat.min_free)
         .plain("used_bytes", stat.used)
         .plain("segment_bytes", stat.segment_bytes)
         .plain("chunks", stat.parts)
-        .plain("max_chunks", stat.parts_most)
+        .plain("max_chunks", stat.max_parts)
         .plain("chunks_displaced", stat.displaced)
         .plain("read_only", stat.read_only)
         .plain("segments", stat.segments)

@@ -7,7 +7,7 @@ use crate::outcome::{Answer, Failure};
 use crate::terminal::Display;
 use crate::terminal::{report_result, tell};
 use clap::Args;
-use nuthatch_chunks::{Looked, Verified};
+use nuthatch_chunks::{Verified, VerifyEvent};
 use nuthatch_units::{bytes, grouped, seconds};
 use std::path::Path;
 use std::time::Instant;
@@ -53,7 +53,7 @@ impl Verify {
         let folder = chunks.path().to_owned();
         let mut listed = Vec::new();
         let verified = chunks.verify_with(|looked| match looked {
-            Looked::Bytes { done, total } => display.moved("verifying", "", done, total),
+            VerifyEvent::Bytes { done, total } => display.moved("verifying", "", done, total),
             found => {
                 display.aside(|| tell(message(&folder, &found)));
                 listed.extend(json(&found));
@@ -64,10 +64,10 @@ impl Verify {
             report_result(&summary(&verified, &listed.join(",")))?;
         } else if !self.quiet {
             let time = seconds(start.elapsed());
-            let words = in_words(&verified, chunks.read_only());
+            let words = in_words(&verified, chunks.is_read_only());
             report_result(&format!("{}: {words}, {time}\n", folder.display()))?;
         }
-        match (verified.unread, verified.damaged) {
+        match (verified.unreadable, verified.damaged) {
             (0, 0) => Ok(Answer::Whole),
             (0, _) => Ok(Answer::Damaged),
             (unread, _) => {
@@ -77,26 +77,26 @@ impl Verify {
     }
 }
 
-fn message(folder: &Path, damaged: &Looked) -> String {
+fn message(folder: &Path, damaged: &VerifyEvent) -> String {
     let at = |file: &str| folder.join(file).display().to_string();
     match damaged {
-        Looked::Damaged { key, chunk, file } => {
+        VerifyEvent::Damaged { key, chunk, file } => {
             format!("{}: chunk {chunk} of {} is damaged", at(file), shown_name(key))
         }
-        Looked::Lost { chunks, file } => {
+        VerifyEvent::Lost { chunks, file } => {
             format!("{}: damaged, with {} chunks", at(file), grouped(*chunks))
         }
-        Looked::Unread { file, reason } => format!("{}: {reason}", at(file)),
+        VerifyEvent::Unreadable { file, reason } => format!("{}: {reason}", at(file)),
         _ => String::new(),
     }
 }
 
-fn json(damaged: &Looked) -> Option<String> {
+fn json(damaged: &VerifyEvent) -> Option<String> {
     Some(match damaged {
-        Looked::Damaged { key, chunk, file } => {
+        VerifyEvent::Damaged { key, chunk, file } => {
             Json::new().text("name", &name_of(key)).plain("chunk", chunk).text("file", file).end()
         }
-        Looked::Lost { chunks, file } => {
+        VerifyEvent::Lost { chunks, file } => {
             Json::new().plain("chunks", chunks).text("file", file).end()
         }
         _ => return None,
@@ -109,7 +109,7 @@ fn summary(verified: &Verified, damaged: &str) -> String {
         .plain("whole_bytes", verified.good_bytes)
         .plain("damaged_chunks", verified.damaged)
         .plain("torn_segments", verified.torn)
-        .plain("unread_segments", verified.unread)
+        .plain("unread_segments", verified.unreadable)
         .plain("damaged", format_args!("[{damaged}]"))
         .line()
 }

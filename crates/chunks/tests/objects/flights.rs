@@ -22,19 +22,20 @@ fn each_gap_is_fetched_once() {
                     if missing.is_empty() {
                         break;
                     }
-                    let claim = chunks.claim(object.key(), &missing);
-                    for ticket in claim.mine {
-                        let gap = ticket.range();
-                        // Between the look and the claim, another one may have fetched it.
+                    let single_flight = chunks.single_flight(object.key(), &missing);
+                    for flight in single_flight.flights {
+                        let gap = flight.range();
+                        // Another thread may have fetched the range between the lookup and the
+                        // flight.
                         for gap in object.missing(gap.clone()).expect("a look") {
                             fetched.fetch_add(gap.end - gap.start, Ordering::Relaxed);
                             let bytes = pattern(4, gap.clone());
                             object.put(gap.start, &bytes).expect("a put");
                         }
-                        ticket.finish(Fetched::Stored);
+                        flight.finish(Fetched::Stored);
                     }
-                    for waiting in claim.theirs {
-                        assert_ne!(waiting.wait(), Fetched::Failed);
+                    for waiter in single_flight.waiters {
+                        assert_ne!(waiter.wait(), Fetched::Failed);
                     }
                 }
                 let found = object.get(range.clone()).expect("a get").found();
@@ -46,23 +47,23 @@ fn each_gap_is_fetched_once() {
 }
 
 #[test]
-fn claims_split_around_what_others_fetch() {
+fn ranges_in_flight_are_left_out() {
     let case = Case::new();
     let chunks = case.open();
     let key = Key::named("a").expect("a key");
-    let first = chunks.claim(&key, from_ref(&(10..20)));
-    let second = chunks.claim(&key, &[0..5, 8..30]);
-    let ranges: Vec<_> = second.mine.iter().map(nuthatch_chunks::Ticket::range).collect();
+    let first = chunks.single_flight(&key, from_ref(&(10..20)));
+    let second = chunks.single_flight(&key, &[0..5, 8..30]);
+    let ranges: Vec<_> = second.flights.iter().map(nuthatch_chunks::Flight::range).collect();
     assert_eq!(ranges, [0..5, 8..10, 20..30]);
-    assert_eq!(second.theirs.len(), 1);
-    assert_eq!(second.theirs[0].range(), 10..20);
-    let other = chunks.claim(&Key::named("b").expect("a key"), from_ref(&(10..20)));
-    assert_eq!((other.mine.len(), other.theirs.len()), (1, 0), "another object");
-    for ticket in first.mine {
-        ticket.finish(Fetched::Bytes(Arc::from(&b"0123456789"[..])));
+    assert_eq!(second.waiters.len(), 1);
+    assert_eq!(second.waiters[0].range(), 10..20);
+    let other = chunks.single_flight(&Key::named("b").expect("a key"), from_ref(&(10..20)));
+    assert_eq!((other.flights.len(), other.waiters.len()), (1, 0), "another object");
+    for flight in first.flights {
+        flight.finish(Fetched::Bytes(Arc::from(&b"0123456789"[..])));
     }
-    for waiting in second.theirs {
-        assert_eq!(waiting.wait(), Fetched::Bytes(Arc::from(&b"0123456789"[..])));
+    for waiter in second.waiters {
+        assert_eq!(waiter.wait(), Fetched::Bytes(Arc::from(&b"0123456789"[..])));
     }
 }
 
@@ -71,43 +72,48 @@ fn a_fetch_that_is_given_up_wakes_those_who_wait() {
     let case = Case::new();
     let chunks = case.open();
     let key = Key::named("a").expect("a key");
-    let first = chunks.claim(&key, from_ref(&(0..1)));
-    let second = chunks.claim(&key, from_ref(&(0..1)));
+    let first = chunks.single_flight(&key, from_ref(&(0..1)));
+    let second = chunks.single_flight(&key, from_ref(&(0..1)));
     drop(first);
-    for waiting in second.theirs {
-        assert_eq!(waiting.wait(), Fetched::Failed);
+    for waiter in second.waiters {
+        assert_eq!(waiter.wait(), Fetched::Failed);
     }
-    assert_eq!(chunks.claim(&key, from_ref(&(0..1))).mine.len(), 1, "it can be claimed again");
+    assert_eq!(
+        chunks.single_flight(&key, from_ref(&(0..1))).flights.len(),
+        1,
+        "it can be fetched again"
+    );
 }
 
 #[test]
-fn a_ticket_knows_whether_anybody_waits() {
+fn a_flight_knows_whether_it_has_waiters() {
     let case = Case::new();
     let chunks = case.open();
     let key = Key::named("a").expect("a key");
-    let mut claim = chunks.claim(&key, &[0..5, 5..9]);
-    let (second, first) = (claim.mine.pop().expect("two"), claim.mine.pop().expect("two"));
+    let mut fetches = chunks.single_flight(&key, &[0..5, 5..9]);
+    let (second, first) =
+        (fetches.flights.pop().expect("two"), fetches.flights.pop().expect("two"));
     assert_eq!((first.range(), second.range()), (0..5, 5..9), "what touches stays apart");
     assert!(!first.is_awaited());
-    let own = first.waiting();
+    let own = first.waiter();
     assert!(first.is_awaited() && !second.is_awaited());
     drop(own);
-    let other = chunks.claim(&key, from_ref(&(3..4)));
+    let other = chunks.single_flight(&key, from_ref(&(3..4)));
     assert!(first.is_awaited() && !second.is_awaited());
     first.finish(Fetched::Stored);
-    assert_eq!(other.theirs.into_iter().map(nuthatch_chunks::Waiting::wait).count(), 1);
+    assert_eq!(other.waiters.into_iter().map(nuthatch_chunks::Waiter::wait).count(), 1);
 }
 
 #[test]
-fn handles_claim_among_each_other() {
+fn fetch_locks_of_two_handles_do_not_overlap() {
     let case = Case::new();
     let (one, other) = (case.open(), case.open());
     let key = Key::named("a").expect("a key");
-    let claimed = one.claim_among_processes(&key, 0..10).expect("a claim").expect("nobody has it");
-    assert!(other.claim_among_processes(&key, 9..20).expect("a claim").is_none());
-    assert!(other.claim_among_processes(&key, 10..20).expect("a claim").is_some());
+    let lock = one.try_fetch_lock(&key, 0..10).expect("a fetch lock").expect("the range is free");
+    assert!(other.try_fetch_lock(&key, 9..20).expect("a fetch lock").is_none());
+    assert!(other.try_fetch_lock(&key, 10..20).expect("a fetch lock").is_some());
     let elsewhere = Key::named("b").expect("a key");
-    assert!(other.claim_among_processes(&elsewhere, 0..10).expect("a claim").is_some());
-    drop(claimed);
-    assert!(other.claim_among_processes(&key, 0..u64::MAX).expect("a claim").is_some());
+    assert!(other.try_fetch_lock(&elsewhere, 0..10).expect("a fetch lock").is_some());
+    drop(lock);
+    assert!(other.try_fetch_lock(&key, 0..u64::MAX).expect("a fetch lock").is_some());
 }

@@ -1,4 +1,4 @@
-//! The lock of the folder.
+//! The table lock: `flock` on the folder.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -7,14 +7,18 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A lock on a folder; dropping it gives it back.
+/// Holds the table lock of a folder. Dropping it releases the lock.
 #[derive(Debug)]
-pub(crate) struct FolderLock(Arc<File>);
+pub(crate) struct TableLock(Arc<File>);
 
-impl FolderLock {
-    /// Waits for the lock, but no longer than `patience`: the holder may have been stopped. `None`
-    /// if somebody else has it still.
-    pub(crate) fn take(folder: &Arc<File>, patience: Duration) -> io::Result<Option<Self>> {
+impl TableLock {
+    /// Waits for the lock up to `patience`, because the holder may be a stopped process. Returns
+    /// `None` if another process still has it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
+    pub(crate) fn acquire(folder: &Arc<File>, patience: Duration) -> io::Result<Option<Self>> {
         let began = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
@@ -36,10 +40,10 @@ impl FolderLock {
     }
 }
 
-impl Drop for FolderLock {
+impl Drop for TableLock {
     fn drop(&mut self) {
         crate::work_counters::end_hold();
-        // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
+        // Closing the file is not enough: a forked child has a copy of the descriptor.
         let _ = flock(self.0.as_fd(), FlockOperation::Unlock);
     }
 }

@@ -1,30 +1,30 @@
-//! Why a segment could not be opened.
+//! Reasons for which a segment cannot be used.
 
 use nuthatch_filesystem::file_limit_advice;
 use rustix::io::Errno;
 use std::fmt;
 
-/// Why a segment could not be opened.
+/// The reason for which a segment cannot be opened or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// There is no such file.
+pub(crate) enum OpenError {
+    /// The file does not exist.
     Missing,
-    /// It is no segment, or not the one that its name says.
+    /// The file is not a segment, or not the one of its name.
     Damaged,
-    /// A newer version of this crate wrote it.
+    /// A newer version of this crate wrote the file.
     Newer,
-    /// The system refused: nothing is known of it.
+    /// The system refused. The segment may be intact.
     System(Errno),
 }
 
-impl Refusal {
-    /// Returns whether the segment may be whole all the same.
-    pub(crate) fn is_unknown(self) -> bool {
+impl OpenError {
+    /// Returns whether the segment may be intact in spite of the error.
+    pub(crate) fn may_be_intact(self) -> bool {
         matches!(self, Self::System(_) | Self::Newer)
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("there is no such file"),
@@ -38,6 +38,7 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Returns the number of an error of the system.
 pub(super) fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
