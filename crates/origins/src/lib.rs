@@ -26,8 +26,6 @@
 //! is fetched once, and given to all who wait. A cache that fails is a miss, never an error: bytes
 //! that cannot be kept are delivered.
 //!
-//! With the feature `serve`, the module `front` is an HTTP cache in front of an origin.
-//!
 //! Bytes that nobody can tell the version of (an origin without any validator) are passed on and
 //! not kept. Why things are as they are is in `docs/decisions/0019-read-through.md`.
 
@@ -38,14 +36,13 @@ mod blocking;
 mod cache;
 mod clock;
 mod counts;
+mod coverage;
 mod cursor;
 mod direct;
 mod engine;
 mod error;
 mod fetch;
 mod folder;
-#[cfg(feature = "serve")]
-pub mod front;
 mod netrc;
 mod not_kept;
 mod object;
@@ -53,6 +50,7 @@ mod opening;
 mod origin;
 mod pieces;
 mod plan;
+mod prefix;
 mod rate;
 mod recorded;
 mod settings;
@@ -66,8 +64,11 @@ pub use access::Access;
 pub use blocking::BlockingObject;
 pub use cache::{ObjectCache, default_folder, plain_address};
 pub use counts::Counts;
+pub use coverage::Coverage;
 pub use error::{Error, Result};
 pub use not_kept::NotKept;
 pub use object::ChunkedObject;
+pub use prefix::Prefix;
+pub use rate::LogLimit;
 pub use settings::Settings;
 pub use stream::ByteStream;

@@ -11,7 +11,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// Admits at most five lines of each kind in ten seconds, and counts the others.
 #[derive(Debug, Default)]
-pub(crate) struct LogLimit(Mutex<HashMap<&'static str, Window>>);
+pub struct LogLimit(Mutex<HashMap<&'static str, Window>>);
 
 #[derive(Debug)]
 struct Window {
@@ -23,7 +23,7 @@ struct Window {
 impl LogLimit {
     /// Returns whether to log a line of this kind now: `Some` with the number of lines of this kind
     /// that were suppressed since the last one, for the field `unlogged`.
-    pub(crate) fn admit(&self, kind: &'static str, now: Instant) -> Option<u64> {
+    pub fn admit(&self, kind: &'static str, now: Instant) -> Option<u64> {
         let mut windows = lock(&self.0);
         let new = Window { start: now, logged: 0, unlogged: 0 };
         let window = windows.entry(kind).or_insert(new);

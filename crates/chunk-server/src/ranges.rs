@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 /// Ranges that one request may ask for; one with more of them gets all there is.
-pub(super) const RANGES_MOST: usize = 32;
+pub(crate) const RANGES_MOST: usize = 32;
 
 /// What a request wants of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     /// All of it.
     All,
     /// Some of it: in order, none of the ranges touching the next.
@@ -18,7 +18,7 @@ pub(super) enum Wanted {
 
 /// What a `Range` header wants of an object with so many bytes. Headers that do not follow the
 /// grammar want all, as those of other units do; so does every header of an object without bytes.
-pub(super) fn wanted(header: &[u8], len: u64) -> Wanted {
+pub(crate) fn wanted(header: &[u8], len: u64) -> Wanted {
     match listed(header) {
         Some(specs) if len > 0 => within(&specs, len),
         _ => Wanted::All,

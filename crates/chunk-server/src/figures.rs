@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const STATUSES: [u16; 14] = [200, 206, 304, 400, 401, 403, 404, 405, 412, 416, 500, 502, 503, 504];
 
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// Answers by status, and those with others.
     answers: [AtomicU64; STATUSES.len() + 1],
     /// Bodies that ended before they were whole.
@@ -19,16 +19,16 @@ pub(super) struct Tally {
 
 /// Something that is open until this is dropped.
 #[derive(Debug)]
-pub(super) struct Open<T: AsRef<Tally>>(T, fn(&Tally) -> &AtomicU64);
+pub(crate) struct Open<T: AsRef<Tally>>(T, fn(&Tally) -> &AtomicU64);
 
 impl<T: AsRef<Tally>> Open<T> {
     /// A request.
-    pub(super) fn request(tally: T) -> Self {
+    pub(crate) fn request(tally: T) -> Self {
         Self::new(tally, |tally| &tally.open)
     }
 
     /// A connection.
-    pub(super) fn connection(tally: T) -> Self {
+    pub(crate) fn connection(tally: T) -> Self {
         Self::new(tally, |tally| &tally.connections)
     }
 
@@ -37,7 +37,7 @@ impl<T: AsRef<Tally>> Open<T> {
         Self(tally, of)
     }
 
-    pub(super) fn tally(&self) -> &Tally {
+    pub(crate) fn tally(&self) -> &Tally {
         self.0.as_ref()
     }
 }
@@ -49,21 +49,21 @@ impl<T: AsRef<Tally>> Drop for Open<T> {
 }
 
 impl Tally {
-    pub(super) fn answered(&self, status: u16) {
+    pub(crate) fn answered(&self, status: u16) {
         let at = STATUSES.iter().position(|known| *known == status).unwrap_or(STATUSES.len());
         self.answers[at].fetch_add(1, Relaxed);
     }
 
-    pub(super) fn sent(&self, bytes: usize) {
+    pub(crate) fn sent(&self, bytes: usize) {
         self.sent.fetch_add(bytes as u64, Relaxed);
     }
 
-    pub(super) fn cut_off(&self) {
+    pub(crate) fn cut_off(&self) {
         self.cut_off.fetch_add(1, Relaxed);
     }
 
     /// All of it in Prometheus's text.
-    pub(super) fn exposition(&self) -> String {
+    pub(crate) fn exposition(&self) -> String {
         let mut text = String::new();
         head(&mut text, "answers_total", "counter", "Answers, by their status.");
         for (at, count) in self.answers.iter().enumerate() {
@@ -89,7 +89,7 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
 }
 
 /// A counter for each value of a label.
-pub(super) fn by_label(
+pub(crate) fn by_label(
     text: &mut String,
     name: &str,
     help: &str,
@@ -103,7 +103,7 @@ pub(super) fn by_label(
 }
 
 /// A number without labels; those that only grow have names that end in `_total`.
-pub(super) fn one(text: &mut String, name: &str, help: &str, value: u64) {
+pub(crate) fn one(text: &mut String, name: &str, help: &str, value: u64) {
     head(text, name, if name.ends_with("_total") { "counter" } else { "gauge" }, help);
     let _ = writeln!(text, "{PREFIX}{name} {value}");
 }

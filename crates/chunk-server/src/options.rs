@@ -1,6 +1,6 @@
 //! How a server listens, and its limits.
 
-use crate::access::Access;
+use nuthatch_origins::Access;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ pub type Guard = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 /// it has sent.
 pub type CertificateCheck = Arc<dyn Fn(&[CertificateDer<'static>]) -> bool + Send + Sync>;
 
-/// Options of a [`Server`](super::Server).
+/// Options of a [`Server`](crate::Server).
 #[derive(Clone)]
 pub struct Options {
-    pub(super) addresses: Vec<SocketAddr>,
-    pub(super) tls: Option<Arc<ServerConfig>>,
-    pub(super) certificates: Option<CertificateCheck>,
-    pub(super) guard: Option<Guard>,
-    pub(super) access: Access,
-    pub(super) insecure: bool,
-    pub(super) threads: usize,
-    pub(super) connections: usize,
-    pub(super) head_bytes: usize,
-    pub(super) idle: Duration,
-    pub(super) origin_within: Duration,
-    pub(super) drain: Duration,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) certificates: Option<CertificateCheck>,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) access: Access,
+    pub(crate) insecure: bool,
+    pub(crate) threads: usize,
+    pub(crate) connections: usize,
+    pub(crate) head_bytes: usize,
+    pub(crate) idle: Duration,
+    pub(crate) origin_within: Duration,
+    pub(crate) drain: Duration,
 }
 
 impl Options {

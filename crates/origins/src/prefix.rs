@@ -76,7 +76,7 @@ impl Prefix {
 
     /// The address of the object that a request names, which is always below this one. Fails with
     /// what is wrong with the path or the query.
-    pub(super) fn join(&self, path: &str, query: Option<&str>) -> Result<String, &'static str> {
+    pub fn join(&self, path: &str, query: Option<&str>) -> Result<String, &'static str> {
         if path.len() > PATH_MOST {
             return Err("expected a path of up to 4,096 bytes");
         }

@@ -219,7 +219,7 @@ fn what_takes_too_long_is_given_up_when_it_stops() {
     origin.behave(|manners| manners.held = false);
 }
 
-fn admitting(tokens: &'static [&'static str]) -> nuthatch_origins::front::Options {
+fn admitting(tokens: &'static [&'static str]) -> nuthatch_chunk_server::Options {
     options().guard(std::sync::Arc::new(move |shown| {
         tokens.iter().any(|token| token.as_bytes() == shown)
     }))

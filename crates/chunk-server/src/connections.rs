@@ -1,10 +1,10 @@
 //! Connections of clients: accepts a limited number and serves HTTP on each.
 
-use super::answer::{Shown, answer};
-use super::body::Content;
-use super::figures::Open;
-use super::patient::Patient;
-use super::server::{Phase, Shared};
+use crate::answer::{Shown, answer};
+use crate::body::Content;
+use crate::figures::Open;
+use crate::patient::Patient;
+use crate::server::{Phase, Shared};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -30,17 +30,17 @@ const MAX_HEADERS: usize = 100;
 
 /// What is the same for all connections.
 #[derive(Clone)]
-pub(super) struct Serving {
-    pub(super) shared: Shared,
-    pub(super) head_bytes: usize,
-    pub(super) idle: Duration,
-    pub(super) room: Arc<Room>,
-    pub(super) phase: watch::Receiver<Phase>,
+pub(crate) struct Serving {
+    pub(crate) shared: Shared,
+    pub(crate) head_bytes: usize,
+    pub(crate) idle: Duration,
+    pub(crate) room: Arc<Room>,
+    pub(crate) phase: watch::Receiver<Phase>,
 }
 
 impl Serving {
     /// Accepts connections until the server is told to stop; then waits for those there are.
-    pub(super) async fn accept(self, listener: TcpListener) {
+    pub(crate) async fn accept(self, listener: TcpListener) {
         let mut phase = self.phase.clone();
         let stops = async {
             // A server that is gone has stopped.

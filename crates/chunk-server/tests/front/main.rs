@@ -4,16 +4,16 @@
 mod client;
 mod lifetime;
 /// An origin that misbehaves on request.
-#[allow(dead_code, reason = "shared with the tests of reading, which do more with it")]
-#[path = "../reading/server.rs"]
+#[allow(dead_code, reason = "shared with the tests of origins, which do more with it")]
+#[path = "../../../origins/tests/reading/server.rs"]
 mod origin;
 mod requests;
 mod tls;
 
 use client::Client;
+use nuthatch_chunk_server::{Options, Server};
 use nuthatch_chunks::Options as FolderOptions;
-use nuthatch_origins::front::{Options, Prefix, Server};
-use nuthatch_origins::{ObjectCache, Settings};
+use nuthatch_origins::{ObjectCache, Prefix, Settings};
 use origin::Server as Origin;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,14 +1,12 @@
 //! Bodies of answers: texts and ranges of an object, read as the client takes them.
 
-use super::figures::{Open, Tally};
-use super::server::Shared;
-use crate::error::Error;
-use crate::object::ChunkedObject;
-use crate::stream::ByteStream;
+use crate::figures::{Open, Tally};
+use crate::server::Shared;
 use bytes::Bytes;
 use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
 use nuthatch_listen::OpenCall;
+use nuthatch_origins::{ByteStream, ChunkedObject, Error};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
@@ -22,7 +20,7 @@ enum Piece {
 }
 
 /// The body of an answer.
-pub(super) struct Content {
+pub(crate) struct Content {
     pieces: VecDeque<Piece>,
     object: Option<ChunkedObject>,
     /// The range that is being read.
@@ -48,21 +46,21 @@ impl Content {
     }
 
     /// A text.
-    pub(super) fn text(text: impl Into<Bytes>) -> Self {
+    pub(crate) fn text(text: impl Into<Bytes>) -> Self {
         Self::of([Piece::Text(text.into())].into(), None)
     }
 
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self::of(VecDeque::new(), None)
     }
 
     /// A range of an object.
-    pub(super) fn range(object: &ChunkedObject, range: Range<u64>) -> Self {
+    pub(crate) fn range(object: &ChunkedObject, range: Range<u64>) -> Self {
         Self::of([Piece::Range(range)].into(), Some(object.clone()))
     }
 
     /// Several ranges, each with a head, and what divides them.
-    pub(super) fn ranges(
+    pub(crate) fn ranges(
         object: &ChunkedObject,
         ranges: Vec<Range<u64>>,
         boundary: &str,
@@ -83,32 +81,32 @@ impl Content {
     }
 
     /// How many bytes are still to come.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.left
     }
 
     /// Nothing of it: the body of an answer to `HEAD`.
-    pub(super) fn without_bytes(mut self) -> Self {
+    pub(crate) fn without_bytes(mut self) -> Self {
         self.pieces.clear();
         self.left = 0;
         self
     }
 
     /// Counts as long as it is not sent.
-    pub(super) fn counted(mut self, open: Open<Shared>) -> Self {
+    pub(crate) fn counted(mut self, open: Open<Shared>) -> Self {
         self.open = Some(open);
         self
     }
 
     /// Keeps the call of a connection in progress until this body is sent.
-    pub(super) fn of_call(mut self, call: OpenCall) -> Self {
+    pub(crate) fn of_call(mut self, call: OpenCall) -> Self {
         self.call = Some(call);
         self
     }
 
     /// Waits for the first bytes of the object, so that what goes wrong then has a status of its
     /// own.
-    pub(super) async fn begin(&mut self) -> Result<(), Error> {
+    pub(crate) async fn begin(&mut self) -> Result<(), Error> {
         let mut ranges = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Range(range) => Some(range.clone()),
             Piece::Text(_) => None,
@@ -204,12 +202,12 @@ impl Drop for Content {
 }
 
 /// A range as `Content-Range` tells it.
-pub(super) fn content_range(range: &Range<u64>, len: u64) -> String {
+pub(crate) fn content_range(range: &Range<u64>, len: u64) -> String {
     format!("bytes {}-{}/{len}", range.start, range.end - 1)
 }
 
 /// Something that no object has in it: 128 random bits.
-pub(super) fn boundary() -> String {
+pub(crate) fn boundary() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("nuthatch-{:016x}{:016x}", random(), random())
 }

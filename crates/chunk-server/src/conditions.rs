@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The version of an object, as answers tell it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Version {
+pub(crate) struct Version {
     /// With its quotes.
-    pub(super) etag: Option<String>,
+    pub(crate) etag: Option<String>,
     /// In whole seconds, since headers can tell no more.
-    pub(super) modified: Option<SystemTime>,
+    pub(crate) modified: Option<SystemTime>,
 }
 
 /// What is to be done with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It is answered, with ranges if it has any.
     Answer,
     /// It is answered, and its ranges are not for this version.
@@ -29,12 +29,12 @@ pub(super) enum Verdict {
 }
 
 impl Version {
-    pub(super) fn new(etag: Option<&str>, modified: Option<SystemTime>) -> Self {
+    pub(crate) fn new(etag: Option<&str>, modified: Option<SystemTime>) -> Self {
         Self { etag: etag.map(str::to_owned), modified: modified.and_then(whole_seconds) }
     }
 
     /// Looks at the conditions of a request in the order that RFC 9110 has for them.
-    pub(super) fn judge(&self, headers: &HeaderMap) -> Verdict {
+    pub(crate) fn judge(&self, headers: &HeaderMap) -> Verdict {
         let unless_matched = headers.contains_key(IF_NONE_MATCH);
         if headers.contains_key(IF_MATCH) {
             if !self.is_among(headers, &IF_MATCH, strong) {

@@ -1,7 +1,7 @@
 //! Credentials of a server, replaceable while it runs.
 
-use super::options::{CertificateCheck, Guard, Options};
-use crate::access::Access;
+use crate::options::{CertificateCheck, Guard, Options};
+use nuthatch_origins::Access;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tracing::info;
 
 /// The credentials of a server and those that it requires from clients.
-pub(super) struct Credentials {
-    pub(super) tls: Option<TlsAcceptor>,
-    pub(super) guard: Option<Guard>,
-    pub(super) certificates: Option<CertificateCheck>,
+pub(crate) struct Credentials {
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) certificates: Option<CertificateCheck>,
     /// Credentials for requests to the origin.
-    pub(super) access: Access,
+    pub(crate) access: Access,
 }
 
 impl Credentials {
-    pub(super) fn new(options: &Options) -> Arc<Self> {
+    pub(crate) fn new(options: &Options) -> Arc<Self> {
         let Options { tls, guard, certificates, access, .. } = options.clone();
         Arc::new(Self { tls: tls.map(TlsAcceptor::from), guard, certificates, access })
     }
 
     /// Returns whether a client with these certificates may connect; `None` is one without.
-    pub(super) fn accepts(&self, certificates: Option<&[CertificateDer<'static>]>) -> bool {
+    pub(crate) fn accepts(&self, certificates: Option<&[CertificateDer<'static>]>) -> bool {
         self.certificates.as_ref().is_none_or(|check| certificates.is_some_and(|all| check(all)))
     }
 
     /// Returns whether a request with this token is answered.
-    pub(super) fn admits(&self, token: Option<&[u8]>) -> bool {
+    pub(crate) fn admits(&self, token: Option<&[u8]>) -> bool {
         self.guard.as_ref().is_none_or(|guard| token.is_some_and(|token| guard(token)))
     }
 }
@@ -39,7 +39,7 @@ impl Credentials {
 /// Replaces the credentials of a server: its certificate, its tokens, and the credentials for the
 /// origin.
 #[derive(Clone)]
-pub struct Reloader(pub(super) Arc<watch::Sender<Arc<Credentials>>>);
+pub struct Reloader(pub(crate) Arc<watch::Sender<Arc<Credentials>>>);
 
 impl Reloader {
     /// Uses the credentials in these options from now on; ignores all other options. Connections

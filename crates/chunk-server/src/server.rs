@@ -1,14 +1,11 @@
 //! A running server, from the first to listen to the last to stop.
 
-use super::connections::Serving;
-use super::figures::{Tally, by_label, one};
-use super::options::Options;
-use super::prefix::Prefix;
-use super::reload::{Credentials, Reloader};
-use crate::cache::ObjectCache;
-use crate::not_kept::NotKept;
-use crate::rate::LogLimit;
+use crate::connections::Serving;
+use crate::figures::{Tally, by_label, one};
+use crate::options::Options;
+use crate::reload::{Credentials, Reloader};
 use nuthatch_listen::{Room, bind};
+use nuthatch_origins::{LogLimit, NotKept, ObjectCache, Prefix};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -25,7 +22,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How far a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     Serving,
     /// What is under way may go on for a while.
     Draining,
@@ -35,14 +32,14 @@ pub(super) enum Phase {
 
 /// What all requests share.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<Site>);
+pub(crate) struct Shared(Arc<Site>);
 
-pub(super) struct Site {
-    pub(super) cache: ObjectCache,
-    pub(super) prefix: Prefix,
-    pub(super) credentials: Arc<watch::Sender<Arc<Credentials>>>,
-    pub(super) origin_within: Duration,
-    pub(super) log_limit: LogLimit,
+pub(crate) struct Site {
+    pub(crate) cache: ObjectCache,
+    pub(crate) prefix: Prefix,
+    pub(crate) credentials: Arc<watch::Sender<Arc<Credentials>>>,
+    pub(crate) origin_within: Duration,
+    pub(crate) log_limit: LogLimit,
     tally: Tally,
 }
 
@@ -56,7 +53,7 @@ impl std::ops::Deref for Shared {
 
 impl Site {
     /// Returns the credentials that hold now.
-    pub(super) fn credentials(&self) -> Arc<Credentials> {
+    pub(crate) fn credentials(&self) -> Arc<Credentials> {
         self.credentials.borrow().clone()
     }
 }

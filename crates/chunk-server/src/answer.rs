@@ -1,23 +1,21 @@
 //! Requests, and their answers.
 
-use super::body::{Content, boundary, content_range};
-use super::conditions::{Verdict, Version};
-use super::figures::Open;
-use super::kept::cache_status;
-use super::ranges::{Wanted, wanted};
-use super::server::Shared;
-use crate::engine::lock;
-use crate::error::Error;
-use crate::object::ChunkedObject;
+use crate::body::{Content, boundary, content_range};
+use crate::conditions::{Verdict, Version};
+use crate::figures::Open;
+use crate::kept::cache_status;
+use crate::ranges::{Wanted, wanted};
+use crate::server::Shared;
 use http::header::{
     ACCEPT_RANGES, AGE, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
     HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, RANGE, WWW_AUTHENTICATE,
 };
 use http::{Method, Request, Response, StatusCode};
+use nuthatch_origins::{ChunkedObject, Error};
 use std::fmt::Display;
 use std::future::Future;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::CertificateDer;
@@ -36,28 +34,32 @@ struct Refusal(StatusCode, &'static str);
 
 /// The credentials that the client of a connection has sent.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(crate) struct Shown {
     certificates: Option<Vec<CertificateDer<'static>>>,
     /// The token of the last request.
     token: Mutex<Option<Vec<u8>>>,
 }
 
 impl Shown {
-    pub(super) fn new(certificates: Option<Vec<CertificateDer<'static>>>) -> Self {
+    pub(crate) fn new(certificates: Option<Vec<CertificateDer<'static>>>) -> Self {
         Self { certificates, ..Self::default() }
     }
 
-    pub(super) fn certificates(&self) -> Option<&[CertificateDer<'static>]> {
+    pub(crate) fn certificates(&self) -> Option<&[CertificateDer<'static>]> {
         self.certificates.as_deref()
     }
 
-    pub(super) fn token(&self) -> Option<Vec<u8>> {
-        lock(&self.token).clone()
+    pub(crate) fn token(&self) -> Option<Vec<u8>> {
+        self.lock_token().clone()
+    }
+
+    fn lock_token(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Answers a request. Its body is not read.
-pub(super) async fn answer<B>(
+pub(crate) async fn answer<B>(
     shared: &Shared,
     request: Request<B>,
     shown: &Shown,
@@ -139,7 +141,7 @@ fn admit(shared: &Shared, headers: &HeaderMap, shown: &Shown) -> Result<(), Refu
     let token = token.filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
     let token = token.map(|(_, token)| token.trim_ascii());
     // Before it is looked up, so that a token which is removed meanwhile closes the connection.
-    *lock(&shown.token) = token.map(<[u8]>::to_vec);
+    *shown.lock_token() = token.map(<[u8]>::to_vec);
     if shared.credentials().admits(token) {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// A connection that fails when nothing could be written to it for too long.
-pub(super) struct Patient<S> {
+pub(crate) struct Patient<S> {
     stream: S,
     patience: Duration,
     /// When to give up; only while something waits to be written.
@@ -18,7 +18,7 @@ pub(super) struct Patient<S> {
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
+    pub(crate) fn new(stream: S, patience: Duration) -> Self {
         let deadline = Box::pin(tokio::time::sleep(patience));
         Self { stream, patience, deadline, waiting: false }
     }
