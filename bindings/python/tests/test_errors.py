@@ -140,7 +140,7 @@ def test_certificates_come_from_the_system_or_from_files_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = tmp_path / "missing.pem"
-    with pytest.raises(nuthatch.ArgumentError, match=r"missing\.pem: expected certificates in PEM"):
+    with pytest.raises(nuthatch.ArgumentError, match=r"missing\.pem: expected a certificate chain"):
         nuthatch.connect("grpcs://127.0.0.1:1", ca=missing)
     with pytest.raises(nuthatch.ArgumentError, match="expected cert and key together"):
         nuthatch.connect("grpcs://127.0.0.1:1", cert=missing)

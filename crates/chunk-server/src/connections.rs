@@ -4,14 +4,14 @@ use crate::answer::{Shown, answer};
 use crate::body::Content;
 use crate::figures::Open;
 use crate::patient::Patient;
-use crate::server::{Phase, Shared};
+use crate::server::Shared;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nuthatch_chunks::file_limit_advice;
-use nuthatch_listen::{Activity, OpenCall, Room};
+use nuthatch_listen::{Activity, ConnectionSlots, DrainSignal, OpenCall};
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
@@ -34,21 +33,17 @@ pub(crate) struct Serving {
     pub(crate) shared: Shared,
     pub(crate) head_bytes: usize,
     pub(crate) idle: Duration,
-    pub(crate) room: Arc<Room>,
-    pub(crate) phase: watch::Receiver<Phase>,
+    pub(crate) slots: Arc<ConnectionSlots>,
+    pub(crate) drain: DrainSignal,
 }
 
 impl Serving {
     /// Accepts connections until the server is told to stop; then waits for those there are.
     pub(crate) async fn accept(self, listener: TcpListener) {
-        let mut phase = self.phase.clone();
-        let stops = async {
-            // A server that is gone has stopped.
-            let _ = phase.wait_for(|phase| *phase > Phase::Serving).await;
-        };
         let serve = |stream| self.clone().connection(stream);
         let refused = |error: &io::Error| self.refused(error);
-        nuthatch_listen::accept(listener, Arc::clone(&self.room), stops, serve, refused).await;
+        let (slots, draining) = (Arc::clone(&self.slots), self.drain.draining());
+        nuthatch_listen::accept(listener, slots, draining, serve, refused).await;
     }
 
     /// Logs why a connection was not accepted, unless that was logged too often just now.
@@ -87,7 +82,7 @@ impl Serving {
         let no_call = Activity::default();
         tokio::select! {
             accepted = timeout(HANDSHAKE, accepted) => accepted?,
-            () = self.room.must_make_room(&no_call, Room::GRACE) => Err(another_waits()),
+            () = self.slots.must_yield(&no_call, ConnectionSlots::GRACE) => Err(another_waits()),
         }
     }
 
@@ -106,20 +101,21 @@ impl Serving {
             // A client that has sent its last request may close its side of the connection.
             .half_close(true);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-        let mut phase = self.phase.clone();
         let mut removed = pin!(self.credentials_removed(&shown));
         tokio::select! {
             served = connection.as_mut() => return served.map_err(io::Error::other),
             error = removed.as_mut() => return Err(error),
-            () = self.room.must_make_room(&activity, Room::GRACE) => return Err(another_waits()),
-            _ = phase.wait_for(|phase| *phase > Phase::Serving) => {}
+            () = self.slots.must_yield(&activity, ConnectionSlots::GRACE) => {
+                return Err(another_waits());
+            }
+            () = self.drain.draining() => {}
         }
         // The request that is under way is answered, and no other one read.
         connection.as_mut().graceful_shutdown();
         tokio::select! {
             served = connection => served.map_err(io::Error::other),
             error = removed => Err(error),
-            _ = phase.wait_for(|phase| *phase > Phase::Draining) => Ok(()),
+            () = self.drain.ended() => Ok(()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the server counts.
 
-use std::fmt::Write;
+use nuthatch_listen::MetricsText;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The statuses that are told one by one.
@@ -62,50 +62,19 @@ impl Tally {
         self.cut_off.fetch_add(1, Relaxed);
     }
 
-    /// All of it in Prometheus's text.
-    pub(crate) fn exposition(&self) -> String {
-        let mut text = String::new();
-        head(&mut text, "answers_total", "counter", "Answers, by their status.");
-        for (at, count) in self.answers.iter().enumerate() {
+    /// Adds all of it to a text of metrics.
+    pub(crate) fn write(&self, text: &mut MetricsText) {
+        let answers = self.answers.iter().enumerate().map(|(at, count)| {
             let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
-            let count = count.load(Relaxed);
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{PREFIX}answers_total{{status=\"{status}\"}} {count}");
-        }
+            (status, count.load(Relaxed))
+        });
+        text.by_label("answers_total", "Answers, by their status.", "status", answers);
         let load = |count: &AtomicU64| count.load(Relaxed);
-        one(&mut text, "answers_cut_off_total", "Answers that ended early.", load(&self.cut_off));
-        one(&mut text, "sent_bytes_total", "Bytes of bodies.", load(&self.sent));
-        one(&mut text, "requests_open", "Requests that are under way.", load(&self.open));
-        one(&mut text, "connections", "Connections of clients.", load(&self.connections));
-        text
+        text.metric("answers_cut_off_total", "Answers that ended early.", load(&self.cut_off));
+        text.metric("sent_bytes_total", "Bytes of bodies.", load(&self.sent));
+        text.metric("requests_open", "Requests that are under way.", load(&self.open));
+        text.metric("connections", "Connections of clients.", load(&self.connections));
     }
-}
-
-const PREFIX: &str = "nuthatch_chunks_";
-
-fn head(text: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(text, "# HELP {PREFIX}{name} {help}");
-    let _ = writeln!(text, "# TYPE {PREFIX}{name} {kind}");
-}
-
-/// A counter for each value of a label.
-pub(crate) fn by_label(
-    text: &mut String,
-    name: &str,
-    help: &str,
-    label: &str,
-    values: &[(&str, u64)],
-) {
-    head(text, name, "counter", help);
-    for (of, value) in values {
-        let _ = writeln!(text, "{PREFIX}{name}{{{label}=\"{of}\"}} {value}");
-    }
-}
-
-/// A number without labels; those that only grow have names that end in `_total`.
-pub(crate) fn one(text: &mut String, name: &str, help: &str, value: u64) {
-    head(text, name, if name.ends_with("_total") { "counter" } else { "gauge" }, help);
-    let _ = writeln!(text, "{PREFIX}{name} {value}");
 }
 
 #[cfg(test)]
@@ -129,7 +98,11 @@ mod tests {
         open.tally().answered(206);
         open.tally().answered(299);
         open.tally().sent(5);
-        let line = |text: &str| shared.0.exposition().lines().any(|line| line == text);
+        let line = |expected: &str| {
+            let mut text = MetricsText::new("nuthatch_chunks_");
+            shared.0.write(&mut text);
+            text.finish().lines().any(|line| line == expected)
+        };
         assert!(line("nuthatch_chunks_requests_open 1"));
         drop(open);
         assert!(line("nuthatch_chunks_requests_open 0"));

@@ -18,6 +18,7 @@ mod ranges;
 mod reload;
 mod server;
 
+pub use nuthatch_listen::Stopper;
 pub use options::{CertificateCheck, Guard, Options};
 pub use reload::Reloader;
-pub use server::{Figures, Server, Stopper};
+pub use server::{Figures, Server};

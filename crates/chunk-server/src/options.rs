@@ -1,5 +1,6 @@
 //! How a server listens, and its limits.
 
+use nuthatch_listen::{Protection, default_threads, exposure_problem};
 use nuthatch_origins::Access;
 use std::fmt;
 use std::net::SocketAddr;
@@ -35,7 +36,6 @@ pub struct Options {
 impl Options {
     /// A server at these addresses, without TLS and tokens. Port 0 is any free port.
     pub fn new(addresses: Vec<SocketAddr>) -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             addresses,
             tls: None,
@@ -43,7 +43,7 @@ impl Options {
             guard: None,
             access: Access::new(),
             insecure: false,
-            threads: cores.clamp(1, 8),
+            threads: default_threads(),
             connections: 256,
             head_bytes: 16 << 10,
             idle: Duration::from_mins(1),
@@ -137,25 +137,11 @@ impl Options {
     /// What is wrong with where it listens, if something is: an address where anybody could read,
     /// or none at all. [`insecure`](Self::insecure) allows the first.
     pub fn problem(&self) -> Option<String> {
-        if self.addresses.is_empty() {
-            return Some("expected an address to listen at, found none".to_owned());
-        }
-        let address = self.addresses.iter().find(|address| !address.ip().is_loopback())?;
-        if self.insecure {
-            return None;
-        }
-        let problem = match (&self.tls, &self.guard) {
-            (None, _) => {
-                "this address is reachable by other machines, and connections to it are not \
-                 encrypted; expected TLS"
-            }
-            (Some(_), None) if self.certificates.is_none() => {
-                "this address is reachable by other machines and needs no login; expected tokens, \
-                 or certificates of clients"
-            }
-            _ => return None,
+        let protection = Protection {
+            has_tls: self.tls.is_some(),
+            requires_login: self.guard.is_some() || self.certificates.is_some(),
         };
-        Some(format!("{address}: {problem}, found none"))
+        exposure_problem(&self.addresses, protection, self.insecure)
     }
 }
 

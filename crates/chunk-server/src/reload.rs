@@ -1,6 +1,7 @@
 //! Credentials of a server, replaceable while it runs.
 
 use crate::options::{CertificateCheck, Guard, Options};
+use nuthatch_listen::check_switch;
 use nuthatch_origins::Access;
 use std::fmt;
 use std::io;
@@ -54,16 +55,10 @@ impl Reloader {
     pub fn replace(&self, options: &Options) -> io::Result<()> {
         let new = Credentials::new(options);
         let before = self.0.borrow().clone();
-        let switched = [
-            ("TLS", before.tls.is_some(), new.tls.is_some()),
-            ("certificates of clients", before.certificates.is_some(), new.certificates.is_some()),
-            ("tokens", before.guard.is_some(), new.guard.is_some()),
-        ];
-        if let Some((what, before, _)) = switched.iter().find(|(_, before, now)| before != now) {
-            let action = if *before { "off" } else { "on" };
-            let problem = format!("{what} cannot be switched {action} while the server runs");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-        }
+        check_switch("TLS", before.tls.is_some(), new.tls.is_some())?;
+        let (was_on, is_on) = (before.certificates.is_some(), new.certificates.is_some());
+        check_switch("certificates of clients", was_on, is_on)?;
+        check_switch("tokens", before.guard.is_some(), new.guard.is_some())?;
         self.0.send_replace(new);
         info!(target: "nuthatch::chunks", "credentials reloaded");
         Ok(())

@@ -1,34 +1,22 @@
 //! A running server, from the first to listen to the last to stop.
 
 use crate::connections::Serving;
-use crate::figures::{Tally, by_label, one};
+use crate::figures::Tally;
 use crate::options::Options;
 use crate::reload::{Credentials, Reloader};
-use nuthatch_listen::{Room, bind};
+use nuthatch_listen::{
+    ConnectionSlots, Lifecycle, LogLines, MetricsText, ServerThread, Stopper, bind_all,
+    spawn_acceptors,
+};
 use nuthatch_origins::{LogLimit, NotKept, ObjectCache, Prefix};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tracing::info;
-
-/// How long threads have to finish what they read.
-const FAREWELL: Duration = Duration::from_secs(1);
-
-/// How far a server is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    Serving,
-    /// What is under way may go on for a while.
-    Draining,
-    /// Nothing goes on.
-    Ended,
-}
 
 /// What all requests share.
 #[derive(Clone)]
@@ -64,54 +52,39 @@ impl AsRef<Tally> for Shared {
     }
 }
 
-/// An HTTP cache in front of an origin, which runs. It stops when this is dropped.
+/// A running HTTP cache in front of an origin. Dropping it stops the server.
 pub struct Server {
-    addresses: Vec<SocketAddr>,
-    phase: Arc<watch::Sender<Phase>>,
+    thread: ServerThread,
+    lifecycle: Lifecycle,
     shared: Shared,
-    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// Stops a server.
-#[derive(Clone, Debug)]
-pub struct Stopper(Arc<watch::Sender<Phase>>);
-
-impl Stopper {
-    /// Asks the server to stop: no request begins any more, and what goes on may do so for as long
-    /// as the options say.
-    pub fn stop(&self) {
-        self.0.send_if_modified(|phase| {
-            let serves = *phase == Phase::Serving;
-            if serves {
-                // Logged before the server sees it: the process may end at once.
-                info!(target: "nuthatch::chunks", "stopping");
-            }
-            *phase = (*phase).max(Phase::Draining);
-            serves
-        });
-    }
-}
+const LOG: LogLines = LogLines {
+    stopping: || info!(target: "nuthatch::chunks", "stopping"),
+    stopped: || info!(target: "nuthatch::chunks", "stopped"),
+};
 
 /// What a server counts. It can be read for longer than the server runs.
 #[derive(Clone)]
 pub struct Figures {
     shared: Shared,
-    phase: Arc<watch::Sender<Phase>>,
+    lifecycle: Lifecycle,
 }
 
 impl Figures {
     /// Whether the server was told to stop.
     pub fn is_stopping(&self) -> bool {
-        *self.phase.borrow() != Phase::Serving
+        self.lifecycle.is_draining()
     }
 
     /// All of it, in Prometheus's text.
     pub fn exposition(&self) -> String {
-        let mut text = self.shared.tally.exposition();
+        let mut text = MetricsText::new("nuthatch_chunks_");
+        self.shared.tally.write(&mut text);
         let counts = self.shared.cache.counts();
         let causes = NotKept::ALL.map(|cause| (cause.code(), counts.not_kept_by(cause)));
         let help = "Blocks that were not kept in the cache, by their cause.";
-        by_label(&mut text, "not_kept_total", help, "cause", &causes);
+        text.by_label("not_kept_total", help, "cause", causes);
         let stat = self.shared.cache.chunks().map(|chunks| chunks.stat()).unwrap_or_default();
         for (name, help, value) in [
             ("from_cache_bytes_total", "Bytes read from the cache.", counts.from_cache),
@@ -155,9 +128,9 @@ impl Figures {
             ),
             ("cache_damaged_total", "Chunks that were found damaged.", stat.damaged),
         ] {
-            one(&mut text, name, help, value);
+            text.metric(name, help, value);
         }
-        text
+        text.finish()
     }
 }
 
@@ -169,16 +142,13 @@ impl Server {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
-        let bound = options.addresses.iter().map(|address| bind(*address));
-        let bound = bound.collect::<io::Result<Vec<_>>>()?;
-        let (listeners, addresses): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
+        let (listeners, addresses) = bind_all(&options.addresses)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(options.threads)
             .thread_name("nuthatch-chunks")
             .enable_all()
             .build()?;
-        let (phase, phases) = watch::channel(Phase::Serving);
-        let phase = Arc::new(phase);
+        let lifecycle = Lifecycle::new();
         let credentials = Arc::new(watch::channel(Credentials::new(options)).0);
         let origin_within = options.origin_within;
         let (log_limit, tally) = (LogLimit::default(), Tally::default());
@@ -189,23 +159,23 @@ impl Server {
             shared: shared.clone(),
             head_bytes: options.head_bytes,
             idle: options.idle,
-            room: Arc::new(Room::new(options.connections)),
-            phase: phases,
+            slots: Arc::new(ConnectionSlots::new(options.connections)),
+            drain: lifecycle.signal(),
         };
-        let (drain, ender) = (options.drain, Arc::clone(&phase));
-        let thread = thread::Builder::new().name("nuthatch-front".to_owned());
-        let thread = thread.spawn(move || run(runtime, serving, listeners, drain, &ender))?;
-        Ok(Self { addresses, phase, shared, thread: Some(thread) })
+        let serve = serve(serving, listeners, options.drain, lifecycle.clone());
+        let control = (lifecycle.clone(), LOG);
+        let thread = ServerThread::start("nuthatch-front", runtime, addresses, control, serve)?;
+        Ok(Self { thread, lifecycle, shared })
     }
 
-    /// Where it listens, with the ports that were free.
+    /// Returns the addresses of the server, with the ports that the system selected for port 0.
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        self.thread.addresses()
     }
 
-    /// What stops this server, from any thread.
+    /// Returns a handle that stops this server, from any thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.phase))
+        self.thread.stopper()
     }
 
     /// Returns a handle that replaces the credentials of this server, from any thread.
@@ -215,65 +185,33 @@ impl Server {
 
     /// What it counts, for whoever tells it.
     pub fn figures(&self) -> Figures {
-        Figures { shared: self.shared.clone(), phase: Arc::clone(&self.phase) }
+        Figures { shared: self.shared.clone(), lifecycle: self.lifecycle.clone() }
     }
 
     /// Waits until the server has stopped.
-    pub fn wait(mut self) -> io::Result<()> {
-        self.join()
-    }
-
-    fn join(&mut self) -> io::Result<()> {
-        let Some(thread) = self.thread.take() else { return Ok(()) };
-        let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")));
-        info!(target: "nuthatch::chunks", "stopped");
-        ended
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stopper().stop();
-        // Whoever wants to know calls `wait`.
-        let _ = self.join();
+    pub fn wait(self) -> io::Result<()> {
+        self.thread.wait()
     }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("addresses", &self.addresses).finish_non_exhaustive()
+        f.debug_struct("Server").field("addresses", &self.addresses()).finish_non_exhaustive()
     }
 }
 
-/// The thread that serves.
-#[expect(clippy::needless_pass_by_value, reason = "the thread has what it is given to itself")]
-fn run(
-    runtime: Runtime,
+/// Serves at all listeners until the server has stopped.
+async fn serve(
     serving: Serving,
     listeners: Vec<TcpListener>,
     drain: Duration,
-    phase: &watch::Sender<Phase>,
+    lifecycle: Lifecycle,
 ) -> io::Result<()> {
-    let served = runtime.block_on(async {
-        let mut accepting = JoinSet::new();
-        for listener in listeners {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            accepting.spawn(serving.clone().accept(listener));
-        }
-        let mut stopped = serving.phase.clone();
-        let over = async {
-            // The sender outlives this thread.
-            let _ = stopped.wait_for(|phase| *phase > Phase::Serving).await;
-            tokio::time::sleep(drain).await;
-            phase.send_replace(Phase::Ended);
-        };
-        let ended = async { while accepting.join_next().await.is_some() {} };
-        tokio::select! {
-            () = ended => {}
-            () = over => {}
-        }
-        Ok(())
-    });
-    runtime.shutdown_timeout(FAREWELL);
-    served
+    let mut acceptors = spawn_acceptors(listeners, |listener| serving.clone().accept(listener))?;
+    let finished = async { while acceptors.join_next().await.is_some() {} };
+    tokio::select! {
+        () = finished => {}
+        () = lifecycle.end_after(drain) => {}
+    }
+    Ok(())
 }

@@ -1,7 +1,6 @@
-//! The loop that accepts connections.
+//! Binds addresses and accepts connections.
 
-use crate::room::Room;
-use std::future::Future;
+use crate::slots::ConnectionSlots;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -12,19 +11,28 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// The wait after a connection could not be accepted, as when there are no descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The wait after a connection could not be accepted, for example because the process has no file
+/// descriptor left.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 
-/// Connections that each listener accepts beyond the maximum. Only then is it known that their
-/// clients wait, and that other connections must make room.
+/// The maximum number of connections that a listener accepts although no slot is free. The server
+/// only knows of a waiting client once its connection is accepted: then an idle connection can end.
 const MAX_WAITING: usize = 8;
 
-/// Listens at an address, and returns the address with the port that was free.
+/// Binds all addresses. Returns the listeners, and the addresses with the ports that the system
+/// selected for port 0.
 ///
 /// # Errors
 ///
-/// Fails if the address cannot be listened at; the error names it.
-pub fn bind(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> {
+/// Fails if an address cannot be bound; the error names it.
+pub fn bind_all(
+    addresses: &[SocketAddr],
+) -> io::Result<(Vec<std::net::TcpListener>, Vec<SocketAddr>)> {
+    let bound = addresses.iter().map(|address| bind(*address));
+    Ok(bound.collect::<io::Result<Vec<_>>>()?.into_iter().unzip())
+}
+
+fn bind(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
     let listener = std::net::TcpListener::bind(address).map_err(named)?;
     listener.set_nonblocking(true).map_err(named)?;
@@ -32,54 +40,73 @@ pub fn bind(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAdd
     Ok((listener, bound))
 }
 
-/// Accepts connections until the server stops, and returns when all of them have ended. Each is
-/// served by a task of its own once it has a place in `room`. Those that wait for a place when the
-/// server stops are closed, and so is the room.
+/// Runs `accept` for each listener as a task. Must be called on a runtime.
 ///
-/// `refused` is called with the reason when a connection could not be accepted.
+/// # Errors
+///
+/// Fails if the runtime cannot watch a listener.
+pub fn spawn_acceptors<F>(
+    listeners: Vec<std::net::TcpListener>,
+    accept: impl Fn(TcpListener) -> F,
+) -> io::Result<JoinSet<()>>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut acceptors = JoinSet::new();
+    for listener in listeners {
+        acceptors.spawn(accept(TcpListener::from_std(listener)?));
+    }
+    Ok(acceptors)
+}
+
+/// Accepts connections until `draining` is ready, and returns when all connections have ended. Each
+/// connection is served by a task of its own once it has a slot. Then `slots` is closed:
+/// connections that still wait for a slot are closed unserved.
+///
+/// Calls `log_error` with the reason when a connection could not be accepted.
 pub async fn accept<S, F>(
     listener: TcpListener,
-    room: Arc<Room>,
-    stops: impl Future<Output = ()>,
+    slots: Arc<ConnectionSlots>,
+    draining: impl Future<Output = ()>,
     serve: S,
-    refused: impl Fn(&io::Error),
+    log_error: impl Fn(&io::Error),
 ) where
     S: Fn(TcpStream) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     let mut connections = JoinSet::new();
     let waiting = Arc::new(Semaphore::new(MAX_WAITING));
-    let mut stops = pin!(stops);
+    let mut draining = pin!(draining);
     loop {
         let accepted = async {
-            // Never closed.
+            // The semaphore is never closed.
             let wait = Arc::clone(&waiting).acquire_owned().await.ok();
             listener.accept().await.map(|(stream, _)| (stream, wait))
         };
         let accepted: io::Result<_> = tokio::select! {
-            () = &mut stops => break,
+            () = &mut draining => break,
             accepted = accepted => accepted,
         };
         match accepted {
             Ok((stream, wait)) => {
-                let (room, served) = (Arc::clone(&room), serve(stream));
+                let (slots, served) = (Arc::clone(&slots), serve(stream));
                 connections.spawn(async move {
-                    let place = room.enter().await;
+                    let slot = slots.acquire().await;
                     drop(wait);
-                    if place.is_some() {
+                    if slot.is_some() {
                         served.await;
                     }
                 });
             }
             Err(error) => {
-                refused(&error);
-                sleep(PAUSE).await;
+                log_error(&error);
+                sleep(PAUSE_AFTER_ERROR).await;
             }
         }
         while connections.try_join_next().is_some() {}
     }
-    // The port is free again.
+    // Frees the port.
     drop(listener);
-    room.close();
+    slots.close();
     while connections.join_next().await.is_some() {}
 }

@@ -1,40 +1,40 @@
-//! What a connection does: its calls in progress.
+//! Whether a connection is idle: the calls that it has in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The activity of one connection.
+/// The calls of one connection.
 #[derive(Debug, Default)]
 pub struct Activity {
     calls_begun: AtomicU64,
     calls_ended: AtomicU64,
 }
 
-/// A call in progress. It ends when this is dropped.
+/// A call in progress. Dropping it ends the call.
 #[derive(Debug)]
 pub struct OpenCall(Arc<Activity>);
 
 impl Activity {
-    /// Notes that a call begins. It is in progress until what this returns is dropped.
+    /// Begins a call, which is in progress until the returned value is dropped.
     #[must_use]
     pub fn begin_call(self: &Arc<Self>) -> OpenCall {
         self.calls_begun.fetch_add(1, Ordering::Relaxed);
         OpenCall(Arc::clone(self))
     }
 
-    /// Returns how many calls there have been if none is in progress.
+    /// Returns the number of calls so far if none is in progress.
     #[must_use]
     pub fn idle_after(&self) -> Option<u64> {
-        // In this order, a call that begins in between makes the numbers differ.
+        // The order matters: if a call begins in between, the numbers differ.
         let ended = self.calls_ended.load(Ordering::Acquire);
         let begun = self.calls_begun.load(Ordering::Relaxed);
         (begun == ended).then_some(ended)
     }
 
-    /// Waits until no call was in progress for `limit` without interruption. It waits up to twice
-    /// as long.
+    /// Waits until no call has been in progress for `limit` without interruption. Returns up to
+    /// `limit` later than that.
     pub async fn idle_for(&self, limit: Duration) {
         loop {
             let before = self.idle_after();

@@ -1,6 +1,5 @@
 //! Connections of clients: accepts a limited number and serves HTTP/2 on each.
 
-use crate::drain::Drain;
 use crate::gate::Gated;
 use crate::reload::LiveTls;
 use crate::stream::{Stream, Transport};
@@ -8,7 +7,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use nuthatch_listen::{Activity, Room};
+use nuthatch_listen::{Activity, ConnectionSlots, DrainSignal};
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -33,12 +32,12 @@ pub(crate) struct Connections {
     pub(crate) http: http2::Builder<TokioExecutor>,
     pub(crate) service: Gated<Routes>,
     pub(crate) tls: Option<Arc<LiveTls>>,
-    pub(crate) room: Arc<Room>,
+    pub(crate) slots: Arc<ConnectionSlots>,
     /// The time a client has for the TLS handshake and the HTTP/2 preface.
     pub(crate) handshake: Duration,
     /// A connection without a call for so long is closed when no permit is left.
     pub(crate) idle: Duration,
-    pub(crate) drain: Drain,
+    pub(crate) drain: DrainSignal,
 }
 
 impl Connections {
@@ -54,8 +53,8 @@ impl Connections {
         let refused = |error: &io::Error| {
             warn!(target: "nuthatch::rpc", %error, "a connection was not accepted");
         };
-        let (room, stops) = (Arc::clone(&self.room), self.drain.clone().begun());
-        nuthatch_listen::accept(listener, room, stops, serve, refused).await;
+        let (slots, draining) = (Arc::clone(&self.slots), self.drain.draining());
+        nuthatch_listen::accept(listener, slots, draining, serve, refused).await;
     }
 
     /// Serves a connection to its end, and returns why it ended.
@@ -65,8 +64,8 @@ impl Connections {
         let deadline = Instant::now() + self.handshake;
         let activity = Arc::new(Activity::default());
         let opened = tokio::select! {
-            () = self.drain.clone().begun() => return "the server stops".to_owned(),
-            () = self.room.must_make_room(&activity, Room::GRACE) => {
+            () = self.drain.draining() => return "the server stops".to_owned(),
+            () = self.slots.must_yield(&activity, ConnectionSlots::GRACE) => {
                 return "it had not begun HTTP/2, and another client waited".to_owned();
             }
             opened = timeout_at(deadline, self.open(stream)) => opened,
@@ -115,15 +114,15 @@ impl Connections {
         tokio::select! {
             served = http.as_mut() => return outcome(served),
             () = closed.as_mut() => return refused(),
-            () = self.room.must_make_room(activity, self.idle) => {}
-            () = self.drain.clone().begun() => {}
+            () = self.slots.must_yield(activity, self.idle) => {}
+            () = self.drain.draining() => {}
         }
         // Sends GOAWAY: calls in progress go on, and clients make new ones over another connection.
         http.as_mut().graceful_shutdown();
         tokio::select! {
             served = http => outcome(served),
             () = closed => refused(),
-            () = activity.idle_for(Room::GRACE) => "it was idle".to_owned(),
+            () = activity.idle_for(ConnectionSlots::GRACE) => "it was idle".to_owned(),
         }
     }
 }

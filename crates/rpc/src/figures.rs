@@ -2,7 +2,7 @@
 
 use crate::access::Right;
 use http::HeaderMap;
-use std::fmt::Write;
+use nuthatch_listen::MetricsText;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tonic::Code;
@@ -54,8 +54,8 @@ struct Line {
     sent: AtomicU64,
 }
 
-/// A name, a kind, a text, and which number it is.
-type Family = (&'static str, &'static str, &'static str, fn(&Line) -> &AtomicU64);
+/// The name and the help text of a metric, and its counter.
+type Family = (&'static str, &'static str, fn(&Line) -> &AtomicU64);
 
 /// What is counted, for each call.
 pub(crate) struct Figures(Vec<Line>);
@@ -79,30 +79,21 @@ impl Figures {
         self.0.iter().map(|line| line.open.load(Ordering::Relaxed)).sum()
     }
 
-    /// All of it in Prometheus's text.
-    pub(crate) fn exposition(&self) -> String {
+    /// Adds all of it to a text of metrics.
+    pub(crate) fn write(&self, text: &mut MetricsText) {
         let families: [Family; 4] = [
-            ("calls_total", "counter", "Calls that began.", |line| &line.begun),
-            (
-                "calls_failed_total",
-                "counter",
-                "Calls that ended with an error or were given up.",
-                |line| &line.failed,
-            ),
-            ("calls_open", "gauge", "Calls that are under way.", |line| &line.open),
-            ("sent_bytes_total", "counter", "Bytes of answers.", |line| &line.sent),
+            ("calls_total", "Calls that began.", |line| &line.begun),
+            ("calls_failed_total", "Calls that ended with an error or were given up.", |line| {
+                &line.failed
+            }),
+            ("calls_open", "Calls that are under way.", |line| &line.open),
+            ("sent_bytes_total", "Bytes of answers.", |line| &line.sent),
         ];
-        let mut text = String::new();
-        for (name, kind, help, field) in families {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "# HELP nuthatch_rpc_{name} {help}");
-            let _ = writeln!(text, "# TYPE nuthatch_rpc_{name} {kind}");
-            for ((method, _), line) in METHODS.iter().zip(&self.0) {
-                let value = field(line).load(Ordering::Relaxed);
-                let _ = writeln!(text, "nuthatch_rpc_{name}{{method=\"{method}\"}} {value}");
-            }
+        for (name, help, field) in families {
+            let value = |line| field(line).load(Ordering::Relaxed);
+            let lines = METHODS.iter().zip(&self.0);
+            text.by_label(name, help, "method", lines.map(|((of, _), line)| (of, value(line))));
         }
-        text
     }
 }
 
@@ -179,7 +170,9 @@ mod tests {
         call.ended(Code::NotFound);
         drop(call);
         drop(figures.begin(Method::of("/elsewhere/Get")));
-        let text = figures.exposition();
+        let mut text = MetricsText::new("nuthatch_rpc_");
+        figures.write(&mut text);
+        let text = text.finish();
         for line in ["calls_total", "calls_failed_total"] {
             assert!(text.contains(&format!("nuthatch_rpc_{line}{{method=\"Get\"}} 1\n")), "{text}");
         }

@@ -11,7 +11,6 @@ mod budget;
 mod client;
 mod connections;
 mod convert;
-mod drain;
 mod error;
 mod figures;
 mod gate;
@@ -32,8 +31,10 @@ pub use client::{
     Found, RowStream, Scan, StoreStat, TableInfo, Txn, WatchStream,
 };
 pub use error::{Error, Result};
+pub use nuthatch_listen::tls::{ServerTls, TlsError};
+pub use nuthatch_listen::{ReloadError, Stopper};
 pub use options::Options;
-pub use reload::{ReloadError, Reloaded, Reloader};
+pub use reload::{Reloaded, Reloader};
 pub use rows::RowBatch;
-pub use server::{Counts, Server, Stopper};
-pub use tls::{ClientTls, ServerTls, TlsError};
+pub use server::{Counts, Server};
+pub use tls::ClientTls;

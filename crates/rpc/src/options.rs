@@ -1,7 +1,8 @@
 //! How a store is served.
 
 use crate::access::Tokens;
-use crate::tls::ServerTls;
+use nuthatch_listen::tls::ServerTls;
+use nuthatch_listen::{Protection, default_threads, exposure_problem};
 use nuthatch_store::Durability;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -54,7 +55,7 @@ impl Options {
             tls: None,
             tokens: None,
             insecure: false,
-            threads: cores.clamp(1, 8),
+            threads: default_threads(),
             readers: (cores * 4).clamp(8, 128),
             connections: Self::CONNECTIONS,
             streams: 128,
@@ -210,25 +211,11 @@ impl Options {
     /// What is wrong with where it listens, if something is: an address where anybody could do
     /// anything, or none at all. [`insecure`](Self::insecure) allows the first.
     pub fn problem(&self) -> Option<String> {
-        if self.addresses.is_empty() {
-            return Some("expected an address to listen at, found none".to_owned());
-        }
-        let address = self.addresses.iter().find(|address| !address.ip().is_loopback())?;
-        if self.insecure {
-            return None;
-        }
-        let asks_for_certificate = self.tls.as_ref().is_some_and(ServerTls::asks_for_certificate);
-        let problem = match (&self.tls, &self.tokens) {
-            (None, _) => {
-                "this address is reachable by other machines, and connections to it are not \
-                 encrypted; expected TLS"
-            }
-            (Some(_), None) if !asks_for_certificate => {
-                "this address is reachable by other machines and needs no login; expected tokens, \
-                 or certificates of clients"
-            }
-            _ => return None,
+        let has_certificates = self.tls.as_ref().is_some_and(ServerTls::needs_client_certificate);
+        let protection = Protection {
+            has_tls: self.tls.is_some(),
+            requires_login: self.tokens.is_some() || has_certificates,
         };
-        Some(format!("{address}: {problem}, found none"))
+        exposure_problem(&self.addresses, protection, self.insecure)
     }
 }

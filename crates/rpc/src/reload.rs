@@ -1,7 +1,8 @@
 //! Certificates and tokens that change while a server runs.
 
 use crate::access::Tokens;
-use crate::tls::ServerTls;
+use nuthatch_listen::tls::ServerTls;
+use nuthatch_listen::{ReloadError, check_switch};
 use rustls::ServerConfig;
 use rustls_pki_types::CertificateDer;
 use std::fmt;
@@ -24,18 +25,6 @@ pub struct Reloaded {
     pub closed_connections: usize,
 }
 
-/// Why a reload was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReloadError(&'static str);
-
-impl fmt::Display for ReloadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be switched on or off while the server runs: restart it", self.0)
-    }
-}
-
-impl std::error::Error for ReloadError {}
-
 impl Reloader {
     /// Checks that [`reload`](Self::reload) would use this certificate and these tokens.
     ///
@@ -47,12 +36,8 @@ impl Reloader {
         tls: Option<&ServerTls>,
         tokens: Option<&Tokens>,
     ) -> Result<(), ReloadError> {
-        if tls.is_some() != self.tls.is_some() {
-            return Err(ReloadError("TLS"));
-        }
-        if tokens.is_some() != self.tokens.borrow().is_some() {
-            return Err(ReloadError("tokens"));
-        }
+        check_switch("TLS", self.tls.is_some(), tls.is_some())?;
+        check_switch("tokens", self.tokens.borrow().is_some(), tokens.is_some())?;
         match (&self.tls, tls) {
             (Some(live), Some(tls)) => live.check(tls),
             _ => Ok(()),
@@ -101,6 +86,7 @@ pub(crate) struct LiveTls(Mutex<State>);
 
 struct State {
     tls: ServerTls,
+    config: Arc<ServerConfig>,
     clients: Vec<Client>,
 }
 
@@ -112,12 +98,13 @@ struct Client {
 
 impl LiveTls {
     pub(crate) fn new(tls: ServerTls) -> Self {
-        Self(Mutex::new(State { tls, clients: Vec::new() }))
+        let config = tls.http2_config();
+        Self(Mutex::new(State { tls, config, clients: Vec::new() }))
     }
 
-    /// What new connections begin with.
+    /// Returns the configuration of new connections.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.lock().tls.config)
+        Arc::clone(&self.lock().config)
     }
 
     /// Notes a connection with a client's certificates. Returns what becomes ready when it must
@@ -138,17 +125,14 @@ impl LiveTls {
 
     /// Checks that clients need a certificate with this TLS if, and only if, they do now.
     fn check(&self, tls: &ServerTls) -> Result<(), ReloadError> {
-        if tls.asks_for_certificate() == self.lock().tls.asks_for_certificate() {
-            Ok(())
-        } else {
-            Err(ReloadError("certificates of clients"))
-        }
+        let was_on = self.lock().tls.needs_client_certificate();
+        check_switch("certificates of clients", was_on, tls.needs_client_certificate())
     }
 
     /// Returns how many connections were closed.
     fn replace(&self, tls: ServerTls) -> usize {
         let mut state = self.lock();
-        state.tls = tls;
+        (state.config, state.tls) = (tls.http2_config(), tls);
         let (kept, closed) = std::mem::take(&mut state.clients)
             .into_iter()
             .filter(|client| !client.close.is_closed())

@@ -2,7 +2,6 @@
 
 use crate::budget::Budget;
 use crate::connections::Connections;
-use crate::drain::{self, Drain, Phase};
 use crate::figures::Figures;
 use crate::gate::{Gate, Rules};
 use crate::options::Options;
@@ -12,18 +11,18 @@ use crate::service::{Limits, Service, Shared};
 use crate::tables::Tables;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use nuthatch_listen::{Room, bind};
+use nuthatch_listen::{
+    ConnectionSlots, Lifecycle, LogLines, MetricsText, ServerThread, Stopper, bind_all,
+    spawn_acceptors,
+};
 use nuthatch_store::{BatchOptions, Store};
-use std::fmt::{self, Write};
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::runtime::Builder;
 use tonic::service::Routes;
 use tower_layer::Layer;
 use tracing::info;
@@ -34,39 +33,23 @@ const CALL_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 /// Bytes of headers that a call may have.
 const MAX_HEADER_LEN: u32 = 16 << 10;
-/// How long clients have to hear that their calls have ended, and threads to finish what they read.
+/// The time that streams have to tell their clients that they were ended.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A server of a store that runs. It stops when this is dropped.
+/// A running server of a store. Dropping it stops the server.
 pub struct Server {
-    addresses: Vec<SocketAddr>,
-    phase: Arc<watch::Sender<Phase>>,
+    thread: ServerThread,
+    lifecycle: Lifecycle,
     figures: Arc<Figures>,
     budget: Arc<Budget>,
     reloader: Reloader,
     watch_failures: Arc<AtomicU64>,
-    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// Stops a server.
-#[derive(Clone, Debug)]
-pub struct Stopper(Arc<watch::Sender<Phase>>);
-
-impl Stopper {
-    /// Asks the server to stop: nothing new begins, and what goes on may do so for as long as the
-    /// options say.
-    pub fn stop(&self) {
-        self.0.send_if_modified(|phase| {
-            let serves = *phase == Phase::Serving;
-            if serves {
-                // Logged before the server sees it: the process may end at once.
-                info!(target: "nuthatch::rpc", "stopping");
-            }
-            *phase = (*phase).max(Phase::Draining);
-            serves
-        });
-    }
-}
+const LOG: LogLines = LogLines {
+    stopping: || info!(target: "nuthatch::rpc", "stopping"),
+    stopped: || info!(target: "nuthatch::rpc", "stopped"),
+};
 
 /// What a server counts. It can be read for longer than the server runs.
 #[derive(Clone)]
@@ -74,7 +57,7 @@ pub struct Counts {
     figures: Arc<Figures>,
     budget: Arc<Budget>,
     watch_failures: Arc<AtomicU64>,
-    phase: Arc<watch::Sender<Phase>>,
+    lifecycle: Lifecycle,
 }
 
 impl Counts {
@@ -95,20 +78,17 @@ impl Counts {
 
     /// Whether the server was told to stop.
     pub fn is_stopping(&self) -> bool {
-        *self.phase.borrow() != Phase::Serving
+        self.lifecycle.is_draining()
     }
 
     /// All of it, in Prometheus's text.
     pub fn exposition(&self) -> String {
-        let mut text = self.figures.exposition();
-        let name = "nuthatch_rpc_held_bytes";
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "# HELP {name} Bytes that requests and answers take.");
-        let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", self.held_bytes());
-        let name = "nuthatch_rpc_watch_failures_total";
-        let _ = writeln!(text, "# HELP {name} Failed reads of the store for watches, retried.");
-        let _ = writeln!(text, "# TYPE {name} counter\n{name} {}", self.watch_failures());
-        text
+        let mut text = MetricsText::new("nuthatch_rpc_");
+        self.figures.write(&mut text);
+        text.metric("held_bytes", "Bytes that requests and answers take.", self.held_bytes());
+        let help = "Failed reads of the store for watches, retried.";
+        text.metric("watch_failures_total", help, self.watch_failures());
+        text.finish()
     }
 }
 
@@ -119,7 +99,7 @@ impl Server {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
-        let (phase, drain) = drain::channel();
+        let lifecycle = Lifecycle::new();
         let (figures, budget) = (Figures::new(), Budget::new(options.memory));
         let (sender, tokens) = tokio::sync::watch::channel(options.tokens.clone());
         let tls = options.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
@@ -129,7 +109,7 @@ impl Server {
             budget: Arc::clone(&budget),
             message_bytes: options.max_message_len(),
             figures: Arc::clone(&figures),
-            drain: drain.clone(),
+            drain: lifecycle.signal(),
         };
         let durable = BatchOptions::new().durability(options.durability);
         let writer = store.batch_writer(&durable).map_err(io::Error::other)?;
@@ -137,35 +117,33 @@ impl Server {
         let tables = Tables::new(store.clone());
         let limits = Limits::of(options);
         let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
-        let bound = options.addresses.iter().map(|address| bind(*address));
-        let bound = bound.collect::<io::Result<Vec<_>>>()?;
-        let (listeners, addresses): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
+        let (listeners, addresses) = bind_all(&options.addresses)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(options.threads)
             .max_blocking_threads(options.readers)
             .thread_name("nuthatch-rpc")
             .enable_all()
             .build()?;
-        let phase = Arc::new(phase);
         let service = StoreServer::new(Service::new(shared))
             .max_decoding_message_size(options.max_message_len());
-        let (options, phases) = (options.clone(), Arc::clone(&phase));
-        let serving = Serving { options, gate: Gate::new(rules), phase: phases, drain, tls };
-        let thread = thread::Builder::new().name("nuthatch-serve".to_owned());
-        let thread = thread.spawn(move || serving.run(runtime, service, listeners))?;
-        info!(target: "nuthatch::rpc", ?addresses, "started");
-        let thread = Some(thread);
-        Ok(Self { addresses, phase, figures, budget, reloader, watch_failures, thread })
+        let options = options.clone();
+        let serving =
+            Serving { options, gate: Gate::new(rules), lifecycle: lifecycle.clone(), tls };
+        let serve = serving.serve(service, listeners);
+        let control = (lifecycle.clone(), LOG);
+        let thread = ServerThread::start("nuthatch-serve", runtime, addresses, control, serve)?;
+        info!(target: "nuthatch::rpc", addresses = ?thread.addresses(), "started");
+        Ok(Self { thread, lifecycle, figures, budget, reloader, watch_failures })
     }
 
-    /// Where it listens, with the ports that were free.
+    /// Returns the addresses of the server, with the ports that the system selected for port 0.
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        self.thread.addresses()
     }
 
-    /// What stops this server, from any thread.
+    /// Returns a handle that stops this server, from any thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.phase))
+        self.thread.stopper()
     }
 
     /// Returns a handle that replaces the certificate and the tokens of this server, from any
@@ -180,34 +158,19 @@ impl Server {
             figures: Arc::clone(&self.figures),
             budget: Arc::clone(&self.budget),
             watch_failures: Arc::clone(&self.watch_failures),
-            phase: Arc::clone(&self.phase),
+            lifecycle: self.lifecycle.clone(),
         }
     }
 
     /// Waits until the server has stopped.
-    pub fn wait(mut self) -> io::Result<()> {
-        self.join()
-    }
-
-    fn join(&mut self) -> io::Result<()> {
-        let Some(thread) = self.thread.take() else { return Ok(()) };
-        let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")));
-        info!(target: "nuthatch::rpc", "stopped");
-        ended
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stopper().stop();
-        // Whoever wants to know calls `wait`.
-        let _ = self.join();
+    pub fn wait(self) -> io::Result<()> {
+        self.thread.wait()
     }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("addresses", &self.addresses).finish_non_exhaustive()
+        f.debug_struct("Server").field("addresses", &self.addresses()).finish_non_exhaustive()
     }
 }
 
@@ -228,23 +191,11 @@ fn http(options: &Options) -> http2::Builder<TokioExecutor> {
 struct Serving {
     options: Options,
     gate: Gate,
-    phase: Arc<watch::Sender<Phase>>,
-    drain: Drain,
+    lifecycle: Lifecycle,
     tls: Option<Arc<LiveTls>>,
 }
 
 impl Serving {
-    fn run(
-        self,
-        runtime: Runtime,
-        service: StoreServer<Service>,
-        listeners: Vec<TcpListener>,
-    ) -> io::Result<()> {
-        let served = runtime.block_on(self.serve(service, listeners));
-        runtime.shutdown_timeout(FAREWELL);
-        served
-    }
-
     async fn serve(
         self,
         service: StoreServer<Service>,
@@ -258,38 +209,32 @@ impl Serving {
             .build_v1()
             .map_err(io::Error::other)?;
         let routes = Routes::new(service).add_service(health).add_service(reflection).prepare();
-        let (closing, drain) = drain::channel();
+        // Connections drain after load balancers were told.
+        let closing = Lifecycle::new();
         let connections = Connections {
             http: http(&self.options),
             service: self.gate.layer(routes),
             tls: self.tls,
-            room: Arc::new(Room::new(self.options.connections)),
+            slots: Arc::new(ConnectionSlots::new(self.options.connections)),
             handshake: self.options.handshake,
             idle: self.options.idle,
-            drain,
+            drain: closing.signal(),
         };
-        let mut accepting = JoinSet::new();
-        for listener in listeners {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            accepting.spawn(connections.clone().accept(listener));
-        }
-        let served = async {
-            self.drain.clone().begun().await;
-            // Load balancers hear of it before connections close.
+        let mut acceptors = spawn_acceptors(listeners, |at| connections.clone().accept(at))?;
+        let finished = async {
+            self.lifecycle.signal().draining().await;
             reporter.set_not_serving::<StoreServer<Service>>().await;
-            closing.send_replace(Phase::Draining);
-            while accepting.join_next().await.is_some() {}
+            closing.drain(|| {});
+            while acceptors.join_next().await.is_some() {}
         };
-        let over = async {
-            self.drain.clone().begun().await;
-            tokio::time::sleep(self.options.drain).await;
-            self.phase.send_replace(Phase::Ended);
-            // Streams have told their clients by then.
+        let ended = async {
+            self.lifecycle.end_after(self.options.drain).await;
+            // Streams tell their clients meanwhile.
             tokio::time::sleep(FAREWELL).await;
         };
         tokio::select! {
-            () = served => {}
-            () = over => {}
+            () = finished => {}
+            () = ended => {}
         }
         Ok(())
     }

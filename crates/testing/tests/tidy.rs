@@ -23,7 +23,7 @@ const IMPORTS: &[Arrows] = &[
     ("listen", &[]),
     ("origins", &["chunks"]),
     ("chunk-server", &["chunks", "listen", "origins"]),
-    ("server", &["cache"]),
+    ("server", &["cache", "listen"]),
     ("rpc", &["store", "listen"]),
     ("units", &[]),
     ("import", &["snapshot"]),

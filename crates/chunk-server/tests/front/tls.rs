@@ -101,7 +101,7 @@ async fn a_connection_whose_certificate_is_no_longer_accepted_is_closed() {
     let _ = stream.read_to_end(&mut answers).await;
     assert!(answers.is_empty());
     let error = front.server.reloader().replace(&server).expect_err("none are needed");
-    assert!(error.to_string().starts_with("certificates of clients cannot be switched off"));
+    assert!(error.to_string().starts_with("certificates of clients cannot be switched on or off"));
 }
 
 #[test]

@@ -9,5 +9,5 @@ mod tokens;
 pub(crate) use listen::{MIN_LIMIT_MS, address, not_started};
 pub(crate) use monitoring::{EXPOSED_ADMIN, Watched};
 pub(crate) use quantity::{exact_duration, exact_size, parse_duration, parse_time};
-pub(crate) use tls::TlsArguments;
+pub(crate) use tls::{TlsArguments, server_tls};
 pub(crate) use tokens::read_tokens;

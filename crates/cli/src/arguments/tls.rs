@@ -1,7 +1,10 @@
 //! The arguments of servers for TLS.
 
+use crate::files::warn_if_open;
+use crate::outcome::Failure;
 use clap::Args;
-use std::path::PathBuf;
+use nuthatch_rpc::{ServerTls, TlsError};
+use std::path::{Path, PathBuf};
 
 /// The files of TLS.
 #[derive(Clone, Debug, Args)]
@@ -21,4 +24,12 @@ pub(crate) struct TlsArguments {
         requires = "tls_cert"
     )]
     pub(crate) client_ca: Option<PathBuf>,
+}
+
+/// Reads the files of TLS, and warns if other users can read the key.
+pub(crate) fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<ServerTls, Failure> {
+    let failed = |error: TlsError| Failure::Error(error.to_string());
+    warn_if_open(key);
+    let tls = ServerTls::open(cert, key).map_err(failed)?;
+    ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
 }

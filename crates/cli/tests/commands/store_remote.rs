@@ -503,7 +503,7 @@ fn certificates_are_reloaded_and_those_that_the_system_trusts_are_accepted() {
     assert_eq!(put("one.ca", &[]), (Some(0), String::new()));
     folder.file("cert.pem", "no certificate");
     let told = served.reload();
-    let file = format!("{cert}: expected certificates in PEM, found none");
+    let file = format!("{cert}: expected a certificate chain in PEM (BEGIN CERTIFICATE), found");
     assert!(told.contains("reload failed") && told.contains(&file), "{told}");
     assert_eq!(put("one.ca", &[]), (Some(0), String::new()));
     certificates(&folder, "two");

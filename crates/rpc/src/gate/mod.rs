@@ -7,13 +7,12 @@ mod outgoing;
 
 use crate::access::{self, Hash, Right, Tokens};
 use crate::budget::Budget;
-use crate::drain::Drain;
 use crate::error::{Error, Result};
 use crate::figures::{Figures, Method};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use incoming::Incoming;
-use nuthatch_listen::Activity;
+use nuthatch_listen::{Activity, DrainSignal};
 use outgoing::Outgoing;
 use std::future::Future;
 use std::pin::Pin;
@@ -32,14 +31,14 @@ pub(crate) struct Rules {
     pub(crate) budget: Arc<Budget>,
     pub(crate) message_bytes: usize,
     pub(crate) figures: Arc<Figures>,
-    pub(crate) drain: Drain,
+    pub(crate) drain: DrainSignal,
 }
 
 /// What a call's handler must know besides its request.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) deadline: Option<Instant>,
-    pub(crate) drain: Drain,
+    pub(crate) drain: DrainSignal,
     permit: Permit,
 }
 

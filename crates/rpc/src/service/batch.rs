@@ -33,7 +33,7 @@ pub(super) fn start(
         let take = async move {
             tokio::select! {
                 // What was submitted by then is acknowledged.
-                () = drain.begun() => Err(Error::draining()),
+                () = drain.draining() => Err(Error::draining()),
                 taken = take(&shared, requests, pending) => taken,
             }
         };

@@ -23,7 +23,7 @@ pub(super) async fn start(
     Ok(Answers::start(call, move |outlet| async move {
         // It has no end of its own, so that there is nothing to wait for when the server stops.
         tokio::select! {
-            () = drain.begun() => Err(Error::draining()),
+            () = drain.draining() => Err(Error::draining()),
             ended = run(shared, watch, outlet) => ended,
         }
     }))

@@ -246,18 +246,22 @@ fn files_that_are_wrong_are_named() {
     let encrypted =
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let encrypted = files.write("encrypted.key", encrypted);
-    for (cert, key, problem) in [
-        (&missing, &key, "missing.pem: expected certificates in PEM, found no such file; check"),
-        (&cert, &missing, "missing.pem: expected a private key in PEM, found no such file; check"),
-        (&empty, &key, "empty.pem: expected certificates in PEM, found none; such a file"),
-        (&cert, &empty, "empty.pem: expected a private key in PEM, found none"),
-        (&key, &key, "server.key: expected certificates in PEM, found a private key; were"),
-        (&cert, &cert, "server.pem: expected a private key in PEM, found certificates; were"),
-        (&cert, &encrypted, "encrypted.key: expected a private key in PEM, found an encrypted key"),
-        (&cert, &other, "other.key: expected the private key of "),
+    let chain = "expected a certificate chain in PEM (BEGIN CERTIFICATE), ";
+    let private = "expected a private key in PEM (PKCS#8 BEGIN PRIVATE KEY, SEC1 BEGIN EC PRIVATE \
+                   KEY or PKCS#1 BEGIN RSA PRIVATE KEY), ";
+    for (cert, key, file, expected, found) in [
+        (&missing, &key, "missing.pem", chain, "but there is no such file; check the path"),
+        (&cert, &missing, "missing.pem", private, "but there is no such file; check the path"),
+        (&empty, &key, "empty.pem", chain, "found 7 bytes that are not PEM"),
+        (&cert, &empty, "empty.pem", private, "found 7 bytes that are not PEM"),
+        (&key, &key, "server.key", chain, "found a private key; are certificate and key"),
+        (&cert, &cert, "server.pem", private, "found a certificate; are certificate and key"),
+        (&cert, &encrypted, "encrypted.key", private, "found an encrypted key"),
+        (&cert, &other, "other.key", "expected the private key of ", ""),
     ] {
-        let error = ServerTls::open(cert, key).expect_err(problem).to_string();
-        assert!(error.contains(problem), "{error}");
+        let problem = format!("{file}: {expected}{found}");
+        let error = ServerTls::open(cert, key).expect_err(&problem).to_string();
+        assert!(error.contains(&problem), "{error}");
     }
     let error = ServerTls::open(&cert, &other).expect_err("another key").to_string();
     let pair = format!("the private key of {}, found that of another", cert.display());

@@ -5,9 +5,8 @@ use super::freshness_args::Freshness;
 use super::header_args::Shown;
 use super::limit_args::Limit;
 use crate::arguments::{
-    MIN_LIMIT_MS, TlsArguments, Watched, address, not_started, parse_time, read_tokens,
+    MIN_LIMIT_MS, TlsArguments, Watched, address, not_started, parse_time, read_tokens, server_tls,
 };
-use crate::files::warn_if_open;
 use crate::logs::{server_runs, warn};
 use crate::outcome::{Answer, Failure};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
@@ -16,7 +15,6 @@ use clap::Args;
 use nuthatch_chunk_server::{Figures, Options, Server};
 use nuthatch_chunks::Options as FolderOptions;
 use nuthatch_origins::{Prefix, Settings};
-use nuthatch_server::{Tls, TlsFiles};
 use nuthatch_units::{bytes, parse_size};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -285,14 +283,11 @@ impl Serve {
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));
         }
-        let TlsArguments { cert, key, client_ca } = tls;
-        if let (Some(cert), Some(key)) = (cert.clone(), key.clone()) {
-            warn_if_open(&key);
-            let tls = Tls::open(&TlsFiles { cert, key, client_ca: client_ca.clone() });
-            let tls = tls.map_err(|error| Failure::Error(error.to_string()))?;
+        if let TlsArguments { cert: Some(cert), key: Some(key), client_ca } = tls {
+            let tls = server_tls(cert, key, client_ca.as_deref())?;
             options = options.tls(tls.config());
             if tls.needs_client_certificate() {
-                options = options.client_certificates(Arc::new(move |all| tls.accepts(Some(all))));
+                options = options.client_certificates(Arc::new(move |all| tls.accepts(all)));
             }
         }
         if let Some(file) = tokens {

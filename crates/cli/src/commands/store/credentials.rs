@@ -1,10 +1,9 @@
 //! The certificate of the gRPC server and the credentials of its clients, which SIGHUP reloads.
 
-use crate::arguments::read_tokens;
-use crate::files::warn_if_open;
+use crate::arguments::{read_tokens, server_tls};
 use crate::outcome::Failure;
 use nuthatch_rpc::{Reloader, ServerTls, Tokens};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tracing::error;
 
 /// The files with the server's certificate and the credentials of clients. SIGHUP reloads them.
@@ -37,12 +36,4 @@ impl Secrets {
             error!(target: "nuthatch::rpc", %problem, "{text}");
         }
     }
-}
-
-/// TLS with its files.
-fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<ServerTls, Failure> {
-    let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
-    warn_if_open(key);
-    let tls = ServerTls::open(cert, key).map_err(failed)?;
-    ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
 }

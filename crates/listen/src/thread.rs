@@ -1,0 +1,95 @@
+//! The thread of a running server.
+
+use crate::drain::{Lifecycle, Stopper};
+use std::io;
+use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// The time that threads of the runtime have, after the server has ended, to finish what they read.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(1);
+
+/// The log lines of a server, written by functions of its crate: the target of a line is a
+/// constant.
+#[derive(Clone, Copy, Debug)]
+pub struct LogLines {
+    /// Logs that the server begins to drain.
+    pub stopping: fn(),
+    /// Logs that the server has stopped.
+    pub stopped: fn(),
+}
+
+/// The thread of a running server. Dropping it stops the server and waits for its end.
+#[derive(Debug)]
+pub struct ServerThread {
+    addresses: Vec<SocketAddr>,
+    lifecycle: Lifecycle,
+    log: LogLines,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl ServerThread {
+    /// Starts a thread, called `name`, that runs `serve` on `runtime`. The addresses are those of
+    /// the listeners that `serve` accepts at.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system starts no thread.
+    pub fn start(
+        name: &str,
+        runtime: Runtime,
+        addresses: Vec<SocketAddr>,
+        (lifecycle, log): (Lifecycle, LogLines),
+        serve: impl Future<Output = io::Result<()>> + Send + 'static,
+    ) -> io::Result<Self> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let served = runtime.block_on(serve);
+            runtime.shutdown_timeout(SHUTDOWN_TIME);
+            served
+        })?;
+        Ok(Self { addresses, lifecycle, log, thread: Some(thread) })
+    }
+
+    /// Returns the addresses of the server, with the ports that the system selected for port 0.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Returns a handle that stops the server, from any thread.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper { lifecycle: self.lifecycle.clone(), log: self.log.stopping }
+    }
+
+    /// Waits until the server has stopped.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error of `serve`, or if a thread of the server panicked.
+    pub fn wait(mut self) -> io::Result<()> {
+        self.join()
+    }
+
+    fn join(&mut self) -> io::Result<()> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")));
+        (self.log.stopped)();
+        ended
+    }
+}
+
+impl Drop for ServerThread {
+    fn drop(&mut self) {
+        self.stopper().stop();
+        // A caller that needs the error calls `wait`.
+        let _ = self.join();
+    }
+}
+
+/// Returns the default number of I/O threads: one for each core, up to 8.
+#[must_use]
+pub fn default_threads() -> usize {
+    thread::available_parallelism().map_or(2, usize::from).clamp(1, 8)
+}

@@ -1,0 +1,118 @@
+//! What a server needs for TLS.
+
+use super::files::{TlsError, certificates, private_key, roots};
+use rustls::ServerConfig;
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls_pki_types::{CertificateDer, UnixTime};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a server needs for TLS: its certificate with the private key, and the issuers of the
+/// certificates of clients, if clients need one.
+#[derive(Clone)]
+pub struct ServerTls {
+    identity: CertifiedKey,
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+    config: Arc<ServerConfig>,
+}
+
+impl ServerTls {
+    /// Reads the server's certificate, followed by the chain to one that clients trust, and its
+    /// private key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read, is no PEM of its kind, or does not fit the other. The error
+    /// names the file, what was expected and found, and what to do.
+    pub fn open(cert: &Path, key: &Path) -> Result<Self, TlsError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let identity = CertifiedKey::from_der(certificates(cert)?, private_key(key)?, &provider);
+        let identity = identity.map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                let problem = format!(
+                    "expected the private key of {}, found that of another certificate; name the \
+                     key that the certificate was issued for",
+                    cert.display()
+                );
+                TlsError::new(key, problem)
+            }
+            error => {
+                let problem = format!("not usable with the key {}: {error}", key.display());
+                TlsError::new(cert, problem)
+            }
+        })?;
+        let config = config(&identity, None);
+        let config = config.map_err(|error| TlsError::new(cert, error.to_string()))?;
+        Ok(Self { identity, verifier: None, config })
+    }
+
+    /// Reads the certificates of the issuers of clients' certificates. Clients then need a
+    /// certificate.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or has no valid CA certificate.
+    pub fn client_ca(self, path: &Path) -> Result<Self, TlsError> {
+        let refused = |error: &dyn fmt::Display| TlsError::new(path, error.to_string());
+        let roots = Arc::new(roots(path)?);
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+        let verifier = verifier.map_err(|error| refused(&error))?;
+        let config = config(&self.identity, Some(&verifier)).map_err(|error| refused(&error))?;
+        Ok(Self { verifier: Some(verifier), config, ..self })
+    }
+
+    /// Returns the configuration of connections, without protocols for ALPN.
+    #[must_use]
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// Returns the configuration of connections that speak HTTP/2, which ALPN announces.
+    #[must_use]
+    pub fn http2_config(&self) -> Arc<ServerConfig> {
+        let mut config = ServerConfig::clone(&self.config);
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Arc::new(config)
+    }
+
+    /// Returns whether clients need a certificate.
+    #[must_use]
+    pub fn needs_client_certificate(&self) -> bool {
+        self.verifier.is_some()
+    }
+
+    /// Returns whether a client with these certificates may connect: its own, followed by those of
+    /// issuers.
+    #[must_use]
+    pub fn accepts(&self, certificates: &[CertificateDer<'_>]) -> bool {
+        let Some(verifier) = &self.verifier else { return true };
+        certificates.split_first().is_some_and(|(own, issuers)| {
+            verifier.verify_client_cert(own, issuers, UnixTime::now()).is_ok()
+        })
+    }
+}
+
+fn config(
+    identity: &CertifiedKey,
+    verifier: Option<&Arc<dyn ClientCertVerifier>>,
+) -> Result<Arc<ServerConfig>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions()?;
+    let builder = match verifier {
+        Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
+        None => builder.with_no_client_auth(),
+    };
+    let resolver = Arc::new(SingleCertAndKey::from(identity.clone()));
+    Ok(Arc::new(builder.with_cert_resolver(resolver)))
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTls").finish_non_exhaustive()
+    }
+}
