@@ -1,4 +1,4 @@
-//! How a server listens, and its limits.
+//! Options of a server: addresses, credentials and limits.
 
 use nuthatch_listen::{Protection, default_threads, exposure_problem};
 use nuthatch_origins::Access;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-/// Tells whether somebody who shows this token may read.
-pub type Guard = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+/// Returns whether a client with this token may read.
+pub type TokenCheck = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Returns whether a client with these certificates may connect: its own, and those of issuers that
 /// it has sent.
@@ -22,32 +22,33 @@ pub struct Options {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) tls: Option<Arc<ServerConfig>>,
     pub(crate) certificates: Option<CertificateCheck>,
-    pub(crate) guard: Option<Guard>,
+    pub(crate) token_check: Option<TokenCheck>,
     pub(crate) access: Access,
     pub(crate) insecure: bool,
     pub(crate) threads: usize,
     pub(crate) connections: usize,
-    pub(crate) head_bytes: usize,
+    pub(crate) max_head_len: usize,
     pub(crate) idle: Duration,
-    pub(crate) origin_within: Duration,
+    pub(crate) origin_timeout: Duration,
     pub(crate) drain: Duration,
 }
 
 impl Options {
-    /// A server at these addresses, without TLS and tokens. Port 0 is any free port.
+    /// Returns options for a server at these addresses, without TLS and tokens. Port 0 selects a
+    /// free port.
     pub fn new(addresses: Vec<SocketAddr>) -> Self {
         Self {
             addresses,
             tls: None,
             certificates: None,
-            guard: None,
+            token_check: None,
             access: Access::new(),
             insecure: false,
             threads: default_threads(),
             connections: 256,
-            head_bytes: 16 << 10,
+            max_head_len: 16 << 10,
             idle: Duration::from_mins(1),
-            origin_within: Duration::from_mins(1),
+            origin_timeout: Duration::from_mins(1),
             drain: Duration::from_secs(10),
         }
     }
@@ -67,29 +68,29 @@ impl Options {
         self
     }
 
-    /// Answers only those who show a token, as `Authorization: Bearer`, that this lets in.
+    /// Requires a token, sent as `Authorization: Bearer`, that this check accepts.
     #[must_use]
-    pub fn guard(mut self, guard: Guard) -> Self {
-        self.guard = Some(guard);
+    pub fn token_check(mut self, check: TokenCheck) -> Self {
+        self.token_check = Some(check);
         self
     }
 
-    /// What requests to the origin show.
+    /// Sets the credentials of requests to the origin.
     #[must_use]
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;
         self
     }
 
-    /// Serves at addresses that others than this machine can reach though anybody could read there,
-    /// or tokens could be read on their way.
+    /// Allows addresses that other machines can reach although the server has no TLS or requires no
+    /// token or certificate.
     #[must_use]
     pub fn insecure(mut self, insecure: bool) -> Self {
         self.insecure = insecure;
         self
     }
 
-    /// Threads that move bytes; one for each core by default, up to 8.
+    /// Sets the number of I/O threads; one for each core by default, up to 8.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.clamp(1, 1024);
@@ -99,47 +100,50 @@ impl Options {
     /// Sets the maximum number of connections; 256 by default. More wait. Then a connection that
     /// has had no request in progress for half a second is closed for one that waits.
     #[must_use]
-    pub fn connections(mut self, most: usize) -> Self {
-        self.connections = most.clamp(1, 1 << 20);
+    pub fn connections(mut self, max: usize) -> Self {
+        self.connections = max.clamp(1, 1 << 20);
         self
     }
 
-    /// How long the head of a request may be, in bytes; 16 KiB by default, 8 KiB at least.
+    /// Sets the maximum length of the head of a request in bytes; 16 KiB by default, at least 8 KiB.
     #[must_use]
-    pub fn head_bytes(mut self, most: usize) -> Self {
-        self.head_bytes = most.clamp(8 << 10, 1 << 20);
+    pub fn max_head_len(mut self, max: usize) -> Self {
+        self.max_head_len = max.clamp(8 << 10, 1 << 20);
         self
     }
 
-    /// How long a client may take to send the head of its next request, and how long it may take
-    /// nothing of an answer; a minute by default.
+    /// Sets the time in which a client must send the head of its next request, and must receive some
+    /// bytes of a response; a minute by default.
     #[must_use]
     pub fn idle(mut self, limit: Duration) -> Self {
         self.idle = limit;
         self
     }
 
-    /// How long it may take until the origin has sent the first bytes of an object, with all that
-    /// is tried again; a minute by default.
+    /// Sets the time in which the origin must send the first bytes of an object, including retries;
+    /// a minute by default.
     #[must_use]
-    pub fn origin_within(mut self, limit: Duration) -> Self {
-        self.origin_within = limit;
+    pub fn origin_timeout(mut self, limit: Duration) -> Self {
+        self.origin_timeout = limit;
         self
     }
 
-    /// How long answers may go on after the server was told to stop; 10 seconds by default.
+    /// Sets the time that responses in progress have to finish after [`Stopper::stop`]; 10 seconds
+    /// by default.
+    ///
+    /// [`Stopper::stop`]: crate::Stopper::stop
     #[must_use]
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = limit;
         self
     }
 
-    /// What is wrong with where it listens, if something is: an address where anybody could read,
-    /// or none at all. [`insecure`](Self::insecure) allows the first.
+    /// Returns what is wrong with the addresses: there is none, or other machines can reach one
+    /// without TLS or a login. [`insecure`](Self::insecure) allows the second.
     pub fn problem(&self) -> Option<String> {
         let protection = Protection {
             has_tls: self.tls.is_some(),
-            requires_login: self.guard.is_some() || self.certificates.is_some(),
+            requires_login: self.token_check.is_some() || self.certificates.is_some(),
         };
         exposure_problem(&self.addresses, protection, self.insecure)
     }

@@ -1,9 +1,10 @@
-//! A running server, from the first to listen to the last to stop.
+//! A running server, from its start to its end, and its metrics.
 
 use crate::connections::Serving;
-use crate::figures::Tally;
+use crate::credentials::{Credentials, Reloader};
+use crate::metrics::Counters;
 use crate::options::Options;
-use crate::reload::{Credentials, Reloader};
+use crate::site::{Shared, Site};
 use nuthatch_listen::{
     ConnectionSlots, Lifecycle, LogLines, MetricsText, ServerThread, Stopper, bind_all,
     spawn_acceptors,
@@ -18,40 +19,6 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tracing::info;
 
-/// What all requests share.
-#[derive(Clone)]
-pub(crate) struct Shared(Arc<Site>);
-
-pub(crate) struct Site {
-    pub(crate) cache: ObjectCache,
-    pub(crate) prefix: Prefix,
-    pub(crate) credentials: Arc<watch::Sender<Arc<Credentials>>>,
-    pub(crate) origin_within: Duration,
-    pub(crate) log_limit: LogLimit,
-    tally: Tally,
-}
-
-impl std::ops::Deref for Shared {
-    type Target = Site;
-
-    fn deref(&self) -> &Site {
-        &self.0
-    }
-}
-
-impl Site {
-    /// Returns the credentials that hold now.
-    pub(crate) fn credentials(&self) -> Arc<Credentials> {
-        self.credentials.borrow().clone()
-    }
-}
-
-impl AsRef<Tally> for Shared {
-    fn as_ref(&self) -> &Tally {
-        &self.0.tally
-    }
-}
-
 /// A running HTTP cache in front of an origin. Dropping it stops the server.
 pub struct Server {
     thread: ServerThread,
@@ -64,23 +31,23 @@ const LOG: LogLines = LogLines {
     stopped: || info!(target: "nuthatch::chunks", "stopped"),
 };
 
-/// What a server counts. It can be read for longer than the server runs.
+/// The metrics of a server. They can be read after the server has stopped.
 #[derive(Clone)]
-pub struct Figures {
+pub struct Metrics {
     shared: Shared,
     lifecycle: Lifecycle,
 }
 
-impl Figures {
-    /// Whether the server was told to stop.
+impl Metrics {
+    /// Returns whether the server drains or has stopped.
     pub fn is_stopping(&self) -> bool {
         self.lifecycle.is_draining()
     }
 
-    /// All of it, in Prometheus's text.
+    /// Returns all metrics in the text format of Prometheus.
     pub fn exposition(&self) -> String {
         let mut text = MetricsText::new("nuthatch_chunks_");
-        self.shared.tally.write(&mut text);
+        self.shared.counters.write(&mut text);
         let counts = self.shared.cache.counts();
         let causes = NotKept::ALL.map(|cause| (cause.code(), counts.not_kept_by(cause)));
         let help = "Blocks that were not kept in the cache, by their cause.";
@@ -135,9 +102,12 @@ impl Figures {
 }
 
 impl Server {
-    /// Starts to serve objects below an address. Fails where it cannot listen, and with
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could read what only this
-    /// machine may.
+    /// Starts to serve the objects below an address.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if the options have a
+    /// [problem](Options::problem). Fails if an address cannot be bound or threads cannot be started.
     pub fn start(cache: ObjectCache, prefix: Prefix, options: &Options) -> io::Result<Self> {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
@@ -150,14 +120,14 @@ impl Server {
             .build()?;
         let lifecycle = Lifecycle::new();
         let credentials = Arc::new(watch::channel(Credentials::new(options)).0);
-        let origin_within = options.origin_within;
-        let (log_limit, tally) = (LogLimit::default(), Tally::default());
+        let origin_timeout = options.origin_timeout;
+        let (log_limit, counters) = (LogLimit::default(), Counters::default());
         info!(target: "nuthatch::chunks", origin = %prefix, ?addresses, "started");
-        let site = Site { cache, prefix, credentials, origin_within, log_limit, tally };
-        let shared = Shared(Arc::new(site));
+        let site = Site { cache, prefix, credentials, origin_timeout, log_limit, counters };
+        let shared = Shared::new(site);
         let serving = Serving {
             shared: shared.clone(),
-            head_bytes: options.head_bytes,
+            max_head_len: options.max_head_len,
             idle: options.idle,
             slots: Arc::new(ConnectionSlots::new(options.connections)),
             drain: lifecycle.signal(),
@@ -183,12 +153,16 @@ impl Server {
         Reloader(Arc::clone(&self.shared.credentials))
     }
 
-    /// What it counts, for whoever tells it.
-    pub fn figures(&self) -> Figures {
-        Figures { shared: self.shared.clone(), lifecycle: self.lifecycle.clone() }
+    /// Returns the metrics of this server.
+    pub fn metrics(&self) -> Metrics {
+        Metrics { shared: self.shared.clone(), lifecycle: self.lifecycle.clone() }
     }
 
     /// Waits until the server has stopped.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a listener cannot be used or a thread of the server panicked.
     pub fn wait(self) -> io::Result<()> {
         self.thread.wait()
     }

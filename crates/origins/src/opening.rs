@@ -3,15 +3,15 @@
 
 use crate::access::Access;
 use crate::address::{Address, Place};
-use crate::attempts::{Attempts, Fault};
 use crate::counts::{Count, Tally};
+use crate::engine::recorded::Known;
 use crate::engine::{Asked, Engine};
 use crate::error::{Error, Result};
-use crate::origin::{Head, Origin, plain};
-use crate::recorded::Known;
+use crate::origin::{Origin, plain};
+use crate::reading::version::{Answer, Opening, Version};
+use crate::retry::{Attempts, Fault};
 use crate::settings::{Freshness, Settings};
-use crate::version::Version;
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use nuthatch_chunks::TaskChunks;
 use std::pin::pin;
 use std::sync::Arc;
@@ -106,25 +106,6 @@ fn stale(opening: Opening, known: Known) -> Version {
     Version::new(opening, (known.head, None), Some(known.checked))
 }
 
-/// An object that is being opened.
-pub(crate) struct Opening {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) origin: Origin,
-    /// Without secrets.
-    pub(crate) address: String,
-    pub(crate) asked: Asked,
-    /// The folder, if there is one that can be used.
-    pub(crate) tasks: Option<TaskChunks>,
-    pub(crate) tally: Tally,
-}
-
-impl Opening {
-    fn count(&self, count: Count, number: u64) {
-        self.tally.add(count, number);
-        self.engine.count(count, number);
-    }
-}
-
 /// A task that ends with whoever waits for it.
 struct Task<T>(JoinHandle<T>);
 
@@ -147,9 +128,6 @@ struct Asking {
     site: String,
     freshness: Freshness,
 }
-
-/// What the origin said, and all bytes, if it does not tell how many there are.
-pub(crate) type Answer = (Head, Option<Bytes>);
 
 /// What an object is opened as.
 enum Found {
@@ -293,7 +271,8 @@ fn is_silent<T>(answered: Option<&Result<T, Fault>>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempts::Why;
+    use crate::origin::Head;
+    use crate::retry::Why;
     use std::cell::Cell;
     use std::time::SystemTime;
 

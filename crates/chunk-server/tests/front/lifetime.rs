@@ -99,7 +99,7 @@ fn what_nobody_waits_for_is_not_fetched() {
 
 #[test]
 fn a_client_that_is_gone_is_waited_for_no_longer_than_the_origin_may_take() {
-    let impatient = options().origin_within(Duration::from_millis(50));
+    let impatient = options().origin_timeout(Duration::from_millis(50));
     let front = Front::with(noise(LEN, 5), quick(), &impatient);
     front.origin.behave(|manners| manners.deaf = true);
     let mut client = front.client();
@@ -169,7 +169,7 @@ fn connections_are_limited_and_idle_ones_make_room() {
 
 #[test]
 fn tokens_decide_who_is_answered() {
-    let options = options().guard(std::sync::Arc::new(|token| token == b"s3cret"));
+    let options = options().token_check(std::sync::Arc::new(|token| token == b"s3cret"));
     let front = Front::with(noise(LEN, 7), quick(), &options);
     let mut client = front.client();
     for wrong in ["", "Bearer", "Bearer other", "Basic s3cret", "Bearer s3cret2"] {
@@ -193,7 +193,7 @@ fn what_is_under_way_is_finished_and_nothing_begins() {
     busy.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
     front.origin.wait_for(0, 1);
     front.server.stopper().stop();
-    assert!(front.server.figures().is_stopping());
+    assert!(front.server.metrics().is_stopping());
     assert!(idle.rest().is_empty(), "it ends at once");
     while TcpStream::connect(front.server.addresses()[0]).is_ok() {
         std::thread::yield_now();
@@ -220,7 +220,7 @@ fn what_takes_too_long_is_given_up_when_it_stops() {
 }
 
 fn admitting(tokens: &'static [&'static str]) -> nuthatch_chunk_server::Options {
-    options().guard(std::sync::Arc::new(move |shown| {
+    options().token_check(std::sync::Arc::new(move |shown| {
         tokens.iter().any(|token| token.as_bytes() == shown)
     }))
 }

@@ -71,7 +71,7 @@ impl Front {
 
     /// A number that the server tells.
     fn told(&self, name: &str) -> u64 {
-        let text = self.server.figures().exposition();
+        let text = self.server.metrics().exposition();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.expect(name).parse().expect("a number")
     }

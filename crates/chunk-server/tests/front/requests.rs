@@ -169,7 +169,7 @@ fn what_goes_wrong_at_the_origin_has_a_status() {
         let text = String::from_utf8(answer.body).expect("UTF-8");
         assert!(!text.contains("127.0.0.1"), "clients are not told where it is: {text}");
     }
-    let impatient = options().origin_within(Duration::from_millis(50));
+    let impatient = options().origin_timeout(Duration::from_millis(50));
     let front = Front::with(noise(LEN, 6), quick(), &impatient);
     front.origin.behave(|manners| manners.silent = true);
     assert_eq!(front.client().get("/a", &[]).status, 504);
@@ -251,7 +251,7 @@ fn the_page_of_operations_lists_all_that_is_counted() {
     };
     let listed: BTreeSet<_> = rows.map(cells).map(|row| (row[1].clone(), row[2].clone())).collect();
     let front = Front::new(Vec::new());
-    let text = front.server.figures().exposition();
+    let text = front.server.metrics().exposition();
     let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let there = kinds.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
     assert_eq!(listed, there.collect::<BTreeSet<_>>());

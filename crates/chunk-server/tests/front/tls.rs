@@ -108,7 +108,7 @@ async fn a_connection_whose_certificate_is_no_longer_accepted_is_closed() {
 fn addresses_that_others_reach_need_tls_and_a_reason_to_be_let_in() {
     let (server, _) = configs();
     let open = || crate::Options::new(vec![SocketAddr::from(([0, 0, 0, 0], 0))]);
-    let guarded = || open().guard(Arc::new(|_| true));
+    let guarded = || open().token_check(Arc::new(|_| true));
     let refused = |options: crate::Options| options.problem().expect("a problem");
     assert!(refused(open()).contains("expected TLS, found none"));
     assert!(refused(guarded()).contains("expected TLS, found none"));

@@ -1,9 +1,9 @@
 //! Local files as origins: those of slow disks and network file systems, mostly.
 
-use super::{Body, Head, Opened, Ranged, Stamp};
-use crate::attempts::Fault;
+use super::metadata::{Head, Opened, Ranged, Stamp};
 use crate::clock::now;
 use crate::error::Error;
+use crate::retry::Fault;
 use bytes::Bytes;
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -73,12 +73,16 @@ impl FileOrigin {
         })
     }
 
-    pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
+    pub(super) async fn get(
+        &self,
+        range: Range<u64>,
+        opened: &Opened,
+    ) -> Result<Ranged<FileBody>, Fault> {
         let (file, metadata) = self.open().await?;
         opened.check(&stamp_of(&metadata), Some(metadata.len()))?;
         let rest = range.clone();
         let body = FileBody { file: Arc::new(file), rest, opened: opened.clone() };
-        Ok(Ranged { range, body: Body::File(body) })
+        Ok(Ranged { range, body })
     }
 }
 

@@ -4,13 +4,13 @@
 //! came: a server that ignores ranges, conditions or encodings is noticed. Redirects are followed
 //! here, so that what is shown to one host is not shown to another.
 
-use super::answer::{self, ContentRange, refused};
-use super::{Body, Head, Opened, Ranged, Stamp};
+use super::metadata::{Head, Opened, Ranged, Stamp};
+use super::response::{self, ContentRange, refused};
 use crate::access::{self, Access};
 use crate::address::HttpPlace;
-use crate::attempts::Fault;
 use crate::error::{Error, Result};
 use crate::netrc::Netrc;
+use crate::retry::Fault;
 use crate::settings::Settings;
 use bytes::Bytes;
 use reqwest::header::{
@@ -94,12 +94,12 @@ impl HttpOrigin {
 
     /// Asks for the first byte, which tells as much as `HEAD` does and is allowed where an address
     /// was signed for reading alone.
-    pub(super) async fn head(&self) -> Result<(Head, Option<Body>), Fault> {
+    pub(super) async fn head(&self) -> Result<(Head, Option<HttpBody>), Fault> {
         let mut headers = HeaderMap::new();
         headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
         let response = self.send(&headers).await?;
-        let head = answer::head(response.headers());
-        let range = answer::content_range(response.headers());
+        let head = response::head(response.headers());
+        let range = response::content_range(response.headers());
         match (response.status(), range) {
             (StatusCode::PARTIAL_CONTENT, Some(ContentRange { range: Some(range), len })) => {
                 self.check_encoding(&response)?;
@@ -129,19 +129,23 @@ impl HttpOrigin {
     }
 
     /// A head with all of the body.
-    fn whole(&self, response: Response) -> Result<(Head, Option<Body>), Fault> {
+    fn whole(&self, response: Response) -> Result<(Head, Option<HttpBody>), Fault> {
         // Pages that tell of errors are encoded as it pleases the server.
         if response.status() != StatusCode::OK {
             return Err(refused(response.status(), response.headers(), &self.address));
         }
         self.check_encoding(&response)?;
-        let head = answer::head(response.headers());
-        let len = answer::content_length(response.headers());
-        let body = len.is_none().then(|| Body::Http(HttpBody(response)));
+        let head = response::head(response.headers());
+        let len = response::content_length(response.headers());
+        let body = len.is_none().then(|| HttpBody(response));
         Ok((Head { len, ranges: false, ..head }, body))
     }
 
-    pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
+    pub(super) async fn get(
+        &self,
+        range: Range<u64>,
+        opened: &Opened,
+    ) -> Result<Ranged<HttpBody>, Fault> {
         let mut headers = HeaderMap::new();
         let last = range.end - 1;
         insert(&mut headers, RANGE, &format!("bytes={}-{last}", range.start));
@@ -151,8 +155,8 @@ impl HttpOrigin {
             (None, None) => {}
         }
         let response = self.send(&headers).await?;
-        let (status, stamp) = (response.status(), answer::stamp(response.headers()));
-        let said = answer::content_range(response.headers());
+        let (status, stamp) = (response.status(), response::stamp(response.headers()));
+        let said = response::content_range(response.headers());
         let found = match status {
             StatusCode::PARTIAL_CONTENT => {
                 opened.check(&stamp, said.as_ref().and_then(|said| said.len))?;
@@ -163,7 +167,7 @@ impl HttpOrigin {
                 found.clone().filter(fits).ok_or_else(odd)?
             }
             StatusCode::OK => {
-                opened.check(&stamp, answer::content_length(response.headers()))?;
+                opened.check(&stamp, response::content_length(response.headers()))?;
                 0..opened.len
             }
             StatusCode::PRECONDITION_FAILED => {
@@ -180,7 +184,7 @@ impl HttpOrigin {
             _ => return Err(refused(status, response.headers(), &self.address)),
         };
         self.check_encoding(&response)?;
-        Ok(Ranged { range: found, body: Body::Http(HttpBody(response)) })
+        Ok(Ranged { range: found, body: HttpBody(response) })
     }
 
     /// Sends a request, and sends it on where it is redirected to.
@@ -214,7 +218,7 @@ impl HttpOrigin {
     }
 
     fn check_encoding(&self, response: &Response) -> Result<()> {
-        match answer::encoding(response.headers()) {
+        match response::encoding(response.headers()) {
             Some(encoding) => Err(self.odd("bytes as they are", format!("encoded as {encoding}"))),
             None => Ok(()),
         }

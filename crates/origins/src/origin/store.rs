@@ -1,13 +1,13 @@
 //! Stores with protocols of their own, through the crate `object_store`: S3, Google, Azure.
 
-use super::answer::refused_by_number;
 use super::http::innermost;
-use super::listening::{Heard, Listening};
-use super::{Body, Head, Opened, Ranged, Stamp};
+use super::last_status::{Heard, Listening};
+use super::metadata::{Head, Opened, Ranged, Stamp};
+use super::response::refused_by_number;
 use crate::address::{StoreKind, StorePlace};
-use crate::attempts::Fault;
-use crate::engine::lock;
 use crate::error::{Error, Result};
+use crate::lock::lock;
+use crate::retry::Fault;
 use crate::settings::Settings;
 use crate::status::stale_if_error;
 use bytes::Bytes;
@@ -181,7 +181,11 @@ impl StoreOrigin {
         })
     }
 
-    pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
+    pub(super) async fn get(
+        &self,
+        range: Range<u64>,
+        opened: &Opened,
+    ) -> Result<Ranged<StoreBody>, Fault> {
         let heard = Heard::default();
         let options = GetOptions {
             if_match: opened.stamp.strong_tag().map(str::to_owned),
@@ -196,7 +200,7 @@ impl StoreOrigin {
         if found.start != range.start || found.end > range.end {
             return Err(opened.odd(format!("bytes {range:?}"), format!("{found:?}")).into());
         }
-        Ok(Ranged { range: found, body: Body::Store(StoreBody(answer.into_stream())) })
+        Ok(Ranged { range: found, body: StoreBody(answer.into_stream()) })
     }
 
     /// What an error of the library means. Its text is not passed on: it has what the server wrote,

@@ -12,7 +12,7 @@ use crate::outcome::{Answer, Failure};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
 use crate::terminal::greet;
 use clap::Args;
-use nuthatch_chunk_server::{Figures, Options, Server};
+use nuthatch_chunk_server::{Metrics, Options, Server};
 use nuthatch_chunks::Options as FolderOptions;
 use nuthatch_origins::{Prefix, Settings};
 use nuthatch_units::{bytes, parse_size};
@@ -230,7 +230,7 @@ impl Serve {
         let server = Server::start(cache.clone(), prefix, &options);
         let server = server.map_err(|error| not_started("--listen", &error))?;
         let (_admin, admin) =
-            self.watched.tell(server.figures(), Figures::exposition, Figures::is_stopping)?;
+            self.watched.tell(server.metrics(), Metrics::exposition, Metrics::is_stopping)?;
         let cached = match cache.chunks() {
             Some(chunks) => {
                 let (folder, limit) = (chunks.path().display(), bytes(chunks.stat().limit));
@@ -278,7 +278,7 @@ impl Serve {
             .access(self.shown.access()?)
             .insecure(*insecure)
             .idle(Duration::from_millis(*idle_ms))
-            .origin_within(Duration::from_millis(*origin_ms))
+            .origin_timeout(Duration::from_millis(*origin_ms))
             .drain(Duration::from_millis(*drain_ms));
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));
@@ -292,7 +292,7 @@ impl Serve {
         }
         if let Some(file) = tokens {
             let tokens = read_tokens(file)?;
-            options = options.guard(Arc::new(move |token| tokens.admits(token)));
+            options = options.token_check(Arc::new(move |token| tokens.admits(token)));
         }
         Ok(options)
     }

@@ -1,8 +1,8 @@
 //! Which bytes are in the cache, which others are fetching, and requests for the rest.
 
-use crate::fetch::{Share, found, request};
-use crate::version::{Kept, Version};
-use crate::work::Work;
+use crate::reading::fetch::{Share, found, request};
+use crate::reading::file_task::Work;
+use crate::reading::version::{Kept, Version};
 use bytes::Bytes;
 use nuthatch_chunks::{Chunks, Flight, Waiter};
 use std::ops::Range;

@@ -1,20 +1,25 @@
 //! What all objects of a cache share: the folder, clients, threads, counts.
 
-use crate::attempts::Fault;
+pub(crate) mod cache_folder;
+pub(crate) mod recent;
+pub(crate) mod recorded;
+
 use crate::counts::{Count, Tally};
 use crate::error::{Error, Result};
-use crate::folder::CacheFolder;
+use crate::lock::lock;
+use crate::log_limit::LogLimit;
 use crate::not_kept::NotKept;
 use crate::origin::{Clients, Head};
-use crate::rate::LogLimit;
-use crate::recorded::Recorded;
+use crate::retry::Fault;
 use crate::settings::Settings;
+use cache_folder::CacheFolder;
 use nuthatch_chunks::{Key, TaskChunks};
+use recent::remember;
+use recorded::Recorded;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
@@ -23,9 +28,6 @@ use tokio::time::timeout;
 
 /// How many threads talk to origins.
 const TALKERS: usize = 2;
-
-/// How many failures and heads are remembered, at most.
-const REMEMBERED_MOST: usize = 4096;
 
 /// How long claims on an object are not waited for after a process did nothing about one.
 const UNCLAIMED: Duration = Duration::from_secs(30);
@@ -68,10 +70,6 @@ impl fmt::Debug for Engine {
         shown.field("folder", &self.folder.path()).field("settings", &self.settings);
         shown.finish_non_exhaustive()
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Engine {
@@ -210,17 +208,6 @@ impl Engine {
     pub(crate) fn forget_head(&self, asked: &Asked) {
         lock(&self.heads).remove(asked);
     }
-}
-
-pub(crate) fn remember<K: Hash + Eq, V>(map: &mut HashMap<K, (Instant, V)>, key: K, value: V) {
-    if map.len() >= REMEMBERED_MOST {
-        let recent = Duration::from_mins(1);
-        map.retain(|_, (at, _)| at.elapsed() < recent);
-        if map.len() >= REMEMBERED_MOST {
-            map.clear();
-        }
-    }
-    map.insert(key, (Instant::now(), value));
 }
 
 impl Drop for Engine {

@@ -3,10 +3,10 @@
 
 use crate::counts::Count;
 use crate::error::{Error, Result};
-use crate::fetch::Share;
-use crate::plan::{Piece, Source, plan, read};
-use crate::version::{Kept, Version};
-use crate::work::Work;
+use crate::reading::fetch::Share;
+use crate::reading::file_task::Work;
+use crate::reading::plan::{Piece, Source, plan, read};
+use crate::reading::version::{Kept, Version};
 use bytes::Bytes;
 use nuthatch_chunks::Fetched;
 use std::collections::VecDeque;

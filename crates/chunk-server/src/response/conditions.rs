@@ -1,4 +1,4 @@
-//! Conditions of a request: whether the object is the version that they name.
+//! Conditions of a request: whether the object has the version that they name.
 
 use http::HeaderMap;
 use http::header::{
@@ -6,25 +6,25 @@ use http::header::{
 };
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The version of an object, as answers tell it.
+/// The version of an object, as responses name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Version {
-    /// With its quotes.
+    /// The entity tag, with its quotes.
     pub(crate) etag: Option<String>,
-    /// In whole seconds, since headers can tell no more.
+    /// The time of modification in whole seconds, the precision of headers.
     pub(crate) modified: Option<SystemTime>,
 }
 
-/// What is to be done with a request.
+/// How the server responds to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is answered, with ranges if it has any.
+    /// With the object, or with the ranges that the request names.
     Answer,
-    /// It is answered, and its ranges are not for this version.
+    /// With the whole object: the ranges are for another version.
     Whole,
-    /// Its client has this version.
+    /// With 304: the client has this version.
     NotModified,
-    /// It was for another version.
+    /// With 412: the request is for another version.
     Failed,
 }
 
@@ -33,7 +33,7 @@ impl Version {
         Self { etag: etag.map(str::to_owned), modified: modified.and_then(whole_seconds) }
     }
 
-    /// Looks at the conditions of a request in the order that RFC 9110 has for them.
+    /// Evaluates the conditions of a request in the order of RFC 9110.
     pub(crate) fn judge(&self, headers: &HeaderMap) -> Verdict {
         let unless_matched = headers.contains_key(IF_NONE_MATCH);
         if headers.contains_key(IF_MATCH) {
@@ -57,7 +57,7 @@ impl Version {
         if self.suits_ranges(headers) { Verdict::Answer } else { Verdict::Whole }
     }
 
-    /// Whether one of the tags of a header is that of this version; `*` is any.
+    /// Returns whether a header has the tag of this version; `*` is any version.
     fn is_among(
         &self,
         headers: &HeaderMap,
@@ -72,7 +72,7 @@ impl Version {
         })
     }
 
-    /// Whether ranges are wanted of this version: there is no `If-Range`, or it names it.
+    /// Returns whether the ranges are for this version: there is no `If-Range`, or it names it.
     fn suits_ranges(&self, headers: &HeaderMap) -> bool {
         let Some(named) = headers.get(IF_RANGE) else { return true };
         match named.as_bytes() {
@@ -93,12 +93,12 @@ fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
 }
 
-/// Two strong tags that are the same.
+/// Returns whether two tags are strong and equal.
 fn strong(one: &[u8], other: &[u8]) -> bool {
     one == other && !one.starts_with(b"W/")
 }
 
-/// The same tags, whether strong or not.
+/// Returns whether two tags are equal, weak or strong.
 fn weak(one: &[u8], other: &[u8]) -> bool {
     opaque(one) == opaque(other)
 }
@@ -107,7 +107,7 @@ fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
-/// The tags of a list, up to the first that is none. There may be commas within their quotes.
+/// Returns the tags of a list, up to the first invalid one. Tags may contain commas.
 fn tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = list;
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
 //! What stores answer, as it passes by: their library tells errors as text, with the answers of
 //! servers in it; here only the status and the time to wait are kept.
 
-use super::answer;
-use crate::engine::lock;
+use super::response;
+use crate::lock::lock;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
@@ -57,7 +57,7 @@ impl HttpService for Listener {
             let heard = request.extensions().get::<Heard>().cloned().unwrap_or_default();
             heard.set(None);
             let response = self.0.execute(request).await?;
-            let after = answer::retry_after(response.headers());
+            let after = response::retry_after(response.headers());
             heard.set(Some((response.status().as_u16(), after)));
             Ok(response)
         })

@@ -1,9 +1,9 @@
 //! The folder of a cache: reopened after it was removed, bypassed while it cannot be opened.
 
-use crate::engine::lock;
 use crate::error::{Error, Result};
+use crate::lock::lock;
+use crate::log_limit::LogLimit;
 use crate::not_kept::NotKept;
-use crate::rate::LogLimit;
 use nuthatch_chunks::{Chunks, FolderError, Options, TaskChunks};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,16 +1,18 @@
 //! An object that is read through the cache.
 
-use crate::blocking::BlockingObject;
-use crate::cache::ObjectCache;
+pub(crate) mod blocking;
+pub(crate) mod coverage;
+mod cursor;
+pub(crate) mod stream;
+
 use crate::clock::now;
 use crate::counts::Counts;
-use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::pieces::Pieces;
-use crate::stream::ByteStream;
-use crate::version::Version;
-use crate::window::Ahead;
+use crate::reading::range_reader::Pieces;
+use crate::reading::version::Version;
+use crate::reading::window::Ahead;
 use bytes::{Bytes, BytesMut};
+use cursor::Cursor;
 use nuthatch_chunks::Key;
 use std::future::poll_fn;
 use std::io::{self, SeekFrom};
@@ -19,6 +21,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
+use stream::ByteStream;
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 
 /// An object that is read through the cache, in the version that it had when it was opened.
@@ -41,11 +44,6 @@ impl Clone for ChunkedObject {
 impl ChunkedObject {
     pub(crate) fn new(version: Arc<Version>) -> Self {
         Self { version, cursor: Cursor::new(false) }
-    }
-
-    /// Opens an object through [`ObjectCache::shared`].
-    pub async fn open(address: &str) -> Result<Self> {
-        ObjectCache::shared()?.object(address).await
     }
 
     /// How many bytes it has.
@@ -145,12 +143,6 @@ impl ChunkedObject {
         self.check(&range)?;
         let ahead = Ahead::growing(self.version.engine.settings.read_ahead);
         Ok(ByteStream::new(Pieces::new(&self.version, range, ahead, false)?))
-    }
-
-    /// The same object for threads, from the start.
-    #[must_use]
-    pub fn blocking(&self) -> BlockingObject {
-        BlockingObject::new(self.version.clone())
     }
 
     /// The pieces of a range of which every byte is wanted.

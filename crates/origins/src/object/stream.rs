@@ -1,7 +1,7 @@
 //! A range as a stream of bytes.
 
 use crate::error::Result;
-use crate::pieces::Pieces;
+use crate::reading::range_reader::Pieces;
 use bytes::Bytes;
 use futures_core::Stream;
 use std::pin::Pin;

@@ -1,9 +1,9 @@
 //! What the head of an HTTP answer says.
 
-use super::{Head, Stamp};
-use crate::attempts::{Fault, Why};
+use super::metadata::{Head, Stamp};
 use crate::clock::now;
 use crate::error::Error;
+use crate::retry::{Fault, Why};
 use crate::status::{is_transient, stale_if_error};
 use reqwest::StatusCode;
 use reqwest::header::{
@@ -86,10 +86,6 @@ fn validator(stamp: &Stamp, modified: Option<SystemTime>, date: SystemTime) -> O
         (None, Some(weak)) => Some(format!("{weak} {}", settled()?)),
         (None, None) => settled().cloned(),
     }
-}
-
-pub(super) fn is_weak(tag: &str) -> bool {
-    tag.starts_with("W/") || tag.starts_with("w/")
 }
 
 /// What a status means that is no answer.

@@ -1,6 +1,6 @@
 //! Work on the files of the cache: by a thread of the cache, or by this one, if it may wait.
 
-use crate::version::{Kept, Version};
+use crate::reading::version::{Kept, Version};
 use nuthatch_chunks::{Chunks, Task};
 use std::future::Future;
 use std::pin::Pin;

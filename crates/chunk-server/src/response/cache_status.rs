@@ -1,4 +1,4 @@
-//! What the cache had of an answer before it was read, as RFC 9211 tells it.
+//! The header `Cache-Status` (RFC 9211): how much of a response is in the cache.
 
 use nuthatch_origins::{ChunkedObject, Coverage};
 use std::ops::Range;
@@ -7,13 +7,13 @@ use std::ops::Range;
 /// large object and disconnect; this bounds the cost.
 const MAX_BLOCKS: u64 = 1024;
 
-/// Returns the header `Cache-Status` of an answer with these ranges. An answer that its origin did
-/// not confirm is stale: it has a `ttl` below zero, the negative of its `Age`.
+/// Returns the header `Cache-Status` of a response with these ranges. A response that the origin did
+/// not confirm is stale: its `ttl` is negative, the negative of its `Age`.
 pub(crate) async fn cache_status(object: &ChunkedObject, ranges: Vec<Range<u64>>) -> String {
     let whole = ranges.iter().map(|range| range.end - range.start).sum();
     let found = {
         let object = object.clone();
-        // Heads of records may have to be read.
+        // The lookup may read files.
         let look = move || object.coverage(&ranges, MAX_BLOCKS);
         tokio::task::spawn_blocking(look).await.ok().flatten()
     };
@@ -30,7 +30,7 @@ fn write(whole: u64, found: Coverage, stale: Option<u64>) -> String {
         return format!("nuthatch; hit{ttl}{detail}");
     }
     let percent = u128::from(bytes - missing.min(bytes)) * 100 / u128::from(bytes.max(1));
-    // Whether the origin has to be asked for what was not looked at, nobody knows yet.
+    // It is not known whether the origin must be asked for bytes that were not looked up.
     let forwarded = match percent {
         0 => "; fwd=miss",
         _ if missing > 0 => "; fwd=partial",
@@ -45,16 +45,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_looked_at_is_neither_there_nor_missing() {
-        let tell =
+    fn bytes_that_were_not_looked_up_are_neither_present_nor_missing() {
+        let header =
             |whole, bytes, missing| write(whole, Coverage { examined: bytes, missing }, None);
-        assert_eq!(tell(0, 0, 0), "nuthatch; hit");
-        assert_eq!(tell(10, 10, 0), "nuthatch; hit");
-        assert_eq!(tell(10, 10, 3), "nuthatch; fwd=partial; detail=\"70 % kept\"");
-        assert_eq!(tell(10, 10, 10), "nuthatch; fwd=miss; detail=\"0 % kept\"");
-        assert_eq!(tell(10, 4, 0), "nuthatch; detail=\"100 % kept of the first 4 bytes\"");
+        assert_eq!(header(0, 0, 0), "nuthatch; hit");
+        assert_eq!(header(10, 10, 0), "nuthatch; hit");
+        assert_eq!(header(10, 10, 3), "nuthatch; fwd=partial; detail=\"70 % kept\"");
+        assert_eq!(header(10, 10, 10), "nuthatch; fwd=miss; detail=\"0 % kept\"");
+        assert_eq!(header(10, 4, 0), "nuthatch; detail=\"100 % kept of the first 4 bytes\"");
         let partial = "nuthatch; fwd=partial; detail=\"25 % kept of the first 4 bytes\"";
-        assert_eq!(tell(10, 4, 3), partial);
+        assert_eq!(header(10, 4, 3), partial);
         let stale = |missing| write(10, Coverage { examined: 10, missing }, Some(7));
         assert_eq!(stale(0), "nuthatch; hit; ttl=-7; detail=\"not confirmed by the origin\"");
         assert_eq!(stale(5), "nuthatch; fwd=partial; ttl=-7; detail=\"50 % kept\"");

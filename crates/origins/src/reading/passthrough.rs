@@ -1,12 +1,12 @@
 //! Bytes that are passed on and not kept: one request for all of a range.
 
-use crate::attempts::{Attempts, Fault};
 use crate::counts::Count;
 use crate::error::Result;
-use crate::fetch::next_of;
 use crate::not_kept::NotKept;
 use crate::origin::Ranged;
-use crate::version::Version;
+use crate::reading::fetch::next_of;
+use crate::reading::version::Version;
+use crate::retry::{Attempts, Fault};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! One version of one object, as it was when it was opened.
 
 use crate::counts::{Count, Tally};
-use crate::engine::{Asked, Engine, lock};
+use crate::engine::{Asked, Engine};
 use crate::error::Error;
+use crate::lock::lock;
 use crate::not_kept::NotKept;
-use crate::opening::{Answer, Opening};
 use crate::origin::{Head, Opened, Origin};
 use bytes::Bytes;
 use nuthatch_chunks::{Blocks, Chunks, Key, TaskChunks};
@@ -29,6 +29,28 @@ pub(crate) struct Version {
     /// Blocks that this object had fetched, and nobody has read yet.
     unread: Mutex<HashSet<u64>>,
 }
+
+/// An object that is being opened.
+pub(crate) struct Opening {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) origin: Origin,
+    /// Without secrets.
+    pub(crate) address: String,
+    pub(crate) asked: Asked,
+    /// The folder, if there is one that can be used.
+    pub(crate) tasks: Option<TaskChunks>,
+    pub(crate) tally: Tally,
+}
+
+impl Opening {
+    pub(crate) fn count(&self, count: Count, number: u64) {
+        self.tally.add(count, number);
+        self.engine.count(count, number);
+    }
+}
+
+/// What the origin said, and all bytes, if it does not tell how many there are.
+pub(crate) type Answer = (Head, Option<Bytes>);
 
 impl std::fmt::Debug for Asked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -96,7 +118,8 @@ impl Version {
     /// Records what the origin said in the folder, if anything of the object is kept there.
     pub(crate) fn record(&self) {
         if let Some(kept) = self.kept() {
-            self.engine.recorded.record(&self.opened.address, kept, &self.head);
+            let folder = (&kept.key, &kept.tasks);
+            self.engine.recorded.record(&self.opened.address, folder, &self.head);
         }
     }
 

@@ -1,12 +1,12 @@
 //! Fetching blocks: one task for each request, which keeps what comes and tells those who wait.
 
-use crate::attempts::{Attempts, Fault};
 use crate::counts::Count;
-use crate::engine::lock;
 use crate::error::{Error, Result};
+use crate::lock::lock;
 use crate::not_kept::NotKept;
 use crate::origin::{Body, Ranged};
-use crate::version::{Kept, Version};
+use crate::reading::version::{Kept, Version};
+use crate::retry::{Attempts, Fault};
 use bytes::Bytes;
 use nuthatch_chunks::{FetchLock, Fetched, Flight, Lookup};
 use std::collections::VecDeque;

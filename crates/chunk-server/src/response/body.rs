@@ -1,7 +1,7 @@
-//! Bodies of answers: texts and ranges of an object, read as the client takes them.
+//! Bodies of responses: texts and ranges of an object, read as fast as the client receives them.
 
-use crate::figures::{Open, Tally};
-use crate::server::Shared;
+use crate::metrics::{Counters, InFlight};
+use crate::site::Shared;
 use bytes::Bytes;
 use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
@@ -14,52 +14,52 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A part of a body.
-enum Piece {
+enum Part {
     Text(Bytes),
     Range(Range<u64>),
 }
 
-/// The body of an answer.
-pub(crate) struct Content {
-    pieces: VecDeque<Piece>,
+/// The body of a response.
+pub(crate) struct ResponseBody {
+    parts: VecDeque<Part>,
     object: Option<ChunkedObject>,
     /// The range that is being read.
     stream: Option<ByteStream>,
-    /// Bytes that were waited for before the answer began.
+    /// The first bytes of the object, which arrived before the head was sent.
     first: Option<Bytes>,
-    /// Bytes that are still to come.
+    /// Number of bytes that are not sent yet.
     left: u64,
-    /// The request, which is under way until its body has gone.
-    open: Option<Open<Shared>>,
-    /// Keeps the connection from being idle until the body has gone.
+    /// Counts the request as open until the body is sent.
+    open: Option<InFlight<Shared>>,
+    /// Keeps the connection from being idle until the body is sent.
     call: Option<OpenCall>,
 }
 
-impl Content {
-    fn of(pieces: VecDeque<Piece>, object: Option<ChunkedObject>) -> Self {
-        let len = |piece: &Piece| match piece {
-            Piece::Text(text) => text.len() as u64,
-            Piece::Range(range) => range.end - range.start,
+impl ResponseBody {
+    fn of(parts: VecDeque<Part>, object: Option<ChunkedObject>) -> Self {
+        let len = |part: &Part| match part {
+            Part::Text(text) => text.len() as u64,
+            Part::Range(range) => range.end - range.start,
         };
-        let left = pieces.iter().map(len).sum();
-        Self { pieces, object, stream: None, first: None, left, open: None, call: None }
+        let left = parts.iter().map(len).sum();
+        Self { parts, object, stream: None, first: None, left, open: None, call: None }
     }
 
-    /// A text.
+    /// Returns a body with a text.
     pub(crate) fn text(text: impl Into<Bytes>) -> Self {
-        Self::of([Piece::Text(text.into())].into(), None)
+        Self::of([Part::Text(text.into())].into(), None)
     }
 
     pub(crate) fn empty() -> Self {
         Self::of(VecDeque::new(), None)
     }
 
-    /// A range of an object.
+    /// Returns a body with a range of an object.
     pub(crate) fn range(object: &ChunkedObject, range: Range<u64>) -> Self {
-        Self::of([Piece::Range(range)].into(), Some(object.clone()))
+        Self::of([Part::Range(range)].into(), Some(object.clone()))
     }
 
-    /// Several ranges, each with a head, and what divides them.
+    /// Returns a multipart body with several ranges of an object.
     pub(crate) fn ranges(
         object: &ChunkedObject,
         ranges: Vec<Range<u64>>,
@@ -67,49 +67,49 @@ impl Content {
         content_type: &str,
     ) -> Self {
         let len = object.len();
-        let mut pieces = VecDeque::with_capacity(ranges.len() * 2 + 1);
+        let mut parts = VecDeque::with_capacity(ranges.len() * 2 + 1);
         for range in ranges {
             let text = format!(
                 "\r\n--{boundary}\r\nContent-Type: {content_type}\r\n\
                  Content-Range: {}\r\n\r\n",
                 content_range(&range, len)
             );
-            pieces.extend([Piece::Text(text.into()), Piece::Range(range)]);
+            parts.extend([Part::Text(text.into()), Part::Range(range)]);
         }
-        pieces.push_back(Piece::Text(format!("\r\n--{boundary}--\r\n").into()));
-        Self::of(pieces, Some(object.clone()))
+        parts.push_back(Part::Text(format!("\r\n--{boundary}--\r\n").into()));
+        Self::of(parts, Some(object.clone()))
     }
 
-    /// How many bytes are still to come.
+    /// Returns the number of bytes that are not sent yet.
     pub(crate) fn len(&self) -> u64 {
         self.left
     }
 
-    /// Nothing of it: the body of an answer to `HEAD`.
+    /// Removes all bytes, for the response to `HEAD`.
     pub(crate) fn without_bytes(mut self) -> Self {
-        self.pieces.clear();
+        self.parts.clear();
         self.left = 0;
         self
     }
 
-    /// Counts as long as it is not sent.
-    pub(crate) fn counted(mut self, open: Open<Shared>) -> Self {
+    /// Counts the request as open until this body is sent.
+    pub(crate) fn counted(mut self, open: InFlight<Shared>) -> Self {
         self.open = Some(open);
         self
     }
 
     /// Keeps the call of a connection in progress until this body is sent.
-    pub(crate) fn of_call(mut self, call: OpenCall) -> Self {
+    pub(crate) fn during_call(mut self, call: OpenCall) -> Self {
         self.call = Some(call);
         self
     }
 
-    /// Waits for the first bytes of the object, so that what goes wrong then has a status of its
-    /// own.
+    /// Waits for the first bytes of the object, so that an error before them is reported by the
+    /// status of the response.
     pub(crate) async fn begin(&mut self) -> Result<(), Error> {
-        let mut ranges = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Range(range) => Some(range.clone()),
-            Piece::Text(_) => None,
+        let mut ranges = self.parts.iter().filter_map(|part| match part {
+            Part::Range(range) => Some(range.clone()),
+            Part::Text(_) => None,
         });
         if let (Some(range), Some(object)) = (ranges.next(), &self.object)
             && !range.is_empty()
@@ -123,20 +123,20 @@ impl Content {
 
     fn next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
         loop {
-            match self.pieces.front() {
+            match self.parts.front() {
                 None => return Poll::Ready(None),
-                Some(Piece::Text(_)) => {
-                    let Some(Piece::Text(text)) = self.pieces.pop_front() else { continue };
+                Some(Part::Text(_)) => {
+                    let Some(Part::Text(text)) = self.parts.pop_front() else { continue };
                     if !text.is_empty() {
                         return Poll::Ready(Some(Ok(text)));
                     }
                 }
-                Some(Piece::Range(range)) => {
+                Some(Part::Range(range)) => {
                     if let Some(first) = self.first.take() {
                         return Poll::Ready(Some(Ok(first)));
                     }
                     if range.is_empty() {
-                        self.pieces.pop_front();
+                        self.parts.pop_front();
                         continue;
                     }
                     let stream = match (&mut self.stream, &self.object) {
@@ -150,7 +150,7 @@ impl Content {
                     match Pin::new(stream).poll_next(context) {
                         Poll::Ready(None) => {
                             self.stream = None;
-                            self.pieces.pop_front();
+                            self.parts.pop_front();
                         }
                         other => return other,
                     }
@@ -159,12 +159,12 @@ impl Content {
         }
     }
 
-    fn tally(&self) -> Option<&Tally> {
-        self.open.as_ref().map(Open::tally)
+    fn counters(&self) -> Option<&Counters> {
+        self.open.as_ref().map(InFlight::counters)
     }
 }
 
-impl Body for Content {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Error;
 
@@ -176,8 +176,8 @@ impl Body for Content {
             let next = next?;
             if let Ok(bytes) = &next {
                 self.left = self.left.saturating_sub(bytes.len() as u64);
-                if let Some(tally) = self.tally() {
-                    tally.sent(bytes.len());
+                if let Some(counters) = self.counters() {
+                    counters.count_sent(bytes.len());
                 }
             }
             Some(next.map(Frame::data))
@@ -185,7 +185,7 @@ impl Body for Content {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.pieces.is_empty()
+        self.parts.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -193,20 +193,20 @@ impl Body for Content {
     }
 }
 
-impl Drop for Content {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        if let Some(tally) = self.tally().filter(|_| self.left > 0) {
-            tally.cut_off();
+        if let Some(counters) = self.counters().filter(|_| self.left > 0) {
+            counters.count_cut_off();
         }
     }
 }
 
-/// A range as `Content-Range` tells it.
+/// Returns the value of `Content-Range` for a range.
 pub(crate) fn content_range(range: &Range<u64>, len: u64) -> String {
     format!("bytes {}-{}/{len}", range.start, range.end - 1)
 }
 
-/// Something that no object has in it: 128 random bits.
+/// Returns a boundary that occurs in no object: it has 128 random bits.
 pub(crate) fn boundary() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("nuthatch-{:016x}{:016x}", random(), random())

@@ -1,6 +1,6 @@
 //! Limits the log lines that clients, origins and the folder can cause again and again.
 
-use crate::engine::lock;
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

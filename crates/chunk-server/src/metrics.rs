@@ -1,74 +1,74 @@
-//! What the server counts.
+//! Counters of the server.
 
 use nuthatch_listen::MetricsText;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The statuses that are told one by one.
+/// The statuses with a counter of their own.
 const STATUSES: [u16; 14] = [200, 206, 304, 400, 401, 403, 404, 405, 412, 416, 500, 502, 503, 504];
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    /// Answers by status, and those with others.
-    answers: [AtomicU64; STATUSES.len() + 1],
-    /// Bodies that ended before they were whole.
+pub(crate) struct Counters {
+    /// Responses by status; the last counter is for all other statuses.
+    responses: [AtomicU64; STATUSES.len() + 1],
+    /// Bodies that ended early.
     cut_off: AtomicU64,
     sent: AtomicU64,
     open: AtomicU64,
     connections: AtomicU64,
 }
 
-/// Something that is open until this is dropped.
+/// A request or connection, which is counted as open until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Open<T: AsRef<Tally>>(T, fn(&Tally) -> &AtomicU64);
+pub(crate) struct InFlight<T: AsRef<Counters>>(T, fn(&Counters) -> &AtomicU64);
 
-impl<T: AsRef<Tally>> Open<T> {
-    /// A request.
-    pub(crate) fn request(tally: T) -> Self {
-        Self::new(tally, |tally| &tally.open)
+impl<T: AsRef<Counters>> InFlight<T> {
+    /// Counts a request as open.
+    pub(crate) fn request(counters: T) -> Self {
+        Self::new(counters, |counters| &counters.open)
     }
 
-    /// A connection.
-    pub(crate) fn connection(tally: T) -> Self {
-        Self::new(tally, |tally| &tally.connections)
+    /// Counts a connection as open.
+    pub(crate) fn connection(counters: T) -> Self {
+        Self::new(counters, |counters| &counters.connections)
     }
 
-    fn new(tally: T, of: fn(&Tally) -> &AtomicU64) -> Self {
-        of(tally.as_ref()).fetch_add(1, Relaxed);
-        Self(tally, of)
+    fn new(counters: T, of: fn(&Counters) -> &AtomicU64) -> Self {
+        of(counters.as_ref()).fetch_add(1, Relaxed);
+        Self(counters, of)
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
+    pub(crate) fn counters(&self) -> &Counters {
         self.0.as_ref()
     }
 }
 
-impl<T: AsRef<Tally>> Drop for Open<T> {
+impl<T: AsRef<Counters>> Drop for InFlight<T> {
     fn drop(&mut self) {
         (self.1)(self.0.as_ref()).fetch_sub(1, Relaxed);
     }
 }
 
-impl Tally {
-    pub(crate) fn answered(&self, status: u16) {
+impl Counters {
+    pub(crate) fn count_response(&self, status: u16) {
         let at = STATUSES.iter().position(|known| *known == status).unwrap_or(STATUSES.len());
-        self.answers[at].fetch_add(1, Relaxed);
+        self.responses[at].fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn sent(&self, bytes: usize) {
+    pub(crate) fn count_sent(&self, bytes: usize) {
         self.sent.fetch_add(bytes as u64, Relaxed);
     }
 
-    pub(crate) fn cut_off(&self) {
+    pub(crate) fn count_cut_off(&self) {
         self.cut_off.fetch_add(1, Relaxed);
     }
 
     /// Adds all of it to a text of metrics.
     pub(crate) fn write(&self, text: &mut MetricsText) {
-        let answers = self.answers.iter().enumerate().map(|(at, count)| {
+        let responses = self.responses.iter().enumerate().map(|(at, count)| {
             let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
             (status, count.load(Relaxed))
         });
-        text.by_label("answers_total", "Answers, by their status.", "status", answers);
+        text.by_label("answers_total", "Answers, by their status.", "status", responses);
         let load = |count: &AtomicU64| count.load(Relaxed);
         text.metric("answers_cut_off_total", "Answers that ended early.", load(&self.cut_off));
         text.metric("sent_bytes_total", "Bytes of bodies.", load(&self.sent));
@@ -83,21 +83,21 @@ mod tests {
     use std::sync::Arc;
 
     #[derive(Clone, Default)]
-    struct Shared(Arc<Tally>);
+    struct Shared(Arc<Counters>);
 
-    impl AsRef<Tally> for Shared {
-        fn as_ref(&self) -> &Tally {
+    impl AsRef<Counters> for Shared {
+        fn as_ref(&self) -> &Counters {
             &self.0
         }
     }
 
     #[test]
-    fn what_is_open_is_counted_until_it_ends() {
+    fn requests_are_counted_as_open_until_they_end() {
         let shared = Shared::default();
-        let open = Open::request(shared.clone());
-        open.tally().answered(206);
-        open.tally().answered(299);
-        open.tally().sent(5);
+        let open = InFlight::request(shared.clone());
+        open.counters().count_response(206);
+        open.counters().count_response(299);
+        open.counters().count_sent(5);
         let line = |expected: &str| {
             let mut text = MetricsText::new("nuthatch_chunks_");
             shared.0.write(&mut text);

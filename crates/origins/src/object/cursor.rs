@@ -1,8 +1,8 @@
 //! A place in an object from which it is read on.
 
-use crate::pieces::Pieces;
-use crate::version::Version;
-use crate::window::Ahead;
+use crate::reading::range_reader::Pieces;
+use crate::reading::version::Version;
+use crate::reading::window::Ahead;
 use bytes::{Buf, Bytes};
 use std::io::{self, SeekFrom};
 use std::sync::Arc;

@@ -1,19 +1,21 @@
 //! A cache that objects are read through.
 
+pub(crate) mod shared;
+
 use crate::access::Access;
 use crate::address::Address;
-use crate::blocking::{BlockingObject, wait};
 use crate::counts::Counts;
-use crate::engine::{Engine, lock};
+use crate::engine::Engine;
+use crate::engine::cache_folder::CacheFolder;
 use crate::error::{Error, Result};
-use crate::folder::CacheFolder;
 use crate::object::ChunkedObject;
+use crate::object::blocking::{BlockingObject, wait};
 use crate::opening::open;
 use crate::origin::plain;
 use crate::settings::{Freshness, Settings};
 use nuthatch_chunks::{Chunks, Options};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A cache that objects are read through: a folder of chunks, the clients of origins, and the
@@ -24,9 +26,6 @@ pub struct ObjectCache {
     engine: Arc<Engine>,
     freshness: Freshness,
 }
-
-/// The cache of [`ObjectCache::shared`].
-static SHARED: Mutex<Option<ObjectCache>> = Mutex::new(None);
 
 impl ObjectCache {
     /// Opens a folder, and creates it if it is missing or is removed while in use. While the folder
@@ -54,21 +53,6 @@ impl ObjectCache {
     fn with(folder: CacheFolder, settings: Settings) -> Result<Self> {
         let freshness = settings.freshness;
         Ok(Self { engine: Arc::new(Engine::new(folder, settings)?), freshness })
-    }
-
-    /// The cache in [`default_folder`], which the whole process shares; opened when it is first
-    /// asked for, with the limit that the folder has. After a fork the child has one of its own.
-    pub fn shared() -> Result<Self> {
-        let mut shared = lock(&SHARED);
-        if let Some(cache) = shared.as_ref().filter(|cache| cache.engine.is_of_this_process()) {
-            return Ok(cache.clone());
-        }
-        let reason = "none of NUTHATCH_CACHE, XDG_CACHE_HOME and HOME is set";
-        let nowhere = || Error::Setup { what: "the shared cache", reason: reason.into() };
-        let folder = default_folder().ok_or_else(nowhere)?;
-        let cache = Self::open(folder, &Options::new(), Settings::new())?;
-        *shared = Some(cache.clone());
-        Ok(cache)
     }
 
     /// Returns a handle on the same cache with another value of [`Settings::offline`].
@@ -138,18 +122,6 @@ impl ObjectCache {
         let version = wait(open(&self.engine, address, access, self.freshness))?;
         Ok(BlockingObject::new(Arc::new(version)))
     }
-}
-
-/// The folder of this user's cache: `$NUTHATCH_CACHE`, or `nuthatch/chunks` below
-/// `$XDG_CACHE_HOME`, or `~/.cache/nuthatch/chunks`. `None` if none of these variables is set.
-pub fn default_folder() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(folder) = variable("NUTHATCH_CACHE") {
-        return Some(folder.into());
-    }
-    let caches = variable("XDG_CACHE_HOME").map(PathBuf::from);
-    let caches = caches.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")))?;
-    Some(caches.join("nuthatch").join("chunks"))
 }
 
 /// The address that an object has in the cache, as lists of the cache show it: without user and

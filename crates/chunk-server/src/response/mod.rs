@@ -1,17 +1,22 @@
-//! Requests, and their answers.
+//! Responses to requests.
 
-use crate::body::{Content, boundary, content_range};
-use crate::conditions::{Verdict, Version};
-use crate::figures::Open;
-use crate::kept::cache_status;
-use crate::ranges::{Wanted, wanted};
-use crate::server::Shared;
+pub(crate) mod body;
+mod cache_status;
+mod conditions;
+mod ranges;
+
+use crate::metrics::InFlight;
+use crate::site::Shared;
+use body::{ResponseBody, boundary, content_range};
+use cache_status::cache_status;
+use conditions::{Verdict, Version};
 use http::header::{
     ACCEPT_RANGES, AGE, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
     HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, RANGE, WWW_AUTHENTICATE,
 };
 use http::{Method, Request, Response, StatusCode};
 use nuthatch_origins::{ChunkedObject, Error};
+use ranges::{RequestedRanges, requested_ranges};
 use std::fmt::Display;
 use std::future::Future;
 use std::ops::Range;
@@ -21,26 +26,27 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tracing::{debug, warn};
 
-/// What the cache had of an answer: RFC 9211.
+/// How much of a response came from the cache (RFC 9211).
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
-/// What an object is of which the origin does not say more.
-const ANY_TYPE: &str = "application/octet-stream";
+/// The content type of an object for which the origin reports none.
+const DEFAULT_TYPE: &str = "application/octet-stream";
 
+/// The text for a request whose origin did not respond in time.
 const LATE: &str = "the origin does not answer in time";
 
-/// An answer without an object: a status and a text.
+/// A response without an object: a status and a text.
 #[derive(Debug)]
 struct Refusal(StatusCode, &'static str);
 
 /// The credentials that the client of a connection has sent.
 #[derive(Default)]
-pub(crate) struct Shown {
+pub(crate) struct ClientCredentials {
     certificates: Option<Vec<CertificateDer<'static>>>,
     /// The token of the last request.
     token: Mutex<Option<Vec<u8>>>,
 }
 
-impl Shown {
+impl ClientCredentials {
     pub(crate) fn new(certificates: Option<Vec<CertificateDer<'static>>>) -> Self {
         Self { certificates, ..Self::default() }
     }
@@ -58,33 +64,33 @@ impl Shown {
     }
 }
 
-/// Answers a request. Its body is not read.
-pub(crate) async fn answer<B>(
+/// Responds to a request. The body of the request is not read.
+pub(crate) async fn respond<B>(
     shared: &Shared,
     request: Request<B>,
-    shown: &Shown,
-) -> Response<Content> {
-    let open = Open::request(shared.clone());
+    client: &ClientCredentials,
+) -> Response<ResponseBody> {
+    let open = InFlight::request(shared.clone());
     let head = request.method() == Method::HEAD;
-    let answered = whole_answer(shared, &request, shown).await;
-    let response = answered.unwrap_or_else(|refusal| refusal.response());
+    let responded = try_respond(shared, &request, client).await;
+    let response = responded.unwrap_or_else(|refusal| refusal.response());
     debug!(
         target: "nuthatch::chunks", method = %request.method(),
         status = response.status().as_u16(), "answered"
     );
-    open.tally().answered(response.status().as_u16());
-    response.map(|content| {
-        let content = if head { content.without_bytes() } else { content };
-        content.counted(open)
+    open.counters().count_response(response.status().as_u16());
+    response.map(|body| {
+        let body = if head { body.without_bytes() } else { body };
+        body.counted(open)
     })
 }
 
-async fn whole_answer<B>(
+async fn try_respond<B>(
     shared: &Shared,
     request: &Request<B>,
-    shown: &Shown,
-) -> Result<Response<Content>, Refusal> {
-    admit(shared, request.headers(), shown)?;
+    client: &ClientCredentials,
+) -> Result<Response<ResponseBody>, Refusal> {
+    admit(shared, request.headers(), client)?;
     let (method, uri) = (request.method(), request.uri());
     if method != Method::GET && method != Method::HEAD {
         return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, "expected GET or HEAD"));
@@ -97,59 +103,59 @@ async fn whole_answer<B>(
     let address = address.map_err(|problem| Refusal(StatusCode::BAD_REQUEST, problem))?;
     let headers = request.headers();
     let attempt = || attempt(shared, &address, method, headers);
-    if let Some(answered) = in_time(shared.origin_within, attempt).await {
-        return answered.map_err(|error| refusal(shared, &error));
+    if let Some(responded) = within_limit(shared.origin_timeout, attempt).await {
+        return responded.map_err(|error| refusal(shared, &error));
     }
     shared.warn("late", &LATE);
     Err(Refusal(StatusCode::GATEWAY_TIMEOUT, LATE))
 }
 
-/// Asks what an object is, and waits for the first bytes of the answer.
+/// Opens an object, and waits for the first bytes of the response.
 async fn attempt(
     shared: &Shared,
     address: &str,
     method: &Method,
     headers: &HeaderMap,
-) -> Result<Response<Content>, Error> {
+) -> Result<Response<ResponseBody>, Error> {
     let object = shared.cache.object_as(address, &shared.credentials().access).await?;
-    let mut response = of_object(&object, method, headers).await;
+    let mut response = object_response(&object, method, headers).await;
     if method != Method::HEAD {
         response.body_mut().begin().await?;
     }
     Ok(response)
 }
 
-/// Attempts something, and once more if the object changed between the question what it is and its
-/// first bytes. `None` if all of that takes longer than it may.
-async fn in_time<T, F: Future<Output = Result<T, Error>>>(
+/// Runs `attempt`, and runs it once more if the object changed between its opening and its first
+/// bytes. Returns `None` if both attempts together take longer than `limit`.
+async fn within_limit<T, F: Future<Output = Result<T, Error>>>(
     limit: Duration,
     attempt: impl Fn() -> F,
 ) -> Option<Result<T, Error>> {
     let attempts = async {
         match attempt().await {
             Err(Error::Changed { .. }) => attempt().await,
-            answered => answered,
+            responded => responded,
         }
     };
     timeout(limit, attempts).await.ok()
 }
 
-/// Refuses a request without a token that is admitted.
-fn admit(shared: &Shared, headers: &HeaderMap, shown: &Shown) -> Result<(), Refusal> {
+/// Refuses a request without a valid token.
+fn admit(shared: &Shared, headers: &HeaderMap, client: &ClientCredentials) -> Result<(), Refusal> {
     let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
     let token = header.split_at_checked(7);
     let token = token.filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
     let token = token.map(|(_, token)| token.trim_ascii());
-    // Before it is looked up, so that a token which is removed meanwhile closes the connection.
-    *shown.lock_token() = token.map(<[u8]>::to_vec);
+    // Before the check, so that removing the token meanwhile closes the connection.
+    *client.lock_token() = token.map(<[u8]>::to_vec);
     if shared.credentials().admits(token) {
         return Ok(());
     }
     Err(Refusal(StatusCode::UNAUTHORIZED, "expected the header Authorization: Bearer TOKEN"))
 }
 
-/// What is told to clients of an error. More is in the log: it may be nobody else's business what
-/// the origin is called.
+/// Returns the response for an error, and logs the error. The response does not name the origin,
+/// which may be confidential.
 fn refusal(shared: &Shared, error: &Error) -> Refusal {
     let (status, text) = match error {
         Error::NotFound { .. } => {
@@ -180,7 +186,7 @@ fn refusal(shared: &Shared, error: &Error) -> Refusal {
 }
 
 impl Shared {
-    /// Logs why a request was not answered, unless too many were logged for the same kind of error.
+    /// Logs why a request failed, unless too many lines were logged for the same kind of error.
     fn warn(&self, kind: &'static str, reason: &dyn Display) {
         if let Some(unlogged) = self.log_limit.admit(kind, Instant::now()) {
             let origin = &self.prefix;
@@ -190,9 +196,9 @@ impl Shared {
 }
 
 impl Refusal {
-    fn response(&self) -> Response<Content> {
-        let content = Content::text(format!("{}\n", self.1));
-        let mut response = response(self.0, content);
+    fn response(&self) -> Response<ResponseBody> {
+        let body = ResponseBody::text(format!("{}\n", self.1));
+        let mut response = response(self.0, body);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         match self.0 {
@@ -208,35 +214,35 @@ impl Refusal {
     }
 }
 
-fn response(status: StatusCode, content: Content) -> Response<Content> {
-    let len = content.len();
-    let mut response = Response::new(content);
+fn response(status: StatusCode, body: ResponseBody) -> Response<ResponseBody> {
+    let len = body.len();
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_LENGTH, len.into());
     response
 }
 
-/// The answer to a request for an object that there is.
-async fn of_object(
+/// Returns the response to a request for an object that exists.
+async fn object_response(
     object: &ChunkedObject,
     method: &Method,
     headers: &HeaderMap,
-) -> Response<Content> {
+) -> Response<ResponseBody> {
     let version = Version::new(object.etag(), object.modified());
     let len = object.len();
     let mut response = match version.judge(headers) {
-        Verdict::Failed => response(StatusCode::PRECONDITION_FAILED, Content::empty()),
+        Verdict::Failed => response(StatusCode::PRECONDITION_FAILED, ResponseBody::empty()),
         Verdict::NotModified => {
-            let mut response = response(StatusCode::NOT_MODIFIED, Content::empty());
+            let mut response = response(StatusCode::NOT_MODIFIED, ResponseBody::empty());
             response.headers_mut().remove(CONTENT_LENGTH);
             response
         }
         verdict => {
             let named = headers.get(RANGE).map(HeaderValue::as_bytes);
-            // Ranges are those of GET alone.
+            // Only GET has ranges.
             let named = named.filter(|_| verdict == Verdict::Answer && method == Method::GET);
-            let wanted = named.map_or(Wanted::All, |header| wanted(header, len));
-            with_bytes(object, wanted).await
+            let ranges = named.map_or(RequestedRanges::All, |header| requested_ranges(header, len));
+            response_with_bytes(object, ranges).await
         }
     };
     describe(response.headers_mut(), &version);
@@ -246,22 +252,25 @@ async fn of_object(
     response
 }
 
-/// An answer with the bytes that are wanted.
-async fn with_bytes(object: &ChunkedObject, wanted: Wanted) -> Response<Content> {
+/// Returns the response with the requested bytes.
+async fn response_with_bytes(
+    object: &ChunkedObject,
+    requested: RequestedRanges,
+) -> Response<ResponseBody> {
     let kind = object.content_type().and_then(|kind| HeaderValue::from_str(kind).ok());
-    let kind = kind.unwrap_or(HeaderValue::from_static(ANY_TYPE));
+    let kind = kind.unwrap_or(HeaderValue::from_static(DEFAULT_TYPE));
     let len = object.len();
-    let (ranges, mut response) = match wanted {
-        Wanted::Nothing => {
-            let mut response = response(StatusCode::RANGE_NOT_SATISFIABLE, Content::empty());
+    let (ranges, mut response) = match requested {
+        RequestedRanges::Unsatisfiable => {
+            let mut response = response(StatusCode::RANGE_NOT_SATISFIABLE, ResponseBody::empty());
             set(response.headers_mut(), CONTENT_RANGE, &format!("bytes */{len}"));
             return response;
         }
-        Wanted::All => {
+        RequestedRanges::All => {
             let all = 0..len;
-            (vec![all.clone()], response(StatusCode::OK, Content::range(object, all)))
+            (vec![all.clone()], response(StatusCode::OK, ResponseBody::range(object, all)))
         }
-        Wanted::Some(ranges) => (ranges.clone(), partial(object, ranges, &kind)),
+        RequestedRanges::Some(ranges) => (ranges.clone(), partial(object, ranges, &kind)),
     };
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(kind);
@@ -273,23 +282,23 @@ fn partial(
     object: &ChunkedObject,
     ranges: Vec<Range<u64>>,
     kind: &HeaderValue,
-) -> Response<Content> {
+) -> Response<ResponseBody> {
     let status = StatusCode::PARTIAL_CONTENT;
     if let [range] = &ranges[..] {
-        let told = content_range(range, object.len());
-        let mut response = response(status, Content::range(object, range.clone()));
-        set(response.headers_mut(), CONTENT_RANGE, &told);
+        let content_range = content_range(range, object.len());
+        let mut response = response(status, ResponseBody::range(object, range.clone()));
+        set(response.headers_mut(), CONTENT_RANGE, &content_range);
         return response;
     }
-    let (boundary, kind) = (boundary(), kind.to_str().unwrap_or(ANY_TYPE));
-    let content = Content::ranges(object, ranges, &boundary, kind);
-    let mut response = response(status, content);
+    let (boundary, kind) = (boundary(), kind.to_str().unwrap_or(DEFAULT_TYPE));
+    let body = ResponseBody::ranges(object, ranges, &boundary, kind);
+    let mut response = response(status, body);
     let kind = format!("multipart/byteranges; boundary={boundary}");
     set(response.headers_mut(), CONTENT_TYPE, &kind);
     response
 }
 
-/// What answers tell of every object.
+/// Adds the headers that each response about an object has.
 fn describe(headers: &mut HeaderMap, version: &Version) {
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     if let Some(etag) = &version.etag {
@@ -300,7 +309,7 @@ fn describe(headers: &mut HeaderMap, version: &Version) {
     }
 }
 
-/// Adds a header, unless its value cannot be one.
+/// Adds a header, unless its value is not valid in a header.
 fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
@@ -312,19 +321,19 @@ mod tests {
     use super::*;
     use std::future::pending;
 
-    /// What comes of attempts that take so long, and find the object changed each time.
+    /// Returns the result of attempts that each take `each` and find the object changed.
     async fn after(each: Duration) -> Option<Result<(), Error>> {
         let attempt = || async {
-            // The clock goes on as soon as nothing else does.
+            // The paused clock advances as soon as all tasks wait.
             let _ = timeout(each, pending::<()>()).await;
             let (was, is) = ("one".to_owned(), "two".to_owned());
             Err(Error::Changed { address: "a".to_owned(), was, is })
         };
-        in_time(Duration::from_mins(1), attempt).await
+        within_limit(Duration::from_mins(1), attempt).await
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_attempt_has_no_time_of_its_own() {
+    async fn both_attempts_share_one_limit() {
         let twice = after(Duration::from_secs(29)).await;
         assert!(matches!(twice, Some(Err(Error::Changed { .. }))), "{twice:?}");
         assert!(after(Duration::from_secs(31)).await.is_none());

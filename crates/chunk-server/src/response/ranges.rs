@@ -1,31 +1,31 @@
-//! Which bytes of an object a request wants.
+//! The ranges that a request names.
 
 use std::ops::Range;
 
-/// Ranges that one request may ask for; one with more of them gets all there is.
-pub(crate) const RANGES_MOST: usize = 32;
+/// The maximum number of ranges of a request. A request with more receives the whole object.
+pub(crate) const MAX_RANGES: usize = 32;
 
-/// What a request wants of an object.
+/// The bytes of an object that a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// All of it.
+pub(crate) enum RequestedRanges {
+    /// The whole object.
     All,
-    /// Some of it: in order, none of the ranges touching the next.
+    /// Ranges in ascending order, none of which touches the next.
     Some(Vec<Range<u64>>),
-    /// Nothing that there is.
-    Nothing,
+    /// No byte that the object has.
+    Unsatisfiable,
 }
 
-/// What a `Range` header wants of an object with so many bytes. Headers that do not follow the
-/// grammar want all, as those of other units do; so does every header of an object without bytes.
-pub(crate) fn wanted(header: &[u8], len: u64) -> Wanted {
+/// Returns what a `Range` header names of an object of length `len`. Headers that are not valid, or
+/// that have another unit, name the whole object; so does every header for an empty object.
+pub(crate) fn requested_ranges(header: &[u8], len: u64) -> RequestedRanges {
     match listed(header) {
         Some(specs) if len > 0 => within(&specs, len),
-        _ => Wanted::All,
+        _ => RequestedRanges::All,
     }
 }
 
-/// A range as it is written. Both ends belong to it.
+/// A range as it is written. Both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spec {
     From(u64),
@@ -47,7 +47,7 @@ impl Spec {
         }
     }
 
-    /// The bytes of an object that there are of it.
+    /// Returns the part of the range that an object of length `len` has.
     fn of(self, len: u64) -> Range<u64> {
         match self {
             Self::From(first) => first.min(len)..len,
@@ -57,7 +57,7 @@ impl Spec {
     }
 }
 
-/// A number of digits alone. One that is too big is as good as the biggest.
+/// Parses a number that has digits only. A number that is too large becomes the largest.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -66,20 +66,20 @@ fn number(digits: &[u8]) -> Option<u64> {
     Some(digits.iter().fold(0, add))
 }
 
-/// The ranges of a header, if it is one of bytes and not too many.
+/// Returns the ranges of a header, if their unit is bytes and there are not too many.
 fn listed(header: &[u8]) -> Option<Vec<Spec>> {
     let equals = header.iter().position(|byte| *byte == b'=')?;
     if !header[..equals].trim_ascii().eq_ignore_ascii_case(b"bytes") {
         return None;
     }
     let texts = header[equals + 1..].split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    // A list may have elements that are empty.
+    // A list may have empty elements.
     let texts = texts.filter(|text| !text.is_empty());
-    let specs = texts.take(RANGES_MOST + 1).map(Spec::parse).collect::<Option<Vec<_>>>()?;
-    (1..=RANGES_MOST).contains(&specs.len()).then_some(specs)
+    let specs = texts.take(MAX_RANGES + 1).map(Spec::parse).collect::<Option<Vec<_>>>()?;
+    (1..=MAX_RANGES).contains(&specs.len()).then_some(specs)
 }
 
-fn within(specs: &[Spec], len: u64) -> Wanted {
+fn within(specs: &[Spec], len: u64) -> RequestedRanges {
     let ranges = specs.iter().map(|spec| spec.of(len));
     let mut ranges: Vec<_> = ranges.filter(|range| !range.is_empty()).collect();
     ranges.sort_by_key(|range| range.start);
@@ -90,18 +90,18 @@ fn within(specs: &[Spec], len: u64) -> Wanted {
             None => apart.push(range),
         }
     }
-    if apart.is_empty() { Wanted::Nothing } else { Wanted::Some(apart) }
+    if apart.is_empty() { RequestedRanges::Unsatisfiable } else { RequestedRanges::Some(apart) }
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "what is wanted is often one range")]
+#[expect(clippy::single_range_in_vec_init, reason = "a request often names one range")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     #[test]
     fn ranges_are_read_as_they_are_written() {
-        use Wanted::{All, Nothing, Some};
+        use RequestedRanges::{All, Some, Unsatisfiable};
         for (header, expected) in [
             ("bytes=0-0", Some(vec![0..1])),
             ("Bytes = 2-", Some(vec![2..10])),
@@ -112,9 +112,9 @@ mod tests {
             ("bytes=8-9,0-1", Some(vec![0..2, 8..10])),
             ("bytes=0-4,5-6,3-3", Some(vec![0..7])),
             ("bytes=0-1,70-80", Some(vec![0..2])),
-            ("bytes=10-", Nothing),
-            ("bytes=-0", Nothing),
-            ("bytes=99999999999999999999999-", Nothing),
+            ("bytes=10-", Unsatisfiable),
+            ("bytes=-0", Unsatisfiable),
+            ("bytes=99999999999999999999999-", Unsatisfiable),
             ("bytes=3-2", All),
             ("bytes=0-1,3-2", All),
             ("bytes=", All),
@@ -128,17 +128,17 @@ mod tests {
             ("items=0-1", All),
             ("", All),
         ] {
-            assert_eq!(wanted(header.as_bytes(), 10), expected, "{header}");
+            assert_eq!(requested_ranges(header.as_bytes(), 10), expected, "{header}");
         }
-        assert_eq!(wanted(b"bytes=0-0", 0), All);
+        assert_eq!(requested_ranges(b"bytes=0-0", 0), All);
         let many = |count| format!("bytes={}", vec!["0-0"; count].join(","));
-        assert_eq!(wanted(many(RANGES_MOST).as_bytes(), 10), Some(vec![0..1]));
-        assert_eq!(wanted(many(RANGES_MOST + 1).as_bytes(), 10), All);
+        assert_eq!(requested_ranges(many(MAX_RANGES).as_bytes(), 10), Some(vec![0..1]));
+        assert_eq!(requested_ranges(many(MAX_RANGES + 1).as_bytes(), 10), All);
     }
 
-    /// A range as a test makes it: its text, and which of the first bytes it has.
+    /// Returns the text of a range, and which of the first bytes it has.
     fn range() -> impl Strategy<Value = (String, Vec<bool>)> {
-        let bytes = |wanted: &dyn Fn(u64) -> bool| (0..LEN).map(wanted).collect::<Vec<_>>();
+        let bytes = |in_range: &dyn Fn(u64) -> bool| (0..LEN).map(in_range).collect::<Vec<_>>();
         (0..LEN * 2, 0..LEN * 2, 0..3).prop_map(move |(a, b, kind)| match kind {
             0 => (format!("{a}-"), bytes(&|at| at >= a)),
             1 => (format!("-{a}"), bytes(&|at| at + a >= LEN)),
@@ -154,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn ranges_have_the_bytes_that_each_of_them_names(
-            ranges in prop::collection::vec(range(), 1..RANGES_MOST)
+            ranges in prop::collection::vec(range(), 1..MAX_RANGES)
         ) {
             let texts: Vec<_> = ranges.iter().map(|(text, _)| &text[..]).collect();
             let mut model = vec![false; LEN as usize];
@@ -162,10 +162,10 @@ mod tests {
                 model.iter_mut().zip(bytes).for_each(|(there, byte)| *there |= byte);
             }
             let mut found = vec![false; LEN as usize];
-            match wanted(format!("bytes={}", texts.join(", ")).as_bytes(), LEN) {
-                Wanted::All => prop_assert!(false, "they follow the grammar"),
-                Wanted::Nothing => {}
-                Wanted::Some(ranges) => {
+            match requested_ranges(format!("bytes={}", texts.join(", ")).as_bytes(), LEN) {
+                RequestedRanges::All => prop_assert!(false, "they follow the grammar"),
+                RequestedRanges::Unsatisfiable => {}
+                RequestedRanges::Some(ranges) => {
                     prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
                     for range in ranges {
                         prop_assert!(!range.is_empty());
@@ -179,7 +179,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_header(header: Vec<u8>, tail: Vec<u8>, len: u64) {
             for header in [header, [&b"bytes="[..], &tail].concat()] {
-                if let Wanted::Some(ranges) = wanted(&header, len) {
+                if let RequestedRanges::Some(ranges) = requested_ranges(&header, len) {
                     prop_assert!(ranges.iter().all(|range| range.start < range.end));
                     prop_assert!(ranges.last().is_some_and(|last| last.end <= len));
                 }

@@ -1,12 +1,11 @@
 //! Objects for threads that may wait.
 
-use crate::cache::ObjectCache;
 use crate::counts::Count;
-use crate::cursor::Cursor;
 use crate::error::Result;
-use crate::fetch::found;
 use crate::object::ChunkedObject;
-use crate::version::Version;
+use crate::object::cursor::Cursor;
+use crate::reading::found;
+use crate::reading::version::Version;
 use std::future::{Future, poll_fn};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::pin::pin;
@@ -14,6 +13,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use tokio::io::ReadBuf;
+
+impl ChunkedObject {
+    /// The same object for threads, from the start.
+    #[must_use]
+    pub fn blocking(&self) -> BlockingObject {
+        BlockingObject::new(self.version.clone())
+    }
+}
 
 /// An object that is read through the cache by threads that may wait: the same as a
 /// [`ChunkedObject`], and what is in the cache is read by the calling thread itself. Not to be used
@@ -26,11 +33,6 @@ pub struct BlockingObject {
 impl BlockingObject {
     pub(crate) fn new(version: Arc<Version>) -> Self {
         Self { object: ChunkedObject { version, cursor: Cursor::new(true) } }
-    }
-
-    /// Opens an object through [`ObjectCache::shared`].
-    pub fn open(address: &str) -> Result<Self> {
-        ObjectCache::shared()?.object_blocking(address)
     }
 
     /// The object: its length, address, validator and counts.

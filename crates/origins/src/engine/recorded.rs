@@ -2,9 +2,9 @@
 //! are unavailable.
 
 use crate::clock::now;
-use crate::engine::{lock, remember};
+use crate::engine::recent::remember;
+use crate::lock::lock;
 use crate::origin::{Head, Stamp};
-use crate::version::Kept;
 use nuthatch_chunks::{Description, Key, Metadata, TaskChunks};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -36,8 +36,8 @@ impl Known {
 
 impl Recorded {
     /// Records an answer of an origin. A thread of the cache writes it to the folder.
-    pub(crate) fn record(&self, address: &str, kept: &Kept, head: &Head) {
-        let new = metadata(&kept.key, head);
+    pub(crate) fn record(&self, address: &str, (key, tasks): (&Key, &TaskChunks), head: &Head) {
+        let new = metadata(key, head);
         let mut recorded = lock(&self.0);
         if let Some((written, before)) = recorded.get_mut(address)
             && before.has_same_content(&new)
@@ -50,7 +50,7 @@ impl Recorded {
         remember(&mut recorded, address.to_owned(), new.clone());
         drop(recorded);
         let address = address.to_owned();
-        drop(kept.tasks.run_put(move |chunks| {
+        drop(tasks.run_put(move |chunks| {
             let interval = RECORD_INTERVAL.as_millis() as u64;
             let is_recent = |before: &Metadata| {
                 before.has_same_content(&new) && new.checked_ms - before.checked_ms < interval

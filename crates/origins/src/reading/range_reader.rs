@@ -1,10 +1,10 @@
 //! Bytes of a range in order, wherever they come from.
 
 use crate::counts::Count;
-use crate::direct::Direct;
 use crate::error::Result;
-use crate::version::{Kind, Version};
-use crate::window::{Ahead, Window};
+use crate::reading::passthrough::Direct;
+use crate::reading::version::{Kind, Version};
+use crate::reading::window::{Ahead, Window};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;

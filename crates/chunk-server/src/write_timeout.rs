@@ -1,4 +1,4 @@
-//! Connections whose clients have to take what they asked for, sooner or later.
+//! A limit of the time in which a client must receive some bytes.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -8,22 +8,22 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// A connection that fails when nothing could be written to it for too long.
-pub(crate) struct Patient<S> {
+/// A connection that fails if nothing can be written to it for `limit`.
+pub(crate) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
-    /// When to give up; only while something waits to be written.
+    limit: Duration,
+    /// When the connection fails; valid while `waiting`.
     deadline: Pin<Box<Sleep>>,
     waiting: bool,
 }
 
-impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        let deadline = Box::pin(tokio::time::sleep(patience));
-        Self { stream, patience, deadline, waiting: false }
+impl<S> WriteTimeout<S> {
+    pub(crate) fn new(stream: S, limit: Duration) -> Self {
+        let deadline = Box::pin(tokio::time::sleep(limit));
+        Self { stream, limit, deadline, waiting: false }
     }
 
-    /// What a write came to, or that it has waited for too long.
+    /// Returns the result of a write, or an error if it has been pending for too long.
     fn wait<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -35,14 +35,14 @@ impl<S> Patient<S> {
         }
         if !self.waiting {
             self.waiting = true;
-            self.deadline.as_mut().reset(Instant::now() + self.patience);
+            self.deadline.as_mut().reset(Instant::now() + self.limit);
         }
         ready!(self.deadline.as_mut().poll(context));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -52,7 +52,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -92,9 +92,9 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_is_given_up() {
+    async fn a_connection_fails_if_its_client_receives_nothing() {
         let (server, mut client) = tokio::io::duplex(8);
-        let mut server = Patient::new(server, Duration::from_secs(5));
+        let mut server = WriteTimeout::new(server, Duration::from_secs(5));
         server.write_all(b"12345678").await.expect("room");
         let mut read = [0; 8];
         client.read_exact(&mut read).await.expect("bytes");
