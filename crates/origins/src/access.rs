@@ -1,31 +1,31 @@
-//! What a request shows so that it is answered.
+//! Credentials for requests to origins.
 
 use reqwest::header::{HeaderName, HeaderValue};
 use std::fmt;
 
-/// What requests for an object of `http` or `https` show, besides what its address has: headers,
-/// sent to the host of the address alone. Other origins take theirs from the environment.
+/// Headers for requests of `http` and `https`, in addition to the credentials in the address. They
+/// are only sent to the host of the address. Other origins take credentials from the environment.
 #[derive(Clone, Default)]
 pub struct Access {
     pub(crate) headers: Vec<(String, String)>,
 }
 
 impl Access {
-    /// Nothing.
+    /// Returns no headers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A header of every request. Its value is taken for a secret.
+    /// Adds a header. Its value is treated as a secret.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// A header as it stands in a request: `NAME: VALUE`. The error is what was expected; it does
-    /// not show what was found, which may be a secret.
+    /// Adds a header in the form `NAME: VALUE`. The error is what was expected; it does not show
+    /// what was found, which may be a secret.
     pub fn line(self, line: &str) -> Result<Self, &'static str> {
         let (name, value) = line.split_once(':').ok_or("NAME: VALUE")?;
         let (name, value) = (name.trim(), value.trim());
@@ -33,14 +33,14 @@ impl Access {
         Ok(self.header(name, value))
     }
 
-    /// A token, as `Authorization: Bearer`.
+    /// Adds a token, as `Authorization: Bearer`.
     #[must_use]
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", format!("Bearer {token}"))
     }
 }
 
-/// A header. The error is what was expected.
+/// Parses a header. The error is what was expected.
 pub(crate) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), &'static str> {
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the name of a header")?;
     let value = HeaderValue::from_str(value).map_err(|_| "a value without control characters")?;

@@ -1,4 +1,4 @@
-//! Addresses: what they mean, and what of them may be written down.
+//! Parses addresses of objects, and removes secrets from them.
 
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns what can be reached or not reached as a whole: a server, a bucket, a folder.
+    /// Returns what is available or unavailable as a whole: a server, a bucket or a folder.
     pub(crate) fn site(&self) -> String {
         match self {
             Self::Http(place) => place.url.origin().ascii_serialization(),
@@ -24,22 +24,22 @@ impl Place {
     }
 }
 
-/// An object of a server that speaks HTTP.
+/// An object on an HTTP server.
 #[derive(Clone)]
 pub(crate) struct HttpPlace {
-    /// All of the address, but for user, password and fragment.
+    /// The address without user, password and fragment.
     pub(crate) url: Url,
-    /// A user, and perhaps a password.
+    /// The user, with the password if there is one.
     pub(crate) user: Option<(String, Option<String>)>,
 }
 
-/// An object of a store that has a protocol of its own.
+/// An object in an object store.
 #[derive(Clone)]
 pub(crate) struct StorePlace {
     pub(crate) kind: StoreKind,
     /// Scheme and bucket or container, as a URL.
     pub(crate) bucket: String,
-    /// The name of the object as it is, with nothing encoded.
+    /// The name of the object, not encoded.
     pub(crate) name: String,
 }
 
@@ -50,18 +50,18 @@ pub(crate) enum StoreKind {
     Azure,
 }
 
-/// An address in both forms.
+/// A parsed address, and its form without secrets.
 pub(crate) struct Address {
     pub(crate) place: Place,
-    /// Without secrets.
+    /// The address without secrets.
     pub(crate) plain: String,
 }
 
-/// How addresses of a scheme are read.
+/// The syntax of the addresses of a scheme.
 enum Form {
     Http,
     File,
-    /// With the scheme as keys have it, and what such an address looks like.
+    /// An object store, with the scheme in keys and an example of an address.
     Store(StoreKind, &'static str, &'static str),
 }
 
@@ -99,8 +99,8 @@ impl Address {
 
 const SCHEMES: &str = "http, https, s3, gs, az, abfss, file";
 
-/// What is no URL is a path. What begins as a URL is a slip, and may have a password in it, which
-/// would be shown with the path.
+/// Parses a path. Refuses a path that begins like a URL: it may be a URL with a typing error that
+/// contains a password, which would be shown with the path.
 fn path(text: &str) -> Result<Address> {
     if text.split_once(':').is_some_and(|(scheme, _)| Form::of(scheme).is_some()) {
         return Err(unreadable("a scheme without ://", SCHEMES));
@@ -126,10 +126,10 @@ fn store(
     expected: &'static str,
 ) -> Result<Address> {
     let (bucket, name) = rest.split_once('/').unwrap_or((rest, ""));
-    // Before the `@`, Azure has a container; a password has a colon.
-    let odd = bucket.is_empty() || bucket.contains(':');
-    if odd || name.is_empty() || (kind != StoreKind::Azure && bucket.contains('@')) {
-        let found = if odd { "no bucket" } else { "no name" };
+    // Azure has a container before the `@`; a password has a colon.
+    let unexpected = bucket.is_empty() || bucket.contains(':');
+    if unexpected || name.is_empty() || (kind != StoreKind::Azure && bucket.contains('@')) {
+        let found = if unexpected { "no bucket" } else { "no name" };
         return Err(unreadable(&format!("{scheme}:// with {found}"), expected));
     }
     let bucket = format!("{scheme}://{bucket}");
@@ -147,15 +147,15 @@ fn http(text: &str) -> Result<Address> {
     let password = url.password().map(decoded);
     let user = (!url.username().is_empty() || password.is_some())
         .then(|| (decoded(url.username()), password));
-    // Both can be set: the address has a host.
+    // The address has a host, so both can be set.
     let _ = url.set_username("").and_then(|()| url.set_password(None));
     let mut plain = url.clone();
     plain.set_query(kept_query(&url).as_deref());
     Ok(Address { plain: plain.into(), place: Place::Http(HttpPlace { url, user }) })
 }
 
-/// What stays of a query: a hash of the parameters that do not merely sign the request. A token may
-/// be among them under any name, so none is written down as it is.
+/// Returns a hash of the parameters that do not only sign the request. Any of them may be a secret,
+/// so none is shown.
 fn kept_query(url: &Url) -> Option<String> {
     let pairs: Vec<&str> = url.query()?.split('&').filter(|pair| !pair.is_empty()).collect();
     let name = |pair: &str| {

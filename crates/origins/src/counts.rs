@@ -1,28 +1,27 @@
-//! What was read, and where it came from.
+//! Counters of what was read, and where it came from.
 
 use crate::not_kept::NotKept;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What was read of an object, or through a whole cache, since it was opened.
+/// Counters of an object or of a whole cache since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Bytes that readers were given out of the cache.
+    /// Bytes that readers received from the cache.
     pub from_cache: u64,
-    /// Bytes that readers were given as they came from the origin.
+    /// Bytes that readers received from the origin.
     pub from_origin: u64,
-    /// Bytes that readers were given as they came from the origin for somebody else, who was
-    /// fetching them already.
+    /// Bytes that readers received from the origin through a fetch of another reader.
     pub from_others: u64,
-    /// Bytes of the object that the origin sent, those that nobody has read yet among them.
+    /// Bytes of the object that the origin sent, including those that no reader has read yet.
     pub fetched: u64,
-    /// Requests for bytes to the origin, retries among them.
+    /// Requests for bytes to the origin, including retries.
     pub requests: u64,
-    /// How often the origin was asked what an object is, retries among them.
+    /// Requests for the version of an object to the origin, including retries.
     pub checks: u64,
-    /// How many of `requests` and `checks` were made again because one before had failed.
+    /// How many of `requests` and `checks` were retries.
     pub retries: u64,
-    /// Fetches that waited in vain for another process that had claimed their blocks: see
+    /// Fetches that waited for a claim of another process until it timed out: see
     /// [`Settings::claim_wait`](crate::Settings::claim_wait).
     pub claim_timeouts: u64,
     /// Blocks that were not kept in the cache, for any cause: see [`Counts::not_kept_by`].
@@ -40,14 +39,14 @@ impl Counts {
         self.causes[cause as usize]
     }
 
-    /// All bytes that readers were given.
+    /// Returns the number of bytes that readers received.
     #[must_use]
     pub fn read(&self) -> u64 {
         self.from_cache + self.from_origin + self.from_others
     }
 
-    /// Which share of them did not have to be fetched for this reader, from 0 to 1; `None` if
-    /// nothing was read.
+    /// Returns the share of bytes that did not have to be fetched for this reader, from 0 to 1;
+    /// `None` if nothing was read.
     #[must_use]
     pub fn hit_share(&self) -> Option<f64> {
         let read = self.read();

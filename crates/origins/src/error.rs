@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors.
 
 use nuthatch_chunks::file_limit_advice;
 use std::fmt;
@@ -8,55 +8,57 @@ use std::sync::Arc;
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why bytes of an object could not be had. Addresses in it have no secrets. A cache that fails is
-/// none of these, but for opening its folder: bytes then come from the origin.
+/// Why the bytes of an object could not be read. Addresses in it have no secrets. A failure of the
+/// cache is not an error, except when its folder is opened: bytes then come from the origin.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The folder of the cache cannot be opened.
     Cache(Arc<nuthatch_chunks::Error>),
-    /// Threads or clients could not be set up, those of a store without settings among them.
+    /// Threads or clients could not be set up, for example because settings of an object store are
+    /// missing.
     Setup {
-        /// What was to be set up.
+        /// What could not be set up.
         what: &'static str,
         /// The reason.
         reason: String,
     },
-    /// What was given as an address is none that can be read.
+    /// The address is not valid.
     Address {
         /// The address, without secrets.
         address: String,
-        /// What it ought to be.
+        /// What was expected.
         expected: &'static str,
     },
-    /// There is no such object.
+    /// The object does not exist.
     NotFound {
         /// The address, without secrets.
         address: String,
     },
-    /// The origin does not let us read it.
+    /// The origin denies access.
     Denied {
         /// The address, without secrets.
         address: String,
-        /// What the origin said: 401 or 403, or the reason of the operating system.
+        /// The status 401 or 403, or the reason of the operating system.
         reason: String,
     },
-    /// The origin refuses the request, or failed as often as it was asked.
+    /// The origin responded with an error status, at each attempt if the error is transient.
     Status {
         /// The address, without secrets.
         address: String,
-        /// The status of its last answer.
+        /// The status of the last response.
         status: u16,
-        /// How often it was asked.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// The origin could not be reached, fell silent, or broke off, as often as it was asked.
+    /// The origin could not be reached, sent nothing for too long or closed the connection, at each
+    /// attempt.
     Unreachable {
         /// The address, without secrets.
         address: String,
-        /// What happened the last time.
+        /// The reason at the last attempt.
         reason: String,
-        /// How often it was asked.
+        /// The number of attempts.
         attempts: u32,
     },
     /// The cache does not have the bytes, and the settings forbid asking the origin.
@@ -66,8 +68,8 @@ pub enum Error {
         /// What the cache does not have.
         missing: String,
     },
-    /// The origin answered with something that is not what was asked for.
-    Answer {
+    /// The response of the origin does not fit the request.
+    Response {
         /// The address, without secrets.
         address: String,
         /// What was expected.
@@ -75,28 +77,28 @@ pub enum Error {
         /// What was found.
         found: String,
     },
-    /// The object is another one than the one that was opened. Opening it again reads the new one.
+    /// The object has changed since it was opened. Opening it again reads the new version.
     Changed {
         /// The address, without secrets.
         address: String,
-        /// The validator of what was opened.
+        /// The validator of the version that was opened.
         was: String,
-        /// What the origin has now, as far as it said so.
+        /// The current version, as far as the origin reported it.
         is: String,
     },
     /// A range ends before it begins, or begins or ends beyond the object.
     Range {
-        /// Its start.
+        /// The start of the range.
         start: u64,
-        /// Its end, which does not belong to it.
+        /// The end of the range, exclusive.
         end: u64,
-        /// How many bytes the object has.
+        /// The length of the object.
         len: u64,
     },
 }
 
 impl Error {
-    /// Nobody makes requests any more.
+    /// Returns the error of a cache that was closed.
     pub(crate) fn closed() -> Self {
         Self::Setup { what: "requests", reason: "the cache is closed".into() }
     }
@@ -125,7 +127,7 @@ impl Error {
         Self::Setup { what, reason }
     }
 
-    /// A name for the kind of error, that stays.
+    /// Returns a name for the kind of error, which never changes.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -137,7 +139,7 @@ impl Error {
             Self::Status { .. } => "status",
             Self::Unreachable { .. } => "unreachable",
             Self::Offline { .. } => "offline",
-            Self::Answer { .. } => "answer",
+            Self::Response { .. } => "answer",
             Self::Changed { .. } => "changed",
             Self::Range { .. } => "range",
         }
@@ -156,7 +158,7 @@ impl From<Error> for io::Error {
             Error::NotFound { .. } => io::ErrorKind::NotFound,
             Error::Denied { .. } => io::ErrorKind::PermissionDenied,
             Error::Address { .. } | Error::Range { .. } => io::ErrorKind::InvalidInput,
-            Error::Answer { .. } => io::ErrorKind::InvalidData,
+            Error::Response { .. } => io::ErrorKind::InvalidData,
             Error::Unreachable { .. } | Error::Offline { .. } => io::ErrorKind::NotConnected,
             Error::Changed { .. } => io::ErrorKind::StaleNetworkFileHandle,
             _ => io::ErrorKind::Other,
@@ -185,7 +187,7 @@ impl fmt::Display for Error {
                 write!(f, "{address}: offline: {missing}; ")?;
                 f.write_str("without the offline setting it is fetched from the origin")
             }
-            Self::Answer { address, expected, found } => {
+            Self::Response { address, expected, found } => {
                 write!(f, "{address}: the answer: expected {expected}, found {found}")
             }
             Self::Changed { address, was, is } => {
@@ -198,7 +200,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// How often something was tried, if more than once.
+/// Writes the number of attempts, if there were several.
 struct Times(u32);
 
 impl fmt::Display for Times {

@@ -16,18 +16,20 @@
 //! # }
 //! ```
 //!
-//! An object is opened once: its origin is asked for its length and its validator (an `ETag`, a
-//! version, a time), and from then on every byte is of that version or an error
-//! ([`Error::Changed`]). [`ChunkedObject`] reads at offsets, as a stream of bytes, and with tokio's
-//! traits; any executor may poll it, since requests and files are served by threads of the cache.
-//! [`BlockingObject`] is the same for threads. Ranges never include their end.
+//! When an object is opened, its origin is asked for its length and its validator (an `ETag`, a
+//! version or a time). Each byte that is read then has this version, or reading fails with
+//! [`Error::Changed`]. [`ChunkedObject`] reads at offsets, as a stream of bytes, and with the
+//! traits of tokio. Any executor may poll it: requests and files are handled by threads of the
+//! cache. [`BlockingObject`] is the same for threads. Ranges do not include their end.
 //!
-//! Whoever fetches says so to others, in this process and in others that use the folder: each gap
-//! is fetched once, and given to all who wait. A cache that fails is a miss, never an error: bytes
-//! that cannot be kept are delivered.
+//! Readers of the same bytes, in all processes that use the folder, share one fetch. A failure of
+//! the cache is a miss, not an error: bytes that cannot be stored are delivered.
 //!
-//! Bytes that nobody can tell the version of (an origin without any validator) are passed on and
-//! not kept. Why things are as they are is in `docs/decisions/0019-read-through.md`.
+//! Objects without a validator are delivered and not stored. `docs/decisions/0019-read-through.md`
+//! has the reasons.
+//!
+//! Modules import in one direction: `cache`, `opening`, `object`, `reading`, `engine`, `origin`,
+//! `retry`, then the files that several of these use.
 
 mod access;
 mod address;

@@ -1,4 +1,4 @@
-//! Limits the log lines that clients, origins and the folder can cause again and again.
+//! Limits log lines that clients, origins and the folder can cause repeatedly.
 
 use crate::lock::lock;
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! `.netrc`: where programs find the user and the password that a host asks for. The form is that
-//! of the manual of GNU inetutils, with words in quotes as curl has them.
+//! `.netrc`: users and passwords by host. The syntax is that of the manual of GNU inetutils, with
+//! quoted words as in curl.
 
 use crate::error::{Error, Result};
 use std::iter::Peekable;
@@ -8,13 +8,13 @@ use std::str::Chars;
 
 const KEYWORDS: &str = "machine, default, login, password, account or macdef";
 
-/// Where users and passwords are looked for.
+/// Where `.netrc` is read from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The file that `NETRC` names, or `.netrc` in the home of the user, if there is one.
     #[default]
     Usual,
-    /// A file that has to be there.
+    /// A file that must exist.
     File(PathBuf),
     Nowhere,
 }
@@ -25,13 +25,13 @@ pub(crate) struct Netrc(Vec<Entry>);
 
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Entry {
-    /// The host; none for all that have no entry of their own.
+    /// The host; `None` for all hosts without an entry of their own.
     machine: Option<String>,
     user: String,
     password: Option<String>,
 }
 
-/// What is wrong with a file.
+/// The error for a file that cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 struct Fault {
     line: usize,
@@ -51,13 +51,13 @@ impl Netrc {
         let setup = |reason| Error::Setup { what: "users and passwords", reason };
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::parse(&text).map_err(|fault| setup(fault.describe(&path))),
-            // Who needs none of it is not to be stopped.
+            // A file that cannot be read is ignored: the process may not need it.
             Err(_) if *source == Source::Usual => Ok(Self::default()),
             Err(error) => Err(setup(format!("{}: {error}", path.display()))),
         }
     }
 
-    /// The user and the password for a host.
+    /// Returns the user and the password for a host.
     pub(crate) fn of(&self, host: &str) -> Option<(String, Option<String>)> {
         let is = |machine: &String| machine.eq_ignore_ascii_case(host);
         let own = self.0.iter().find(|entry| entry.machine.as_ref().is_some_and(is));
@@ -82,7 +82,7 @@ impl Netrc {
                     match keyword.as_str() {
                         "login" => entry.user = value,
                         "password" => entry.password = Some(value),
-                        // Nothing that speaks HTTP asks for an account.
+                        // HTTP has no accounts.
                         _ => {}
                     }
                 }
@@ -94,7 +94,7 @@ impl Netrc {
 }
 
 impl Fault {
-    /// Without what was found: it may be a password.
+    /// The error does not show what was found, which may be a password.
     fn describe(&self, path: &Path) -> String {
         format!("{}, line {}: expected {}", path.display(), self.line, self.expected)
     }
@@ -116,7 +116,7 @@ impl Words<'_> {
         self.rest.next().inspect(|char| self.line += usize::from(*char == '\n'))
     }
 
-    /// The next word that is no comment.
+    /// Returns the next word that is no comment.
     fn keyword(&mut self) -> Option<String> {
         loop {
             let word = self.next()?;

@@ -45,7 +45,7 @@ impl NotKept {
         Self::ReadOnly,
     ];
 
-    /// Returns what the folder says about itself, if the cause is the folder.
+    /// Returns the reason of the folder, if the cause is the folder.
     fn reason(self) -> Option<NotKeptReason> {
         match self {
             Self::NoVersion | Self::NoLength | Self::Address | Self::Conflict => None,

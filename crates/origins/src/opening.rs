@@ -4,11 +4,11 @@
 use crate::access::Access;
 use crate::address::{Address, Place};
 use crate::counts::{Count, Tally};
-use crate::engine::recorded::Known;
-use crate::engine::{Asked, Engine};
+use crate::engine::recorded::RecordedVersion;
+use crate::engine::{Engine, ObjectRequest};
 use crate::error::{Error, Result};
 use crate::origin::{Origin, plain};
-use crate::reading::version::{Answer, Opening, Version};
+use crate::reading::version::{HeadResponse, Opening, Version};
 use crate::retry::{Attempts, Fault};
 use crate::settings::{Freshness, Settings};
 use bytes::BytesMut;
@@ -32,7 +32,7 @@ pub(crate) async fn open(
     if freshness.offline {
         return open_offline(engine, address, text, freshness, tasks).await;
     }
-    // What a file is costs nothing to find out.
+    // Checking a local file is cheap.
     let local = matches!(address.place, Place::File(_));
     let site = address.place.site();
     let (origin, plain) = if engine.clients.ready_for(&address.place) {
@@ -43,11 +43,11 @@ pub(crate) async fn open(
         let task = Task(engine.spawn(async { spawn_blocking(make).await })?);
         task.end().await?.map_err(|_| Error::closed())??
     };
-    let asked = Asked { address: text.to_owned(), shown: access.headers.clone() };
+    let request = ObjectRequest { address: text.to_owned(), headers: access.headers.clone() };
     let tally = Tally::default();
     let mut opening =
-        Opening { engine: engine.clone(), origin, address: plain, asked, tasks, tally };
-    if let Some(head) = engine.believed_head(&opening.asked).filter(|_| !local) {
+        Opening { engine: engine.clone(), origin, address: plain, request, tasks, tally };
+    if let Some(head) = engine.recent_head(&opening.request).filter(|_| !local) {
         return Ok(Version::new(opening, (head, None), None));
     }
     let asking = Asking { opening, site, freshness };
@@ -57,7 +57,7 @@ pub(crate) async fn open(
     match answer? {
         Found::Fresh(answer) => {
             if answer.1.is_none() && !local {
-                engine.note_head(opening.asked.clone(), &answer.0);
+                engine.note_head(opening.request.clone(), &answer.0);
             }
             let version = Version::new(opening, answer, None);
             version.record();
@@ -94,19 +94,19 @@ async fn open_offline(
         );
         return Err(refused(missing));
     }
-    let asked = Asked { address: text.to_owned(), shown: Vec::new() };
+    let request = ObjectRequest { address: text.to_owned(), headers: Vec::new() };
     let (engine, origin) = (engine.clone(), Origin::Offline);
-    let opening = Opening { engine, origin, address, asked, tasks, tally: Tally::default() };
+    let opening = Opening { engine, origin, address, request, tasks, tally: Tally::default() };
     Ok(stale(opening, known))
 }
 
-/// A version that the origin did not confirm.
-fn stale(opening: Opening, known: Known) -> Version {
+/// Returns a version that the origin did not confirm.
+fn stale(opening: Opening, known: RecordedVersion) -> Version {
     opening.count(Count::Stale, 1);
-    Version::new(opening, (known.head, None), Some(known.checked))
+    Version::new(opening, (known.head, None), Some(known.confirmed_at))
 }
 
-/// A task that ends with whoever waits for it.
+/// A task that is aborted when this is dropped.
 struct Task<T>(JoinHandle<T>);
 
 impl<T> Task<T> {
@@ -121,19 +121,19 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// The task that asks.
+/// The task that asks the origin for the version.
 struct Asking {
     opening: Opening,
-    /// What cannot be reached if the origin cannot.
+    /// The server, bucket or folder of the object.
     site: String,
     freshness: Freshness,
 }
 
-/// What an object is opened as.
+/// The version with which an object is opened.
 enum Found {
-    Fresh(Answer),
-    /// The origin is away, and the cache has a version that is recent enough.
-    Stale(Known),
+    Fresh(HeadResponse),
+    /// The origin is unavailable, and the cache has a version that is recent enough.
+    Stale(RecordedVersion),
 }
 
 impl Asking {
@@ -145,7 +145,7 @@ impl Asking {
     /// Asks the origin, or the cache while the origin is unavailable.
     async fn ask(&self) -> Result<Found> {
         let Opening { engine, address, .. } = &self.opening;
-        if engine.is_away(&self.site)
+        if engine.is_unavailable(&self.site)
             && let Some(known) = self.known().await
         {
             return Ok(Found::Stale(known));
@@ -160,15 +160,15 @@ impl Asking {
     }
 
     /// Asks the origin once.
-    async fn attempt(&self, is_retry: bool) -> Result<Answer, Fault> {
+    async fn attempt(&self, is_retry: bool) -> Result<HeadResponse, Fault> {
         self.opening.count(Count::Checks, 1);
         self.opening.count(Count::Retries, u64::from(is_retry));
         self.once().await
     }
 
-    /// Returns the version to use in place of an answer. Records that the origin is away if it sent
-    /// no answer at all.
-    async fn recall(&self, is_silent: bool) -> Option<Known> {
+    /// Returns the version to use in place of a response. Records that the origin is unavailable if
+    /// it sent no response at all.
+    async fn recall(&self, is_silent: bool) -> Option<RecordedVersion> {
         let known = self.known().await?;
         if is_silent {
             self.opening.engine.note_reached(&self.site, false);
@@ -176,8 +176,8 @@ impl Asking {
         Some(known)
     }
 
-    /// Returns the version that the cache recorded, if it may be used while the origin is away.
-    async fn known(&self) -> Option<Known> {
+    /// Returns the recorded version, if it may be used while the origin is unavailable.
+    async fn known(&self) -> Option<RecordedVersion> {
         let Opening { engine, address, tasks, .. } = &self.opening;
         let known = engine.recorded.recall(address, tasks.as_ref()?).await?;
         let allowed = known.head.stale_if_error.map(Duration::from_secs);
@@ -191,11 +191,12 @@ impl Asking {
         Some(known)
     }
 
-    async fn once(&self) -> Result<Answer, Fault> {
-        let (head, body) = self.opening.engine.in_time(self.opening.origin.head()).await?;
+    async fn once(&self) -> Result<HeadResponse, Fault> {
+        let (head, body) =
+            self.opening.engine.with_read_timeout(self.opening.origin.head()).await?;
         let Some(mut body) = body else { return Ok((head, None)) };
         let mut all = BytesMut::new();
-        while let Some(bytes) = self.opening.engine.in_time(body.next()).await? {
+        while let Some(bytes) = self.opening.engine.with_read_timeout(body.next()).await? {
             self.check_room(all.len() + bytes.len())?;
             all.extend_from_slice(&bytes);
             self.opening.count(Count::Fetched, bytes.len() as u64);
@@ -204,21 +205,21 @@ impl Asking {
     }
 
     fn check_room(&self, len: usize) -> Result<()> {
-        let most = self.opening.engine.settings.unmeasured_most;
+        let most = self.opening.engine.settings.max_unsized_len;
         if len as u64 <= most {
             return Ok(());
         }
         let expected = format!("a length, or at most {most} bytes");
         let (address, found) = (self.opening.address.clone(), "no length, and more bytes".into());
-        Err(Error::Answer { address, expected, found })
+        Err(Error::Response { address, expected, found })
     }
 }
 
-/// Repeats an attempt until the origin answers. The first time that the origin is unavailable, or
-/// has not answered within [`Settings::check_within`], the version that `recall` returns is used in
-/// place of an answer, if it returns one.
+/// Repeats an attempt until the origin responds. The first time that the origin is unavailable, or
+/// has not responded within [`Settings::check_timeout`], the version that `recall` returns is used,
+/// if it returns one.
 ///
-/// Each attempt has all of that time: the pauses between attempts are not the origin's.
+/// Each attempt has the whole timeout; the delays between attempts do not count.
 async fn ask_or_recall<A, R>(
     settings: &Settings,
     address: &str,
@@ -226,17 +227,17 @@ async fn ask_or_recall<A, R>(
     recall: impl Fn(bool) -> R,
 ) -> Result<Found>
 where
-    A: Future<Output = Result<Answer, Fault>>,
-    R: Future<Output = Option<Known>>,
+    A: Future<Output = Result<HeadResponse, Fault>>,
+    R: Future<Output = Option<RecordedVersion>>,
 {
     let mut looked = false;
     let mut attempts = Attempts::new(settings, address);
     loop {
-        let mut asking = pin!(attempt(attempts.again()));
+        let mut asking = pin!(attempt(attempts.is_retry()));
         let answered = if looked {
             Some(asking.as_mut().await)
         } else {
-            timeout(settings.check_within, asking.as_mut()).await.ok()
+            timeout(settings.check_timeout, asking.as_mut()).await.ok()
         };
         if !looked && is_unavailable(answered.as_ref()) {
             looked = true;
@@ -263,7 +264,7 @@ fn is_unavailable<T>(answered: Option<&Result<T, Fault>>) -> bool {
     }
 }
 
-/// Returns whether the origin sent no answer at all.
+/// Returns whether the origin sent no response at all.
 fn is_silent<T>(answered: Option<&Result<T, Fault>>) -> bool {
     answered.is_none_or(|answered| answered.as_ref().is_err_and(Fault::is_silence))
 }
@@ -272,32 +273,37 @@ fn is_silent<T>(answered: Option<&Result<T, Fault>>) -> bool {
 mod tests {
     use super::*;
     use crate::origin::Head;
-    use crate::retry::Why;
+    use crate::retry::Cause;
     use std::cell::Cell;
     use std::time::SystemTime;
 
-    /// Opens an object whose origin answers these statuses one after the other, 200 with an answer,
-    /// and then nothing. The cache has a version. Returns what was found, and how many attempts
-    /// were made.
+    /// Opens an object whose origin responds with these statuses one after the other, and then not
+    /// at all. The cache has a version. Returns what was found, and the number of attempts.
     async fn open(statuses: &[u16]) -> (Result<Found>, usize) {
-        let pause = Duration::from_secs(10);
-        let settings = Settings::new().check_within(pause / 10).pauses(pause, pause).retries(2);
+        let retry_delay = Duration::from_secs(10);
+        let settings = Settings::new()
+            .check_timeout(retry_delay / 10)
+            .retry_delays(retry_delay, retry_delay)
+            .retries(2);
         let attempts = Cell::new(0);
         let attempt = |is_retry| {
             let at = attempts.replace(attempts.get() + 1);
             assert_eq!(is_retry, at > 0);
             async move {
-                // An answer takes some time.
+                // A response takes some time.
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 match statuses.get(at) {
                     None => std::future::pending().await,
                     Some(200) => Ok((Head::default(), None)),
-                    Some(status) => Err(Fault::Passing { why: Why::Status(*status), after: None }),
+                    Some(status) => {
+                        Err(Fault::Transient { cause: Cause::Status(*status), retry_after: None })
+                    }
                 }
             }
         };
-        let recall =
-            |_| async { Some(Known { head: Head::default(), checked: SystemTime::UNIX_EPOCH }) };
+        let recall = |_| async {
+            Some(RecordedVersion { head: Head::default(), confirmed_at: SystemTime::UNIX_EPOCH })
+        };
         let found = ask_or_recall(&settings, "address", attempt, recall).await;
         (found, attempts.get())
     }

@@ -1,11 +1,11 @@
-//! Where objects are: the address of the origin that paths of requests are appended to.
+//! The address of an origin that paths of requests are appended to.
 
 use crate::address::{Address, Place};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
 use std::fmt;
 
-/// What has to be written with percent signs in a path: all but unreserved characters and those
-/// that divide nothing.
+/// The characters that are percent-encoded in a path: all but unreserved characters and those
+/// without a special meaning.
 const ENCODED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -24,41 +24,45 @@ const ENCODED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// The name of something below an address.
+/// The name of an example object below an address.
 const BELOW: &str = "n";
 
-/// Bytes that the path of a request may have.
-const PATH_MOST: usize = 4096;
+/// The maximum length of the path of a request in bytes.
+const MAX_PATH_LEN: usize = 4096;
 
-/// An address that ends with `/`. It may have a user and a password, and is shown without them.
+/// An address that ends with `/`. It may have a user and a password; its text form has neither.
 #[derive(Clone)]
 pub struct Prefix {
     address: String,
-    /// Without secrets.
+    /// The address without secrets.
     plain: String,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Paths and queries are those of its addresses.
+    /// Paths and queries are appended as those of HTTP.
     Http,
     /// URLs of files: paths as in HTTP, and no queries.
     File,
-    /// Names of objects and files as they are, with nothing encoded.
+    /// Names of objects and files, not encoded.
     Plain,
 }
 
 impl Prefix {
-    /// Reads an address: one that [`ObjectCache::object`](crate::ObjectCache::object) takes,
-    /// without a query. Fails with what is wrong with it.
+    /// Parses an address that [`ObjectCache::object`](crate::ObjectCache::object) accepts, without
+    /// a query.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a text that says what is wrong with the address.
     pub fn parse(address: &str) -> Result<Self, String> {
         if address.is_empty() {
             return Err("expected an address, found nothing".to_owned());
         }
         let end = if address.ends_with('/') { "" } else { "/" };
         let prefix = format!("{address}{end}");
-        // What is wrong with it is wrong with all that lies below.
+        // An error in the address is an error in each address below it.
         let below = Address::parse(&format!("{prefix}{BELOW}")).map_err(|e| e.to_string())?;
         let kind = match below.place {
             Place::Http(_) => Kind::Http,
@@ -68,16 +72,19 @@ impl Prefix {
         if kind != Kind::Plain && address.contains(['?', '#']) {
             return Err("expected an address without ? and #, found one".to_owned());
         }
-        // In `http://` and the name, the name is the host.
+        // In `http://` followed by the example name, the name would be the host.
         let plain = below.plain.strip_suffix(BELOW).filter(|plain| plain.ends_with('/'));
         let plain = plain.ok_or("expected an address with a host, found none")?.to_owned();
         Ok(Self { address: prefix, plain, kind })
     }
 
-    /// The address of the object that a request names, which is always below this one. Fails with
-    /// what is wrong with the path or the query.
+    /// Returns the address of the object with this path and query. It is always below the prefix.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a text that says what is wrong with the path or the query.
     pub fn join(&self, path: &str, query: Option<&str>) -> Result<String, &'static str> {
-        if path.len() > PATH_MOST {
+        if path.len() > MAX_PATH_LEN {
             return Err("expected a path of up to 4,096 bytes");
         }
         let path = path.strip_prefix('/').ok_or("expected a path that begins with /")?;
@@ -87,7 +94,7 @@ impl Prefix {
             self.append(&mut address, segment)?;
             address.push('/');
         }
-        // The last one is empty in a path that ends with /.
+        // The name is empty in a path that ends with /.
         if !name.is_empty() {
             self.append(&mut address, name)?;
         }
@@ -98,8 +105,8 @@ impl Prefix {
         }
     }
 
-    /// Appends a part of a path: decoded, looked at, and encoded in the one way that is used here,
-    /// so that no name has two addresses.
+    /// Appends a segment of a path: decodes it, checks it, and encodes it in one way, so that an
+    /// object has one address.
     fn append(&self, address: &mut String, segment: &str) -> Result<(), &'static str> {
         let decoded = percent_decode(segment.as_bytes()).decode_utf8();
         let decoded = decoded.map_err(|_| "expected a path in UTF-8")?;
@@ -187,7 +194,7 @@ mod tests {
         ] {
             assert!(http().join(path, None).is_err(), "{path}");
         }
-        assert!(http().join(&format!("/{}", "a".repeat(PATH_MOST)), None).is_err());
+        assert!(http().join(&format!("/{}", "a".repeat(MAX_PATH_LEN)), None).is_err());
     }
 
     #[test]

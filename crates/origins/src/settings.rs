@@ -1,128 +1,129 @@
-//! How objects are read through a cache.
+//! Settings of a cache.
 
 use crate::netrc::Source;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Whether origins are asked, and how old a version may be that they do not confirm.
+/// Whether origins are asked, and the maximum age of a version that they do not confirm.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Freshness {
     pub(crate) offline: bool,
-    /// `None` for what the origin allows.
+    /// The maximum age; `None` for what the origin allows.
     pub(crate) max_stale: Option<Duration>,
 }
 
-/// How objects are read through a cache. [`Settings::new`] has what suits most.
+/// Settings of a cache. [`Settings::new`] returns defaults that suit most uses.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) block_len: u64,
-    pub(crate) gap_most: u64,
-    pub(crate) request_most: u64,
+    pub(crate) max_gap: u64,
+    pub(crate) max_request_len: u64,
     pub(crate) read_ahead: u64,
-    pub(crate) requests_at_once: usize,
+    pub(crate) max_requests: usize,
     pub(crate) retries: u32,
-    pub(crate) pause: Duration,
-    pub(crate) pause_most: Duration,
-    pub(crate) connect_within: Duration,
-    pub(crate) silent_most: Duration,
+    pub(crate) retry_delay: Duration,
+    pub(crate) max_retry_delay: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) read_timeout: Duration,
     pub(crate) claim_wait: Duration,
     pub(crate) believe: Duration,
     pub(crate) freshness: Freshness,
-    pub(crate) check_within: Duration,
-    pub(crate) unmeasured_most: u64,
+    pub(crate) check_timeout: Duration,
+    pub(crate) max_unsized_len: u64,
     pub(crate) threads: usize,
     pub(crate) netrc: Source,
 }
 
 impl Settings {
-    /// Blocks of 1 MiB, requests of up to 8 MiB and 8 at once, up to 16 MiB read ahead, 5 retries.
+    /// Returns the defaults: blocks of 1 MiB, requests of up to 8 MiB, 8 of them at once, up to 16
+    /// MiB of read-ahead, 5 retries.
     #[must_use]
     pub fn new() -> Self {
         Self {
             block_len: nuthatch_chunks::BLOCK_LEN,
-            gap_most: nuthatch_chunks::BLOCK_LEN,
-            request_most: 8 << 20,
+            max_gap: nuthatch_chunks::BLOCK_LEN,
+            max_request_len: 8 << 20,
             read_ahead: 16 << 20,
-            requests_at_once: 8,
+            max_requests: 8,
             retries: 5,
-            pause: Duration::from_millis(200),
-            pause_most: Duration::from_secs(20),
-            connect_within: Duration::from_secs(10),
-            silent_most: Duration::from_secs(30),
+            retry_delay: Duration::from_millis(200),
+            max_retry_delay: Duration::from_secs(20),
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(30),
             claim_wait: Duration::from_secs(5),
             believe: Duration::ZERO,
             freshness: Freshness::default(),
-            check_within: Duration::from_secs(1),
-            unmeasured_most: 64 << 20,
+            check_timeout: Duration::from_secs(1),
+            max_unsized_len: 64 << 20,
             threads: 4,
             netrc: Source::Usual,
         }
     }
 
-    /// How long blocks are, 4 KiB at least: what is kept, and the least that is fetched. Another
-    /// length does not find what was kept with this one. Less where the cache has a small limit.
+    /// Sets the length of blocks, at least 4 KiB. A block is the unit that is stored and fetched.
+    /// Blocks of another length are not found. A cache with a small limit uses shorter blocks.
     #[must_use]
     pub fn block_len(mut self, bytes: u64) -> Self {
         self.block_len = bytes.max(4096);
         self
     }
 
-    /// Two gaps with up to so many bytes between them, which are there, are fetched by one request.
+    /// Sets the maximum number of present bytes between two gaps that one request fetches.
     #[must_use]
-    pub fn gap_most(mut self, bytes: u64) -> Self {
-        self.gap_most = bytes;
+    pub fn max_gap(mut self, bytes: u64) -> Self {
+        self.max_gap = bytes;
         self
     }
 
-    /// How many bytes one request asks for; a block at least.
+    /// Sets the maximum length of a request in bytes, at least a block.
     #[must_use]
-    pub fn request_most(mut self, bytes: u64) -> Self {
-        self.request_most = bytes;
+    pub fn max_request_len(mut self, bytes: u64) -> Self {
+        self.max_request_len = bytes;
         self
     }
 
-    /// How far ahead of a sequential reader is fetched, at most; zero for not at all.
+    /// Sets the maximum read-ahead of a sequential reader in bytes; 0 for none.
     #[must_use]
     pub fn read_ahead(mut self, bytes: u64) -> Self {
         self.read_ahead = bytes;
         self
     }
 
-    /// How many requests for bytes are under way at once in all of the cache, one at least.
+    /// Sets the maximum number of concurrent requests for bytes in the whole cache, at least one.
     #[must_use]
-    pub fn requests_at_once(mut self, count: usize) -> Self {
-        self.requests_at_once = count.max(1);
+    pub fn max_requests(mut self, count: usize) -> Self {
+        self.max_requests = count.max(1);
         self
     }
 
-    /// How often a request is repeated that failed in passing, without a block having come
-    /// meanwhile.
+    /// Sets the maximum number of retries after transient failures. A block that arrives resets the
+    /// count.
     #[must_use]
     pub fn retries(mut self, count: u32) -> Self {
         self.retries = count;
         self
     }
 
-    /// How long to wait before the first retry; twice as long each time, up to the second duration.
-    /// Each wait is between half and all of that. An origin that says how long to wait is believed,
-    /// up to the second duration, too.
+    /// Sets the delay before the first retry, and the maximum delay. The delay doubles with each
+    /// retry, and is shortened at random by up to half. A delay that the origin requests is used,
+    /// up to the maximum.
     #[must_use]
-    pub fn pauses(mut self, first: Duration, most: Duration) -> Self {
-        (self.pause, self.pause_most) = (first, most.max(first));
+    pub fn retry_delays(mut self, first: Duration, most: Duration) -> Self {
+        (self.retry_delay, self.max_retry_delay) = (first, most.max(first));
         self
     }
 
-    /// How long connecting may take.
+    /// Sets the maximum time to connect.
     #[must_use]
-    pub fn connect_within(mut self, time: Duration) -> Self {
-        self.connect_within = time;
+    pub fn connect_timeout(mut self, time: Duration) -> Self {
+        self.connect_timeout = time;
         self
     }
 
-    /// How long an origin may send nothing before the request counts as failed.
+    /// Sets the time after which a request fails if the origin sends nothing.
     #[must_use]
-    pub fn silent_most(mut self, time: Duration) -> Self {
-        self.silent_most = time;
+    pub fn read_timeout(mut self, time: Duration) -> Self {
+        self.read_timeout = time;
         self
     }
 
@@ -136,8 +137,8 @@ impl Settings {
         self
     }
 
-    /// For how long an object is taken to be what the origin last said; by default it is asked
-    /// whenever an object is opened.
+    /// Sets how long the last response of an origin about an object is used without asking again.
+    /// By default the origin is asked whenever an object is opened.
     #[must_use]
     pub fn believe(mut self, time: Duration) -> Self {
         self.believe = time;
@@ -171,30 +172,30 @@ impl Settings {
     /// [`Settings::max_stale`] allows; one second by default. For the next five seconds, objects of
     /// this origin are opened from the cache without asking it.
     #[must_use]
-    pub fn check_within(mut self, time: Duration) -> Self {
-        self.check_within = time;
+    pub fn check_timeout(mut self, time: Duration) -> Self {
+        self.check_timeout = time;
         self
     }
 
-    /// How long an object may be whose origin does not tell its length: it is read whole into
+    /// Sets the maximum length of an object whose origin does not report one. It is read into
     /// memory when it is opened.
     #[must_use]
-    pub fn unmeasured_most(mut self, bytes: u64) -> Self {
-        self.unmeasured_most = bytes;
+    pub fn max_unsized_len(mut self, bytes: u64) -> Self {
+        self.max_unsized_len = bytes;
         self
     }
 
-    /// How many threads read and write the files of the cache for tasks.
+    /// Sets the number of threads that read and write files of the cache.
     #[must_use]
     pub fn threads(mut self, count: usize) -> Self {
         self.threads = count.max(1);
         self
     }
 
-    /// Where the users and passwords of hosts are that speak HTTP: the path of a file, or `None`
-    /// for nowhere. By default the file that the variable `NETRC` names, or `.netrc` in the home of
-    /// the user, if there is one. They are shown by TLS, or to this machine itself, unless an
-    /// address or an [`Access`](crate::Access) has others. The file is read once.
+    /// Sets the file with users and passwords of HTTP hosts, or `None` for none. The default is the
+    /// file that the variable `NETRC` names, or `.netrc` in the home of the user, if it exists.
+    /// They are only sent over TLS or to this machine, unless an address or an
+    /// [`Access`](crate::Access) has others. The file is read once.
     #[must_use]
     pub fn netrc(mut self, path: Option<PathBuf>) -> Self {
         self.netrc = path.map_or(Source::Nowhere, Source::File);

@@ -169,7 +169,7 @@ fn refusal(shared: &Shared, error: &Error) -> Refusal {
             (StatusCode::SERVICE_UNAVAILABLE, "the origin has too much to do")
         }
         Error::Status { status: 504, .. } => (StatusCode::GATEWAY_TIMEOUT, LATE),
-        Error::Unreachable { .. } | Error::Status { .. } | Error::Answer { .. } => {
+        Error::Unreachable { .. } | Error::Status { .. } | Error::Response { .. } => {
             (StatusCode::BAD_GATEWAY, "the origin cannot be read")
         }
         Error::Offline { .. } => {

@@ -67,7 +67,7 @@ fn a_client_that_asks_for_nothing_more_is_sent_away() {
 #[test]
 fn a_client_that_takes_nothing_holds_little_and_is_sent_away() {
     let len = 64 << 20;
-    let settings = quick().block_len(64 << 10).request_most(256 << 10).read_ahead(256 << 10);
+    let settings = quick().block_len(64 << 10).max_request_len(256 << 10).read_ahead(256 << 10);
     let impatient = options().idle(Duration::from_secs(2));
     let front = Front::with(noise(len, 4), settings, &impatient);
     let mut client = front.client();
@@ -82,7 +82,7 @@ fn a_client_that_takes_nothing_holds_little_and_is_sent_away() {
 #[test]
 fn what_nobody_waits_for_is_not_fetched() {
     let len = 64 << 20;
-    let settings = quick().block_len(64 << 10).request_most(256 << 10).read_ahead(256 << 10);
+    let settings = quick().block_len(64 << 10).max_request_len(256 << 10).read_ahead(256 << 10);
     let front = Front::with(noise(len, 5), settings, &options());
     front.origin.behave(|manners| manners.held = true);
     let mut client = front.client();

@@ -27,10 +27,10 @@ fn quick() -> Settings {
     let pause = Duration::from_millis(1);
     Settings::new()
         .block_len(BLOCK)
-        .gap_most(0)
+        .max_gap(0)
         .read_ahead(8 * BLOCK)
         .retries(0)
-        .pauses(pause, pause)
+        .retry_delays(pause, pause)
 }
 
 fn options() -> Options {

@@ -209,7 +209,7 @@ fn an_object_that_changed_since_it_was_believed_is_asked_for_again() {
 #[test]
 fn a_change_in_the_midst_ends_the_answer() {
     let body = noise(64 * BLOCK as usize, 10);
-    let settings = quick().request_most(BLOCK).read_ahead(0);
+    let settings = quick().max_request_len(BLOCK).read_ahead(0);
     let front = Front::with(body.clone(), settings, &options());
     let newer = Arc::new(noise(64 * BLOCK as usize, 11));
     front.origin.behave(|manners| manners.changes_after = Some((5, newer, "\"two\"".to_owned())));
@@ -260,7 +260,7 @@ fn the_page_of_operations_lists_all_that_is_counted() {
 #[test]
 fn objects_of_unknown_length_are_answered_up_to_a_size() {
     let body = noise(LEN, 12);
-    let front = Front::with(body.clone(), quick().unmeasured_most(LEN as u64), &options());
+    let front = Front::with(body.clone(), quick().max_unsized_len(LEN as u64), &options());
     front.origin.behave(|manners| (manners.unmeasured, manners.ignores_ranges) = (true, true));
     let mut client = front.client();
     client.get("/a", &[]).is(200, &body).has("content-length", &LEN.to_string());

@@ -1,4 +1,4 @@
-//! A cache that objects are read through.
+//! The cache that objects are read through.
 
 pub(crate) mod shared;
 
@@ -18,9 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A cache that objects are read through: a folder of chunks, the clients of origins, and the
-/// threads that serve both. Cheap to clone. A child that was made by a fork has none of the
-/// threads, and opens a cache of its own.
+/// A cache that objects are read through: a folder of chunks, clients of origins, and threads for
+/// both. Cheap to clone. A forked child has none of the threads, and must open a cache of its own.
 #[derive(Clone, Debug)]
 pub struct ObjectCache {
     engine: Arc<Engine>,
@@ -40,7 +39,7 @@ impl ObjectCache {
         Self::with(folder, settings)
     }
 
-    /// Reads through a folder that is open already.
+    /// Returns a cache over a folder that is open already.
     pub fn over(chunks: Arc<Chunks>, settings: Settings) -> Result<Self> {
         Self::with(CacheFolder::over(chunks, settings.threads)?, settings)
     }
@@ -81,50 +80,50 @@ impl ObjectCache {
         self.engine.folder.problem()
     }
 
-    /// Waits until everything is in the folder that was read and can be kept, and what origins
-    /// answered. A process that ends before loses it.
+    /// Waits until all blocks and responses that can be stored are in the folder. A process that
+    /// ends before loses them.
     pub fn wait_for_puts(&self) {
         if let Some(tasks) = self.engine.folder.last() {
             tasks.wait_for_puts();
         }
     }
 
-    /// How objects are read.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.engine.settings
     }
 
-    /// What was read through this handle and its clones.
+    /// Returns the counts of this handle and its clones.
     pub fn counts(&self) -> Counts {
         self.engine.tally.counts()
     }
 
     /// Opens an object: `http://` and `https://`, `s3://bucket/key`, `gs://bucket/key`,
-    /// `az://container/path` and `abfss://`, `file://` and paths. Its origin is asked for its
-    /// length and its validator, unless [`Settings::believe`] makes that needless.
+    /// `az://container/path` and `abfss://`, `file://` and paths. Asks the origin for the length
+    /// and the validator, unless a recent response can be used: see [`Settings::believe`].
     pub async fn object(&self, address: &str) -> Result<ChunkedObject> {
         self.object_as(address, &Access::new()).await
     }
 
-    /// As [`ObjectCache::object`], for an origin that wants to be shown something.
+    /// Like [`ObjectCache::object`], with headers for the origin.
     pub async fn object_as(&self, address: &str, access: &Access) -> Result<ChunkedObject> {
         let version = open(&self.engine, address, access, self.freshness).await?;
         Ok(ChunkedObject::new(Arc::new(version)))
     }
 
-    /// As [`ObjectCache::object`], for a thread that may wait.
+    /// Like [`ObjectCache::object`], for a thread that may block.
     pub fn object_blocking(&self, address: &str) -> Result<BlockingObject> {
         self.object_blocking_as(address, &Access::new())
     }
 
-    /// As [`ObjectCache::object_as`], for a thread that may wait.
+    /// Like [`ObjectCache::object_as`], for a thread that may block.
     pub fn object_blocking_as(&self, address: &str, access: &Access) -> Result<BlockingObject> {
         let version = wait(open(&self.engine, address, access, self.freshness))?;
         Ok(BlockingObject::new(Arc::new(version)))
     }
 }
 
-/// The address that an object has in the cache, as lists of the cache show it: without user and
+/// Returns the address of an object in the cache, as lists of the cache show it: without user and
 /// password, without parameters that only sign a request, and with a hash for other parameters.
 pub fn plain_address(address: &str) -> Result<String> {
     Ok(plain(Address::parse(address)?))

@@ -1,4 +1,4 @@
-//! The cache that all of a process shares, in the folder of the user.
+//! The cache that all parts of a process share, in the default folder of the user.
 
 use super::ObjectCache;
 use crate::error::{Error, Result};
@@ -14,8 +14,8 @@ use std::sync::Mutex;
 static SHARED: Mutex<Option<ObjectCache>> = Mutex::new(None);
 
 impl ObjectCache {
-    /// The cache in [`default_folder`], which the whole process shares; opened when it is first
-    /// asked for, with the limit that the folder has. After a fork the child has one of its own.
+    /// Returns the cache in [`default_folder`], which the whole process shares. It is opened at the
+    /// first call, with the limit that the folder has. A forked child opens its own.
     pub fn shared() -> Result<Self> {
         let mut shared = lock(&SHARED);
         if let Some(cache) = shared.as_ref().filter(|cache| cache.engine.is_of_this_process()) {
@@ -44,7 +44,7 @@ impl BlockingObject {
     }
 }
 
-/// The folder of this user's cache: `$NUTHATCH_CACHE`, or `nuthatch/chunks` below
+/// Returns the default folder of the cache: `$NUTHATCH_CACHE`, `nuthatch/chunks` below
 /// `$XDG_CACHE_HOME`, or `~/.cache/nuthatch/chunks`. `None` if none of these variables is set.
 pub fn default_folder() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());

@@ -16,14 +16,14 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The folder of a cache.
 pub(crate) struct CacheFolder {
-    /// `None` for a cache that never has a folder.
+    /// The path, or `None` for a cache without a folder.
     path: Option<PathBuf>,
     options: Options,
     threads: usize,
     state: Mutex<State>,
-    /// Why the folder did not keep the block of the last put.
+    /// Why the folder did not store the last block; `None` if it did.
     refusal: Mutex<Option<NotKept>>,
-    /// The limit of the folder when this process last looked.
+    /// The limit of the folder at the last check.
     limit: AtomicU64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct CacheFolder {
 struct State {
     tasks: Option<TaskChunks>,
     looked: Option<Instant>,
-    /// Why it cannot be opened. A warning was logged then.
+    /// Why the folder cannot be opened. A warning was logged.
     problem: Option<Error>,
 }
 
@@ -102,7 +102,7 @@ impl CacheFolder {
         self.path.is_some() && state.tasks.as_ref().is_none_or(|tasks| tasks.chunks().is_removed())
     }
 
-    /// Opens the folder again, and makes it if it was removed. Waits for files.
+    /// Opens the folder again, and creates it if it was removed. Reads files.
     pub(crate) fn reopen(&self) {
         let Some(path) = &self.path else { return };
         let before = self.last();
@@ -119,8 +119,8 @@ impl CacheFolder {
         }
     }
 
-    /// Logs a warning when the folder begins not to keep blocks, and why, and a message when it
-    /// keeps them again.
+    /// Logs a warning when the folder stops storing blocks, with the cause, and a message when it
+    /// stores them again.
     pub(crate) fn note_put(&self, refusal: Option<NotKept>, limit: &LogLimit) {
         let before = std::mem::replace(&mut *lock(&self.refusal), refusal);
         if before == refusal {
@@ -162,7 +162,7 @@ impl CacheFolder {
             info!(target: "nuthatch::chunks", "the folder of the cache can be used again");
         }
         drop(state);
-        // Its threads end, and are waited for.
+        // Waits until its threads have ended.
         drop(before);
     }
 

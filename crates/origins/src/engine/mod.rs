@@ -1,4 +1,4 @@
-//! What all objects of a cache share: the folder, clients, threads, counts.
+//! What all objects of a cache share: the folder, clients of origins, threads and counters.
 
 pub(crate) mod cache_folder;
 pub(crate) mod recent;
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use cache_folder::CacheFolder;
 use nuthatch_chunks::{Key, TaskChunks};
 use recent::remember;
-use recorded::Recorded;
+use recorded::RecordedVersions;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -26,42 +26,42 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-/// How many threads talk to origins.
-const TALKERS: usize = 2;
+/// The number of threads that send requests to origins.
+const ORIGIN_THREADS: usize = 2;
 
-/// How long claims on an object are not waited for after a process did nothing about one.
-const UNCLAIMED: Duration = Duration::from_secs(30);
+/// The time for which claims of other processes on an object are not waited for, after one of them
+/// timed out.
+const CLAIM_BACKOFF: Duration = Duration::from_secs(30);
 
-/// How long an unavailable origin is not asked again if the cache has a usable version.
-const AWAY: Duration = Duration::from_secs(5);
+/// The time for which an unavailable origin is not asked again if the cache has a usable version.
+const UNAVAILABLE_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct Engine {
     pub(crate) folder: CacheFolder,
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
-    /// For requests for blocks.
+    /// Limits the number of concurrent requests for blocks.
     pub(crate) permits: Semaphore,
     pub(crate) tally: Tally,
     pub(crate) log_limit: LogLimit,
     failures: Mutex<HashMap<Key, (Instant, Error)>>,
-    heads: Mutex<HashMap<Asked, (Instant, Head)>>,
-    pub(crate) recorded: Recorded,
+    heads: Mutex<HashMap<ObjectRequest, (Instant, Head)>>,
+    pub(crate) recorded: RecordedVersions,
     /// Origins that could not be reached, and when.
-    away: Mutex<HashMap<String, (Instant, ())>>,
-    /// Objects of which another process had claimed blocks that it did not fetch, and when that was
-    /// found.
-    unfetched: Mutex<HashMap<Key, (Instant, ())>>,
-    /// Requests and what they wait for run here, not on the executor of the caller: that may be
-    /// another one for each call, or go while others wait for the same bytes.
+    unavailable: Mutex<HashMap<String, (Instant, ())>>,
+    /// Objects with a claim of another process that timed out, and when.
+    claim_timeouts: Mutex<HashMap<Key, (Instant, ())>>,
+    /// Runs requests. The executor of the caller is not used: it may differ for each call, and may
+    /// end while other readers wait for the same bytes.
     runtime: Option<Runtime>,
     process: u32,
 }
 
-/// What was asked of an origin: an address as it was given, and what was shown.
+/// A request for the version of an object: the address as given, and the headers.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Asked {
+pub(crate) struct ObjectRequest {
     pub(crate) address: String,
-    pub(crate) shown: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 impl fmt::Debug for Engine {
@@ -75,30 +75,31 @@ impl fmt::Debug for Engine {
 impl Engine {
     pub(crate) fn new(folder: CacheFolder, settings: Settings) -> Result<Self> {
         let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(TALKERS).thread_name("origins").enable_all();
+        builder.worker_threads(ORIGIN_THREADS).thread_name("origins").enable_all();
         Ok(Self {
             runtime: Some(builder.build().map_err(|error| Error::setup("threads", error))?),
             folder,
             clients: Clients::new(&settings),
-            permits: Semaphore::new(settings.requests_at_once),
+            permits: Semaphore::new(settings.max_requests),
             tally: Tally::default(),
             log_limit: LogLimit::default(),
             failures: Mutex::default(),
             heads: Mutex::default(),
-            recorded: Recorded::default(),
-            away: Mutex::default(),
-            unfetched: Mutex::default(),
+            recorded: RecordedVersions::default(),
+            unavailable: Mutex::default(),
+            claim_timeouts: Mutex::default(),
             process: std::process::id(),
             settings,
         })
     }
 
-    /// Whether its threads are of this process, and not of one that it was forked from.
+    /// Returns whether this process started the threads, rather than a process that it was forked
+    /// from.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// Fails in a child that was forked: it has none of the threads.
+    /// Fails in a forked child, which has none of the threads.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.is_of_this_process() {
             return Ok(());
@@ -107,7 +108,7 @@ impl Engine {
         Err(Error::Setup { what: "requests", reason })
     }
 
-    /// Has a task talk to an origin.
+    /// Runs a task that sends requests to an origin.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -122,9 +123,10 @@ impl Engine {
         if self.folder.needs_reopening() {
             let engine = self.clone();
             let reopen = move || engine.folder.reopen();
-            // A cache that is being closed keeps the folder that it has.
+            // A cache that is being closed keeps its folder.
             let reopening = self.spawn(async { spawn_blocking(reopen).await });
-            // One that could not be opened may take as long again: a reader does not wait for it.
+            // Opening a folder again that could not be opened may take long: readers do not wait
+            // for it.
             if let Ok(reopening) = reopening
                 && self.folder.last().is_some()
             {
@@ -134,90 +136,93 @@ impl Engine {
         self.folder.last()
     }
 
-    /// Records that an origin could not be reached, or that it could.
+    /// Records whether an origin could be reached.
     pub(crate) fn note_reached(&self, site: &str, is_reached: bool) {
-        let mut away = lock(&self.away);
+        let mut unavailable = lock(&self.unavailable);
         if is_reached {
-            away.remove(site);
+            unavailable.remove(site);
         } else {
-            remember(&mut away, site.to_owned(), ());
+            remember(&mut unavailable, site.to_owned(), ());
         }
     }
 
     /// Returns whether an origin could not be reached within the last seconds.
-    pub(crate) fn is_away(&self, site: &str) -> bool {
-        lock(&self.away).get(site).is_some_and(|(since, ())| since.elapsed() < AWAY)
+    pub(crate) fn is_unavailable(&self, site: &str) -> bool {
+        lock(&self.unavailable)
+            .get(site)
+            .is_some_and(|(since, ())| since.elapsed() < UNAVAILABLE_TIME)
     }
 
-    /// Records that another process had claimed blocks of an object and did not fetch them.
-    pub(crate) fn note_unfetched(&self, key: &Key) {
-        remember(&mut lock(&self.unfetched), key.clone(), ());
+    /// Records that a claim of another process on an object timed out.
+    pub(crate) fn note_claim_timeout(&self, key: &Key) {
+        remember(&mut lock(&self.claim_timeouts), key.clone(), ());
     }
 
     /// Returns how long to wait for a process that has claimed blocks of an object.
     pub(crate) fn claim_wait(&self, key: &Key) -> Duration {
-        let unfetched = lock(&self.unfetched);
-        let is_recent = unfetched.get(key).is_some_and(|(at, ())| at.elapsed() < UNCLAIMED);
+        let claim_timeouts = lock(&self.claim_timeouts);
+        let is_recent =
+            claim_timeouts.get(key).is_some_and(|(at, ())| at.elapsed() < CLAIM_BACKOFF);
         if is_recent { Duration::ZERO } else { self.settings.claim_wait }
     }
 
-    /// Waits for an origin, but not for one that has fallen silent.
-    pub(crate) async fn in_time<T>(
+    /// Waits for a response, and fails if the origin sends nothing for the read timeout.
+    pub(crate) async fn with_read_timeout<T>(
         &self,
-        asked: impl Future<Output = Result<T, Fault>>,
+        request: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
-        let silent_most = self.settings.silent_most;
-        let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
-        timeout(silent_most, asked).await.map_err(silent)?
+        let read_timeout = self.settings.read_timeout;
+        let silent = |_| Fault::broken(format!("nothing came for {read_timeout:?}"));
+        timeout(read_timeout, request).await.map_err(silent)?
     }
 
     pub(crate) fn count(&self, count: Count, number: u64) {
         self.tally.add(count, number);
     }
 
-    /// Logs when blocks begin not to be kept, and when they are kept again.
+    /// Logs when the folder stops storing blocks, and when it stores them again.
     pub(crate) fn note_put(&self, refusal: Option<NotKept>) {
         self.folder.note_put(refusal, &self.log_limit);
     }
 
-    /// Tells those who wait for a fetch why it failed.
+    /// Records why a fetch failed, for the readers that wait for it.
     pub(crate) fn note_failure(&self, key: &Key, error: &Error) {
         remember(&mut lock(&self.failures), key.clone(), error.clone());
     }
 
-    /// Why a fetch failed that somebody waited for since then.
+    /// Returns why a fetch failed for which a reader has waited since then.
     pub(crate) fn failure_since(&self, key: &Key, since: Instant) -> Option<Error> {
         let failures = lock(&self.failures);
         failures.get(key).filter(|(at, _)| *at >= since).map(|(_, error)| error.clone())
     }
 
-    pub(crate) fn note_head(&self, asked: Asked, head: &Head) {
+    pub(crate) fn note_head(&self, request: ObjectRequest, head: &Head) {
         if !self.settings.believe.is_zero() {
-            remember(&mut lock(&self.heads), asked, head.clone());
+            remember(&mut lock(&self.heads), request, head.clone());
         }
     }
 
-    /// What an origin said, if that is believed still.
-    pub(crate) fn believed_head(&self, asked: &Asked) -> Option<Head> {
+    /// Returns the last response of an origin, if it can still be used without asking again.
+    pub(crate) fn recent_head(&self, request: &ObjectRequest) -> Option<Head> {
         let heads = lock(&self.heads);
-        let (at, head) = heads.get(asked)?;
+        let (at, head) = heads.get(request)?;
         (at.elapsed() < self.settings.believe).then(|| head.clone())
     }
 
-    /// The object was found to be another one.
-    pub(crate) fn forget_head(&self, asked: &Asked) {
-        lock(&self.heads).remove(asked);
+    /// Forgets the last response about an object, which has changed.
+    pub(crate) fn forget_head(&self, request: &ObjectRequest) {
+        lock(&self.heads).remove(request);
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
         if !self.is_of_this_process() {
-            // Threads that a parent has cannot be waited for.
+            // A forked child must not wait for threads of its parent.
             std::mem::forget((self.runtime.take(), self.folder.last()));
             return;
         }
-        // It may be a thread of the runtime, or of another one, that drops this.
+        // This may run on a thread of the runtime, which must not wait for itself.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

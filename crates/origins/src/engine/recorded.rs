@@ -1,5 +1,5 @@
-//! Stores the answers of origins in the folder, so that objects can be opened while their origins
-//! are unavailable.
+//! Records the responses of origins in the folder, so that objects can be opened while their
+//! origins are unavailable.
 
 use crate::clock::now;
 use crate::engine::recent::remember;
@@ -10,32 +10,33 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How old the time of the last check may be in the folder: an object that is opened often is not
+/// The maximum age of the recorded time of confirmation. An object that is opened often is not
 /// recorded each time.
 const RECORD_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What this process recorded: when it was written to the folder, and as it is now, by address.
+/// The responses that this process recorded, by address: when each was written to the folder, and
+/// its current state.
 #[derive(Default)]
-pub(crate) struct Recorded(Mutex<HashMap<String, (Instant, Metadata)>>);
+pub(crate) struct RecordedVersions(Mutex<HashMap<String, (Instant, Metadata)>>);
 
-/// What the cache last recorded about an object.
+/// The version of an object that the cache last recorded.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct RecordedVersion {
     pub(crate) head: Head,
-    /// When the origin last confirmed it.
-    pub(crate) checked: SystemTime,
+    /// When the origin last confirmed the version.
+    pub(crate) confirmed_at: SystemTime,
 }
 
-impl Known {
-    /// Returns how long ago the origin confirmed it. A time in the future is the clock of another
-    /// machine, or one that was set back, and counts as infinitely old.
+impl RecordedVersion {
+    /// Returns how long ago the origin confirmed it. A time in the future, from another machine or
+    /// before the clock was set back, counts as infinitely old.
     pub(crate) fn age(&self) -> Duration {
-        now().duration_since(self.checked).unwrap_or(Duration::MAX)
+        now().duration_since(self.confirmed_at).unwrap_or(Duration::MAX)
     }
 }
 
-impl Recorded {
-    /// Records an answer of an origin. A thread of the cache writes it to the folder.
+impl RecordedVersions {
+    /// Records a response of an origin. A thread of the cache writes it to the folder.
     pub(crate) fn record(&self, address: &str, (key, tasks): (&Key, &TaskChunks), head: &Head) {
         let new = metadata(key, head);
         let mut recorded = lock(&self.0);
@@ -57,17 +58,22 @@ impl Recorded {
             };
             let later = |before: &Metadata| before.checked_ms > new.checked_ms;
             if !chunks.metadata(&address).is_some_and(|found| later(&found) || is_recent(&found)) {
-                // What cannot be recorded is missing when the origin is away, and no harm now.
+                // An error has no effect now; the record is missing while the origin is
+                // unavailable.
                 let _ = chunks.put_metadata(&new);
             }
         }));
     }
 
-    /// Returns the last recorded answer about the object at an address.
-    pub(crate) async fn recall(&self, address: &str, tasks: &TaskChunks) -> Option<Known> {
+    /// Returns the last recorded response about the object at an address.
+    pub(crate) async fn recall(
+        &self,
+        address: &str,
+        tasks: &TaskChunks,
+    ) -> Option<RecordedVersion> {
         let wanted = address.to_owned();
         let mut found = tasks.run(move |chunks| chunks.metadata(&wanted)).await?;
-        // The folder is behind by up to an interval.
+        // The time in the folder may be older by up to the interval.
         if let Some((_, own)) = lock(&self.0).get(address)
             && own.has_same_content(&found)
         {
@@ -94,7 +100,7 @@ fn metadata(key: &Key, head: &Head) -> Metadata {
     }
 }
 
-fn known(found: &Metadata) -> Option<Known> {
+fn known(found: &Metadata) -> Option<RecordedVersion> {
     let Description::Blocks { validator, object_len, .. } = found.key.describe() else {
         return None;
     };
@@ -108,5 +114,5 @@ fn known(found: &Metadata) -> Option<Known> {
         ranges: found.ranges,
         stale_if_error: found.stale_if_error,
     };
-    Some(Known { head, checked: time(found.checked_ms)? })
+    Some(RecordedVersion { head, confirmed_at: time(found.checked_ms)? })
 }

@@ -1,4 +1,4 @@
-//! Objects for threads that may wait.
+//! Objects for threads that may block.
 
 use crate::counts::Count;
 use crate::error::Result;
@@ -15,16 +15,16 @@ use std::thread::Thread;
 use tokio::io::ReadBuf;
 
 impl ChunkedObject {
-    /// The same object for threads, from the start.
+    /// Returns the same object for threads that may block, positioned at its start.
     #[must_use]
     pub fn blocking(&self) -> BlockingObject {
         BlockingObject::new(self.version.clone())
     }
 }
 
-/// An object that is read through the cache by threads that may wait: the same as a
-/// [`ChunkedObject`], and what is in the cache is read by the calling thread itself. Not to be used
-/// by a thread of an executor.
+/// An object that is read through the cache by threads that may block. It is like a
+/// [`ChunkedObject`], but the calling thread reads the cache itself. Must not be used on a thread
+/// of an executor.
 #[derive(Clone, Debug)]
 pub struct BlockingObject {
     object: ChunkedObject,
@@ -35,27 +35,27 @@ impl BlockingObject {
         Self { object: ChunkedObject { version, cursor: Cursor::new(true) } }
     }
 
-    /// The object: its length, address, validator and counts.
+    /// Returns the object, which has its length, address, validator and counts.
     pub fn object(&self) -> &ChunkedObject {
         &self.object
     }
 
-    /// As [`ChunkedObject::read_at`]. Bytes of the cache are read into the buffer without a detour.
+    /// Like [`ChunkedObject::read_at`]. Bytes in the cache are read directly into the buffer.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let version = &self.object.version;
         let range = version.within(offset, out.len());
         let len = (range.end - range.start) as usize;
-        if let Some(kept) = version.kept().filter(|_| len > 0)
-            && let Some(blocks) = version.blocks(kept.tasks.chunks(), kept)
+        if let Some(cached) = version.cached().filter(|_| len > 0)
+            && let Some(blocks) = version.blocks(cached.tasks.chunks(), cached)
             && found(blocks.get_into(range.clone(), &mut out[..len])).is_some()
         {
-            let count = version.source(kept, &range, Count::FromCache);
+            let count = version.source_of(cached, &range, Count::FromCache);
             version.count(count, len as u64);
             return Ok(len);
         }
-        let mut pieces = self.object.demanded(range, true)?;
+        let mut reader = self.object.demanded(range, true)?;
         let mut filled = 0;
-        while let Some(bytes) = wait(poll_fn(|context| pieces.poll_next(context))) {
+        while let Some(bytes) = wait(poll_fn(|context| reader.poll_next(context))) {
             let bytes = bytes?;
             out[filled..filled + bytes.len()].copy_from_slice(&bytes);
             filled += bytes.len();
@@ -89,7 +89,7 @@ impl Wake for Parked {
     }
 }
 
-/// Waits for a future that others make ready: no executor of the caller is needed.
+/// Waits for a future that other threads complete. Needs no executor.
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Parked(std::thread::current())));

@@ -19,12 +19,12 @@ impl ChunkedObject {
     /// Returns `None` if nothing of the object can be in the cache, or if the cache cannot be read.
     /// May read files: call it from a thread that may block.
     pub fn coverage(&self, ranges: &[Range<u64>], max_blocks: u64) -> Option<Coverage> {
-        let kept = self.version.kept()?;
-        let blocks = self.version.blocks(kept.tasks.chunks(), kept)?;
+        let cached = self.version.cached()?;
+        let blocks = self.version.blocks(cached.tasks.chunks(), cached)?;
         let (mut found, mut left) = (Coverage { examined: 0, missing: 0 }, max_blocks);
         for range in ranges.iter().filter(|range| !range.is_empty()) {
-            let first = range.start / kept.block_len;
-            let end = range.end.min((first + left).saturating_mul(kept.block_len));
+            let first = range.start / cached.block_len;
+            let end = range.end.min((first + left).saturating_mul(cached.block_len));
             if end <= range.start {
                 break;
             }
@@ -32,7 +32,7 @@ impl ChunkedObject {
                 found.missing += gap.end.min(end) - gap.start.max(range.start);
             }
             found.examined += end - range.start;
-            left -= end.div_ceil(kept.block_len) - first;
+            left -= end.div_ceil(cached.block_len) - first;
         }
         Some(found)
     }

@@ -1,29 +1,29 @@
-//! A place in an object from which it is read on.
+//! The position of a sequential reader.
 
-use crate::reading::range_reader::Pieces;
+use crate::reading::range_reader::RangeReader;
 use crate::reading::version::Version;
-use crate::reading::window::Ahead;
+use crate::reading::window::ReadAhead;
 use bytes::{Buf, Bytes};
 use std::io::{self, SeekFrom};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 
-/// A place in an object from which it is read on. Whoever reads on from where he stopped has more
-/// and more fetched ahead; whoever goes elsewhere begins anew.
+/// The position of a sequential reader. Sequential reading increases the read-ahead; seeking resets
+/// it.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     position: u64,
-    /// The bytes at the position that are here.
+    /// Received bytes from the position on.
     here: Bytes,
-    /// What comes after them.
-    pieces: Option<Pieces>,
-    may_wait: bool,
+    /// Reads the bytes behind them.
+    reader: Option<RangeReader>,
+    may_block: bool,
 }
 
 impl Cursor {
-    pub(crate) fn new(may_wait: bool) -> Self {
-        Self { position: 0, here: Bytes::new(), pieces: None, may_wait }
+    pub(crate) fn new(may_block: bool) -> Self {
+        Self { position: 0, here: Bytes::new(), reader: None, may_block }
     }
 
     pub(crate) fn position(&self) -> u64 {
@@ -40,19 +40,19 @@ impl Cursor {
             return Poll::Ready(Ok(()));
         }
         if self.here.is_empty() {
-            if self.pieces.is_none() {
-                let ahead = Ahead::growing(version.engine.settings.read_ahead);
+            if self.reader.is_none() {
+                let ahead = ReadAhead::growing(version.engine.settings.read_ahead);
                 let range = self.position..version.len();
-                self.pieces = Some(Pieces::new(version, range, ahead, self.may_wait)?);
+                self.reader = Some(RangeReader::new(version, range, ahead, self.may_block)?);
             }
-            let Some(pieces) = &mut self.pieces else { return Poll::Pending };
-            match ready!(pieces.poll_next(context)) {
+            let Some(reader) = &mut self.reader else { return Poll::Pending };
+            match ready!(reader.poll_next(context)) {
                 Some(Ok(bytes)) => self.here = bytes,
                 Some(Err(error)) => {
-                    self.pieces = None;
+                    self.reader = None;
                     return Poll::Ready(Err(error.into()));
                 }
-                // Less than the object has: whoever reads finds out that it ended early.
+                // Fewer bytes than the object has: the object ended early.
                 None => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             }
         }
@@ -63,7 +63,7 @@ impl Cursor {
         Poll::Ready(Ok(()))
     }
 
-    /// Goes elsewhere: also beyond the end, where there is nothing to read.
+    /// Moves the position. A position behind the end is valid; nothing can be read there.
     pub(crate) fn seek(&mut self, version: &Version, to: SeekFrom) -> io::Result<u64> {
         let target = match to {
             SeekFrom::Start(offset) => Some(offset),
@@ -78,8 +78,8 @@ impl Cursor {
             self.here.advance(skipped as usize);
         } else {
             self.here = Bytes::new();
-            if !self.pieces.as_mut().is_some_and(|pieces| pieces.skip_to(target)) {
-                self.pieces = None;
+            if !self.reader.as_mut().is_some_and(|reader| reader.skip_to(target)) {
+                self.reader = None;
             }
         }
         self.position = target;

@@ -1,4 +1,4 @@
-//! An object that is read through the cache.
+//! Objects that are read through the cache.
 
 pub(crate) mod blocking;
 pub(crate) mod coverage;
@@ -8,9 +8,9 @@ pub(crate) mod stream;
 use crate::clock::now;
 use crate::counts::Counts;
 use crate::error::{Error, Result};
-use crate::reading::range_reader::Pieces;
+use crate::reading::range_reader::RangeReader;
 use crate::reading::version::Version;
-use crate::reading::window::Ahead;
+use crate::reading::window::ReadAhead;
 use bytes::{Bytes, BytesMut};
 use cursor::Cursor;
 use nuthatch_chunks::Key;
@@ -26,9 +26,8 @@ use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 
 /// An object that is read through the cache, in the version that it had when it was opened.
 ///
-/// A clone shares what was found out when it was opened, and its counts; as a reader with tokio's
-/// traits it begins at the start of the object. Sequential reading fetches ahead; seeking and
-/// dropping put an end to that.
+/// Clones share the version and the counts. With the traits of tokio, a clone begins to read at the
+/// start of the object. Sequential reading fetches ahead; seeking and dropping end that.
 #[derive(Debug)]
 pub struct ChunkedObject {
     pub(crate) version: Arc<Version>,
@@ -46,46 +45,46 @@ impl ChunkedObject {
         Self { version, cursor: Cursor::new(false) }
     }
 
-    /// How many bytes it has.
+    /// Returns the length of the object in bytes.
     pub fn len(&self) -> u64 {
         self.version.len()
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether the object is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its address without secrets: see [`plain_address`](crate::plain_address).
+    /// Returns the address without secrets: see [`plain_address`](crate::plain_address).
     pub fn address(&self) -> &str {
         &self.version.opened.address
     }
 
-    /// What tells this version of it from others, as it is a part of the key in the cache. `None`
-    /// if the origin says nothing of that kind.
+    /// Returns the validator, which identifies this version and is a part of the key in the cache.
+    /// `None` if the origin reports none.
     pub fn validator(&self) -> Option<&str> {
         self.version.head.validator.as_deref()
     }
 
-    /// Its `ETag`, with its quotes, if the origin gave one.
+    /// Returns the `ETag` with its quotes, if the origin sent one.
     pub fn etag(&self) -> Option<&str> {
         self.version.head.stamp.etag.as_deref()
     }
 
-    /// When it was last modified, if the origin said so.
+    /// Returns the time of the last modification, if the origin reported it.
     pub fn modified(&self) -> Option<SystemTime> {
         self.version.head.modified
     }
 
-    /// What kind of data the origin says it is.
+    /// Returns the content type, if the origin reported it.
     pub fn content_type(&self) -> Option<&str> {
         self.version.head.content_type.as_deref()
     }
 
-    /// Its key in the cache. `None` if nothing of it is kept: there is no validator, or its address
-    /// is too long for a key.
+    /// Returns the key in the cache. `None` if the object is not cached: there is no validator, or
+    /// its address is too long for a key.
     pub fn key(&self) -> Option<&Key> {
-        self.version.kept().map(|kept| &kept.key)
+        self.version.cached().map(|cached| &cached.key)
     }
 
     /// Returns whether the object was opened in a recorded version that its origin did not confirm:
@@ -101,18 +100,18 @@ impl ChunkedObject {
         Some(now().duration_since(self.version.stale_since()?).unwrap_or_default())
     }
 
-    /// What was read of it, by this handle and its clones.
+    /// Returns the counts of this handle and its clones.
     pub fn counts(&self) -> Counts {
         self.version.tally().counts()
     }
 
-    /// Reads from an offset on until the buffer is full or the object ends. Answers how many bytes
-    /// that were; none from the end on.
+    /// Reads from an offset until the buffer is full or the object ends. Returns the number of
+    /// bytes; 0 at the end of the object or behind it.
     pub async fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let range = self.version.within(offset, out.len());
-        let mut pieces = self.demanded(range, false)?;
+        let mut reader = self.demanded(range, false)?;
         let mut filled = 0;
-        while let Some(bytes) = poll_fn(|context| pieces.poll_next(context)).await {
+        while let Some(bytes) = poll_fn(|context| reader.poll_next(context)).await {
             let bytes = bytes?;
             out[filled..filled + bytes.len()].copy_from_slice(&bytes);
             filled += bytes.len();
@@ -120,13 +119,13 @@ impl ChunkedObject {
         Ok(filled)
     }
 
-    /// Reads a range into a buffer of its own.
+    /// Reads a range into a new buffer.
     pub async fn bytes(&self, range: Range<u64>) -> Result<Bytes> {
         self.check(&range)?;
         let len = range.end - range.start;
-        let mut pieces = self.demanded(range, false)?;
+        let mut reader = self.demanded(range, false)?;
         let mut all = BytesMut::new();
-        while let Some(bytes) = poll_fn(|context| pieces.poll_next(context)).await {
+        while let Some(bytes) = poll_fn(|context| reader.poll_next(context)).await {
             let bytes = bytes?;
             if bytes.len() as u64 == len {
                 return Ok(bytes);
@@ -137,19 +136,19 @@ impl ChunkedObject {
         Ok(all.freeze())
     }
 
-    /// A range as a stream, in pieces of up to a block. Fetches ahead as far as the settings allow,
-    /// and no further than the range.
+    /// Returns a range as a stream, in pieces of up to a block. Fetches ahead as far as the
+    /// settings allow, but not beyond the range.
     pub fn stream(&self, range: Range<u64>) -> Result<ByteStream> {
         self.check(&range)?;
-        let ahead = Ahead::growing(self.version.engine.settings.read_ahead);
-        Ok(ByteStream::new(Pieces::new(&self.version, range, ahead, false)?))
+        let ahead = ReadAhead::growing(self.version.engine.settings.read_ahead);
+        Ok(ByteStream::new(RangeReader::new(&self.version, range, ahead, false)?))
     }
 
-    /// The pieces of a range of which every byte is wanted.
-    pub(crate) fn demanded(&self, range: Range<u64>, may_wait: bool) -> Result<Pieces> {
+    /// Begins to read a range of which the reader needs every byte.
+    pub(crate) fn demanded(&self, range: Range<u64>, may_block: bool) -> Result<RangeReader> {
         let settings = &self.version.engine.settings;
-        let ahead = Ahead::fixed(settings.read_ahead.max(settings.request_most));
-        Pieces::new(&self.version, range, ahead, may_wait)
+        let ahead = ReadAhead::fixed(settings.read_ahead.max(settings.max_request_len));
+        RangeReader::new(&self.version, range, ahead, may_block)
     }
 
     fn check(&self, range: &Range<u64>) -> Result<()> {

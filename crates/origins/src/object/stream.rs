@@ -1,23 +1,22 @@
 //! A range as a stream of bytes.
 
 use crate::error::Result;
-use crate::reading::range_reader::Pieces;
+use crate::reading::range_reader::RangeReader;
 use bytes::Bytes;
 use futures_core::Stream;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Bytes of an object, in order. Ends after the first error. Dropping it puts an end to what it
-/// fetches ahead.
+/// The bytes of a range, in order. Ends after the first error. Dropping it ends its read-ahead.
 #[derive(Debug)]
-pub struct ByteStream(Option<Pieces>);
+pub struct ByteStream(Option<RangeReader>);
 
 impl ByteStream {
-    pub(crate) fn new(pieces: Pieces) -> Self {
-        Self(Some(pieces))
+    pub(crate) fn new(reader: RangeReader) -> Self {
+        Self(Some(reader))
     }
 
-    /// The next bytes, never none of them; `None` at the end.
+    /// Returns the next bytes, at least one, or `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Bytes>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -27,8 +26,8 @@ impl Stream for ByteStream {
     type Item = Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(pieces) = &mut self.0 else { return Poll::Ready(None) };
-        let next = ready!(pieces.poll_next(context));
+        let Some(reader) = &mut self.0 else { return Poll::Ready(None) };
+        let next = ready!(reader.poll_next(context));
         if !matches!(next, Some(Ok(_))) {
             self.0 = None;
         }

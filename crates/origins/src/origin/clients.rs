@@ -12,13 +12,13 @@ use std::sync::{Arc, OnceLock};
 
 /// The clients that all objects of a cache share.
 pub(crate) struct Clients {
-    /// Made when it is first needed: that reads files, such as the certificates of the machine.
+    /// Created at the first use, since that reads files, such as the CA certificates of the system.
     http: OnceLock<Arc<Http>>,
     stores: Stores,
     settings: Settings,
 }
 
-/// The address in the form that keys have.
+/// Returns the address in the form that keys of the cache have.
 pub(crate) fn plain(address: Address) -> String {
     match address.place {
         Place::Store(place) => format!("{}/{}", store::located(&place), place.name),
@@ -32,7 +32,7 @@ impl Clients {
         Self { http, stores, settings: settings.clone() }
     }
 
-    /// Whether the origin of an object can be made without reading files.
+    /// Returns whether the origin of an object can be created without reading files.
     pub(crate) fn ready_for(&self, place: &Place) -> bool {
         match place {
             Place::Http(_) => self.http.get().is_some(),
@@ -49,8 +49,8 @@ impl Clients {
         Ok(self.http.get_or_init(|| http))
     }
 
-    /// The origin of an address, and the address in the form that keys have. May read files, of
-    /// certificates and credentials.
+    /// Returns the origin of an address, and the address in the form that keys have. May read files
+    /// with certificates and credentials.
     pub(crate) fn origin(&self, address: Address, access: &Access) -> Result<(Origin, String)> {
         let Address { place, plain } = address;
         Ok(match place {

@@ -1,6 +1,6 @@
-//! Local files as origins: those of slow disks and network file systems, mostly.
+//! Local files as origins, mainly on slow disks and network filesystems.
 
-use super::metadata::{Head, Opened, Ranged, Stamp};
+use super::metadata::{Head, OpenedVersion, RangeResponse, Stamp};
 use crate::clock::now;
 use crate::error::Error;
 use crate::retry::Fault;
@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::task::spawn_blocking;
 
-/// How many bytes are read at once.
-const PIECE: u64 = 1 << 20;
+/// The maximum number of bytes that one read returns.
+const MAX_READ_LEN: u64 = 1 << 20;
 
-/// For how long a file has to have been left alone before its times tell versions apart: the clock
-/// of a file system takes a few milliseconds for a step.
+/// How long a file must be unchanged before its times identify its version: the clock of a
+/// filesystem advances in steps of a few milliseconds.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// A file.
@@ -36,7 +36,8 @@ impl FileOrigin {
     async fn open(&self) -> Result<(File, Metadata), Fault> {
         let path = self.path.clone();
         let opened = blocking(move || {
-            // Opening a pipe waits for who writes to it, and opening a device may do anything.
+            // Opening a pipe blocks until it has a writer, and opening a device may have any
+            // effect.
             if !fs::metadata(&path)?.is_file() {
                 return Ok(None);
             }
@@ -54,7 +55,7 @@ impl FileOrigin {
     pub(super) async fn head(&self) -> Result<Head, Fault> {
         let (file, mut metadata) = self.open().await?;
         let file = Arc::new(file);
-        // One wait is enough for a file that is not being written all the time.
+        // One wait suffices unless the file is being written all the time.
         let mut settled = unsettled_for(&metadata).is_zero();
         if !settled {
             tokio::time::sleep(unsettled_for(&metadata)).await;
@@ -76,27 +77,27 @@ impl FileOrigin {
     pub(super) async fn get(
         &self,
         range: Range<u64>,
-        opened: &Opened,
-    ) -> Result<Ranged<FileBody>, Fault> {
+        opened: &OpenedVersion,
+    ) -> Result<RangeResponse<FileBody>, Fault> {
         let (file, metadata) = self.open().await?;
         opened.check(&stamp_of(&metadata), Some(metadata.len()))?;
         let rest = range.clone();
         let body = FileBody { file: Arc::new(file), rest, opened: opened.clone() };
-        Ok(Ranged { range, body })
+        Ok(RangeResponse { range, body })
     }
 }
 
-/// How much longer a file has to be left alone.
+/// Returns how much longer the file must be unchanged.
 fn unsettled_for(metadata: &Metadata) -> Duration {
     let changed = u64::try_from(metadata.ctime()).unwrap_or_default();
     let changed = Duration::new(changed, metadata.ctime_nsec().try_into().unwrap_or_default());
     let age = now().duration_since(SystemTime::UNIX_EPOCH + changed);
-    // A time to come is the clock of somebody else.
+    // A time in the future comes from the clock of another machine.
     age.map_or(Duration::ZERO, |age| SETTLED.saturating_sub(age))
 }
 
-/// Which file it is, how long, and when its bytes and its properties last changed: whoever sets the
-/// first time back changes the second.
+/// Returns the identity of a file: device, inode, length and both times. Setting the time of
+/// modification back changes the other time.
 fn stamp_of(metadata: &Metadata) -> Stamp {
     let etag = format!(
         "\"{:x}-{:x}-{:x}-{:x}.{:x}-{:x}.{:x}\"",
@@ -116,7 +117,7 @@ async fn look(file: &Arc<File>) -> io::Result<Metadata> {
     blocking(move || file.metadata()).await
 }
 
-/// Has a thread that may wait do it.
+/// Runs work on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -136,11 +137,11 @@ fn fault(address: &str, error: &io::Error) -> Fault {
     }
 }
 
-/// What is left of a range of a file.
+/// The unread rest of a range of a file.
 pub(crate) struct FileBody {
     file: Arc<File>,
     rest: Range<u64>,
-    opened: Opened,
+    opened: OpenedVersion,
 }
 
 impl FileBody {
@@ -149,11 +150,11 @@ impl FileBody {
             return Ok(None);
         }
         let (file, start) = (self.file.clone(), self.rest.start);
-        let len = (self.rest.end - start).min(PIECE);
+        let len = (self.rest.end - start).min(MAX_READ_LEN);
         let read = blocking(move || {
             let mut bytes = vec![0; len as usize];
             file.read_exact_at(&mut bytes, start)?;
-            // Looked at after reading: what changed before that shows.
+            // Read after the bytes, so that earlier changes are noticed.
             Ok((bytes, file.metadata()?))
         });
         let (bytes, metadata) = match read.await {

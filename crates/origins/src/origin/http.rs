@@ -1,10 +1,10 @@
 //! Origins that speak HTTP.
 //!
-//! Every request asks for the bytes as they are, says which version it is about, and compares what
-//! came: a server that ignores ranges, conditions or encodings is noticed. Redirects are followed
-//! here, so that what is shown to one host is not shown to another.
+//! Each request forbids encodings and names the version, and its response is compared with both:
+//! the client notices a server that ignores ranges, conditions or encodings. Redirects are followed
+//! here, so that credentials for one host are not sent to another.
 
-use super::metadata::{Head, Opened, Ranged, Stamp};
+use super::metadata::{Head, OpenedVersion, RangeResponse, Stamp};
 use super::response::{self, ContentRange, refused};
 use crate::access::{self, Access};
 use crate::address::HttpPlace;
@@ -23,15 +23,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use url::{Host, Url};
 
-/// How often a request is sent elsewhere before that counts as going in circles.
-const REDIRECTS_MOST: usize = 10;
+/// The maximum number of redirects of a request.
+const MAX_REDIRECTS: usize = 10;
 
-/// An object of a server that speaks HTTP.
+/// An object on an HTTP server.
 pub(crate) struct HttpOrigin {
     http: Arc<Http>,
     place: HttpPlace,
     headers: HeaderMap,
-    /// Without secrets.
+    /// The address without secrets.
     address: String,
 }
 
@@ -41,9 +41,9 @@ impl fmt::Debug for HttpOrigin {
     }
 }
 
-/// What all objects share.
+/// What all HTTP objects share.
 pub(super) struct Http {
-    /// Bodies come as they are, and redirects are answers like others.
+    /// Does not decode bodies or follow redirects.
     client: Client,
     netrc: Netrc,
 }
@@ -62,7 +62,7 @@ fn client(settings: &Settings) -> Result<Client> {
         .no_brotli()
         .no_zstd()
         .no_deflate()
-        .connect_timeout(settings.connect_within)
+        .connect_timeout(settings.connect_timeout)
         .build()
         .map_err(|error| Error::setup("the HTTP client", reason(error)))
 }
@@ -76,15 +76,15 @@ impl HttpOrigin {
     ) -> Result<Self> {
         let mut headers = HeaderMap::new();
         for (number, (name, value)) in access.headers.iter().enumerate() {
-            // Not even the name is shown: who mixes the two up has a secret there.
+            // The error does not show the name either: the caller may have mixed up name and value.
             let address = || format!("header {}", number + 1);
-            let odd = |expected| Error::Address { address: address(), expected };
-            let (name, mut value) = access::parse(name, value).map_err(odd)?;
+            let unexpected = |expected| Error::Address { address: address(), expected };
+            let (name, mut value) = access::parse(name, value).map_err(unexpected)?;
             value.set_sensitive(true);
             headers.append(name, value);
         }
         if headers.contains_key(AUTHORIZATION) {
-            // What the caller shows for this request counts, and a request has one of it.
+            // Credentials of the caller take precedence; a request has only one `Authorization`.
             place.user = None;
         } else if place.user.is_none() && is_private(&place.url) {
             place.user = place.url.host_str().and_then(|host| http.netrc.of(host));
@@ -92,8 +92,8 @@ impl HttpOrigin {
         Ok(Self { http, place, headers, address: address.to_owned() })
     }
 
-    /// Asks for the first byte, which tells as much as `HEAD` does and is allowed where an address
-    /// was signed for reading alone.
+    /// Requests the first byte. The response has the same information as `HEAD`, and is allowed for
+    /// addresses that are only signed for reading.
     pub(super) async fn head(&self) -> Result<(Head, Option<HttpBody>), Fault> {
         let mut headers = HeaderMap::new();
         headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
@@ -104,22 +104,22 @@ impl HttpOrigin {
             (StatusCode::PARTIAL_CONTENT, Some(ContentRange { range: Some(range), len })) => {
                 self.check_encoding(&response)?;
                 if range.start != 0 {
-                    return Err(self.odd("the first byte", format!("{range:?}")).into());
+                    return Err(self.unexpected("the first byte", format!("{range:?}")).into());
                 }
                 if len.is_none() {
-                    // Ranges, but no length: the whole body tells it.
+                    // The server supports ranges but reports no length: the whole body is needed.
                     let response = self.send(&HeaderMap::new()).await?;
                     return self.whole(response);
                 }
                 Ok((Head { len, ranges: true, ..head }, None))
             }
             (StatusCode::PARTIAL_CONTENT, _) => {
-                Err(self.odd("a range of bytes", "none that can be understood").into())
+                Err(self.unexpected("a range of bytes", "none that can be understood").into())
             }
             (StatusCode::RANGE_NOT_SATISFIABLE, Some(ContentRange { len: Some(0), .. })) => {
                 Ok((Head { len: Some(0), ranges: true, ..head }, None))
             }
-            // No byte to be had, says a server that does not say why.
+            // Some servers respond like this to an empty object without saying so.
             (StatusCode::RANGE_NOT_SATISFIABLE, _) => {
                 let response = self.send(&HeaderMap::new()).await?;
                 self.whole(response)
@@ -128,9 +128,9 @@ impl HttpOrigin {
         }
     }
 
-    /// A head with all of the body.
+    /// Returns the head of a response, with its body if the length is unknown.
     fn whole(&self, response: Response) -> Result<(Head, Option<HttpBody>), Fault> {
-        // Pages that tell of errors are encoded as it pleases the server.
+        // Responses with errors may be encoded.
         if response.status() != StatusCode::OK {
             return Err(refused(response.status(), response.headers(), &self.address));
         }
@@ -144,8 +144,8 @@ impl HttpOrigin {
     pub(super) async fn get(
         &self,
         range: Range<u64>,
-        opened: &Opened,
-    ) -> Result<Ranged<HttpBody>, Fault> {
+        opened: &OpenedVersion,
+    ) -> Result<RangeResponse<HttpBody>, Fault> {
         let mut headers = HeaderMap::new();
         let last = range.end - 1;
         insert(&mut headers, RANGE, &format!("bytes={}-{last}", range.start));
@@ -161,10 +161,11 @@ impl HttpOrigin {
             StatusCode::PARTIAL_CONTENT => {
                 opened.check(&stamp, said.as_ref().and_then(|said| said.len))?;
                 let found = said.and_then(|said| said.range);
-                let fits =
+                let matches =
                     |found: &Range<u64>| found.start == range.start && found.end <= range.end;
-                let odd = || opened.odd(format!("bytes {range:?}"), format!("{found:?}"));
-                found.clone().filter(fits).ok_or_else(odd)?
+                let unexpected =
+                    || opened.unexpected(format!("bytes {range:?}"), format!("{found:?}"));
+                found.clone().filter(matches).ok_or_else(unexpected)?
             }
             StatusCode::OK => {
                 opened.check(&stamp, response::content_length(response.headers()))?;
@@ -177,20 +178,20 @@ impl HttpOrigin {
             }
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 let len = said.and_then(|said| said.len).filter(|len| *len != opened.len);
-                let odd = || opened.odd(format!("bytes {range:?}"), "no such range");
+                let unexpected = || opened.unexpected(format!("bytes {range:?}"), "no such range");
                 let changed = |len| opened.changed(format!("{len} bytes long"));
-                return Err(len.map_or_else(odd, changed).into());
+                return Err(len.map_or_else(unexpected, changed).into());
             }
             _ => return Err(refused(status, response.headers(), &self.address)),
         };
         self.check_encoding(&response)?;
-        Ok(Ranged { range: found, body: HttpBody(response) })
+        Ok(RangeResponse { range: found, body: HttpBody(response) })
     }
 
-    /// Sends a request, and sends it on where it is redirected to.
+    /// Sends a request and follows redirects.
     async fn send(&self, headers: &HeaderMap) -> Result<Response, Fault> {
         let mut url = self.place.url.clone();
-        for _ in 0..=REDIRECTS_MOST {
+        for _ in 0..=MAX_REDIRECTS {
             let mut request = self.http.client.get(url.clone()).headers(headers.clone());
             request = request.header(ACCEPT_ENCODING, "identity");
             if same_host(&url, &self.place.url) {
@@ -207,26 +208,32 @@ impl HttpOrigin {
             let to = to.and_then(|to| url.join(to).ok());
             let to = to.filter(|to| matches!(to.scheme(), "http" | "https"));
             let Some(to) = to else {
-                return Err(self.odd("an address to go on to", "none that can be read").into());
+                return Err(self
+                    .unexpected("an address to go on to", "none that can be read")
+                    .into());
             };
             if url.scheme() == "https" && to.scheme() == "http" {
-                return Err(self.odd("an address of https to go on to", "one of http").into());
+                return Err(self
+                    .unexpected("an address of https to go on to", "one of http")
+                    .into());
             }
             url = to;
         }
-        Err(self.odd("an answer", format!("more than {REDIRECTS_MOST} redirects")).into())
+        Err(self.unexpected("an answer", format!("more than {MAX_REDIRECTS} redirects")).into())
     }
 
     fn check_encoding(&self, response: &Response) -> Result<()> {
         match response::encoding(response.headers()) {
-            Some(encoding) => Err(self.odd("bytes as they are", format!("encoded as {encoding}"))),
+            Some(encoding) => {
+                Err(self.unexpected("bytes as they are", format!("encoded as {encoding}")))
+            }
             None => Ok(()),
         }
     }
 
-    fn odd(&self, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    fn unexpected(&self, expected: impl Into<String>, found: impl Into<String>) -> Error {
         let (expected, found) = (expected.into(), found.into());
-        Error::Answer { address: self.address.clone(), expected, found }
+        Error::Response { address: self.address.clone(), expected, found }
     }
 
     fn broken(&self, error: reqwest::Error) -> Fault {
@@ -239,13 +246,13 @@ impl HttpOrigin {
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    // It came out of a header, or is made of digits.
+    // The value comes from a header or consists of digits.
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
 }
 
-/// Whether nobody else hears what is sent there.
+/// Returns whether the connection is encrypted or stays on this machine.
 fn is_private(url: &Url) -> bool {
     let here = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -273,12 +280,12 @@ fn broken(error: reqwest::Error) -> Fault {
     Fault::broken(format!("{what}: {}", reason(error)))
 }
 
-/// Why a request failed, without the address that the client adds, secrets and all.
+/// Returns why a request failed, without the address that the client adds, which may have secrets.
 fn reason(error: reqwest::Error) -> String {
     innermost(&error.without_url())
 }
 
-/// The reason that lies deepest: what lies above says where it happened.
+/// Returns the innermost error, which has the reason; the outer ones say where it happened.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -287,7 +294,7 @@ pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     error.to_string()
 }
 
-/// Whether the two could not agree on how to talk in secret, which waiting does not mend.
+/// Returns whether the TLS handshake failed, so that a retry cannot succeed.
 fn refuses_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut error = Some(error);
     while let Some(inner) = error {
@@ -295,14 +302,14 @@ fn refuses_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
         if io.is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData) {
             return true;
         }
-        // What such an error was made of is not its source.
+        // `source` does not return the error that an I/O error contains.
         let made_of = io.and_then(std::io::Error::get_ref);
         error = made_of.map(|error| error as _).or_else(|| inner.source());
     }
     false
 }
 
-/// The rest of an answer.
+/// The unread rest of a response.
 pub(crate) struct HttpBody(Response);
 
 impl HttpBody {

@@ -1,5 +1,5 @@
-//! What stores answer, as it passes by: their library tells errors as text, with the answers of
-//! servers in it; here only the status and the time to wait are kept.
+//! Records the status of responses of object stores. Their library reports errors as text that
+//! contains the response of the server; only the status and the delay are recorded here.
 
 use super::response;
 use crate::lock::lock;
@@ -12,53 +12,53 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The last answer to a request that carries this among its extensions.
+/// The status of the last response to a request that has this among its extensions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heard(Arc<Mutex<Option<Answered>>>);
+pub(super) struct LastStatus(Arc<Mutex<Option<StatusAndDelay>>>);
 
-/// A status, and how long the origin wants to be left alone.
-type Answered = (u16, Option<Duration>);
+/// A status, and the delay that the origin requests before a retry.
+type StatusAndDelay = (u16, Option<Duration>);
 
-impl Heard {
-    /// The status, and how long the origin wants to be left alone.
-    pub(super) fn get(&self) -> Option<Answered> {
+impl LastStatus {
+    /// Returns the status, and the delay that the origin requests before a retry.
+    pub(super) fn get(&self) -> Option<StatusAndDelay> {
         *lock(&self.0)
     }
 
-    fn set(&self, heard: Option<Answered>) {
-        *lock(&self.0) = heard;
+    fn set(&self, last_status: Option<StatusAndDelay>) {
+        *lock(&self.0) = last_status;
     }
 }
 
-/// Makes clients that listen.
+/// Creates clients that record statuses.
 #[derive(Debug)]
-pub(super) struct Listening;
+pub(super) struct StatusConnector;
 
-impl HttpConnector for Listening {
+impl HttpConnector for StatusConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Listener(client)))
+        Ok(HttpClient::new(StatusClient(client)))
     }
 }
 
 #[derive(Debug)]
-struct Listener(HttpClient);
+struct StatusClient(HttpClient);
 
-/// What the trait answers with, written out.
+/// The return type of the trait.
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
 
-impl HttpService for Listener {
+impl HttpService for StatusClient {
     fn call<'a, 'b>(&'a self, request: HttpRequest) -> Answer<'b>
     where
         'a: 'b,
         Self: 'b,
     {
         Box::pin(async move {
-            let heard = request.extensions().get::<Heard>().cloned().unwrap_or_default();
-            heard.set(None);
+            let last_status = request.extensions().get::<LastStatus>().cloned().unwrap_or_default();
+            last_status.set(None);
             let response = self.0.execute(request).await?;
             let after = response::retry_after(response.headers());
-            heard.set(Some((response.status().as_u16(), after)));
+            last_status.set(Some((response.status().as_u16(), after)));
             Ok(response)
         })
     }

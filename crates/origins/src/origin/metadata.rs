@@ -4,46 +4,46 @@ use crate::error::{Error, Result};
 use std::ops::Range;
 use std::time::SystemTime;
 
-/// What an origin said of an object when it was opened.
+/// The response of an origin about an object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
-    /// How many bytes it has; `None` if only reading it to its end tells.
+    /// The length in bytes; `None` if only reading to the end reveals it.
     pub(crate) len: Option<u64>,
     pub(crate) stamp: Stamp,
-    /// What tells this version from any other, byte by byte. `None` if nothing does.
+    /// Identifies this version, byte by byte. `None` if nothing does.
     pub(crate) validator: Option<String>,
     pub(crate) modified: Option<SystemTime>,
     pub(crate) content_type: Option<String>,
-    /// Whether ranges of it can be had; otherwise each request brings all of it.
+    /// Whether the origin supports ranges; otherwise each response has the whole object.
     pub(crate) ranges: bool,
-    /// For how long the origin allows this to be used while it cannot be reached, in seconds.
+    /// The seconds for which the origin allows a stale version while it is unavailable.
     pub(crate) stale_if_error: Option<u64>,
 }
 
-/// What comes with every answer and differs when the object does.
+/// The headers of each response that differ between versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) etag: Option<String>,
-    /// When it was modified, as the origin wrote it.
+    /// The time of modification as the origin wrote it.
     pub(crate) modified: Option<String>,
 }
 
 impl Stamp {
-    /// Whether an answer with this stamp is of the version with the other one. A strong tag alone
-    /// tells; a weak one may stay as it is when bytes change, so it takes the time as well.
-    pub(crate) fn fits(&self, opened: &Self) -> bool {
+    /// Returns whether a response with this stamp has the version of the other one. A strong tag
+    /// suffices; a weak one may stay the same when bytes change, so the time is compared too.
+    pub(crate) fn matches(&self, opened: &Self) -> bool {
         match opened.strong_tag() {
             Some(tag) => self.etag.as_deref() == Some(tag),
             None => self == opened,
         }
     }
 
-    /// The tag, if no two versions have it.
+    /// Returns the tag if it is strong.
     pub(super) fn strong_tag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|tag| !is_weak(tag))
     }
 
-    /// For errors.
+    /// Returns a text for errors.
     pub(crate) fn describe(&self) -> String {
         match (self.strong_tag(), &self.etag, &self.modified) {
             (Some(tag), ..) => tag.to_owned(),
@@ -54,23 +54,23 @@ impl Stamp {
     }
 }
 
-/// What every range is compared with.
+/// The version that each response is compared with.
 #[derive(Clone, Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedVersion {
     pub(crate) address: String,
     pub(crate) len: u64,
     pub(crate) stamp: Stamp,
 }
 
-impl Opened {
-    /// The error of an answer that is of another version.
+impl OpenedVersion {
+    /// Returns the error for a response with another version.
     pub(crate) fn changed(&self, is: impl Into<String>) -> Error {
         Error::Changed { address: self.address.clone(), was: self.stamp.describe(), is: is.into() }
     }
 
-    /// Compares what came with an answer.
+    /// Checks that a response has this version.
     pub(crate) fn check(&self, stamp: &Stamp, len: Option<u64>) -> Result<()> {
-        if !stamp.fits(&self.stamp) {
+        if !stamp.matches(&self.stamp) {
             return Err(self.changed(stamp.describe()));
         }
         match len {
@@ -81,16 +81,20 @@ impl Opened {
         }
     }
 
-    /// The error of an answer that is of this version, and not what was asked for.
-    pub(crate) fn odd(&self, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    /// Returns the error for a response with this version that does not fit the request.
+    pub(crate) fn unexpected(
+        &self,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Error {
         let (expected, found) = (expected.into(), found.into());
-        Error::Answer { address: self.address.clone(), expected, found }
+        Error::Response { address: self.address.clone(), expected, found }
     }
 }
 
-/// An answer to a request for a range.
-pub(crate) struct Ranged<B> {
-    /// Which bytes it says it has: they may begin before the range, and end before it.
+/// A response to a request for a range.
+pub(crate) struct RangeResponse<B> {
+    /// The range that it contains: it may begin before the requested range, and end before its end.
     pub(crate) range: Range<u64>,
     pub(crate) body: B,
 }
@@ -99,8 +103,8 @@ fn is_weak(tag: &str) -> bool {
     tag.starts_with("W/") || tag.starts_with("w/")
 }
 
-impl<B> Ranged<B> {
-    pub(super) fn map_body<T>(self, map: impl FnOnce(B) -> T) -> Ranged<T> {
-        Ranged { range: self.range, body: map(self.body) }
+impl<B> RangeResponse<B> {
+    pub(super) fn map_body<T>(self, map: impl FnOnce(B) -> T) -> RangeResponse<T> {
+        RangeResponse { range: self.range, body: map(self.body) }
     }
 }

@@ -1,4 +1,4 @@
-//! Origins: who has the bytes, behind one interface for all kinds of them.
+//! Origins: HTTP servers, object stores and files, behind one interface.
 
 mod clients;
 mod file;
@@ -9,7 +9,7 @@ mod response;
 mod store;
 
 pub(crate) use clients::{Clients, plain};
-pub(crate) use metadata::{Head, Opened, Ranged, Stamp};
+pub(crate) use metadata::{Head, OpenedVersion, RangeResponse, Stamp};
 
 use crate::error::Error;
 use crate::retry::Fault;
@@ -19,17 +19,17 @@ use http::{HttpBody, HttpOrigin};
 use std::ops::Range;
 use store::{StoreBody, StoreOrigin};
 
-/// Who has the bytes of one object.
+/// The origin of one object.
 #[derive(Debug)]
 pub(crate) enum Origin {
     Http(HttpOrigin),
     Store(StoreOrigin),
     File(FileOrigin),
-    /// One that must not be asked.
+    /// An origin that must not be contacted.
     Offline,
 }
 
-/// Bytes as they come.
+/// The body of a response.
 pub(crate) enum Body {
     Http(HttpBody),
     Store(StoreBody),
@@ -37,7 +37,7 @@ pub(crate) enum Body {
 }
 
 impl Origin {
-    /// Asks what the object is. The body is there if its length is not.
+    /// Asks for the version of the object. Returns the body if the length is unknown.
     pub(crate) async fn head(&self) -> Result<(Head, Option<Body>), Fault> {
         match self {
             Self::Http(origin) => {
@@ -50,12 +50,12 @@ impl Origin {
         }
     }
 
-    /// Asks for a range that is not empty and lies within the object.
+    /// Requests a range, which is not empty and within the object.
     pub(crate) async fn get(
         &self,
         range: Range<u64>,
-        opened: &Opened,
-    ) -> Result<Ranged<Body>, Fault> {
+        opened: &OpenedVersion,
+    ) -> Result<RangeResponse<Body>, Fault> {
         match self {
             Self::Http(origin) => {
                 let ranged = origin.get(range, opened).await?;
@@ -78,7 +78,7 @@ impl Origin {
 }
 
 impl Body {
-    /// The next bytes; `None` at the end.
+    /// Returns the next bytes, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
         match self {
             Self::Http(body) => body.next().await,

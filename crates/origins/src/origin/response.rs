@@ -1,9 +1,9 @@
-//! What the head of an HTTP answer says.
+//! Reads the head of an HTTP response.
 
 use super::metadata::{Head, Stamp};
 use crate::clock::now;
 use crate::error::Error;
-use crate::retry::{Fault, Why};
+use crate::retry::{Cause, Fault};
 use crate::status::{is_transient, stale_if_error};
 use reqwest::StatusCode;
 use reqwest::header::{
@@ -13,8 +13,8 @@ use reqwest::header::{
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-/// How much older than the answer a time has to be before it tells versions apart: it counts whole
-/// seconds, so what is written twice within one has the same.
+/// How much older than the response a time of modification must be to identify a version: it has
+/// whole seconds, so two writes within one second have the same.
 const SETTLED: Duration = Duration::from_secs(2);
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
@@ -25,7 +25,7 @@ pub(super) fn stamp(headers: &HeaderMap) -> Stamp {
     Stamp { etag: text(headers, ETAG), modified: text(headers, LAST_MODIFIED) }
 }
 
-/// The bytes that an answer says it has, and how many the object has.
+/// The range that a response contains, and the length of the object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ContentRange {
     /// `None` if the range that was asked for cannot be had.
@@ -99,7 +99,9 @@ pub(super) fn refused_by_number(status: u16, after: Option<Duration>, address: &
     match status {
         401 | 403 | 407 => Error::Denied { address, reason: format!("status {status}") }.into(),
         404 | 410 => Error::NotFound { address }.into(),
-        status if is_transient(status) => Fault::Passing { why: Why::Status(status), after },
+        status if is_transient(status) => {
+            Fault::Transient { cause: Cause::Status(status), retry_after: after }
+        }
         _ => Error::Status { address, status, attempts: 1 }.into(),
     }
 }
@@ -152,11 +154,11 @@ mod tests {
     fn statuses_that_pass_are_told_from_those_that_stay() {
         for status in [408, 425, 429, 500, 502, 503, 504, 529] {
             let fault = refused_by_number(status, None, "a");
-            assert!(matches!(fault, Fault::Passing { .. }), "{status}: {fault:?}");
+            assert!(matches!(fault, Fault::Transient { .. }), "{status}: {fault:?}");
         }
         for status in [301, 304, 400, 401, 403, 404, 405, 410, 416, 418, 501, 505] {
             let fault = refused_by_number(status, None, "a");
-            assert!(matches!(fault, Fault::Final(_)), "{status}: {fault:?}");
+            assert!(matches!(fault, Fault::Permanent(_)), "{status}: {fault:?}");
         }
     }
 }

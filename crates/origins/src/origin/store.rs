@@ -1,8 +1,8 @@
 //! Stores with protocols of their own, through the crate `object_store`: S3, Google, Azure.
 
 use super::http::innermost;
-use super::last_status::{Heard, Listening};
-use super::metadata::{Head, Opened, Ranged, Stamp};
+use super::last_status::{LastStatus, StatusConnector};
+use super::metadata::{Head, OpenedVersion, RangeResponse, Stamp};
 use super::response::refused_by_number;
 use crate::address::{StoreKind, StorePlace};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ use std::time::Duration;
 /// expire.
 pub(crate) struct Stores {
     open: Mutex<HashMap<String, Known>>,
-    connect_within: Duration,
+    connect_timeout: Duration,
 }
 
 #[derive(Clone)]
@@ -57,16 +57,16 @@ impl fmt::Debug for StoreOrigin {
 
 impl Stores {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self { open: Mutex::default(), connect_within: settings.connect_within }
+        Self { open: Mutex::default(), connect_timeout: settings.connect_timeout }
     }
 
     /// The origin of an object, and its address: of a store that is somewhere else than usual, the
     /// address says where.
     pub(super) fn origin(&self, place: &StorePlace, plain: &str) -> Result<(StoreOrigin, String)> {
-        let odd = |expected| Error::Address { address: plain.to_owned(), expected };
+        let unexpected = |expected| Error::Address { address: plain.to_owned(), expected };
         // The library trims names: another one would be read.
         let path = Path::parse(&place.name).ok().filter(|path| path.as_ref() == place.name);
-        let path = path.ok_or_else(|| odd("a name without empty parts, `.` and `..`"))?;
+        let path = path.ok_or_else(|| unexpected("a name without empty parts, `.` and `..`"))?;
         let mut open = lock(&self.open);
         let known = if let Some(known) = open.get(&place.bucket) {
             known.clone()
@@ -85,7 +85,7 @@ impl Stores {
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         // Silence has a limit of its own, whatever all of an answer may take.
         let all = (ClientConfigKey::Timeout, "1 day".to_owned());
-        let millis = self.connect_within.as_millis();
+        let millis = self.connect_timeout.as_millis();
         let connecting = (ClientConfigKey::ConnectTimeout, format!("{millis} ms"));
         let built: object_store::Result<Arc<dyn ObjectStore>> = match place.kind {
             StoreKind::S3 => {
@@ -97,7 +97,7 @@ impl Stores {
                 for (key, value) in [all, connecting] {
                     builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
                 }
-                let builder = builder.with_retry(retry).with_http_connector(Listening);
+                let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
                 builder.build().map(|store| Arc::new(store) as _)
             }
             StoreKind::Google => {
@@ -105,7 +105,7 @@ impl Stores {
                 for (key, value) in [all, connecting] {
                     builder = builder.with_config(GoogleConfigKey::Client(key), value);
                 }
-                let builder = builder.with_retry(retry).with_http_connector(Listening);
+                let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
                 builder.build().map(|store| Arc::new(store) as _)
             }
             StoreKind::Azure => {
@@ -113,7 +113,7 @@ impl Stores {
                 for (key, value) in [all, connecting] {
                     builder = builder.with_config(AzureConfigKey::Client(key), value);
                 }
-                let builder = builder.with_retry(retry).with_http_connector(Listening);
+                let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
                 builder.build().map(|store| Arc::new(store) as _)
             }
         };
@@ -162,19 +162,20 @@ fn at_endpoint(endpoint: &str, bucket: &str) -> String {
 
 impl StoreOrigin {
     pub(super) async fn head(&self) -> Result<Head, Fault> {
-        let heard = Heard::default();
-        let options = GetOptions { head: true, extensions: with(&heard), ..GetOptions::default() };
-        let answer = self.store.get_opts(&self.path, options).await;
-        let answer = answer.map_err(|error| self.fault(&error, &heard, None))?;
-        let stamp = stamp_of(&answer);
-        let version = answer.meta.version.clone().map(|version| format!("version {version}"));
-        let content_type = answer.attributes.get(&Attribute::ContentType);
-        let cache_control = answer.attributes.get(&Attribute::CacheControl);
+        let last_status = LastStatus::default();
+        let options =
+            GetOptions { head: true, extensions: with(&last_status), ..GetOptions::default() };
+        let response = self.store.get_opts(&self.path, options).await;
+        let response = response.map_err(|error| self.fault(&error, &last_status, None))?;
+        let stamp = stamp_of(&response);
+        let version = response.meta.version.clone().map(|version| format!("version {version}"));
+        let content_type = response.attributes.get(&Attribute::ContentType);
+        let cache_control = response.attributes.get(&Attribute::CacheControl);
         Ok(Head {
-            len: Some(answer.meta.size),
+            len: Some(response.meta.size),
             validator: stamp.strong_tag().map(str::to_owned).or(version),
             stamp,
-            modified: Some(answer.meta.last_modified.into()),
+            modified: Some(response.meta.last_modified.into()),
             content_type: content_type.map(|value| value.as_ref().to_owned()),
             ranges: true,
             stale_if_error: cache_control.and_then(|value| stale_if_error(value.as_ref())),
@@ -184,29 +185,34 @@ impl StoreOrigin {
     pub(super) async fn get(
         &self,
         range: Range<u64>,
-        opened: &Opened,
-    ) -> Result<Ranged<StoreBody>, Fault> {
-        let heard = Heard::default();
+        opened: &OpenedVersion,
+    ) -> Result<RangeResponse<StoreBody>, Fault> {
+        let last_status = LastStatus::default();
         let options = GetOptions {
             if_match: opened.stamp.strong_tag().map(str::to_owned),
             range: Some(range.clone().into()),
-            extensions: with(&heard),
+            extensions: with(&last_status),
             ..GetOptions::default()
         };
-        let answer = self.store.get_opts(&self.path, options).await;
-        let answer = answer.map_err(|error| self.fault(&error, &heard, Some(opened)))?;
-        opened.check(&stamp_of(&answer), Some(answer.meta.size))?;
-        let found = answer.range.clone();
+        let response = self.store.get_opts(&self.path, options).await;
+        let response = response.map_err(|error| self.fault(&error, &last_status, Some(opened)))?;
+        opened.check(&stamp_of(&response), Some(response.meta.size))?;
+        let found = response.range.clone();
         if found.start != range.start || found.end > range.end {
-            return Err(opened.odd(format!("bytes {range:?}"), format!("{found:?}")).into());
+            return Err(opened.unexpected(format!("bytes {range:?}"), format!("{found:?}")).into());
         }
-        Ok(Ranged { range: found, body: StoreBody(answer.into_stream()) })
+        Ok(RangeResponse { range: found, body: StoreBody(response.into_stream()) })
     }
 
     /// What an error of the library means. Its text is not passed on: it has what the server wrote,
     /// and servers write keys and signatures.
-    fn fault(&self, error: &object_store::Error, heard: &Heard, opened: Option<&Opened>) -> Fault {
-        match (heard.get(), opened) {
+    fn fault(
+        &self,
+        error: &object_store::Error,
+        last_status: &LastStatus,
+        opened: Option<&OpenedVersion>,
+    ) -> Fault {
+        match (last_status.get(), opened) {
             (Some((412, _)), Some(opened)) => opened.changed("another version").into(),
             (Some((status, after)), _) if status >= 300 => {
                 refused_by_number(status, after, &self.address)
@@ -214,12 +220,12 @@ impl StoreOrigin {
             (Some((status, _)), _) => {
                 let (address, expected) = (self.address.clone(), "a length and a validator".into());
                 let found = format!("status {status} without them, or for another range");
-                Error::Answer { address, expected, found }.into()
+                Error::Response { address, expected, found }.into()
             }
             (None, _) => match transport(error) {
                 Some(fault) => fault,
                 // Nothing was sent: credentials could not be had.
-                None => Fault::Final(Error::Denied {
+                None => Fault::Permanent(Error::Denied {
                     address: self.address.clone(),
                     reason: "no credentials that can be used".into(),
                 }),
@@ -228,16 +234,16 @@ impl StoreOrigin {
     }
 }
 
-fn with(heard: &Heard) -> Extensions {
+fn with(last_status: &LastStatus) -> Extensions {
     let mut extensions = Extensions::new();
-    extensions.insert(heard.clone());
+    extensions.insert(last_status.clone());
     extensions
 }
 
-fn stamp_of(answer: &GetResult) -> Stamp {
+fn stamp_of(response: &GetResult) -> Stamp {
     Stamp {
-        etag: answer.meta.e_tag.clone(),
-        modified: Some(answer.meta.last_modified.to_rfc2822()),
+        etag: response.meta.e_tag.clone(),
+        modified: Some(response.meta.last_modified.to_rfc2822()),
     }
 }
 

@@ -1,11 +1,12 @@
-//! Fetching blocks: one task for each request, which keeps what comes and tells those who wait.
+//! Fetches blocks. One task for each request stores the blocks that arrive and wakes the readers
+//! that wait for them.
 
 use crate::counts::Count;
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::not_kept::NotKept;
-use crate::origin::{Body, Ranged};
-use crate::reading::version::{Kept, Version};
+use crate::origin::{Body, RangeResponse};
+use crate::reading::version::{CachedVersion, Version};
 use crate::retry::{Attempts, Fault};
 use bytes::Bytes;
 use nuthatch_chunks::{FetchLock, Fetched, Flight, Lookup};
@@ -19,33 +20,35 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// How long to wait before looking again whether another process is done: at first, and at most.
-const FIRST_LOOK: Duration = Duration::from_millis(1);
-const LAST_LOOK: Duration = Duration::from_millis(50);
+/// The first and the longest interval at which a fetch checks whether another process has stored
+/// the blocks.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A request that is under way, as those see it who had it made.
+/// A request in progress, as its readers see it.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
-    /// For blocks that have not come yet, in order.
-    tickets: Mutex<VecDeque<Flight>>,
-    /// Nobody is left of those who had it made.
+    /// Flights of the blocks that have not arrived, in order.
+    flights: Mutex<VecDeque<Flight>>,
+    /// Whether all readers that started the request have dropped their handles.
     abandoned: AtomicBool,
     wake: Notify,
     error: Mutex<Option<Error>>,
 }
 
-/// A share in a request. When the last one goes, and nobody else waits for its blocks, it ends.
+/// A handle to a request. The request ends when the last handle is dropped, unless other readers
+/// wait for its blocks.
 #[derive(Debug)]
-pub(crate) struct Share(Arc<Request>);
+pub(crate) struct FetchHandle(Arc<Request>);
 
-impl Share {
-    /// Why the request failed.
+impl FetchHandle {
+    /// Returns why the request failed.
     pub(crate) fn error(&self) -> Option<Error> {
         lock(&self.0.error).clone()
     }
 }
 
-impl Drop for Share {
+impl Drop for FetchHandle {
     fn drop(&mut self) {
         self.0.abandoned.store(true, SeqCst);
         self.0.wake.notify_one();
@@ -53,29 +56,29 @@ impl Drop for Share {
 }
 
 impl Request {
-    /// Whether nobody wants what has not come yet.
-    fn unwanted(&self) -> bool {
-        self.abandoned.load(SeqCst) && !lock(&self.tickets).iter().any(Flight::is_awaited)
+    /// Returns whether no reader waits for the blocks that have not arrived.
+    fn is_unwanted(&self) -> bool {
+        self.abandoned.load(SeqCst) && !lock(&self.flights).iter().any(Flight::is_awaited)
     }
 
-    /// Ends when nobody wants the request any more; `Fetch::work` looks again now and then.
-    async fn given_up(&self) {
-        while !self.unwanted() {
+    /// Waits until no reader needs the request. `Fetch::work` also checks this after each block.
+    async fn abandoned_by_all(&self) {
+        while !self.is_unwanted() {
             self.wake.notified().await;
         }
     }
 }
 
-/// The task of a request.
+/// The task that executes a request.
 struct Fetch {
     version: Arc<Version>,
     request: Arc<Request>,
 }
 
-/// Requests the blocks of some tickets of a version, which are in order.
-pub(crate) fn request(version: &Arc<Version>, tickets: Vec<Flight>) -> Arc<Share> {
-    let request = Arc::new(Request { tickets: Mutex::new(tickets.into()), ..Request::default() });
-    let share = Arc::new(Share(request.clone()));
+/// Starts to fetch the blocks of `flights`, which are in order.
+pub(crate) fn start_fetch(version: &Arc<Version>, flights: Vec<Flight>) -> Arc<FetchHandle> {
+    let request = Arc::new(Request { flights: Mutex::new(flights.into()), ..Request::default() });
+    let share = Arc::new(FetchHandle(request.clone()));
     let fetch = Fetch { version: version.clone(), request: request.clone() };
     if let Err(error) = version.engine.spawn(fetch.run()) {
         *lock(&request.error) = Some(error);
@@ -84,15 +87,16 @@ pub(crate) fn request(version: &Arc<Version>, tickets: Vec<Flight>) -> Arc<Share
 }
 
 impl Drop for Fetch {
-    /// Whatever ends the task, nobody waits for what does not come.
+    /// Dropping the flights wakes their readers, so no reader waits for blocks that will not
+    /// arrive.
     fn drop(&mut self) {
-        let tickets = std::mem::take(&mut *lock(&self.request.tickets));
-        drop(tickets);
+        let flights = std::mem::take(&mut *lock(&self.request.flights));
+        drop(flights);
     }
 }
 
-/// A block of which some bytes have come.
-struct Begun {
+/// A block of which some bytes have arrived.
+struct PartialBlock {
     range: Range<u64>,
     bytes: Arc<[u8]>,
     filled: u64,
@@ -100,161 +104,170 @@ struct Begun {
 
 impl Fetch {
     async fn run(self) {
-        let Some(kept) = self.version.kept() else { return };
-        let mut given_up = pin!(self.request.given_up());
-        let mut work = pin!(self.work(kept));
+        let Some(cached) = self.version.cached() else { return };
+        let mut abandoned_by_all = pin!(self.request.abandoned_by_all());
+        let mut work = pin!(self.work(cached));
         let ended = poll_fn(|context| {
-            if given_up.as_mut().poll(context).is_ready() {
+            if abandoned_by_all.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Ok(()));
             }
             work.as_mut().poll(context)
         });
         if let Err(error) = ended.await {
             self.version.failed(&error);
-            self.version.engine.note_failure(&kept.key, &error);
+            self.version.engine.note_failure(&cached.key, &error);
             *lock(&self.request.error) = Some(error);
         }
     }
 
-    async fn work(&self, kept: &Kept) -> Result<()> {
+    async fn work(&self, cached: &CachedVersion) -> Result<()> {
         let version = &self.version;
         let settings = &version.engine.settings;
         let mut attempts = Attempts::new(settings, &version.opened.address);
-        // Held until the last block is kept.
-        let _claimed = self.claim(kept).await;
-        let mut begun = None;
-        while let Some(range) = self.wanted(begun.as_ref()) {
-            // Never closed.
+        // Held until the last block is stored.
+        let _fetch_lock = self.wait_for_fetch_lock(cached).await;
+        let mut partial = None;
+        while let Some(range) = self.wanted(partial.as_ref()) {
+            // The semaphore is never closed.
             let permit = version.engine.permits.acquire().await;
             version.count(Count::Requests, 1);
-            version.count(Count::Retries, u64::from(attempts.again()));
-            let ended = self.receive(kept, range, &mut begun, &mut attempts).await;
+            version.count(Count::Retries, u64::from(attempts.is_retry()));
+            let ended = self.receive(cached, range, &mut partial, &mut attempts).await;
             drop(permit);
-            if self.request.unwanted() {
+            if self.request.is_unwanted() {
                 return Ok(());
             }
             if let Err(fault) = ended {
-                let pause = attempts.failed(fault)?;
-                tokio::time::sleep(pause).await;
+                let retry_delay = attempts.failed(fault)?;
+                tokio::time::sleep(retry_delay).await;
             }
         }
         Ok(())
     }
 
-    /// What has still to be asked for, with what is there already between.
-    fn wanted(&self, begun: Option<&Begun>) -> Option<Range<u64>> {
-        let tickets = lock(&self.request.tickets);
-        let start = tickets.front()?.range().start + begun.map_or(0, |begun| begun.filled);
-        Some(start..tickets.back()?.range().end)
+    /// Returns the range to request: from the first missing byte to the end of the last missing
+    /// block. It may include blocks that are present.
+    fn wanted(&self, partial: Option<&PartialBlock>) -> Option<Range<u64>> {
+        let flights = lock(&self.request.flights);
+        let start = flights.front()?.range().start + partial.map_or(0, |partial| partial.filled);
+        Some(start..flights.back()?.range().end)
     }
 
-    /// Waits for other processes that fetch some of the blocks, as long as blocks keep coming.
-    /// `None` if they do not, or if nothing can be claimed in the folder.
-    async fn claim(&self, kept: &Kept) -> Option<FetchLock> {
-        let wait = self.version.engine.claim_wait(&kept.key);
-        let mut pause = FIRST_LOOK;
+    /// Takes the fetch lock of the blocks. Waits for other processes that fetch some of them as long
+    /// as blocks keep arriving. Returns `None` if they stop arriving, or if the folder does not
+    /// support fetch locks.
+    async fn wait_for_fetch_lock(&self, cached: &CachedVersion) -> Option<FetchLock> {
+        let wait = self.version.engine.claim_wait(&cached.key);
+        let mut retry_delay = MIN_POLL_INTERVAL;
         let mut since = Instant::now();
         loop {
-            let (claimed, came) = self.try_claim(kept).await;
-            let taken = matches!(claimed, Ok(None));
-            if came > 0 {
-                (since, pause) = (Instant::now(), FIRST_LOOK);
+            let (fetch_lock, stored) = self.try_fetch_lock(cached).await;
+            let is_locked = matches!(fetch_lock, Ok(None));
+            if stored > 0 {
+                (since, retry_delay) = (Instant::now(), MIN_POLL_INTERVAL);
             }
-            if !taken || lock(&self.request.tickets).is_empty() {
-                return claimed.ok().flatten();
+            if !is_locked || lock(&self.request.flights).is_empty() {
+                return fetch_lock.ok().flatten();
             }
             if since.elapsed() >= wait {
                 if !wait.is_zero() {
-                    self.version.claim_timed_out(kept, wait);
+                    self.version.log_claim_timeout(cached, wait);
                 }
                 return None;
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LAST_LOOK);
+            tokio::time::sleep(retry_delay).await;
+            retry_delay = (retry_delay * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
-    /// Claims the blocks among processes, then looks which of them have come meanwhile, and how
-    /// many.
-    async fn try_claim(&self, kept: &Kept) -> (std::io::Result<Option<FetchLock>>, usize) {
+    /// Tries to take the fetch lock of the blocks, then checks which of them have been stored
+    /// meanwhile. Returns the lock, and the number of blocks that were stored. `Ok(None)`: another
+    /// process has it.
+    async fn try_fetch_lock(
+        &self,
+        cached: &CachedVersion,
+    ) -> (std::io::Result<Option<FetchLock>>, usize) {
         let version = self.version.clone();
-        let ranges: Vec<_> = lock(&self.request.tickets).iter().map(Flight::range).collect();
+        let ranges: Vec<_> = lock(&self.request.flights).iter().map(Flight::range).collect();
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return (Ok(None), 0);
         };
         let all = first.start..last.end;
-        let look = kept.tasks.run(move |chunks| {
-            let kept = version.kept();
-            let claimed = kept.map(|kept| chunks.try_fetch_lock(&kept.key, all));
-            let blocks = kept.and_then(|kept| version.blocks(chunks, kept));
+        let look = cached.tasks.run(move |chunks| {
+            let cached = version.cached();
+            let fetch_lock = cached.map(|cached| chunks.try_fetch_lock(&cached.key, all));
+            let blocks = cached.and_then(|cached| version.blocks(chunks, cached));
             let there = |range: &Range<u64>| {
                 let missing = blocks.as_ref().map(|blocks| blocks.missing(range.clone()));
                 matches!(missing, Some(Ok(missing)) if missing.is_empty())
             };
             let present = ranges.into_iter().map(|range| there(&range)).collect::<Vec<bool>>();
-            (claimed.unwrap_or(Ok(None)), present)
+            (fetch_lock.unwrap_or(Ok(None)), present)
         });
-        let (claimed, present) = look.await;
-        let mut tickets = lock(&self.request.tickets);
-        let before = std::mem::take(&mut *tickets);
+        let (fetch_lock, present) = look.await;
+        let mut flights = lock(&self.request.flights);
+        let before = std::mem::take(&mut *flights);
         let count = before.len();
-        for (ticket, present) in before.into_iter().zip(present) {
+        for (flight, present) in before.into_iter().zip(present) {
             if present {
-                ticket.finish(Fetched::Stored);
+                flight.finish(Fetched::Stored);
             } else {
-                tickets.push_back(ticket);
+                flights.push_back(flight);
             }
         }
-        (claimed, count - tickets.len())
+        (fetch_lock, count - flights.len())
     }
 
-    /// One request, and what comes of it.
+    /// Sends one request and stores the blocks of its response.
     async fn receive(
         &self,
-        kept: &Kept,
+        cached: &CachedVersion,
         range: Range<u64>,
-        begun: &mut Option<Begun>,
+        partial: &mut Option<PartialBlock>,
         attempts: &mut Attempts<'_>,
     ) -> Result<(), Fault> {
         let version = &self.version;
-        let asked = version.origin.get(range, &version.opened);
-        let Ranged { range: promised, mut body } = version.engine.in_time(asked).await?;
+        let response = version.origin.get(range, &version.opened);
+        let RangeResponse { range: promised, mut body } =
+            version.engine.with_read_timeout(response).await?;
         let mut at = promised.start;
         loop {
             let next = next_of(&mut body, version);
-            let Some(bytes) = version.engine.in_time(next).await? else {
-                // An origin may answer with less than it was asked for, if it says so.
+            let Some(bytes) = version.engine.with_read_timeout(next).await? else {
+                // An origin may send fewer bytes than requested if the response says so.
                 let early = || Err(Fault::broken("the answer ended early"));
                 return if at < promised.end { early() } else { Ok(()) };
             };
-            if self.fill(kept, at, &bytes, begun, attempts).await || self.request.unwanted() {
+            if self.fill(cached, at, &bytes, partial, attempts).await || self.request.is_unwanted()
+            {
                 return Ok(());
             }
             at += bytes.len() as u64;
         }
     }
 
-    /// Takes what is wanted of bytes that lie from an offset on. Answers whether nothing more is.
+    /// Copies the missing bytes from `bytes`, which begin at offset `at`. Returns whether no more
+    /// bytes are missing.
     async fn fill(
         &self,
-        kept: &Kept,
+        cached: &CachedVersion,
         at: u64,
         bytes: &[u8],
-        begun: &mut Option<Begun>,
+        partial: &mut Option<PartialBlock>,
         attempts: &mut Attempts<'_>,
     ) -> bool {
         let mut from = at;
         let end = at + bytes.len() as u64;
         loop {
-            if begun.is_none() {
-                let Some(range) = lock(&self.request.tickets).front().map(Flight::range) else {
+            if partial.is_none() {
+                let Some(range) = lock(&self.request.flights).front().map(Flight::range) else {
                     return true;
                 };
                 let len = (range.end - range.start) as usize;
                 let bytes = std::iter::repeat_n(0, len).collect();
-                *begun = Some(Begun { range, bytes, filled: 0 });
+                *partial = Some(PartialBlock { range, bytes, filled: 0 });
             }
-            let Some(block) = begun.as_mut() else { return true };
+            let Some(block) = partial.as_mut() else { return true };
             let next = block.range.start + block.filled;
             from = from.max(next);
             if from >= end {
@@ -271,26 +284,26 @@ impl Fetch {
                 from += len as u64;
             }
             if block.range.start + block.filled == block.range.end
-                && let Some(block) = begun.take()
+                && let Some(block) = partial.take()
             {
                 attempts.progress();
-                self.keep(kept, block).await;
+                self.store(cached, block).await;
             }
         }
     }
 
-    /// Puts a block into the cache, and gives it to those who wait.
-    async fn keep(&self, kept: &Kept, block: Begun) {
+    /// Stores a block in the cache and passes it to the readers that wait for it.
+    async fn store(&self, cached: &CachedVersion, block: PartialBlock) {
         let (version, bytes) = (self.version.clone(), block.bytes.clone());
         let start = block.range.start;
-        let put = kept.tasks.run_put(move |chunks| {
-            let blocks = version.kept().and_then(|kept| version.blocks(chunks, kept));
+        let put = cached.tasks.run_put(move |chunks| {
+            let blocks = version.cached().and_then(|cached| version.blocks(chunks, cached));
             let Some(stored) = blocks.map(|blocks| blocks.put(start, &bytes)) else {
                 return Some(NotKept::Folder);
             };
             match stored {
                 Ok(stored) => stored.not_kept.map(NotKept::from),
-                // Bytes that differ under one validator: the origin's are delivered.
+                // The cache has other bytes for this validator: those of the origin are delivered.
                 Err(nuthatch_chunks::Error::Conflict { .. }) => Some(NotKept::Conflict),
                 Err(_) => Some(NotKept::Folder),
             }
@@ -302,29 +315,28 @@ impl Fetch {
         }
         match not_kept {
             Some(NotKept::Conflict) => self.version.log_not_kept(NotKept::Conflict),
-            // A folder that was removed is made again when the next object is opened, with a
-            // warning.
-            Some(_) if kept.tasks.chunks().is_removed() => {}
+            // A removed folder is created again, with a warning, when the next object is opened.
+            Some(_) if cached.tasks.chunks().is_removed() => {}
             cause => self.version.engine.note_put(cause),
         }
-        let ticket = lock(&self.request.tickets).pop_front();
-        if let Some(ticket) = ticket {
-            if stored && !ticket.is_awaited() {
-                self.version.fetched_ahead(start / kept.block_len);
+        let flight = lock(&self.request.flights).pop_front();
+        if let Some(flight) = flight {
+            if stored && !flight.is_awaited() {
+                self.version.note_prefetched(start / cached.block_len);
             }
-            ticket.finish(Fetched::Bytes(block.bytes));
+            flight.finish(Fetched::Bytes(block.bytes));
         }
     }
 }
 
-/// The next bytes of a body, counted.
+/// Returns the next bytes of a body, and counts them.
 pub(crate) async fn next_of(body: &mut Body, version: &Version) -> Result<Option<Bytes>, Fault> {
     let next = body.next().await?;
     version.count(Count::Fetched, next.as_ref().map_or(0, |bytes| bytes.len() as u64));
     Ok(next)
 }
 
-/// What a lookup of bytes found, if it found all of them and nothing went wrong.
+/// Returns the bytes of a lookup, if it found all of them without an error.
 pub(crate) fn found<T>(lookup: nuthatch_chunks::Result<Lookup<T>>) -> Option<T> {
     lookup.ok().and_then(Lookup::found)
 }

@@ -1,9 +1,9 @@
-//! Bytes that are passed on and not kept: one request for all of a range.
+//! Bytes that are sent to the reader and not stored: one request for a whole range.
 
 use crate::counts::Count;
 use crate::error::Result;
 use crate::not_kept::NotKept;
-use crate::origin::Ranged;
+use crate::origin::RangeResponse;
 use crate::reading::fetch::next_of;
 use crate::reading::version::Version;
 use crate::retry::{Attempts, Fault};
@@ -14,29 +14,31 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
 
-/// How many pieces wait for whoever reads; then the origin is made to wait.
-const WAITING: usize = 4;
+/// The maximum number of received pieces that wait for the reader. Then the task stops receiving.
+const MAX_QUEUED: usize = 4;
 
-/// A range as it comes from the origin. Dropping it ends the request.
+/// A range as the origin sends it. Dropping it ends the request.
 #[derive(Debug)]
-pub(crate) struct Direct {
+pub(crate) struct Passthrough {
     receiver: Receiver<Result<Bytes>>,
     task: AbortHandle,
 }
 
-impl Direct {
-    /// Begins to pass a range on. `cause` is why it is not kept, if there is a cache for it.
+impl Passthrough {
+    /// Begins to send a range to a reader. `cause` is why it is not stored; `None` if the cache has
+    /// no folder.
     pub(crate) fn begin(
         version: &Arc<Version>,
         range: Range<u64>,
         cause: Option<NotKept>,
     ) -> Result<Self> {
-        // A folder that cannot be opened is in the log already.
+        // A folder that cannot be opened has been logged already.
         if let Some(cause) = cause.filter(|cause| *cause != NotKept::Folder) {
             version.log_not_kept(cause);
         }
-        let (sender, receiver) = channel(WAITING);
-        let passing = Passing { version: version.clone(), rest: range, cause, block: None, sender };
+        let (sender, receiver) = channel(MAX_QUEUED);
+        let passing =
+            PassthroughTask { version: version.clone(), rest: range, cause, block: None, sender };
         let task = version.engine.spawn(passing.run())?.abort_handle();
         Ok(Self { receiver, task })
     }
@@ -46,40 +48,40 @@ impl Direct {
     }
 }
 
-impl Drop for Direct {
+impl Drop for Passthrough {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// The task that passes bytes on.
-struct Passing {
+/// The task that receives bytes for the reader.
+struct PassthroughTask {
     version: Arc<Version>,
     rest: Range<u64>,
     cause: Option<NotKept>,
-    /// The last block of which bytes were passed on.
+    /// The last block of which bytes were sent to the reader.
     block: Option<u64>,
     sender: Sender<Result<Bytes>>,
 }
 
-impl Passing {
+impl PassthroughTask {
     async fn run(mut self) {
         let version = self.version.clone();
         let begin = self.rest.start;
         let mut attempts = Attempts::new(&version.engine.settings, &version.opened.address);
         while !self.rest.is_empty() && !self.sender.is_closed() {
             version.count(Count::Requests, 1);
-            version.count(Count::Retries, u64::from(attempts.again()));
+            version.count(Count::Retries, u64::from(attempts.is_retry()));
             let mut ended = self.receive(&mut attempts).await;
             let torn = self.rest.start > begin && !self.rest.is_empty();
             if torn && version.head.validator.is_none() {
-                // Nobody knows whether the rest would be of the same version.
+                // Without a validator, the rest could be of another version.
                 let (expected, found) = ("all of a range at once", "a part of it");
-                ended = Err(version.opened.odd(expected, found).into());
+                ended = Err(version.opened.unexpected(expected, found).into());
             }
             let Err(fault) = ended else { continue };
             match attempts.failed(fault) {
-                Ok(pause) => tokio::time::sleep(pause).await,
+                Ok(retry_delay) => tokio::time::sleep(retry_delay).await,
                 Err(error) => {
                     version.failed(&error);
                     let _ = self.sender.send(Err(error)).await;
@@ -91,12 +93,13 @@ impl Passing {
 
     async fn receive(&mut self, attempts: &mut Attempts<'_>) -> Result<(), Fault> {
         let version = self.version.clone();
-        let asked = version.origin.get(self.rest.clone(), &version.opened);
-        let Ranged { range: promised, mut body } = version.engine.in_time(asked).await?;
+        let response = version.origin.get(self.rest.clone(), &version.opened);
+        let RangeResponse { range: promised, mut body } =
+            version.engine.with_read_timeout(response).await?;
         let mut at = promised.start;
         while !self.rest.is_empty() {
             let next = next_of(&mut body, &version);
-            let Some(bytes) = version.engine.in_time(next).await? else {
+            let Some(bytes) = version.engine.with_read_timeout(next).await? else {
                 let early = || Err(Fault::broken("the answer ended early"));
                 return if at < promised.end { early() } else { Ok(()) };
             };
@@ -117,7 +120,7 @@ impl Passing {
         Ok(())
     }
 
-    /// Counts the blocks that begin to be passed on with these bytes.
+    /// Counts the blocks of which these are the first bytes.
     fn count_blocks(&mut self, bytes: &Range<u64>) {
         let block_len = self.version.engine.settings.block_len;
         let (first, last) = (bytes.start / block_len, (bytes.end - 1) / block_len);

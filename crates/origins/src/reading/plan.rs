@@ -1,71 +1,73 @@
-//! Which bytes are in the cache, which others are fetching, and requests for the rest.
+//! Plans how to read a range: which blocks are in the cache, which ones other readers fetch, and
+//! requests for the rest.
 
-use crate::reading::fetch::{Share, found, request};
-use crate::reading::file_task::Work;
-use crate::reading::version::{Kept, Version};
+use crate::reading::fetch::{FetchHandle, found, start_fetch};
+use crate::reading::file_task::FileTask;
+use crate::reading::version::{CachedVersion, Version};
 use bytes::Bytes;
 use nuthatch_chunks::{Chunks, Flight, Waiter};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A piece of an object, and where it comes from.
-pub(crate) struct Piece {
+/// A range of at most a block, and where its bytes come from.
+pub(crate) struct PlannedRange {
     pub(crate) range: Range<u64>,
-    pub(crate) source: Source,
+    pub(crate) source: RangeSource,
 }
 
-pub(crate) enum Source {
-    /// The cache had it a moment ago; reading it may have begun.
-    Cached(Option<Work<Option<Bytes>>>),
-    /// A request of ours.
-    Mine(Waiter, Arc<Share>),
-    /// A request of others, which we wait for since then.
-    Theirs(Waiter, Instant),
-    /// It did not come.
+pub(crate) enum RangeSource {
+    /// The cache had it when the plan was made; reading it may have begun.
+    Cached(Option<FileTask<Option<Bytes>>>),
+    /// A request that this reader started.
+    OwnFetch(Waiter, Arc<FetchHandle>),
+    /// A request that another reader started, and since when this one waits for it.
+    SharedFetch(Waiter, Instant),
+    /// The bytes did not arrive.
     Missed,
 }
 
-/// Divides a range into pieces, and has requested what nobody has. A cache that fails has nothing.
+/// Plans a range, and starts requests for blocks that are neither in the cache nor being fetched.
+/// If the cache fails, all blocks are missing.
 pub(crate) fn plan(
     version: &Arc<Version>,
-    kept: &Kept,
+    cached: &CachedVersion,
     chunks: &Chunks,
     range: &Range<u64>,
-) -> Vec<Piece> {
-    let all = |range: &Range<u64>| in_blocks(range, kept.block_len, version.len()).collect();
-    let gaps = |range| missing(version, kept, chunks, range).unwrap_or_else(|| all(range));
+) -> Vec<PlannedRange> {
+    let all = |range: &Range<u64>| in_blocks(range, cached.block_len, version.len()).collect();
+    let gaps = |range| missing(version, cached, chunks, range).unwrap_or_else(|| all(range));
     let missing: Vec<_> = gaps(range);
     if missing.is_empty() {
-        return pieces(range, kept.block_len, Vec::new());
+        return pieces(range, cached.block_len, Vec::new());
     }
     let since = Instant::now();
-    let mut fetches = chunks.single_flight(&kept.key, &missing);
+    let mut fetches = chunks.single_flight(&cached.key, &missing);
     if !version.head.ranges && !fetches.flights.is_empty() {
-        // One request brings everything, so all that is missing is claimed with it.
+        // The origin has no ranges and sends the whole object, so this fetches all missing blocks.
         let beyond = |gap: &Range<u64>| gap.start >= range.end || gap.end <= range.start;
         let rest: Vec<_> = gaps(&(0..version.len())).into_iter().filter(beyond).collect();
-        let rest = chunks.single_flight(&kept.key, &rest).flights;
+        let rest = chunks.single_flight(&cached.key, &rest).flights;
         for mine in &rest {
-            version.fetched_ahead(mine.range().start / kept.block_len);
+            version.note_prefetched(mine.range().start / cached.block_len);
         }
         fetches.flights.extend(rest);
         fetches.flights.sort_by_key(|mine| mine.range().start);
     }
-    let mut requested: Vec<(Range<u64>, Source)> = Vec::new();
-    for tickets in in_requests(version, fetches.flights, &fetches.waiters) {
-        let waits: Vec<_> = tickets.iter().map(|mine| (mine.range(), mine.waiter())).collect();
-        let share = request(version, tickets);
-        let mine = |(range, waiting)| (range, Source::Mine(waiting, share.clone()));
+    let mut requested: Vec<(Range<u64>, RangeSource)> = Vec::new();
+    for flights in in_requests(version, fetches.flights, &fetches.waiters) {
+        let waits: Vec<_> = flights.iter().map(|mine| (mine.range(), mine.waiter())).collect();
+        let handle = start_fetch(version, flights);
+        let mine = |(range, waiting)| (range, RangeSource::OwnFetch(waiting, handle.clone()));
         requested.extend(waits.into_iter().map(mine));
     }
-    let theirs = |waiting: Waiter| (waiting.range(), Source::Theirs(waiting, since));
+    let theirs = |waiting: Waiter| (waiting.range(), RangeSource::SharedFetch(waiting, since));
     requested.extend(fetches.waiters.into_iter().map(theirs));
     requested.sort_by_key(|(range, _)| range.start);
-    pieces(range, kept.block_len, requested)
+    pieces(range, cached.block_len, requested)
 }
 
-/// The blocks of a range, as bytes of the object.
+/// Returns the ranges of the blocks that overlap `range`.
 fn in_blocks(
     range: &Range<u64>,
     block_len: u64,
@@ -76,53 +78,56 @@ fn in_blocks(
     (first..last).map(move |block| block * block_len..((block + 1) * block_len).min(len))
 }
 
-/// What is missing of a range, block by block, so that each can be waited for. `None` if the cache
-/// cannot be asked.
+/// Returns the missing blocks of a range, or `None` if the cache cannot be read.
 fn missing(
     version: &Version,
-    kept: &Kept,
+    cached: &CachedVersion,
     chunks: &Chunks,
     range: &Range<u64>,
 ) -> Option<Vec<Range<u64>>> {
-    let gaps = version.blocks(chunks, kept)?.missing(range.clone()).ok()?;
-    let blocks = |gap: &Range<u64>| in_blocks(gap, kept.block_len, version.len());
+    let gaps = version.blocks(chunks, cached)?.missing(range.clone()).ok()?;
+    let blocks = |gap: &Range<u64>| in_blocks(gap, cached.block_len, version.len());
     Some(gaps.iter().flat_map(blocks).collect())
 }
 
-/// Which tickets are fetched by one request: as many as lie close together, as long as that is not
-/// too long and nobody else fetches what lies between.
+/// Groups flights into requests. A request covers blocks with small gaps between them, up to its
+/// maximum length, unless another reader fetches a block in a gap.
 fn in_requests(version: &Version, mine: Vec<Flight>, theirs: &[Waiter]) -> Vec<Vec<Flight>> {
     let settings = &version.engine.settings;
     let mut requests: Vec<Vec<Flight>> = Vec::new();
-    for ticket in mine {
-        let range = ticket.range();
-        let joins = |tickets: &Vec<Flight>| {
-            let (Some(first), Some(last)) = (tickets.first(), tickets.last()) else { return false };
+    for flight in mine {
+        let range = flight.range();
+        let joins = |flights: &Vec<Flight>| {
+            let (Some(first), Some(last)) = (flights.first(), flights.last()) else { return false };
             let gap = last.range().end..range.start;
             let taken = |waiting: &Waiter| {
                 waiting.range().start >= gap.start && waiting.range().start < gap.end
             };
             !version.head.ranges
-                || (gap.end - gap.start <= settings.gap_most
-                    && range.end - first.range().start <= settings.request_most
+                || (gap.end - gap.start <= settings.max_gap
+                    && range.end - first.range().start <= settings.max_request_len
                     && !theirs.iter().any(taken))
         };
-        match requests.last_mut().filter(|tickets| joins(tickets)) {
-            Some(tickets) => tickets.push(ticket),
-            None => requests.push(vec![ticket]),
+        match requests.last_mut().filter(|flights| joins(flights)) {
+            Some(flights) => flights.push(flight),
+            None => requests.push(vec![flight]),
         }
     }
     requests
 }
 
-/// The pieces of a range: those that were requested, and between them blocks of the cache.
-fn pieces(range: &Range<u64>, block_len: u64, requested: Vec<(Range<u64>, Source)>) -> Vec<Piece> {
+/// Returns the planned ranges: those that were requested, and between them blocks of the cache.
+fn pieces(
+    range: &Range<u64>,
+    block_len: u64,
+    requested: Vec<(Range<u64>, RangeSource)>,
+) -> Vec<PlannedRange> {
     let mut pieces = Vec::new();
     let mut at = range.start;
-    let cached = |pieces: &mut Vec<Piece>, until: u64, mut at: u64| {
+    let cached = |pieces: &mut Vec<PlannedRange>, until: u64, mut at: u64| {
         while at < until {
             let end = ((at / block_len + 1) * block_len).min(until);
-            pieces.push(Piece { range: at..end, source: Source::Cached(None) });
+            pieces.push(PlannedRange { range: at..end, source: RangeSource::Cached(None) });
             at = end;
         }
     };
@@ -132,20 +137,20 @@ fn pieces(range: &Range<u64>, block_len: u64, requested: Vec<(Range<u64>, Source
             continue;
         }
         cached(&mut pieces, start, at);
-        pieces.push(Piece { range: start..end, source });
+        pieces.push(PlannedRange { range: start..end, source });
         at = end;
     }
     cached(&mut pieces, range.end, at);
     pieces
 }
 
-/// A piece out of the cache, if it is there still.
+/// Reads a range from the cache, if it is still there.
 pub(crate) fn read(
     version: &Version,
-    kept: &Kept,
+    cached: &CachedVersion,
     chunks: &Chunks,
     range: &Range<u64>,
 ) -> Option<Bytes> {
-    let blocks = version.blocks(chunks, kept)?;
+    let blocks = version.blocks(chunks, cached)?;
     found(blocks.get(range.clone())).map(Bytes::from)
 }

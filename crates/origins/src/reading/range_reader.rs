@@ -1,64 +1,67 @@
-//! Bytes of a range in order, wherever they come from.
+//! The bytes of a range in order, from the cache, the origin or memory.
 
 use crate::counts::Count;
 use crate::error::Result;
-use crate::reading::passthrough::Direct;
-use crate::reading::version::{Kind, Version};
-use crate::reading::window::{Ahead, Window};
+use crate::reading::passthrough::Passthrough;
+use crate::reading::version::{ByteSource, Version};
+use crate::reading::window::{ReadAhead, Window};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Bytes of a range in order. Dropping it ends what it has under way, unless others wait for it.
+/// Reads the bytes of a range in order. Dropping it ends its requests, unless other readers wait
+/// for them.
 #[derive(Debug)]
-pub(crate) enum Pieces {
+pub(crate) enum RangeReader {
     Window(Box<Window>),
-    Direct(Direct),
-    /// Bytes that are in memory.
+    Passthrough(Passthrough),
+    /// Bytes in memory.
     Ready(Bytes),
 }
 
-impl Pieces {
-    /// The pieces of a range within an object. `may_wait` says whether the thread that polls does
-    /// file work itself.
+impl RangeReader {
+    /// Begins to read a range of an object. `may_block` is whether the polling thread may read
+    /// files itself.
     pub(crate) fn new(
         version: &Arc<Version>,
         range: Range<u64>,
-        ahead: Ahead,
-        may_wait: bool,
+        ahead: ReadAhead,
+        may_block: bool,
     ) -> Result<Self> {
         if range.is_empty() {
             return Ok(Self::Ready(Bytes::new()));
         }
-        Ok(match &version.kind {
-            Kind::Kept(kept) => {
-                let window = Window::new(version.clone(), kept.clone(), range, ahead, may_wait);
+        Ok(match &version.source {
+            ByteSource::Cached(cached) => {
+                let window = Window::new(version.clone(), cached.clone(), range, ahead, may_block);
                 Self::Window(Box::new(window))
             }
-            Kind::PassedOn(cause) => Self::Direct(Direct::begin(version, range, *cause)?),
-            Kind::Whole(bytes) => {
+            ByteSource::Passthrough(cause) => {
+                Self::Passthrough(Passthrough::begin(version, range, *cause)?)
+            }
+            ByteSource::InMemory(bytes) => {
                 version.count(Count::FromOrigin, range.end - range.start);
                 Self::Ready(bytes.slice(range.start as usize..range.end as usize))
             }
         })
     }
 
-    /// The next bytes, never none of them; `None` at the end.
+    /// Returns the next bytes, at least one, or `None` at the end.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
         match self {
             Self::Window(window) => window.poll_next(context),
-            Self::Direct(direct) => direct.poll_next(context),
+            Self::Passthrough(direct) => direct.poll_next(context),
             Self::Ready(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Ready(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
         }
     }
 
-    /// Goes on at an offset, if that needs nothing new.
+    /// Continues at an offset, if that needs no new request. Returns whether it did.
     pub(crate) fn skip_to(&mut self, to: u64) -> bool {
         match self {
             Self::Window(window) => window.skip_to(to),
-            Self::Direct(_) | Self::Ready(_) => false,
+            Self::Passthrough(_) | Self::Ready(_) => false,
         }
     }
 }

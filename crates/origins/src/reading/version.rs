@@ -1,11 +1,11 @@
-//! One version of one object, as it was when it was opened.
+//! One version of an object: that which was current when the object was opened.
 
 use crate::counts::{Count, Tally};
-use crate::engine::{Asked, Engine};
+use crate::engine::{Engine, ObjectRequest};
 use crate::error::Error;
 use crate::lock::lock;
 use crate::not_kept::NotKept;
-use crate::origin::{Head, Opened, Origin};
+use crate::origin::{Head, OpenedVersion, Origin};
 use bytes::Bytes;
 use nuthatch_chunks::{Blocks, Chunks, Key, TaskChunks};
 use std::collections::HashSet;
@@ -14,30 +14,30 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 use tracing::warn;
 
-/// One version of one object.
+/// One version of an object.
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(crate) engine: Arc<Engine>,
     pub(crate) origin: Origin,
-    pub(crate) opened: Opened,
+    pub(crate) opened: OpenedVersion,
     pub(crate) head: Head,
-    pub(crate) kind: Kind,
-    /// When the origin confirmed a version that it could not confirm now.
-    checked: Option<SystemTime>,
+    pub(crate) source: ByteSource,
+    /// For a stale version, the time when the origin last confirmed it.
+    confirmed_at: Option<SystemTime>,
     tally: Tally,
-    asked: Asked,
-    /// Blocks that this object had fetched, and nobody has read yet.
+    request: ObjectRequest,
+    /// Blocks that were fetched for this object and not read yet.
     unread: Mutex<HashSet<u64>>,
 }
 
-/// An object that is being opened.
+/// An object that is being opened: what its version needs besides the response of the origin.
 pub(crate) struct Opening {
     pub(crate) engine: Arc<Engine>,
     pub(crate) origin: Origin,
-    /// Without secrets.
+    /// The address without secrets.
     pub(crate) address: String,
-    pub(crate) asked: Asked,
-    /// The folder, if there is one that can be used.
+    pub(crate) request: ObjectRequest,
+    /// The folder of the cache, if it can be used.
     pub(crate) tasks: Option<TaskChunks>,
     pub(crate) tally: Tally,
 }
@@ -49,63 +49,64 @@ impl Opening {
     }
 }
 
-/// What the origin said, and all bytes, if it does not tell how many there are.
-pub(crate) type Answer = (Head, Option<Bytes>);
+/// The response of the origin, with all bytes if it did not report their number.
+pub(crate) type HeadResponse = (Head, Option<Bytes>);
 
-impl std::fmt::Debug for Asked {
+impl std::fmt::Debug for ObjectRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Asked")
+        f.write_str("ObjectRequest")
     }
 }
 
-/// Where bytes of the object come from.
+/// Where the bytes of the object come from.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ByteSource {
     /// Through the cache.
-    Kept(Arc<Kept>),
-    /// From the origin each time, and why; `None` for a cache that has no folder by choice.
-    PassedOn(Option<NotKept>),
-    /// All of it was read when it was opened.
-    Whole(Bytes),
+    Cached(Arc<CachedVersion>),
+    /// From the origin each time, and why; `None` for a cache without a folder.
+    Passthrough(Option<NotKept>),
+    /// From memory: the whole object was read when it was opened.
+    InMemory(Bytes),
 }
 
-/// What an object is in the cache.
-pub(crate) struct Kept {
+/// The identity of a version in the cache.
+pub(crate) struct CachedVersion {
     pub(crate) key: Key,
     validator: String,
     pub(crate) block_len: u64,
-    /// The folder as it was when the object was opened.
+    /// The folder that was open when the object was opened.
     pub(crate) tasks: TaskChunks,
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for CachedVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kept").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("CachedVersion").field("key", &self.key).finish_non_exhaustive()
     }
 }
 
 impl Version {
-    /// A version as its origin answered, or as the cache last recorded it: then with the time when
-    /// the origin confirmed it.
+    /// Returns a version. `confirmed_at` is set for a stale version: when its origin last confirmed
+    /// it.
     pub(crate) fn new(
         opening: Opening,
-        (head, whole): Answer,
-        checked: Option<SystemTime>,
+        (head, whole): HeadResponse,
+        confirmed_at: Option<SystemTime>,
     ) -> Self {
-        let Opening { engine, origin, address, asked, tasks, tally } = opening;
+        let Opening { engine, origin, address, request, tasks, tally } = opening;
         let len = whole.as_ref().map_or(head.len.unwrap_or_default(), |bytes| bytes.len() as u64);
-        let opened = Opened { address, len, stamp: head.stamp.clone() };
-        let kind = match (whole, tasks) {
-            (Some(bytes), _) => Kind::Whole(bytes),
-            (None, None) => Kind::PassedOn(engine.folder.path().map(|_| NotKept::Folder)),
-            (None, Some(tasks)) => match kept(&engine, tasks, &opened, &head) {
-                Ok(kept) => Kind::Kept(Arc::new(kept)),
-                Err(cause) => Kind::PassedOn(Some(cause)),
+        let opened = OpenedVersion { address, len, stamp: head.stamp.clone() };
+        let source = match (whole, tasks) {
+            (Some(bytes), _) => ByteSource::InMemory(bytes),
+            (None, None) => ByteSource::Passthrough(engine.folder.path().map(|_| NotKept::Folder)),
+            (None, Some(tasks)) => match cached_version(&engine, tasks, &opened, &head) {
+                Ok(cached) => ByteSource::Cached(Arc::new(cached)),
+                Err(cause) => ByteSource::Passthrough(Some(cause)),
             },
         };
         let unread = Mutex::default();
-        let version = Self { engine, origin, opened, head, kind, checked, tally, asked, unread };
-        if let Kind::Whole(bytes) = &version.kind
+        let version =
+            Self { engine, origin, opened, head, source, confirmed_at, tally, request, unread };
+        if let ByteSource::InMemory(bytes) = &version.source
             && version.engine.folder.path().is_some()
         {
             let blocks = (bytes.len() as u64).div_ceil(version.engine.settings.block_len);
@@ -115,10 +116,10 @@ impl Version {
         version
     }
 
-    /// Records what the origin said in the folder, if anything of the object is kept there.
+    /// Records the response of the origin in the folder, if the object can be cached.
     pub(crate) fn record(&self) {
-        if let Some(kept) = self.kept() {
-            let folder = (&kept.key, &kept.tasks);
+        if let Some(cached) = self.cached() {
+            let folder = (&cached.key, &cached.tasks);
             self.engine.recorded.record(&self.opened.address, folder, &self.head);
         }
     }
@@ -126,30 +127,34 @@ impl Version {
     /// Returns when the origin last confirmed the version, if it could not do so when the object
     /// was opened.
     pub(crate) fn stale_since(&self) -> Option<SystemTime> {
-        self.checked
+        self.confirmed_at
     }
 
     pub(crate) fn len(&self) -> u64 {
         self.opened.len
     }
 
-    /// So many bytes from an offset on, or as many as there are.
+    /// Returns the range of `len` bytes from an offset, cut off at the end of the object.
     pub(crate) fn within(&self, offset: u64, len: usize) -> Range<u64> {
         let start = offset.min(self.len());
         start..start.saturating_add(len as u64).min(self.len())
     }
 
-    pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
-        match &self.kind {
-            Kind::Kept(kept) => Some(kept),
-            Kind::PassedOn(_) | Kind::Whole(_) => None,
+    pub(crate) fn cached(&self) -> Option<&Arc<CachedVersion>> {
+        match &self.source {
+            ByteSource::Cached(cached) => Some(cached),
+            ByteSource::Passthrough(_) | ByteSource::InMemory(_) => None,
         }
     }
 
-    /// Its blocks in the cache. `None` if the cache does not take them.
-    pub(crate) fn blocks<'a>(&self, chunks: &'a Chunks, kept: &Kept) -> Option<Blocks<'a>> {
-        let Opened { address, len, .. } = &self.opened;
-        chunks.blocks(address, &kept.validator, *len, kept.block_len).ok()
+    /// Returns the blocks in the cache, or `None` if their key is not valid.
+    pub(crate) fn blocks<'a>(
+        &self,
+        chunks: &'a Chunks,
+        cached: &CachedVersion,
+    ) -> Option<Blocks<'a>> {
+        let OpenedVersion { address, len, .. } = &self.opened;
+        chunks.blocks(address, &cached.validator, *len, cached.block_len).ok()
     }
 
     /// Adds to the counts of the object and of the cache.
@@ -173,9 +178,9 @@ impl Version {
         }
     }
 
-    /// Records that another process has claimed blocks of this object and does not fetch them.
-    pub(crate) fn claim_timed_out(&self, kept: &Kept, wait: Duration) {
-        self.engine.note_unfetched(&kept.key);
+    /// Logs and counts that another process has claimed blocks and does not fetch them.
+    pub(crate) fn log_claim_timeout(&self, cached: &CachedVersion, wait: Duration) {
+        self.engine.note_claim_timeout(&cached.key);
         self.count(Count::ClaimTimeouts, 1);
         if let Some(unlogged) = self.engine.log_limit.admit("claim", Instant::now()) {
             let address = &self.opened.address;
@@ -189,35 +194,46 @@ impl Version {
         &self.tally
     }
 
-    /// A request failed: what the origin said is not believed any more if it is another one by now.
+    /// Handles a failed request: forgets the recent response of the origin if the object has
+    /// changed.
     pub(crate) fn failed(&self, error: &Error) {
         if matches!(error, Error::Changed { .. }) {
-            self.engine.forget_head(&self.asked);
+            self.engine.forget_head(&self.request);
         }
     }
 
-    /// A block was fetched before anybody wanted it.
-    pub(crate) fn fetched_ahead(&self, block: u64) {
+    /// Notes that a block was fetched before a reader needed it.
+    pub(crate) fn note_prefetched(&self, block: u64) {
         lock(&self.unread).insert(block);
     }
 
-    /// Where bytes came from that look as if they came from the cache or from others: this object
-    /// may have had them fetched, without anybody waiting.
-    pub(crate) fn source(&self, kept: &Kept, range: &Range<u64>, looks: Count) -> Count {
+    /// Returns where bytes came from. `looks` is the apparent source; bytes that were prefetched
+    /// for this object count as from the origin.
+    pub(crate) fn source_of(
+        &self,
+        cached: &CachedVersion,
+        range: &Range<u64>,
+        looks: Count,
+    ) -> Count {
         let mut unread = lock(&self.unread);
-        let first = !unread.is_empty() && unread.remove(&(range.start / kept.block_len));
+        let first = !unread.is_empty() && unread.remove(&(range.start / cached.block_len));
         if first { Count::FromOrigin } else { looks }
     }
 }
 
-/// Returns what an object is in the cache, or why it cannot be kept there.
-fn kept(engine: &Engine, tasks: TaskChunks, opened: &Opened, head: &Head) -> Result<Kept, NotKept> {
+/// Returns the identity of a version in the cache, or why it cannot be stored.
+fn cached_version(
+    engine: &Engine,
+    tasks: TaskChunks,
+    opened: &OpenedVersion,
+    head: &Head,
+) -> Result<CachedVersion, NotKept> {
     let validator = head.validator.clone().ok_or(NotKept::NoVersion)?;
     let chunks = tasks.chunks();
-    // A small cache takes small blocks alone.
+    // A small cache only accepts small blocks.
     let most = chunks.max_chunk_len() & !4095;
     let block_len = engine.settings.block_len.min(most.max(4096));
     let blocks = chunks.blocks(&opened.address, &validator, opened.len, block_len);
     let key = blocks.map_err(|_| NotKept::Address)?.key().clone();
-    Ok(Kept { key, validator, block_len, tasks })
+    Ok(CachedVersion { key, validator, block_len, tasks })
 }

@@ -1,12 +1,12 @@
-//! A window that moves over an object: the pieces that are read next, in order, and what is fetched
-//! ahead of them.
+//! A window that moves over an object: the planned ranges that are read next, and those that are
+//! fetched ahead.
 
 use crate::counts::Count;
 use crate::error::{Error, Result};
-use crate::reading::fetch::Share;
-use crate::reading::file_task::Work;
-use crate::reading::plan::{Piece, Source, plan, read};
-use crate::reading::version::{Kept, Version};
+use crate::reading::fetch::FetchHandle;
+use crate::reading::file_task::FileTask;
+use crate::reading::plan::{PlannedRange, RangeSource, plan, read};
+use crate::reading::version::{CachedVersion, Version};
 use bytes::Bytes;
 use nuthatch_chunks::Fetched;
 use std::collections::VecDeque;
@@ -17,54 +17,54 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// How many pieces of the cache are read at once.
-const READS: usize = 2;
+/// The maximum number of blocks that are read from the cache at once.
+const MAX_CONCURRENT_READS: usize = 2;
 
-/// How far a window reaches beyond the piece that is read next.
+/// How far a window reaches beyond the range that is read next.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ahead {
-    now: u64,
-    most: u64,
+pub(crate) struct ReadAhead {
+    current: u64,
+    max: u64,
 }
 
-impl Ahead {
-    /// As far as that from the start on: what is in the window will be read.
+impl ReadAhead {
+    /// Reaches `len` bytes from the start: the reader needs the whole range.
     pub(crate) fn fixed(len: u64) -> Self {
-        Self { now: len, most: len }
+        Self { current: len, max: len }
     }
 
-    /// Nothing at first, then twice as far with each piece that is read, up to a length.
-    pub(crate) fn growing(most: u64) -> Self {
-        Self { now: 0, most }
+    /// Reaches nothing at first, and doubles with each range that is read, up to `most`.
+    pub(crate) fn growing(max: u64) -> Self {
+        Self { current: 0, max }
     }
 
     fn grow(&mut self, block_len: u64) {
-        self.now = (self.now * 2).max(block_len).min(self.most);
+        self.current = (self.current * 2).max(block_len).min(self.max);
     }
 }
 
-/// A window of an object that is kept in the cache.
+/// A window of an object whose blocks are cached.
 pub(crate) struct Window {
     version: Arc<Version>,
-    kept: Arc<Kept>,
-    /// What is still to be read.
+    cached: Arc<CachedVersion>,
+    /// The range that is not read yet.
     rest: Range<u64>,
-    /// Up to where there are pieces.
+    /// The end of the planned ranges.
     planned: u64,
-    ahead: Ahead,
-    /// Whether the thread that polls may wait for files.
-    may_wait: bool,
-    pieces: VecDeque<Piece>,
+    ahead: ReadAhead,
+    /// Whether the polling thread may read files.
+    may_block: bool,
+    pieces: VecDeque<PlannedRange>,
     planning: Option<Planning>,
-    /// A share in a request that brings more than the window.
-    whole: Option<Arc<Share>>,
+    /// A handle to a request that fetches more than the window.
+    whole_fetch: Option<Arc<FetchHandle>>,
 }
 
 /// A plan that is being made.
 struct Planning {
-    /// Whether it is for the first piece, once more.
-    again: bool,
-    work: Work<Vec<Piece>>,
+    /// Whether it replaces the first planned range, whose bytes did not arrive.
+    is_retry: bool,
+    work: FileTask<Vec<PlannedRange>>,
 }
 
 impl fmt::Debug for Window {
@@ -76,9 +76,9 @@ impl fmt::Debug for Window {
     }
 }
 
-/// Why the first piece did not come.
+/// Why the bytes of the first planned range did not arrive.
 enum Miss {
-    /// It is to be looked for again.
+    /// It must be planned again.
     Again,
     Failed(Error),
 }
@@ -86,18 +86,28 @@ enum Miss {
 impl Window {
     pub(crate) fn new(
         version: Arc<Version>,
-        kept: Arc<Kept>,
+        cached: Arc<CachedVersion>,
         range: Range<u64>,
-        ahead: Ahead,
-        may_wait: bool,
+        ahead: ReadAhead,
+        may_block: bool,
     ) -> Self {
         let planned = range.start;
-        let (pieces, planning, whole) = (VecDeque::new(), None, None);
-        Self { version, kept, rest: range, planned, ahead, may_wait, pieces, planning, whole }
+        let (pieces, planning, whole_fetch) = (VecDeque::new(), None, None);
+        Self {
+            version,
+            cached,
+            rest: range,
+            planned,
+            ahead,
+            may_block,
+            pieces,
+            planning,
+            whole_fetch,
+        }
     }
 
-    /// Goes on at an offset, if it lies in the window. What was fetched in between stays in the
-    /// cache.
+    /// Continues at an offset, if the window contains it. Blocks that were fetched in between stay
+    /// in the cache.
     pub(crate) fn skip_to(&mut self, to: u64) -> bool {
         if to < self.rest.start || to >= self.planned || self.planning.is_some() {
             return false;
@@ -109,14 +119,14 @@ impl Window {
         true
     }
 
-    /// The next bytes; `None` at the end of the range.
+    /// Returns the next bytes, or `None` at the end of the range.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
         while !self.rest.is_empty() {
             self.plan_ahead();
             self.poll_planning(context);
-            let again = self.planning.as_ref().is_some_and(|planning| planning.again);
-            let first = self.pieces.front().filter(|_| !again);
-            if first.is_none_or(|piece| matches!(piece.source, Source::Missed)) {
+            let is_retry = self.planning.as_ref().is_some_and(|planning| planning.is_retry);
+            let first = self.pieces.front().filter(|_| !is_retry);
+            if first.is_none_or(|piece| matches!(piece.source, RangeSource::Missed)) {
                 if self.planning.is_some() {
                     return Poll::Pending;
                 }
@@ -124,23 +134,23 @@ impl Window {
                 continue;
             }
             match ready!(self.poll_first(context)) {
-                Ok((bytes, count)) => return Poll::Ready(Some(Ok(self.give(bytes, count)))),
+                Ok((bytes, count)) => return Poll::Ready(Some(Ok(self.take_first(bytes, count)))),
                 Err(Miss::Failed(error)) => return Poll::Ready(Some(Err(error))),
-                Err(Miss::Again) => self.miss_first(),
+                Err(Miss::Again) => self.mark_missed(),
             }
         }
         Poll::Ready(None)
     }
 
-    /// Begins to plan what comes after the pieces, when less than half of the window is left.
+    /// Plans the next ranges when less than half of the window is left.
     fn plan_ahead(&mut self) {
         let left = self.planned - self.rest.start;
-        let enough = left > 0 && (left > self.ahead.now / 2 || self.planned >= self.rest.end);
+        let enough = left > 0 && (left > self.ahead.current / 2 || self.planned >= self.rest.end);
         if enough || self.planning.is_some() {
             return;
         }
-        let block_len = self.kept.block_len;
-        let target = self.rest.start + self.ahead.now.max(1);
+        let block_len = self.cached.block_len;
+        let target = self.rest.start + self.ahead.current.max(1);
         let target = target.div_ceil(block_len).saturating_mul(block_len).min(self.rest.end);
         if target > self.planned {
             let range = self.planned..target;
@@ -149,74 +159,76 @@ impl Window {
         }
     }
 
-    /// Plans the first piece once more, if it did not come. There is one plan at a time, so one for
-    /// what comes later is waited for first.
+    /// Plans the first range again. Only one plan is made at a time, so a plan for later ranges is
+    /// completed first.
     fn plan_again(&mut self) {
         if let Some(piece) = self.pieces.pop_front() {
             self.begin(piece.range, true);
         }
     }
 
-    /// The first piece was evicted, or whoever fetched it gave up.
-    fn miss_first(&mut self) {
+    /// Marks the first range as missed: it was evicted, or its request failed.
+    fn mark_missed(&mut self) {
         if let Some(piece) = self.pieces.front_mut() {
-            piece.source = Source::Missed;
+            piece.source = RangeSource::Missed;
         }
     }
 
-    fn begin(&mut self, range: Range<u64>, again: bool) {
-        let work = Work::begin((&self.version, &self.kept), self.may_wait, {
-            move |version, kept, chunks| plan(version, kept, chunks, &range)
+    fn begin(&mut self, range: Range<u64>, is_retry: bool) {
+        let work = FileTask::begin((&self.version, &self.cached), self.may_block, {
+            move |version, cached, chunks| plan(version, cached, chunks, &range)
         });
-        self.planning = Some(Planning { again, work });
+        self.planning = Some(Planning { is_retry, work });
     }
 
     fn poll_planning(&mut self, context: &mut Context<'_>) {
         let Some(planning) = &mut self.planning else { return };
         let Poll::Ready(pieces) = planning.work.poll(context) else { return };
-        let again = planning.again;
+        let is_retry = planning.is_retry;
         self.planning = None;
         if !self.version.head.ranges {
-            let share = pieces.iter().find_map(|piece| match &piece.source {
-                Source::Mine(_, share) => Some(share.clone()),
-                Source::Cached(_) | Source::Theirs(..) | Source::Missed => None,
+            let handle = pieces.iter().find_map(|piece| match &piece.source {
+                RangeSource::OwnFetch(_, handle) => Some(handle.clone()),
+                RangeSource::Cached(_) | RangeSource::SharedFetch(..) | RangeSource::Missed => None,
             });
-            self.whole = share.or(self.whole.take());
+            self.whole_fetch = handle.or(self.whole_fetch.take());
         }
-        if again {
+        if is_retry {
             pieces.into_iter().rev().for_each(|piece| self.pieces.push_front(piece));
         } else {
             self.pieces.extend(pieces);
         }
     }
 
-    /// The bytes of the first piece, and where they came from.
+    /// Returns the bytes of the first planned range, and where they came from.
     fn poll_first(&mut self, context: &mut Context<'_>) -> Poll<Result<(Bytes, Count), Miss>> {
         self.begin_reads();
         let Some(piece) = self.pieces.front_mut() else { return Poll::Pending };
         let range = piece.range.clone();
         let (fetched, of, count) = match &mut piece.source {
-            Source::Cached(Some(work)) => {
+            RangeSource::Cached(Some(work)) => {
                 let bytes = ready!(work.poll(context)).ok_or(Miss::Again);
-                let count = self.version.source(&self.kept, &range, Count::FromCache);
+                let count = self.version.source_of(&self.cached, &range, Count::FromCache);
                 return Poll::Ready(bytes.map(|bytes| (bytes, count)));
             }
-            Source::Cached(None) | Source::Missed => return Poll::Ready(Err(Miss::Again)),
-            Source::Mine(waiting, share) => {
+            RangeSource::Cached(None) | RangeSource::Missed => {
+                return Poll::Ready(Err(Miss::Again));
+            }
+            RangeSource::OwnFetch(waiting, handle) => {
                 let fetched = ready!(Pin::new(&mut *waiting).poll(context));
                 if fetched == Fetched::Failed {
-                    let error = share.error().unwrap_or_else(Error::closed);
+                    let error = handle.error().unwrap_or_else(Error::closed);
                     return Poll::Ready(Err(Miss::Failed(error)));
                 }
                 (fetched, waiting.range(), Count::FromOrigin)
             }
-            Source::Theirs(waiting, since) => {
+            RangeSource::SharedFetch(waiting, since) => {
                 let fetched = ready!(Pin::new(&mut *waiting).poll(context));
                 if fetched == Fetched::Failed {
-                    let error = self.version.engine.failure_since(&self.kept.key, *since);
+                    let error = self.version.engine.failure_since(&self.cached.key, *since);
                     return Poll::Ready(Err(error.map_or(Miss::Again, Miss::Failed)));
                 }
-                let count = self.version.source(&self.kept, &range, Count::FromOthers);
+                let count = self.version.source_of(&self.cached, &range, Count::FromOthers);
                 (fetched, waiting.range(), count)
             }
         };
@@ -228,29 +240,29 @@ impl Window {
         Poll::Ready(Ok((Bytes::from_owner(bytes).slice(within), count)))
     }
 
-    /// Has the first pieces read, those that are in the cache.
+    /// Begins to read the first planned ranges, if they are in the cache.
     fn begin_reads(&mut self) {
-        let (both, may_wait) = ((&self.version, &self.kept), self.may_wait);
-        let reads = if may_wait { 1 } else { READS };
+        let (both, may_block) = ((&self.version, &self.cached), self.may_block);
+        let reads = if may_block { 1 } else { MAX_CONCURRENT_READS };
         for piece in self.pieces.iter_mut().take(reads) {
-            if let Source::Cached(work @ None) = &mut piece.source {
+            if let RangeSource::Cached(work @ None) = &mut piece.source {
                 let range = piece.range.clone();
-                let read = move |version: &Arc<Version>, kept: &Kept, chunks: &_| {
-                    read(version, kept, chunks, &range)
+                let read = move |version: &Arc<Version>, cached: &CachedVersion, chunks: &_| {
+                    read(version, cached, chunks, &range)
                 };
-                *work = Some(Work::begin(both, may_wait, read));
+                *work = Some(FileTask::begin(both, may_block, read));
             }
         }
     }
 
-    /// Takes the first piece away; whoever reads may have skipped some of it.
-    fn give(&mut self, mut bytes: Bytes, count: Count) -> Bytes {
+    /// Removes the first planned range and returns its bytes from the position of the reader.
+    fn take_first(&mut self, mut bytes: Bytes, count: Count) -> Bytes {
         if let Some(piece) = self.pieces.pop_front() {
             let skipped = self.rest.start - piece.range.start;
             bytes = bytes.slice(skipped as usize..);
             self.rest.start = piece.range.end;
         }
-        self.ahead.grow(self.kept.block_len);
+        self.ahead.grow(self.cached.block_len);
         self.version.count(count, bytes.len() as u64);
         bytes
     }

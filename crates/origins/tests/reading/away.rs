@@ -114,7 +114,7 @@ async fn an_origin_may_allow_stale_versions_itself() {
 async fn an_origin_that_does_not_answer_holds_up_what_is_cached_once_and_briefly() {
     let body = noise(LEN as usize, 6);
     let server = Server::new(body.clone());
-    let brief = quick().max_stale(DAY).check_within(Duration::from_millis(20));
+    let brief = quick().max_stale(DAY).check_timeout(Duration::from_millis(20));
     let place = filled(&server, LEN).await.again(brief);
     server.behave(|manners| manners.deaf = true);
     server.forget();

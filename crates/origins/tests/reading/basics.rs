@@ -85,7 +85,7 @@ async fn only_what_is_missing_is_asked_for() {
 async fn gaps_that_lie_close_together_are_one_request() {
     let body = noise(16 * BLOCK as usize, 3);
     let server = Server::new(body.clone());
-    let place = Place::new(quick().gap_most(BLOCK));
+    let place = Place::new(quick().max_gap(BLOCK));
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     object.bytes(BLOCK..2 * BLOCK).await.expect("a block");
     object.bytes(3 * BLOCK..5 * BLOCK).await.expect("two blocks");
@@ -186,9 +186,9 @@ async fn an_object_of_unknown_length_is_read_whole() {
     assert_eq!(object.bytes(10..20).await.expect("bytes"), body[10..20]);
     assert_eq!(server.asked().len(), 1);
 
-    let place = Place::new(quick().unmeasured_most(100_000));
+    let place = Place::new(quick().max_unsized_len(100_000));
     let error = place.cache.object(&server.url("/a")).await.expect_err("too long");
-    assert!(matches!(error, Error::Answer { .. }), "{error}");
+    assert!(matches!(error, Error::Response { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ async fn versions_never_mix() {
             manners.ignores_conditions = ignores_conditions;
             manners.changes_after = Some((2, Arc::new(new.clone()), "\"two\"".into()));
         });
-        let place = Place::new(quick().requests_at_once(1));
+        let place = Place::new(quick().max_requests(1));
         let url = server.url("/a");
         let object = place.cache.object(&url).await.expect("an object");
         let mut stream = object.stream(0..object.len()).expect("a stream");

@@ -46,7 +46,7 @@ async fn an_origin_may_answer_with_less() {
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert_eq!(object.bytes(0..500).await.expect("bytes"), body[..500]);
     let error = object.bytes(0..501).await.expect_err("two answers");
-    assert!(matches!(error, Error::Answer { .. }), "{error}");
+    assert!(matches!(error, Error::Response { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn an_origin_that_wants_to_be_left_alone_is() {
 #[tokio::test]
 async fn an_origin_that_falls_silent_is_given_up() {
     let server = Server::new(noise(BLOCK as usize, 6));
-    let place = Place::new(quick().silent_most(Duration::from_millis(50)).retries(1));
+    let place = Place::new(quick().read_timeout(Duration::from_millis(50)).retries(1));
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     server.behave(|manners| manners.silent = true);
     let error = object.bytes(0..10).await.expect_err("no bytes");
@@ -147,7 +147,7 @@ async fn answers_that_are_not_what_was_asked_for() {
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     server.behave(|manners| manners.wrong_range = Some(5..10));
     let error = object.bytes(0..10).await.expect_err("other bytes");
-    assert!(matches!(error, Error::Answer { .. }), "{error}");
+    assert!(matches!(error, Error::Response { .. }), "{error}");
     server.behave(|manners| {
         manners.wrong_range = None;
         manners.encoding = Some("gzip".into());
@@ -155,7 +155,7 @@ async fn answers_that_are_not_what_was_asked_for() {
     let error = object.bytes(0..10).await.expect_err("encoded bytes");
     assert!(error.to_string().contains("encoded as gzip"), "{error}");
     let error = place.cache.object(&server.url("/b")).await.expect_err("encoded bytes");
-    assert!(matches!(error, Error::Answer { .. }), "{error}");
+    assert!(matches!(error, Error::Response { .. }), "{error}");
     assert!(place.cache.chunks().expect("a folder").list().is_empty());
 }
 
@@ -173,8 +173,8 @@ async fn redirects_are_followed_to_an_end() {
 
     server.behave(|manners| manners.moved_to = Some("/moved/again".into()));
     let error = place.cache.object(&server.url("/moved")).await.expect_err("a circle");
-    assert!(matches!(error, Error::Answer { .. }), "{error}");
+    assert!(matches!(error, Error::Response { .. }), "{error}");
     server.behave(|manners| manners.moved_to = Some("file:///etc/passwd".into()));
     let error = place.cache.object(&server.url("/moved")).await.expect_err("no address");
-    assert!(matches!(error, Error::Answer { .. }), "{error}");
+    assert!(matches!(error, Error::Response { .. }), "{error}");
 }

@@ -27,11 +27,11 @@ fn quick() -> Settings {
     let pause = Duration::from_millis(1);
     Settings::new()
         .block_len(BLOCK)
-        .gap_most(0)
-        .request_most(8 * BLOCK)
+        .max_gap(0)
+        .max_request_len(8 * BLOCK)
         .read_ahead(8 * BLOCK)
         .retries(3)
-        .pauses(pause, 10 * pause)
+        .retry_delays(pause, 10 * pause)
 }
 
 /// A cache in a folder of its own.

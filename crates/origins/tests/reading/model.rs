@@ -89,7 +89,7 @@ async fn readers_see_one_version_each() {
             manners.ignores_ranges = seed % 4 == 3;
             manners.ignores_conditions = seed % 3 == 2;
         });
-        let place = Place::new(quick().gap_most(draws.below(3) * BLOCK).retries(50));
+        let place = Place::new(quick().max_gap(draws.below(3) * BLOCK).retries(50));
         let url = server.url("/a");
         let mut readers: Vec<Reader> = Vec::new();
         for step in 0..400 {

@@ -39,7 +39,8 @@ fn a_stopped_process_that_has_claimed_blocks_is_waited_for_once() {
     let folder = TempDir::new().expect("a folder");
     let url = server.url("/a");
     let options = Options::new().limit(64 << 20).min_free(0);
-    let settings = quick().read_ahead(0).request_most(BLOCK).claim_wait(Duration::from_millis(20));
+    let settings =
+        quick().read_ahead(0).max_request_len(BLOCK).claim_wait(Duration::from_millis(20));
     let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
     server.behave(|manners| manners.held = true);
     let mut stopped = spawn(folder.path(), &url);

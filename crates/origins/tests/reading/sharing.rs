@@ -110,7 +110,7 @@ async fn an_error_reaches_all_who_wait() {
 async fn dropping_a_reader_ends_what_was_read_ahead() {
     let body = noise(64 * BLOCK as usize, 4);
     let server = Server::new(body.clone());
-    let place = Place::new(quick().requests_at_once(1));
+    let place = Place::new(quick().max_requests(1));
     let mut object = place.cache.object(&server.url("/a")).await.expect("an object");
     let mut start = vec![0; 4 * BLOCK as usize];
     object.read_exact(&mut start).await.expect("the start");

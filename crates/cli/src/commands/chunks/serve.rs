@@ -214,7 +214,7 @@ impl Serve {
         let settings = Settings::new()
             .believe(self.believe)
             .read_ahead(read_ahead)
-            .unmeasured_most(unmeasured)
+            .max_unsized_len(unmeasured)
             .retries(retries);
         let settings = self.freshness.on(settings);
         let room = Room::of_this_process(&self.bounds)?;
