@@ -1,4 +1,4 @@
-//! Makes Rust of `store.proto`, without a compiler of protocol buffers on the machine.
+//! Compiles `store.proto` to Rust, without `protoc`.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut compiler = protox::Compiler::new(["proto"])?;
     compiler.include_source_info(true).include_imports(true).open_files(["store.proto"])?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("expected OUT_DIR, found none")?);
-    // What the reflection service tells.
+    // For the reflection service.
     std::fs::write(out.join("store.descriptor"), compiler.encode_file_descriptor_set())?;
     tonic_prost_build::configure()
         .bytes(".")
-        // Encoded from where the rows lie, and decoded into one piece.
-        .extern_path(".nuthatch.store.v1.ScanResponse", "crate::rows::Rows")
+        // Encoded without copying rows, and decoded into one buffer.
+        .extern_path(".nuthatch.store.v1.ScanResponse", "crate::messages::rows::Rows")
         .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }

@@ -50,8 +50,8 @@ impl Reloader {
     ///
     /// # Errors
     ///
-    /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS, certificates of clients or tokens
-    /// would be switched on or off. The server then keeps its credentials.
+    /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS, certificates of clients or
+    /// tokens would be switched on or off. The server then keeps its credentials.
     pub fn replace(&self, options: &Options) -> io::Result<()> {
         let new = Credentials::new(options);
         let before = self.0.borrow().clone();

@@ -105,15 +105,16 @@ impl Options {
         self
     }
 
-    /// Sets the maximum length of the head of a request in bytes; 16 KiB by default, at least 8 KiB.
+    /// Sets the maximum length of the head of a request in bytes; 16 KiB by default, at least 8
+    /// KiB.
     #[must_use]
     pub fn max_head_len(mut self, max: usize) -> Self {
         self.max_head_len = max.clamp(8 << 10, 1 << 20);
         self
     }
 
-    /// Sets the time in which a client must send the head of its next request, and must receive some
-    /// bytes of a response; a minute by default.
+    /// Sets the time in which a client must send the head of its next request, and must receive
+    /// some bytes of a response; a minute by default.
     #[must_use]
     pub fn idle(mut self, limit: Duration) -> Self {
         self.idle = limit;

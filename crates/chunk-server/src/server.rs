@@ -107,7 +107,8 @@ impl Server {
     /// # Errors
     ///
     /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if the options have a
-    /// [problem](Options::problem). Fails if an address cannot be bound or threads cannot be started.
+    /// [problem](Options::problem). Fails if an address cannot be bound or threads cannot be
+    /// started.
     pub fn start(cache: ObjectCache, prefix: Prefix, options: &Options) -> io::Result<Self> {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));

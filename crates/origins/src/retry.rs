@@ -100,8 +100,8 @@ impl<'a> Attempts<'a> {
         let doubled = self.settings.retry_delay.saturating_mul(1 << (self.failures - 1).min(16));
         let retry_delay = doubled.min(self.settings.max_retry_delay);
         let retry_delay = retry_delay.mul_f64(0.5 + 0.5 * random_fraction());
-        tracing::debug!(target: "nuthatch::chunks", address = self.address, why = ?cause, pause = ?retry_delay,
-            "a request to the origin is retried");
+        tracing::debug!(target: "nuthatch::chunks", address = self.address, why = ?cause,
+            pause = ?retry_delay, "a request to the origin is retried");
         Ok(retry_delay.max(retry_after.unwrap_or_default()))
     }
 }

@@ -86,7 +86,7 @@ impl Error {
     }
 
     /// A failure that an answer tells of.
-    pub(crate) fn told(status: i32, code: String, message: String, write: Option<u64>) -> Self {
+    pub(crate) fn reported(status: i32, code: String, message: String, write: Option<u64>) -> Self {
         let (status, code) = (Code::from_i32(status), Cow::Owned(code));
         Self(Box::new(Inner { status, code, message, write }))
     }
@@ -121,7 +121,7 @@ impl Error {
 
     /// Returns whether the same call may well succeed soon, here or at another server: the server
     /// is away, or all its slots of readers are in use.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         self.0.status == Code::Unavailable || self.0.code == "readers-full"
     }
 }
@@ -201,12 +201,16 @@ impl From<Status> for Error {
             message => message.to_owned(),
         };
         match (text(CODE_KEY), std::error::Error::source(&status)) {
-            (Some(code), _) => Self::told(status.code() as i32, code.to_owned(), message, write),
+            (Some(code), _) => {
+                Self::reported(status.code() as i32, code.to_owned(), message, write)
+            }
             // The time was up here before the server had said so.
             (None, Some(cause)) if is_timeout(cause) => Self::deadline(),
             // The connection was lost, or never there.
             (None, Some(cause)) => Self::transport(cause),
-            (None, None) => Self::told(status.code() as i32, "status".to_owned(), message, write),
+            (None, None) => {
+                Self::reported(status.code() as i32, "status".to_owned(), message, write)
+            }
         }
     }
 }
@@ -307,7 +311,7 @@ mod tests {
     #[test]
     fn errors_that_pass_are_retried_and_others_are_not() {
         let all = || of_the_store().into_iter().map(Error::from).chain(of_the_server());
-        let passing = all().filter(Error::is_passing);
+        let passing = all().filter(Error::is_transient);
         let codes: Vec<_> = passing.map(|error| error.code().to_owned()).collect();
         assert_eq!(codes, ["readers-full", "closed", "draining"]);
     }

@@ -1,40 +1,35 @@
 //! The ordered store over gRPC: a [`Server`] for a store on this machine, and a [`Client`] with the
-//! names of the store.
+//! operations of the store.
 //!
-//! `proto/store.proto` is the contract; any client of gRPC can speak it, and learns it by
-//! reflection. Data flows one way in a server: a call passes the `gate` (token, deadline, limits),
-//! becomes work of the store (`service`), and answers with messages that are made only as fast as
-//! the client takes them.
+//! `proto/store.proto` is the contract. Any gRPC client can call the server, and can learn the
+//! contract by reflection.
+//!
+//! | module | content |
+//! |---|---|
+//! | `server` | the server: connections, middleware for each call, the service, limits, reload |
+//! | `client` | the client: connecting, calls, streams that resume |
+//! | `messages` | generated messages, and their conversion to types of the store |
+//! | `error`, `transport` | errors on both sides, and why a server could not be reached |
+//!
+//! A call passes the middleware (token, deadline, limits), becomes an operation of the store in the
+//! service, and is answered by messages that are made only as fast as the client receives them.
 
-mod access;
-mod budget;
 mod client;
-mod connections;
-mod convert;
 mod error;
-mod figures;
-mod gate;
-mod options;
-mod proto;
-mod reload;
-mod rows;
+mod messages;
 mod server;
-mod service;
-mod stream;
-mod tables;
-mod tls;
 mod transport;
 
-pub use access::{Tokens, TokensError};
+pub use client::tls::ClientTls;
 pub use client::{
     Ack, BackupStream, Batch, BatchWriter, BatchWriterOptions, Client, ClientOptions, DEFAULT_PORT,
     Found, RowStream, Scan, StoreStat, TableInfo, Txn, WatchStream,
 };
 pub use error::{Error, Result};
+pub use messages::rows::RowBatch;
 pub use nuthatch_listen::tls::{ServerTls, TlsError};
 pub use nuthatch_listen::{ReloadError, Stopper};
-pub use options::Options;
-pub use reload::{Reloaded, Reloader};
-pub use rows::RowBatch;
-pub use server::{Counts, Server};
-pub use tls::ClientTls;
+pub use server::options::Options;
+pub use server::reload::{Reloaded, Reloader};
+pub use server::tokens::{Tokens, TokensError};
+pub use server::{Metrics, Server};

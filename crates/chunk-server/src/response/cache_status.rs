@@ -7,8 +7,8 @@ use std::ops::Range;
 /// large object and disconnect; this bounds the cost.
 const MAX_BLOCKS: u64 = 1024;
 
-/// Returns the header `Cache-Status` of a response with these ranges. A response that the origin did
-/// not confirm is stale: its `ttl` is negative, the negative of its `Age`.
+/// Returns the header `Cache-Status` of a response with these ranges. A response that the origin
+/// did not confirm is stale: its `ttl` is negative, the negative of its `Age`.
 pub(crate) async fn cache_status(object: &ChunkedObject, ranges: Vec<Range<u64>>) -> String {
     let whole = ranges.iter().map(|range| range.end - range.start).sum();
     let found = {

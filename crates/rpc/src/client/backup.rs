@@ -2,9 +2,9 @@
 
 use super::Client;
 use super::connect::Calls;
-use super::waiting::Attempt;
+use super::timeout::Attempt;
 use crate::error::Result;
-use crate::proto;
+use crate::messages::proto;
 use bytes::Bytes;
 use std::fmt;
 use tonic::Streaming;

@@ -1,7 +1,7 @@
 //! Writes that happen together or not at all.
 
-use crate::convert;
-use crate::proto;
+use crate::messages::convert;
+use crate::messages::proto;
 use bytes::Bytes;
 use nuthatch_store::{Condition, Range};
 use proto::write::Act;

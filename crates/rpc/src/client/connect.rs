@@ -1,9 +1,9 @@
 //! From an address to a connection.
 
-use super::resume::Patience;
+use super::resume::{Patience, pause};
+use super::tls::ClientTls;
 use crate::error::{Error, Result};
-use crate::proto::store_client::StoreClient;
-use crate::tls::ClientTls;
+use crate::messages::proto::store_client::StoreClient;
 use crate::transport::{is_unsent, tls_failure};
 use std::fmt;
 use std::time::Duration;
@@ -220,7 +220,7 @@ async fn retry(
         }
         *last = Some(reason);
         failures += 1;
-        tokio::time::sleep(super::pause(failures)).await;
+        tokio::time::sleep(pause(failures)).await;
     }
 }
 

@@ -3,11 +3,13 @@
 mod backup;
 mod batch;
 mod connect;
+mod remote_server;
 mod resume;
 mod scan;
 mod stat;
+mod timeout;
+pub(crate) mod tls;
 mod txn;
-mod waiting;
 mod watch;
 mod writer;
 
@@ -20,18 +22,18 @@ pub use txn::Txn;
 pub use watch::WatchStream;
 pub use writer::{Ack, BatchWriter, BatchWriterOptions};
 
-use crate::convert::{self, told};
 use crate::error::{Error, Result};
-use crate::proto;
+use crate::messages::convert::{self, required};
+use crate::messages::proto;
 use bytes::Bytes;
 use connect::{Calls, never_sent};
 use nuthatch_store::{Condition, Kind, Range, Start, Written};
+use remote_server::RemoteServer;
 use resume::pause;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 use tonic::{Request, Response, Status};
-use waiting::RemoteServer;
 
 /// A store on another machine. Can be cloned: all clones share a connection, which is made when it
 /// is needed and made again when it is lost.
@@ -228,7 +230,7 @@ impl Client {
         let request = proto::TablesRequest {};
         let answer = self.read(request, async |calls, request| calls.tables(request).await);
         let tables = answer.await?.tables.into_iter();
-        tables.map(|table| Ok((table.name, told(convert::kind(table.kind)?)?))).collect()
+        tables.map(|table| Ok((table.name, required(convert::kind(table.kind)?)?))).collect()
     }
 
     /// Makes a table if it is not there: plain unless a kind is wanted, which one that is there
@@ -238,7 +240,7 @@ impl Client {
         let request = proto::CreateTableRequest { name, kind };
         // Made twice, it is there all the same.
         let answer = self.read(request, async |calls, request| calls.create_table(request).await);
-        told(convert::kind(answer.await?.kind)?)
+        required(convert::kind(answer.await?.kind)?)
     }
 
     /// A copy of the whole store: the bytes of its file.
@@ -251,7 +253,7 @@ impl Client {
     where
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
     {
-        self.again_if(request, call, |status| Error::from(status.clone()).is_passing()).await
+        self.again_if(request, call, |status| Error::from(status.clone()).is_transient()).await
     }
 
     /// Calls, again and again while it could not be sent.
@@ -313,5 +315,5 @@ fn get_many_request<K: AsRef<[u8]>>(table: &str, keys: &[K]) -> proto::GetManyRe
 }
 
 fn written(answer: proto::WriteResponse) -> Result<Written> {
-    Ok(convert::written(told(answer.written)?))
+    Ok(convert::written(required(answer.written)?))
 }

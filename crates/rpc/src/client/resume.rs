@@ -131,7 +131,7 @@ impl<M> Resuming<M> {
                     }
                 },
             };
-            if !(resumes && failed.is_passing()) {
+            if !(resumes && failed.is_transient()) {
                 self.state = State::Done;
                 return Poll::Ready(Some(Err(failed)));
             }

@@ -3,11 +3,11 @@
 use super::Client;
 use super::connect::Calls;
 use super::resume::{Opening, Patience, Resuming};
-use super::waiting::Attempt;
-use crate::convert;
+use super::timeout::Attempt;
 use crate::error::Result;
-use crate::proto;
-use crate::rows::RowBatch;
+use crate::messages::convert;
+use crate::messages::proto;
+use crate::messages::rows::RowBatch;
 use futures_core::Stream;
 use nuthatch_store::Range;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! What a store tells of itself.
 
-use crate::convert::{self, told};
 use crate::error::Result;
-use crate::proto;
+use crate::messages::convert::{self, required};
+use crate::messages::proto;
 use nuthatch_store::{Kind, Stat, TableStat};
 
 /// What a store tells of itself and of its tables.
@@ -50,7 +50,7 @@ impl TableInfo {
     fn of(table: proto::TableStat) -> Result<Self> {
         let proto::TableStat { name, kind, entries, depth, .. } = table;
         let proto::TableStat { branch_pages, leaf_pages, overflow_pages, .. } = table;
-        let kind = told(convert::kind(kind)?)?;
+        let kind = required(convert::kind(kind)?)?;
         let stat = TableStat { entries, depth, branch_pages, leaf_pages, overflow_pages };
         Ok(Self { name, kind, stat })
     }

@@ -1,15 +1,15 @@
 //! Transactions.
 
 use super::connect::Calls;
-use super::waiting::Attempt;
+use super::timeout::Attempt;
 use super::{Batch, Client, Found, Scan, get_many_request};
-use crate::convert::{self, told};
 use crate::error::{Error, Result};
-use crate::proto;
-use crate::proto::committed::Outcome;
-use crate::proto::txn_request::Act;
-use crate::proto::txn_response::Answer;
-use crate::rows::RowBatch;
+use crate::messages::convert::{self, required};
+use crate::messages::proto;
+use crate::messages::proto::committed::Outcome;
+use crate::messages::proto::txn_request::Act;
+use crate::messages::proto::txn_response::Answer;
+use crate::messages::rows::RowBatch;
 use bytes::Bytes;
 use nuthatch_store::Written;
 use std::fmt;
@@ -47,7 +47,7 @@ impl Txn {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
         match self.ask(Act::Get(proto::GetRequest { table, key })).await? {
             Answer::Get(get) => Ok(get.entry.map(Found::from)),
-            _ => told(None),
+            _ => required(None),
         }
     }
 
@@ -61,7 +61,7 @@ impl Txn {
             Answer::GetMany(many) => {
                 Ok(many.lookups.into_iter().map(|found| Some(found.entry?.value)).collect())
             }
-            _ => told(None),
+            _ => required(None),
         }
     }
 
@@ -70,7 +70,7 @@ impl Txn {
     pub async fn scan(&mut self, table: &str, scan: &Scan) -> Result<RowBatch> {
         match self.ask(Act::Scan(scan.request(table))).await? {
             Answer::Scan(rows) => Ok(rows),
-            _ => told(None),
+            _ => required(None),
         }
     }
 
@@ -80,14 +80,14 @@ impl Txn {
         let Answer::Commit(committed) =
             self.ask(Act::Commit(proto::Commit { writes: batch.0 })).await?
         else {
-            return told(None);
+            return required(None);
         };
-        match told(committed.outcome)? {
+        match required(committed.outcome)? {
             Outcome::Written(written) => Ok(convert::written(written)),
             Outcome::Unmet(write) => {
                 let code = "condition-unmet".to_owned();
                 let message = format!("the condition of write {write} of the batch does not hold");
-                Err(Error::told(Code::Aborted as i32, code, message, Some(write)))
+                Err(Error::reported(Code::Aborted as i32, code, message, Some(write)))
             }
         }
     }
@@ -99,7 +99,7 @@ impl Txn {
             let _ = sender.send(proto::TxnRequest { act: Some(act) }).await;
             Ok(answers.message().await?)
         });
-        told(told(answer.await?)?.answer)
+        required(required(answer.await?)?.answer)
     }
 }
 

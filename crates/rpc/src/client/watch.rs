@@ -3,11 +3,11 @@
 use super::Client;
 use super::connect::Calls;
 use super::resume::{Opening, Resuming};
-use super::waiting::Attempt;
-use crate::convert::{self, told};
+use super::timeout::Attempt;
 use crate::error::Result;
-use crate::proto;
-use crate::proto::watch_request::Start as Wanted;
+use crate::messages::convert::{self, required};
+use crate::messages::proto;
+use crate::messages::proto::watch_request::Start as Wanted;
 use futures_core::Stream;
 use nuthatch_store::{Change, Range, Start};
 use std::fmt;
@@ -43,7 +43,7 @@ impl WatchStream {
         let request = proto::WatchRequest { table, range, start };
         let mut stream = begin(&client, Attempt::First, &request).await?;
         let first = client.within(async { Ok(stream.message().await?) }).await?;
-        let sequence = told(first)?.sequence;
+        let sequence = required(first)?.sequence;
         let stream = Resuming::begun(stream, client.options.patience());
         Ok(Self { client, request, sequence, stream })
     }

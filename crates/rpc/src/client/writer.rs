@@ -2,12 +2,12 @@
 
 use super::connect::Calls;
 use super::resume::Failures;
-use super::waiting::Attempt;
+use super::timeout::Attempt;
 use super::{Batch, Client};
-use crate::convert::{self, told};
 use crate::error::{Error, Result};
-use crate::proto;
-use crate::proto::batch_response::Outcome;
+use crate::messages::convert::{self, required};
+use crate::messages::proto;
+use crate::messages::proto::batch_response::Outcome;
 use nuthatch_store::Written;
 use prost::Message;
 use std::collections::HashMap;
@@ -158,7 +158,7 @@ impl Shared {
     /// Opens a stream in place of one that failed, unless another caller has done so.
     async fn open_again(&self, lost: &Arc<Link>) -> Result<()> {
         let Some(failed) = lock(&lost.waiting).failed.clone() else { return Ok(()) };
-        if !failed.is_passing() {
+        if !failed.is_transient() {
             return Err(failed);
         }
         let _opening = self.opening.lock().await;
@@ -174,7 +174,7 @@ impl Shared {
                     *lock(&self.link) = Arc::new(link);
                     return Ok(());
                 }
-                Err(again) if again.is_passing() => error = again,
+                Err(again) if again.is_transient() => error = again,
                 Err(other) => return Err(other),
             }
         }
@@ -216,7 +216,7 @@ async fn listen(mut answers: Streaming<proto::BatchResponse>, waiting: Arc<Mutex
         match answers.message().await {
             Ok(Some(proto::BatchResponse { id, outcome })) => {
                 let Some(answer) = lock(&waiting).answers.remove(&id) else { continue };
-                let written = match told(outcome) {
+                let written = match required(outcome) {
                     Ok(Outcome::Written(written)) => Ok(convert::written(written)),
                     Ok(Outcome::Problem(problem)) => Err(convert::problem(problem)),
                     Err(error) => Err(error),

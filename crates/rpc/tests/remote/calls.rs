@@ -172,7 +172,7 @@ fn what_would_take_too_much_memory_is_refused_and_all_of_it_comes_back() {
         assert!(client.get(TABLE, b"a").await.expect("there is room").is_some());
     });
     served.until(|served| {
-        served.server.counts().held_bytes() == 0 && served.server.counts().open_calls() == 0
+        served.server.metrics().held_bytes() == 0 && served.server.metrics().open_calls() == 0
     });
 }
 
@@ -224,5 +224,5 @@ fn a_server_that_is_not_there_is_told_after_all_tries() {
     let options = ClientOptions::new().retries(1);
     let error = served.wait(Client::connect_with(&address, &options)).expect_err("nobody");
     assert_eq!((error.code(), error.status()), ("transport", 14));
-    assert!(error.is_passing() && error.message().starts_with(&address), "{error}");
+    assert!(error.is_transient() && error.message().starts_with(&address), "{error}");
 }

@@ -8,7 +8,8 @@ const SHORT: Duration = Duration::from_millis(30);
 const HOURS: Duration = Duration::from_hours(9);
 
 fn served(client: &ClientOptions) -> Served {
-    let served = served_to(&options().idle(HOURS).longest(HOURS).batch_bytes(16 << 10), client);
+    let served =
+        served_to(&options().idle(HOURS).max_transaction(HOURS).batch_bytes(16 << 10), client);
     served.fill(6000, 1000);
     served
 }
@@ -19,8 +20,8 @@ fn a_write_that_has_to_wait_is_given_up() {
     // Nobody else can write meanwhile.
     let writing = served.store.write().expect("the turn to write");
     assert_eq!(code(served.wait(served.client.put(TABLE, b"a", b"1"))), is("deadline", 4));
-    served.until(|served| served.server.counts().open_calls() == 0);
-    assert!(served.server.counts().exposition().contains("calls_failed_total{method=\"Put\"} 1"));
+    served.until(|served| served.server.metrics().open_calls() == 0);
+    assert!(served.server.metrics().exposition().contains("calls_failed_total{method=\"Put\"} 1"));
     drop(writing);
 }
 

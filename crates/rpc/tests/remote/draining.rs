@@ -42,7 +42,7 @@ fn what_goes_on_for_too_long_is_ended() {
             break error;
         }
     };
-    assert_eq!((error.code(), error.is_passing()), ("draining", true));
+    assert_eq!((error.code(), error.is_transient()), ("draining", true));
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn a_scan_that_nobody_takes_holds_little_and_its_transaction_ends() {
     let first = served.wait(stream.next()).expect("a batch").expect("rows");
     served.until(|served| served.open_transactions() == 0);
     // What is with the network, what waits, and what was made for after that.
-    let held = served.server.counts().held_bytes();
+    let held = served.server.metrics().held_bytes();
     assert!(held > 0 && held <= 4 * (BATCH as u64 + 3000), "{held}");
     let mut came = first.len();
     let error = loop {
@@ -64,7 +64,7 @@ fn a_scan_across_snapshots_goes_on_in_a_later_one() {
 
 #[test]
 fn a_scan_that_takes_too_long_altogether_loses_its_transaction() {
-    let served = many_rows(&options().idle(HOURS).longest(Duration::from_millis(20)));
+    let served = many_rows(&options().idle(HOURS).max_transaction(Duration::from_millis(20)));
     let mut stream = served.client.scan(TABLE, &Scan::all());
     served.wait(stream.next()).expect("a batch").expect("rows");
     served.until(|served| served.open_transactions() == 0);
@@ -80,26 +80,28 @@ fn a_scan_that_takes_too_long_altogether_loses_its_transaction() {
 
 #[test]
 fn a_scan_that_is_given_up_ends_at_once() {
-    let served = many_rows(&options().idle(HOURS).longest(HOURS));
+    let served = many_rows(&options().idle(HOURS).max_transaction(HOURS));
     let mut stream = served.client.scan(TABLE, &Scan::all());
     served.wait(stream.next()).expect("a batch").expect("rows");
     served.until(|served| served.open_transactions() == 1);
     drop(stream);
     served.until(|served| served.open_transactions() == 0);
     served.until(|served| {
-        served.server.counts().open_calls() == 0 && served.server.counts().held_bytes() == 0
+        served.server.metrics().open_calls() == 0 && served.server.metrics().held_bytes() == 0
     });
 }
 
 #[test]
 fn a_client_that_vanishes_leaves_nothing_behind() {
-    let Served { server, client, store, .. } = many_rows(&options().idle(HOURS).longest(HOURS));
+    let Served { server, client, store, .. } =
+        many_rows(&options().idle(HOURS).max_transaction(HOURS));
     // The runtime is gone, and with it the connection.
     drop(client);
-    while store.stat().expect("a store").open_transactions > 0 || server.counts().open_calls() > 0 {
+    while store.stat().expect("a store").open_transactions > 0 || server.metrics().open_calls() > 0
+    {
         std::thread::yield_now();
     }
-    assert_eq!(server.counts().held_bytes(), 0);
+    assert_eq!(server.metrics().held_bytes(), 0);
 }
 
 #[test]

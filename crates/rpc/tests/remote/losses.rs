@@ -22,7 +22,7 @@ fn gone(served: Served) -> (SocketAddr, Served) {
     served.server.stopper().stop();
     served.until(|served| {
         // Draining is over as soon as nothing goes on.
-        std::net::TcpStream::connect(address).is_err() || served.server.counts().open_calls() > 0
+        std::net::TcpStream::connect(address).is_err() || served.server.metrics().open_calls() > 0
     });
     (address, served)
 }
@@ -128,7 +128,7 @@ fn a_client_that_is_not_to_retry_reconnects_nothing() {
     let mut watch = served.watch(Start::Now).expect("a watch");
     let (_, served) = gone(served);
     let error = served.wait(watch.next()).expect("an error").expect_err("an error");
-    assert!(error.is_passing(), "{error}");
+    assert!(error.is_transient(), "{error}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn all_reads_are_from_one_state() {
 #[test]
 fn limits_of_time_may_be_the_longest_durations() {
     let longest = Duration::MAX;
-    let served = served_with(&options().handshake(longest).idle(longest).longest(longest));
+    let served = served_with(&options().handshake(longest).idle(longest).max_transaction(longest));
     served.fill(1, 5);
     let mut txn = served.wait(served.client.txn()).expect("a transaction");
     assert!(served.wait(txn.get(TABLE, &key(0))).expect("read").is_some());
@@ -76,7 +76,7 @@ fn a_transaction_ends_with_its_client() {
     served.until(|served| served.open_transactions() == 1);
     drop(txn);
     served.until(|served| {
-        served.open_transactions() == 0 && served.server.counts().open_calls() == 0
+        served.open_transactions() == 0 && served.server.metrics().open_calls() == 0
     });
 }
 

@@ -162,9 +162,9 @@ fn the_calls_of_a_client_that_falls_silent_end() {
     let relay = Relay::to(served.server.addresses()[0]);
     let client = client(relay.address, &ClientOptions::new().retries(0)).expect("a client");
     let _watch = served.wait(client.watch(None, &Range::all(), Start::Now)).expect("a watch");
-    served.until(|served| served.server.counts().open_calls() == 1);
+    served.until(|served| served.server.metrics().open_calls() == 1);
     relay.is_silent.store(true, Ordering::Relaxed);
-    served.until(|served| served.server.counts().open_calls() == 0);
+    served.until(|served| served.server.metrics().open_calls() == 0);
 }
 
 #[test]

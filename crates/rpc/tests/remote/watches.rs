@@ -70,9 +70,9 @@ fn a_watch_that_waits_holds_no_transaction() {
     let watch = served.watch(Start::Now);
     let watch = watch.expect("a watch");
     served.until(|served| served.open_transactions() == 0);
-    assert_eq!(served.server.counts().open_calls(), 1);
+    assert_eq!(served.server.metrics().open_calls(), 1);
     drop(watch);
-    served.until(|served| served.server.counts().open_calls() == 0);
+    served.until(|served| served.server.metrics().open_calls() == 0);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn failed_reads_of_commits_are_counted_in_the_metrics() {
     let served = served();
     served.store.keep_changes(1000, 1 << 20).expect("kept");
     let mut watch = served.watch(Start::Now).expect("a watch");
-    let counts = served.server.counts();
+    let counts = served.server.metrics();
     let line = |count| format!("\nnuthatch_rpc_watch_failures_total {count}\n");
     assert!(counts.exposition().contains(&line(0)), "{}", counts.exposition());
     // All slots of readers are in use, also those that were for a moment.
@@ -105,7 +105,7 @@ fn a_watch_goes_on_after_the_server_found_no_slot_of_a_reader() {
     // More than the server sends before the client reads: it must read the store once more then.
     served.fill(ROWS, 256 << 10);
     let readers = std::cell::RefCell::new(Vec::new());
-    let counts = served.server.counts();
+    let counts = served.server.metrics();
     // Also those that were in use for a moment.
     let fill_slots =
         || readers.borrow_mut().extend(std::iter::from_fn(|| served.store.snapshot().ok()));

@@ -55,7 +55,7 @@ impl Stored {
 
     /// What it counts.
     pub(crate) fn exposition(&self) -> Exposition {
-        let counts = self.server.counts();
+        let counts = self.server.metrics();
         Exposition::new(move || counts.exposition())
     }
 

@@ -181,7 +181,7 @@ fn send_whole(
     let mut lost = None;
     while let Err(error) = remote.wait(send(writer, table, rows)) {
         let since = lost.get_or_insert_with(Instant::now);
-        if !error.is_passing() || since.elapsed() >= reconnect {
+        if !error.is_transient() || since.elapsed() >= reconnect {
             return Err(remote.failure(&error));
         }
     }

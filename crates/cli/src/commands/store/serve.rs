@@ -10,7 +10,7 @@ use crate::outcome::{Answer, Failure};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
 use crate::terminal::greet;
 use clap::{Args, ValueEnum};
-use nuthatch_rpc::{Counts, Options, Server};
+use nuthatch_rpc::{Metrics, Options, Server};
 use nuthatch_store::{Durability, Options as StoreOptions};
 use nuthatch_units::{bytes, parse_size};
 use std::net::SocketAddr;
@@ -168,7 +168,7 @@ fn parse_memory(text: &str) -> Result<u64, String> {
 }
 
 fn parse_message(text: &str) -> Result<u64, String> {
-    let min = Options::LEAST_MESSAGE_BYTES as u64;
+    let min = Options::MIN_MESSAGE_BYTES as u64;
     parse_size_within(text, min, Options::MAX_MESSAGE_BYTES as u64)
 }
 
@@ -189,7 +189,7 @@ impl Serve {
         let server =
             Server::start(store, &options).map_err(|error| not_started("--listen", &error))?;
         let (_admin, admin) =
-            self.watched.tell(server.counts(), Counts::exposition, Counts::is_stopping)?;
+            self.watched.tell(server.metrics(), Metrics::exposition, Metrics::is_stopping)?;
         let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         greet(scheme, server.addresses(), &admin, &line)?;
@@ -214,7 +214,7 @@ impl Serve {
             .durability(self.durability.into())
             .streams(*streams)
             .idle(Duration::from_millis(*idle_ms))
-            .longest(Duration::from_millis(*longest_ms))
+            .max_transaction(Duration::from_millis(*longest_ms))
             .drain(Duration::from_millis(*drain_ms));
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));

@@ -1,13 +1,13 @@
-//! How a store is served.
+//! Options of a server: addresses, credentials and limits.
 
-use crate::access::Tokens;
+use crate::server::tokens::Tokens;
 use nuthatch_listen::tls::ServerTls;
 use nuthatch_listen::{Protection, default_threads, exposure_problem};
 use nuthatch_store::Durability;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The greatest limit of time. Adding `Duration::MAX` to the time of now panics.
+/// The maximum of limits of time. Adding `Duration::MAX` to the current time panics.
 const MAX_LIMIT: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// Options of a [`Server`](crate::Server).
@@ -29,25 +29,26 @@ pub struct Options {
     pub(crate) handshake: Duration,
     pub(crate) keepalive: Duration,
     pub(crate) idle: Duration,
-    pub(crate) longest: Duration,
+    pub(crate) max_transaction: Duration,
     pub(crate) drain: Duration,
 }
 
 impl Options {
     /// The default limit of connections.
     pub const CONNECTIONS: usize = 1024;
-    /// The bytes of rows in a message of a scan, about, unless told otherwise.
+    /// The default of [`batch_bytes`](Self::batch_bytes).
     pub const BATCH_BYTES: usize = 256 << 10;
-    /// The longest message, in bytes, unless told otherwise.
+    /// The default of [`message_bytes`](Self::message_bytes).
     pub const MESSAGE_BYTES: usize = 16 << 20;
-    /// The least that a longest message may be: room for a key, a name and what is around them.
-    pub const LEAST_MESSAGE_BYTES: usize = 4 << 10;
-    /// The greatest limit of a message, in bytes.
+    /// The minimum of [`message_bytes`](Self::message_bytes): room for a key and a name.
+    pub const MIN_MESSAGE_BYTES: usize = 4 << 10;
+    /// The maximum of [`message_bytes`](Self::message_bytes).
     pub const MAX_MESSAGE_BYTES: usize = 1 << 30;
-    /// The least memory for requests and answers with which clients can work, in bytes.
+    /// The minimum of [`memory`](Self::memory) with which clients can work, in bytes.
     pub const MIN_MEMORY: u64 = 1 << 20;
 
-    /// A server at these addresses, without TLS and tokens. Port 0 is any free port.
+    /// Returns options for a server at these addresses, without TLS and tokens. Port 0 selects a
+    /// free port.
     pub fn new(addresses: Vec<SocketAddr>) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
@@ -67,42 +68,42 @@ impl Options {
             handshake: Duration::from_secs(10),
             keepalive: Duration::from_secs(20),
             idle: Duration::from_secs(10),
-            longest: Duration::from_mins(10),
+            max_transaction: Duration::from_mins(10),
             drain: Duration::from_secs(10),
         }
     }
 
-    /// Speaks TLS at all addresses.
+    /// Uses TLS at all addresses.
     #[must_use]
     pub fn tls(mut self, tls: ServerTls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Answers only those who show one of these tokens.
+    /// Requires one of these tokens for each call.
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.tokens = Some(tokens);
         self
     }
 
-    /// Serves at addresses that others than this machine can reach though anybody could read and
-    /// write there, or tokens could be read on their way.
+    /// Allows addresses that other machines can reach although the server has no TLS or requires no
+    /// token or certificate.
     #[must_use]
     pub fn insecure(mut self, insecure: bool) -> Self {
         self.insecure = insecure;
         self
     }
 
-    /// Threads that move bytes; one for each core by default, up to 8.
+    /// Sets the number of I/O threads; one for each core by default, up to 8.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.clamp(1, 1024);
         self
     }
 
-    /// Threads that read the store, at most; four for each core by default, at least 8. They start
-    /// when they are needed and go when they are not.
+    /// Sets the maximum number of threads that read the store; four for each core by default, at
+    /// least 8. They start when they are needed, and end when they are idle.
     #[must_use]
     pub fn readers(mut self, readers: usize) -> Self {
         self.readers = readers.clamp(1, 1024);
@@ -112,15 +113,16 @@ impl Options {
     /// Sets the maximum number of connections; 1024 by default. More wait until one ends. A
     /// connection that is [idle](Self::idle) makes room for one that waits.
     #[must_use]
-    pub fn connections(mut self, most: usize) -> Self {
-        self.connections = most.clamp(1, 1 << 20);
+    pub fn connections(mut self, max: usize) -> Self {
+        self.connections = max.clamp(1, 1 << 20);
         self
     }
 
-    /// How many calls a connection can have at a time; 128 by default. More wait at the client.
+    /// Sets the maximum number of concurrent calls of a connection; 128 by default. More wait at
+    /// the client.
     #[must_use]
-    pub fn streams(mut self, most: u32) -> Self {
-        self.streams = most.max(1);
+    pub fn streams(mut self, max: u32) -> Self {
+        self.streams = max.max(1);
         self
     }
 
@@ -128,34 +130,35 @@ impl Options {
     /// 1 GiB. It also limits the values that can be read and written. A message is never longer
     /// than the [memory](Self::memory).
     #[must_use]
-    pub fn message_bytes(mut self, most: usize) -> Self {
-        self.message_bytes = most.clamp(Self::LEAST_MESSAGE_BYTES, Self::MAX_MESSAGE_BYTES);
+    pub fn message_bytes(mut self, max: usize) -> Self {
+        self.message_bytes = max.clamp(Self::MIN_MESSAGE_BYTES, Self::MAX_MESSAGE_BYTES);
         self
     }
 
-    /// The memory, in bytes, that requests and answers of all clients may take; 256 MiB by
-    /// default. What would take more is refused.
+    /// Sets the maximum memory of requests and responses of all clients, in bytes; 256 MiB by
+    /// default. Messages that would exceed it are refused.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// After how many bytes of rows a message of a scan ends, unless the client wants less.
+    /// Sets the number of bytes of rows after which a message of a scan ends, unless the client
+    /// requests fewer.
     #[must_use]
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
         self.batch_bytes = bytes.max(1);
         self
     }
 
-    /// How many batches of a stream can wait for their acknowledgement; 1024 by default.
+    /// Sets the maximum number of batches of a stream without an acknowledgement; 1024 by default.
     #[must_use]
-    pub fn batches_in_flight(mut self, most: usize) -> Self {
-        self.batches_in_flight = most.clamp(1, 1 << 20);
+    pub fn batches_in_flight(mut self, max: usize) -> Self {
+        self.batches_in_flight = max.clamp(1, 1 << 20);
         self
     }
 
-    /// What commits wait for, and so what an answer to a write says.
+    /// Sets what commits wait for before a write is acknowledged.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -188,15 +191,17 @@ impl Options {
         self
     }
 
-    /// How long a transaction stays open at most; 10 minutes by default. Backups are not ended by
-    /// this.
+    /// Sets the maximum duration of a transaction; 10 minutes by default. Backups have no limit.
     #[must_use]
-    pub fn longest(mut self, limit: Duration) -> Self {
-        self.longest = limit.min(MAX_LIMIT);
+    pub fn max_transaction(mut self, limit: Duration) -> Self {
+        self.max_transaction = limit.min(MAX_LIMIT);
         self
     }
 
-    /// How long calls may go on after the server was told to stop; 10 seconds by default.
+    /// Sets the time that calls in progress have to finish after [`Stopper::stop`]; 10 seconds by
+    /// default.
+    ///
+    /// [`Stopper::stop`]: crate::Stopper::stop
     #[must_use]
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = limit;
@@ -208,8 +213,8 @@ impl Options {
         self.message_bytes.min(usize::try_from(self.memory).unwrap_or(usize::MAX))
     }
 
-    /// What is wrong with where it listens, if something is: an address where anybody could do
-    /// anything, or none at all. [`insecure`](Self::insecure) allows the first.
+    /// Returns what is wrong with the addresses: there is none, or other machines can reach one
+    /// without TLS or a login. [`insecure`](Self::insecure) allows the second.
     pub fn problem(&self) -> Option<String> {
         let has_certificates = self.tls.as_ref().is_some_and(ServerTls::needs_client_certificate);
         let protection = Protection {

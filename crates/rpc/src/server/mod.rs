@@ -1,27 +1,40 @@
-//! A running server, from the first to listen to the last to stop.
+//! A running server, from its start to its end, and its metrics.
 
-use crate::budget::Budget;
-use crate::connections::Connections;
-use crate::figures::Figures;
-use crate::gate::{Gate, Rules};
-use crate::options::Options;
-use crate::proto::store_server::StoreServer;
-use crate::reload::{LiveTls, Reloader};
-use crate::service::{Limits, Service, Shared};
-use crate::tables::Tables;
+mod budget;
+mod connections;
+mod http2_stream;
+mod methods;
+mod metrics;
+mod middleware;
+pub(crate) mod options;
+pub(crate) mod reload;
+mod service;
+mod tables;
+pub(crate) mod tokens;
+
+use crate::messages::proto;
+use crate::messages::proto::store_server::StoreServer;
+use budget::Budget;
+use connections::Connections;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use metrics::CallCounters;
+use middleware::{CallLayer, CallPolicy};
 use nuthatch_listen::{
     ConnectionSlots, Lifecycle, LogLines, MetricsText, ServerThread, Stopper, bind_all,
     spawn_acceptors,
 };
 use nuthatch_store::{BatchOptions, Store};
+use options::Options;
+use reload::{LiveTls, Reloader};
+use service::{Limits, Service, Shared};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tables::Tables;
 use tokio::runtime::Builder;
 use tonic::service::Routes;
 use tower_layer::Layer;
@@ -40,7 +53,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub struct Server {
     thread: ServerThread,
     lifecycle: Lifecycle,
-    figures: Arc<Figures>,
+    counters: Arc<CallCounters>,
     budget: Arc<Budget>,
     reloader: Reloader,
     watch_failures: Arc<AtomicU64>,
@@ -53,14 +66,14 @@ const LOG: LogLines = LogLines {
 
 /// What a server counts. It can be read for longer than the server runs.
 #[derive(Clone)]
-pub struct Counts {
-    figures: Arc<Figures>,
+pub struct Metrics {
+    counters: Arc<CallCounters>,
     budget: Arc<Budget>,
     watch_failures: Arc<AtomicU64>,
     lifecycle: Lifecycle,
 }
 
-impl Counts {
+impl Metrics {
     /// Bytes that requests and answers take at present.
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
@@ -73,7 +86,7 @@ impl Counts {
 
     /// Calls that are under way.
     pub fn open_calls(&self) -> u64 {
-        self.figures.open()
+        self.counters.open()
     }
 
     /// Whether the server was told to stop.
@@ -84,7 +97,7 @@ impl Counts {
     /// All of it, in Prometheus's text.
     pub fn exposition(&self) -> String {
         let mut text = MetricsText::new("nuthatch_rpc_");
-        self.figures.write(&mut text);
+        self.counters.write(&mut text);
         text.metric("held_bytes", "Bytes that requests and answers take.", self.held_bytes());
         let help = "Failed reads of the store for watches, retried.";
         text.metric("watch_failures_total", help, self.watch_failures());
@@ -100,15 +113,15 @@ impl Server {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let lifecycle = Lifecycle::new();
-        let (figures, budget) = (Figures::new(), Budget::new(options.memory));
+        let (counters, budget) = (CallCounters::new(), Budget::new(options.memory));
         let (sender, tokens) = tokio::sync::watch::channel(options.tokens.clone());
         let tls = options.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
         let reloader = Reloader { tokens: sender, tls: tls.clone() };
-        let rules = Rules {
+        let policy = CallPolicy {
             tokens,
             budget: Arc::clone(&budget),
             message_bytes: options.max_message_len(),
-            figures: Arc::clone(&figures),
+            counters: Arc::clone(&counters),
             drain: lifecycle.signal(),
         };
         let durable = BatchOptions::new().durability(options.durability);
@@ -128,12 +141,12 @@ impl Server {
             .max_decoding_message_size(options.max_message_len());
         let options = options.clone();
         let serving =
-            Serving { options, gate: Gate::new(rules), lifecycle: lifecycle.clone(), tls };
+            Serving { options, layer: CallLayer::new(policy), lifecycle: lifecycle.clone(), tls };
         let serve = serving.serve(service, listeners);
         let control = (lifecycle.clone(), LOG);
         let thread = ServerThread::start("nuthatch-serve", runtime, addresses, control, serve)?;
         info!(target: "nuthatch::rpc", addresses = ?thread.addresses(), "started");
-        Ok(Self { thread, lifecycle, figures, budget, reloader, watch_failures })
+        Ok(Self { thread, lifecycle, counters, budget, reloader, watch_failures })
     }
 
     /// Returns the addresses of the server, with the ports that the system selected for port 0.
@@ -153,9 +166,9 @@ impl Server {
     }
 
     /// What it counts, for whoever tells it.
-    pub fn counts(&self) -> Counts {
-        Counts {
-            figures: Arc::clone(&self.figures),
+    pub fn metrics(&self) -> Metrics {
+        Metrics {
+            counters: Arc::clone(&self.counters),
             budget: Arc::clone(&self.budget),
             watch_failures: Arc::clone(&self.watch_failures),
             lifecycle: self.lifecycle.clone(),
@@ -190,7 +203,7 @@ fn http(options: &Options) -> http2::Builder<TokioExecutor> {
 /// What the thread that serves needs.
 struct Serving {
     options: Options,
-    gate: Gate,
+    layer: CallLayer,
     lifecycle: Lifecycle,
     tls: Option<Arc<LiveTls>>,
 }
@@ -204,7 +217,7 @@ impl Serving {
         let (reporter, health) = tonic_health::server::health_reporter();
         reporter.set_serving::<StoreServer<Service>>().await;
         let reflection = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(crate::proto::DESCRIPTOR)
+            .register_encoded_file_descriptor_set(proto::DESCRIPTOR)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             .build_v1()
             .map_err(io::Error::other)?;
@@ -213,7 +226,7 @@ impl Serving {
         let closing = Lifecycle::new();
         let connections = Connections {
             http: http(&self.options),
-            service: self.gate.layer(routes),
+            service: self.layer.layer(routes),
             tls: self.tls,
             slots: Arc::new(ConnectionSlots::new(self.options.connections)),
             handshake: self.options.handshake,

@@ -1,12 +1,12 @@
-//! What messages say, in the words of the store, and the other way round.
+//! Converts messages to types of the store, and back.
 
 use crate::error::{Error, Result};
-use crate::proto;
+use crate::messages::proto;
 use bytes::Bytes;
 use nuthatch_store::{Act, Change, Condition, Kind, Range, Written};
 use std::ops::Bound;
 
-/// The keys that a message is about; all where it says nothing.
+/// Returns the range of a message; all keys if it has none.
 pub(crate) fn range(range: Option<proto::Range>) -> Range {
     use proto::range::{End, Start};
     let Some(proto::Range { start, end, prefix }) = range else { return Range::all() };
@@ -40,7 +40,7 @@ pub(crate) fn range_message(range: &Range) -> proto::Range {
     proto::Range { start, end, prefix: None }
 }
 
-/// What must hold of a key.
+/// Returns the condition of a message.
 pub(crate) fn condition(condition: Option<&proto::Condition>) -> Result<Condition<'_>> {
     use proto::condition::Holds;
     match condition.and_then(|condition| condition.holds.as_ref()) {
@@ -66,7 +66,7 @@ pub(crate) fn condition_message(condition: Condition<'_>) -> proto::Condition {
     proto::Condition { holds: Some(holds) }
 }
 
-/// A kind; `None` where any will do.
+/// Returns the kind of a message; `None` if any kind is accepted.
 pub(crate) fn kind(kind: i32) -> Result<Option<Kind>> {
     match proto::Kind::try_from(kind) {
         Ok(proto::Kind::Unspecified) => Ok(None),
@@ -95,8 +95,8 @@ pub(crate) fn written(written: proto::Written) -> Written {
     Written { transaction, sequence, deleted }
 }
 
-/// What an answer said, which must have said something.
-pub(crate) fn told<T>(answer: Option<T>) -> Result<T> {
+/// Returns a field of a response that must be set.
+pub(crate) fn required<T>(answer: Option<T>) -> Result<T> {
     answer.ok_or_else(|| Error::internal("expected an answer of this version, found an empty one"))
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn change(change: proto::Change) -> Result<Change> {
         Ok(proto::Act::Put) => Act::Put,
         Ok(proto::Act::Delete) => Act::Delete,
         Ok(proto::Act::Expire) => Act::Expire,
-        Ok(proto::Act::Unspecified) | Err(_) => return told(None),
+        Ok(proto::Act::Unspecified) | Err(_) => return required(None),
     };
     let (key, value) = (key.into(), value.unwrap_or_default().into());
     Ok(Change { sequence, transaction, act, table, key, value, expires_at_ms })
@@ -131,7 +131,7 @@ pub(crate) fn problem_message(error: &Error) -> proto::Problem {
 
 pub(crate) fn problem(problem: proto::Problem) -> Error {
     let proto::Problem { status, code, message, write } = problem;
-    Error::told(status, code, message, write)
+    Error::reported(status, code, message, write)
 }
 
 #[cfg(test)]

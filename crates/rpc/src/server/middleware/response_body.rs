@@ -1,7 +1,7 @@
-//! Bytes of answers: held against the limit of memory until the network has taken them.
+//! Bodies of responses: their bytes are charged to the limit of memory until they are sent.
 
-use crate::budget::{Budget, Charge};
-use crate::figures::Counted;
+use crate::server::budget::{Budget, Charge};
+use crate::server::metrics::CountedCall;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use nuthatch_listen::OpenCall;
@@ -11,15 +11,15 @@ use std::task::{Context, Poll};
 use tonic::Status;
 use tonic::body::Body;
 
-/// The body of an answer.
-pub(super) struct Outgoing {
+/// The body of a response.
+pub(super) struct ResponseBody {
     body: Body,
     budget: Arc<Budget>,
-    counted: Counted,
+    counted: CountedCall,
     _open: OpenCall,
 }
 
-/// Bytes with what holds them.
+/// Bytes with their charge.
 struct Held {
     bytes: Bytes,
     #[expect(dead_code, reason = "held until the bytes are gone")]
@@ -32,13 +32,18 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-impl Outgoing {
-    pub(super) fn new(body: Body, budget: Arc<Budget>, counted: Counted, open: OpenCall) -> Self {
+impl ResponseBody {
+    pub(super) fn new(
+        body: Body,
+        budget: Arc<Budget>,
+        counted: CountedCall,
+        open: OpenCall,
+    ) -> Self {
         Self { body, budget, counted, _open: open }
     }
 }
 
-impl HttpBody for Outgoing {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -51,11 +56,11 @@ impl HttpBody for Outgoing {
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(trailers) = frame.trailers_ref()
         {
-            this.counted.began(trailers);
+            this.counted.note_headers(trailers);
         }
         polled.map_ok(|frame| {
             frame.map_data(|bytes| {
-                this.counted.sent(bytes.len());
+                this.counted.count_sent(bytes.len());
                 let charge = this.budget.hold(bytes.len() as u64);
                 Bytes::from_owner(Held { bytes, charge })
             })

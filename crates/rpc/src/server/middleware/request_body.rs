@@ -1,7 +1,7 @@
-//! Bytes of requests: each message is held against the limit of memory before it arrives.
+//! Bodies of requests: each message is charged to the limit of memory before it arrives.
 
-use crate::budget::{Budget, Charge};
 use crate::error::Error;
+use crate::server::budget::{Budget, Charge};
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use std::pin::Pin;
@@ -10,32 +10,38 @@ use std::task::{Context, Poll};
 use tonic::Status;
 use tonic::body::Body;
 
-/// What comes before each message: whether it is compressed, and its length.
+/// The length of the header of a message: whether it is compressed, and its length.
 const HEAD_LEN: usize = 5;
 
 /// The body of a request.
-pub(super) struct Incoming {
+pub(super) struct RequestBody {
     body: Body,
     messages: Messages,
 }
 
-/// Follows where messages begin.
+/// Finds the beginnings of messages.
 struct Messages {
     budget: Arc<Budget>,
-    most: usize,
+    max: usize,
     head: [u8; HEAD_LEN],
-    /// Bytes of the head that are there.
-    have: usize,
-    /// Bytes of the message that are not.
-    left: usize,
-    /// For the message that is not whole yet, or was the last to be.
+    /// Number of received bytes of the header.
+    head_received: usize,
+    /// Number of bytes of the message that have not arrived.
+    message_left: usize,
+    /// The charge for the current message.
     charge: Option<Charge>,
 }
 
-impl Incoming {
-    pub(super) fn new(body: Body, budget: Arc<Budget>, most: usize) -> Self {
-        let messages =
-            Messages { budget, most, head: [0; HEAD_LEN], have: 0, left: 0, charge: None };
+impl RequestBody {
+    pub(super) fn new(body: Body, budget: Arc<Budget>, max: usize) -> Self {
+        let messages = Messages {
+            budget,
+            max,
+            head: [0; HEAD_LEN],
+            head_received: 0,
+            message_left: 0,
+            charge: None,
+        };
         Self { body, messages }
     }
 }
@@ -43,22 +49,22 @@ impl Incoming {
 impl Messages {
     fn follow(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
-            if self.left > 0 {
-                let len = self.left.min(bytes.len());
-                self.left -= len;
+            if self.message_left > 0 {
+                let len = self.message_left.min(bytes.len());
+                self.message_left -= len;
                 bytes = &bytes[len..];
                 continue;
             }
-            let len = (HEAD_LEN - self.have).min(bytes.len());
-            self.head[self.have..self.have + len].copy_from_slice(&bytes[..len]);
-            self.have += len;
+            let len = (HEAD_LEN - self.head_received).min(bytes.len());
+            self.head[self.head_received..self.head_received + len].copy_from_slice(&bytes[..len]);
+            self.head_received += len;
             bytes = &bytes[len..];
-            if self.have == HEAD_LEN {
+            if self.head_received == HEAD_LEN {
                 let [_, len @ ..] = self.head;
                 let len = len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
-                (self.have, self.left, self.charge) = (0, len, None);
-                if len > self.most {
-                    return Err(Error::too_long(len, self.most));
+                (self.head_received, self.message_left, self.charge) = (0, len, None);
+                if len > self.max {
+                    return Err(Error::too_long(len, self.max));
                 }
                 self.charge = Some(self.budget.charge(len as u64)?);
             }
@@ -67,7 +73,7 @@ impl Messages {
     }
 }
 
-impl HttpBody for Incoming {
+impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -108,7 +114,7 @@ mod tests {
         let bytes = [message(300), message(0), message(9)].concat();
         for step in 1..20 {
             let budget = Budget::new(300);
-            let mut messages = Incoming::new(Body::empty(), Arc::clone(&budget), 300).messages;
+            let mut messages = RequestBody::new(Body::empty(), Arc::clone(&budget), 300).messages;
             for (at, part) in bytes.chunks(step).enumerate() {
                 messages.follow(part).expect("there is room");
                 let begun = at * step + part.len();
@@ -132,7 +138,7 @@ mod tests {
     fn a_message_without_room_is_refused_at_its_head() {
         let budget = Budget::new(100);
         let refused = |len: usize| {
-            let mut messages = Incoming::new(Body::empty(), Arc::clone(&budget), 200).messages;
+            let mut messages = RequestBody::new(Body::empty(), Arc::clone(&budget), 200).messages;
             messages.follow(&message(len)[..5]).expect_err("no room").code().to_owned()
         };
         assert_eq!(refused(201), "too-long");

@@ -1,11 +1,11 @@
 //! `Watch`: committed changes, as they are committed.
 
-use super::answers::{Answers, Outlet};
+use super::responses::{ResponseSender, ResponseStream};
 use super::{Shared, on_thread};
-use crate::convert;
 use crate::error::{Error, Result};
-use crate::gate::Call;
-use crate::proto;
+use crate::messages::convert;
+use crate::messages::proto;
+use crate::server::middleware::CallContext;
 use futures_core::Stream;
 use nuthatch_store::{Start, Watch};
 use std::future::poll_fn;
@@ -14,17 +14,17 @@ use std::sync::Arc;
 
 pub(super) async fn start(
     shared: Arc<Shared>,
-    call: Call,
+    call: CallContext,
     request: proto::WatchRequest,
-) -> Result<Answers<proto::WatchResponse>> {
+) -> Result<ResponseStream<proto::WatchResponse>> {
     let with = Arc::clone(&shared);
     let watch = on_thread(move || begin(&with, request)).await?;
     let drain = call.drain.clone();
-    Ok(Answers::start(call, move |outlet| async move {
+    Ok(ResponseStream::start(call, move |responses| async move {
         // It has no end of its own, so that there is nothing to wait for when the server stops.
         tokio::select! {
             () = drain.draining() => Err(Error::draining()),
-            ended = run(shared, watch, outlet) => ended,
+            ended = run(shared, watch, responses) => ended,
         }
     }))
 }
@@ -47,10 +47,10 @@ fn begin(shared: &Shared, request: proto::WatchRequest) -> Result<Watch> {
 async fn run(
     shared: Arc<Shared>,
     watch: Watch,
-    outlet: Outlet<proto::WatchResponse>,
+    responses: ResponseSender<proto::WatchResponse>,
 ) -> Result<()> {
     let sequence = watch.next_sequence().saturating_sub(1);
-    outlet.send(proto::WatchResponse { changes: Vec::new(), sequence }, None).await;
+    responses.send(proto::WatchResponse { changes: Vec::new(), sequence }, None).await;
     let mut changes = watch.into_stream();
     while let Some(batch) = poll_fn(|context| Pin::new(&mut changes).poll_next(context)).await {
         let batch = batch?;
@@ -64,25 +64,25 @@ async fn run(
                 return Err(Error::too_long(change_len, most));
             }
             if len + change_len > most {
-                send(&shared, &outlet, std::mem::take(&mut message), len).await?;
+                send(&shared, &responses, std::mem::take(&mut message), len).await?;
                 len = 0;
             }
             len += change_len;
             message.sequence = change.sequence;
             message.changes.push(change);
         }
-        send(&shared, &outlet, message, len).await?;
+        send(&shared, &responses, message, len).await?;
     }
     Ok(())
 }
 
 async fn send(
     shared: &Shared,
-    outlet: &Outlet<proto::WatchResponse>,
+    responses: &ResponseSender<proto::WatchResponse>,
     message: proto::WatchResponse,
     len: usize,
 ) -> Result<()> {
     let charge = shared.budget.charge(len as u64)?;
-    outlet.send(message, Some(charge)).await;
+    responses.send(message, Some(charge)).await;
     Ok(())
 }

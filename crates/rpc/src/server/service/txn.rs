@@ -1,15 +1,15 @@
 //! `Txn`: reads from one state of the store, then writes that happen if conditions hold.
 
-use super::answers::{Answers, Outlet};
+use super::responses::{ResponseSender, ResponseStream};
 use super::{Shared, on_thread, reads, scan, writes};
-use crate::convert;
 use crate::error::{Error, Result};
-use crate::gate::{Call, until};
-use crate::proto;
-use crate::proto::committed::Outcome;
-use crate::proto::txn_request::Act;
-use crate::proto::txn_response::Answer;
-use crate::rows::Rows;
+use crate::messages::convert;
+use crate::messages::proto;
+use crate::messages::proto::committed::Outcome;
+use crate::messages::proto::txn_request::Act;
+use crate::messages::proto::txn_response::Answer;
+use crate::messages::rows::Rows;
+use crate::server::middleware::{CallContext, until};
 use nuthatch_store::{Error as StoreError, Read, ReadTxn};
 use prost::Message;
 use std::sync::Arc;
@@ -24,18 +24,18 @@ struct Open {
 
 pub(super) fn start(
     shared: Arc<Shared>,
-    call: Call,
+    call: CallContext,
     requests: Streaming<proto::TxnRequest>,
-) -> Answers<proto::TxnResponse> {
+) -> ResponseStream<proto::TxnResponse> {
     let allowed = call.clone();
-    Answers::start(call, move |outlet| run(shared, allowed, requests, outlet))
+    ResponseStream::start(call, move |responses| run(shared, allowed, requests, responses))
 }
 
 async fn run(
     shared: Arc<Shared>,
-    call: Call,
+    call: CallContext,
     mut requests: Streaming<proto::TxnRequest>,
-    outlet: Outlet<proto::TxnResponse>,
+    responses: ResponseSender<proto::TxnResponse>,
 ) -> Result<()> {
     let mut open: Option<Open> = None;
     loop {
@@ -54,7 +54,7 @@ async fn run(
                 // What is written could not be reclaimed, nor the map moved, while it is open.
                 drop(open);
                 let commit = Answer::Commit(commit_all(&shared, commit).await?);
-                outlet.send(proto::TxnResponse { answer: Some(commit) }, None).await;
+                responses.send(proto::TxnResponse { answer: Some(commit) }, None).await;
                 return Ok(());
             }
             Some(act) => {
@@ -68,7 +68,7 @@ async fn run(
         let message = proto::TxnResponse { answer: Some(answer) };
         let charge = shared.budget.charge(message.encoded_len() as u64)?;
         tokio::select! {
-            () = outlet.send(message, Some(charge)) => {}
+            () = responses.send(message, Some(charge)) => {}
             () = until(limit(&shared, open.as_ref())) => {
                 return Err(expired(&shared, open.as_ref()));
             }
@@ -79,7 +79,7 @@ async fn run(
 /// Until when something must happen for the transaction to stay.
 fn limit(shared: &Shared, open: Option<&Open>) -> Option<Instant> {
     let limits = &shared.limits;
-    open.map(|open| (open.since + limits.longest).min(Instant::now() + limits.idle))
+    open.map(|open| (open.since + limits.max_transaction).min(Instant::now() + limits.idle))
 }
 
 fn expired(shared: &Shared, open: Option<&Open>) -> Error {

@@ -1,10 +1,10 @@
 //! `Backup`: a copy of the store, through a pipe.
 
 use super::Shared;
-use super::answers::{Answers, Outlet};
+use super::responses::{ResponseSender, ResponseStream};
 use crate::error::{Error, Result};
-use crate::gate::Call;
-use crate::proto;
+use crate::messages::proto;
+use crate::server::middleware::CallContext;
 use bytes::{Bytes, BytesMut};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -19,9 +19,9 @@ const PART: usize = 64 << 10;
 
 pub(super) fn start(
     shared: Arc<Shared>,
-    call: Call,
+    call: CallContext,
     compact: bool,
-) -> Result<Answers<proto::BackupResponse>> {
+) -> Result<ResponseStream<proto::BackupResponse>> {
     let failed = |act: &str, error: std::io::Error| Error::internal(format!("{act}: {error}"));
     let (reader, writer) = std::io::pipe().map_err(|e| failed("make a pipe", e))?;
     let reader = Receiver::from_owned_fd(OwnedFd::from(reader));
@@ -38,8 +38,8 @@ pub(super) fn start(
         let _ = done.send(copied);
     });
     copying.map_err(|e| failed("start a thread", e))?;
-    Ok(Answers::start(call, move |outlet| async move {
-        pass_on(&shared, reader, &outlet).await?;
+    Ok(ResponseStream::start(call, move |responses| async move {
+        pass_on(&shared, reader, &responses).await?;
         match ended.await {
             Ok(copied) => Ok(copied?),
             Err(_) => Err(Error::internal("the thread that copies died")),
@@ -51,7 +51,7 @@ pub(super) fn start(
 async fn pass_on(
     shared: &Shared,
     mut pipe: Receiver,
-    outlet: &Outlet<proto::BackupResponse>,
+    responses: &ResponseSender<proto::BackupResponse>,
 ) -> Result<()> {
     loop {
         let charge = shared.budget.charge(PART as u64)?;
@@ -66,7 +66,7 @@ async fn pass_on(
             return Ok(());
         }
         let data: Bytes = part.freeze();
-        let sent = outlet.send(proto::BackupResponse { data }, Some(charge));
+        let sent = responses.send(proto::BackupResponse { data }, Some(charge));
         // The copy is made in a transaction, which ends when the pipe is closed here.
         timeout(shared.limits.idle, sent).await.map_err(|_| shared.limits.expired(None))?;
     }

@@ -1,36 +1,36 @@
-//! The calls of `store.proto`, one file for each kind.
+//! The methods of `store.proto`, one file for each kind.
 //!
-//! Nothing here reads the store on a thread that moves bytes: reads go to threads that may wait
-//! ([`on_thread`]), writes to the store's own thread, in batches.
+//! No I/O thread reads the store: reads run on threads that may block ([`on_thread`]), and writes
+//! are submitted in batches to the thread of the store.
 
-mod answers;
 mod backup;
 mod batch;
 mod reads;
+mod responses;
 mod scan;
 mod stat;
 mod txn;
 mod watch;
 mod writes;
 
-use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::gate::Call;
-use crate::options::Options;
-use crate::proto;
-use crate::proto::store_server::Store as Calls;
-use crate::rows::Rows;
-use crate::tables::Tables;
-use answers::Answers;
+use crate::messages::proto;
+use crate::messages::proto::store_server::Store as Calls;
+use crate::messages::rows::Rows;
+use crate::server::budget::Budget;
+use crate::server::middleware::CallContext;
+use crate::server::options::Options;
+use crate::server::tables::Tables;
 use nuthatch_store::{BatchWriter, Store};
+use responses::ResponseStream;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming};
 
-type Answer<T> = Result<Response<T>, Status>;
+type CallResult<T> = Result<Response<T>, Status>;
 
-/// What all calls work with.
+/// What all calls share.
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) tables: Tables,
@@ -39,27 +39,27 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
 }
 
-/// What calls may take.
+/// Limits of calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) message_bytes: usize,
     pub(crate) batch_bytes: usize,
     pub(crate) batches_in_flight: usize,
     pub(crate) idle: Duration,
-    pub(crate) longest: Duration,
+    pub(crate) max_transaction: Duration,
 }
 
 impl Limits {
     pub(crate) fn of(options: &Options) -> Self {
-        let Options { batch_bytes, batches_in_flight, idle, longest, .. } = *options;
+        let Options { batch_bytes, batches_in_flight, idle, max_transaction, .. } = *options;
         let message_bytes = options.max_message_len();
-        Self { message_bytes, batch_bytes, batches_in_flight, idle, longest }
+        Self { message_bytes, batch_bytes, batches_in_flight, idle, max_transaction }
     }
 
     /// Returns the error for a transaction that began at `since` and was ended at a limit.
     pub(crate) fn expired(&self, since: Option<Instant>) -> Error {
-        if since.is_some_and(|since| since.elapsed() >= self.longest) {
-            return Error::expired("it was open", self.longest, "--longest-ms");
+        if since.is_some_and(|since| since.elapsed() >= self.max_transaction) {
+            return Error::expired("it was open", self.max_transaction, "--max_transaction-ms");
         }
         Error::expired("its client neither read nor sent", self.idle, "--idle-ms")
     }
@@ -74,17 +74,17 @@ impl Service {
         Self(Arc::new(shared))
     }
 
-    /// Does something that may wait, on a thread for that.
+    /// Runs an operation that may block, on a thread for that.
     async fn blocking<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> CallResult<T> {
         let shared = Arc::clone(&self.0);
         Ok(Response::new(on_thread(move || act(&shared)).await?))
     }
 }
 
-/// Does something that may wait, on a thread for that.
+/// Runs an operation that may block, on a thread for that.
 async fn on_thread<T: Send + 'static>(
     act: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -95,21 +95,21 @@ async fn on_thread<T: Send + 'static>(
     }
 }
 
-/// The call that a request belongs to.
-fn call<T>(request: &Request<T>) -> Result<Call> {
-    let call = request.extensions().get::<Call>().cloned();
-    call.ok_or_else(|| Error::internal("a request came past the gate"))
+/// Returns the context of the call of a request.
+fn call<T>(request: &Request<T>) -> Result<CallContext> {
+    let call = request.extensions().get::<CallContext>().cloned();
+    call.ok_or_else(|| Error::internal("a request bypassed the middleware"))
 }
 
 #[tonic::async_trait]
 impl Calls for Service {
-    type ScanStream = Answers<Rows>;
-    type BatchStream = Answers<proto::BatchResponse>;
-    type WatchStream = Answers<proto::WatchResponse>;
-    type TxnStream = Answers<proto::TxnResponse>;
-    type BackupStream = Answers<proto::BackupResponse>;
+    type ScanStream = ResponseStream<Rows>;
+    type BatchStream = ResponseStream<proto::BatchResponse>;
+    type WatchStream = ResponseStream<proto::WatchResponse>;
+    type TxnStream = ResponseStream<proto::TxnResponse>;
+    type BackupStream = ResponseStream<proto::BackupResponse>;
 
-    async fn get(&self, request: Request<proto::GetRequest>) -> Answer<proto::GetResponse> {
+    async fn get(&self, request: Request<proto::GetRequest>) -> CallResult<proto::GetResponse> {
         let request = request.into_inner();
         self.blocking(move |shared| reads::get(shared, &request)).await
     }
@@ -117,36 +117,45 @@ impl Calls for Service {
     async fn get_many(
         &self,
         request: Request<proto::GetManyRequest>,
-    ) -> Answer<proto::GetManyResponse> {
+    ) -> CallResult<proto::GetManyResponse> {
         let request = request.into_inner();
         self.blocking(move |shared| reads::get_many(shared, &request)).await
     }
 
-    async fn count(&self, request: Request<proto::CountRequest>) -> Answer<proto::CountResponse> {
+    async fn count(
+        &self,
+        request: Request<proto::CountRequest>,
+    ) -> CallResult<proto::CountResponse> {
         let request = request.into_inner();
         self.blocking(move |shared| reads::count(shared, request)).await
     }
 
-    async fn put(&self, request: Request<proto::PutRequest>) -> Answer<proto::WriteResponse> {
+    async fn put(&self, request: Request<proto::PutRequest>) -> CallResult<proto::WriteResponse> {
         Ok(Response::new(writes::put(&self.0, request.into_inner()).await?))
     }
 
-    async fn put_if(&self, request: Request<proto::PutIfRequest>) -> Answer<proto::PutIfResponse> {
+    async fn put_if(
+        &self,
+        request: Request<proto::PutIfRequest>,
+    ) -> CallResult<proto::PutIfResponse> {
         Ok(Response::new(writes::put_if(&self.0, request.into_inner()).await?))
     }
 
-    async fn delete(&self, request: Request<proto::DeleteRequest>) -> Answer<proto::WriteResponse> {
+    async fn delete(
+        &self,
+        request: Request<proto::DeleteRequest>,
+    ) -> CallResult<proto::WriteResponse> {
         Ok(Response::new(writes::delete(&self.0, request.into_inner()).await?))
     }
 
     async fn delete_range(
         &self,
         request: Request<proto::DeleteRangeRequest>,
-    ) -> Answer<proto::WriteResponse> {
+    ) -> CallResult<proto::WriteResponse> {
         Ok(Response::new(writes::delete_range(&self.0, request.into_inner()).await?))
     }
 
-    async fn scan(&self, request: Request<proto::ScanRequest>) -> Answer<Self::ScanStream> {
+    async fn scan(&self, request: Request<proto::ScanRequest>) -> CallResult<Self::ScanStream> {
         let (call, shared) = (call(&request)?, Arc::clone(&self.0));
         Ok(Response::new(scan::start(shared, call, request.into_inner()).await?))
     }
@@ -154,38 +163,44 @@ impl Calls for Service {
     async fn batch(
         &self,
         request: Request<Streaming<proto::BatchRequest>>,
-    ) -> Answer<Self::BatchStream> {
+    ) -> CallResult<Self::BatchStream> {
         let (call, shared) = (call(&request)?, Arc::clone(&self.0));
         Ok(Response::new(batch::start(shared, call, request.into_inner())))
     }
 
-    async fn watch(&self, request: Request<proto::WatchRequest>) -> Answer<Self::WatchStream> {
+    async fn watch(&self, request: Request<proto::WatchRequest>) -> CallResult<Self::WatchStream> {
         let (call, shared) = (call(&request)?, Arc::clone(&self.0));
         Ok(Response::new(watch::start(shared, call, request.into_inner()).await?))
     }
 
-    async fn txn(&self, request: Request<Streaming<proto::TxnRequest>>) -> Answer<Self::TxnStream> {
+    async fn txn(
+        &self,
+        request: Request<Streaming<proto::TxnRequest>>,
+    ) -> CallResult<Self::TxnStream> {
         let (call, shared) = (call(&request)?, Arc::clone(&self.0));
         Ok(Response::new(txn::start(shared, call, request.into_inner())))
     }
 
-    async fn stat(&self, _: Request<proto::StatRequest>) -> Answer<proto::StatResponse> {
+    async fn stat(&self, _: Request<proto::StatRequest>) -> CallResult<proto::StatResponse> {
         self.blocking(stat::stat).await
     }
 
-    async fn tables(&self, _: Request<proto::TablesRequest>) -> Answer<proto::TablesResponse> {
+    async fn tables(&self, _: Request<proto::TablesRequest>) -> CallResult<proto::TablesResponse> {
         self.blocking(stat::tables).await
     }
 
     async fn create_table(
         &self,
         request: Request<proto::CreateTableRequest>,
-    ) -> Answer<proto::CreateTableResponse> {
+    ) -> CallResult<proto::CreateTableResponse> {
         let request = request.into_inner();
         self.blocking(move |shared| stat::create_table(shared, &request)).await
     }
 
-    async fn backup(&self, request: Request<proto::BackupRequest>) -> Answer<Self::BackupStream> {
+    async fn backup(
+        &self,
+        request: Request<proto::BackupRequest>,
+    ) -> CallResult<Self::BackupStream> {
         let (call, shared) = (call(&request)?, Arc::clone(&self.0));
         Ok(Response::new(backup::start(shared, call, request.into_inner().compact)?))
     }

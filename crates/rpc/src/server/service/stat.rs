@@ -1,9 +1,9 @@
 //! What the store tells of itself, and its tables.
 
 use super::Shared;
-use crate::convert;
 use crate::error::Result;
-use crate::proto;
+use crate::messages::convert;
+use crate::messages::proto;
 use nuthatch_store::{Stat, Table, TableStat};
 
 pub(super) fn stat(shared: &Shared) -> Result<proto::StatResponse> {

@@ -1,13 +1,13 @@
 //! `Scan`: rows in messages, read no further than the client takes them.
 
-use super::answers::{Answers, Outlet};
+use super::responses::{ResponseSender, ResponseStream};
 use super::{Shared, on_thread};
-use crate::budget::Charge;
-use crate::convert;
 use crate::error::{Error, Result};
-use crate::gate::Call;
-use crate::proto;
-use crate::rows::Rows;
+use crate::messages::convert;
+use crate::messages::proto;
+use crate::messages::rows::Rows;
+use crate::server::budget::Charge;
+use crate::server::middleware::CallContext;
 use nuthatch_store::{Batches, Scan, Store, Table};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -37,19 +37,24 @@ fn batch_bytes(shared: &Shared, request: &proto::ScanRequest) -> usize {
 
 pub(super) async fn start(
     shared: Arc<Shared>,
-    call: Call,
+    call: CallContext,
     request: proto::ScanRequest,
-) -> Result<Answers<Rows>> {
+) -> Result<ResponseStream<Rows>> {
     let (with, name) = (Arc::clone(&shared), request.table.clone());
     let table = on_thread(move || with.tables.find(&name)).await?;
     let batches = shared.store.batches(&table, &wanted(&shared, &request));
     let reading = Reading { shared, table, batches, since: None };
-    Ok(Answers::start(call, move |outlet| run(reading, outlet, request.across_snapshots)))
+    Ok(ResponseStream::start(call, move |responses| {
+        run(reading, responses, request.across_snapshots)
+    }))
 }
 
-async fn run(mut reading: Reading, outlet: Outlet<Rows>, across: bool) -> Result<()> {
+async fn run(mut reading: Reading, responses: ResponseSender<Rows>, across: bool) -> Result<()> {
     loop {
-        if reading.since.is_some_and(|since| since.elapsed() >= reading.shared.limits.longest) {
+        if reading
+            .since
+            .is_some_and(|since| since.elapsed() >= reading.shared.limits.max_transaction)
+        {
             reading.end(across)?;
         }
         let (read, rows) = on_thread(move || {
@@ -62,7 +67,7 @@ async fn run(mut reading: Reading, outlet: Outlet<Rows>, across: bool) -> Result
             return Ok(());
         }
         for (rows, charge) in rows {
-            let sent = outlet.send(rows, Some(charge));
+            let sent = responses.send(rows, Some(charge));
             tokio::pin!(sent);
             let Some(limit) = reading.limit() else {
                 sent.await;
@@ -104,7 +109,7 @@ impl Reading {
     /// Until when the client must take something for the transaction to stay.
     fn limit(&self) -> Option<Instant> {
         let limits = &self.shared.limits;
-        self.since.map(|since| (since + limits.longest).min(Instant::now() + limits.idle))
+        self.since.map(|since| (since + limits.max_transaction).min(Instant::now() + limits.idle))
     }
 
     /// Ends the transaction. The scan goes on in a later one if it may.

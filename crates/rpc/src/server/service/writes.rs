@@ -2,9 +2,9 @@
 //! a commit.
 
 use super::{Shared, on_thread};
-use crate::convert;
 use crate::error::{Error, Result};
-use crate::proto;
+use crate::messages::convert;
+use crate::messages::proto;
 use nuthatch_store::{Ack, Batch, Error as StoreError, Table, Written};
 use prost::Message;
 use std::sync::Arc;

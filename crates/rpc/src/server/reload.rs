@@ -1,6 +1,6 @@
 //! Certificates and tokens that change while a server runs.
 
-use crate::access::Tokens;
+use crate::server::tokens::Tokens;
 use nuthatch_listen::tls::ServerTls;
 use nuthatch_listen::{ReloadError, check_switch};
 use rustls::ServerConfig;

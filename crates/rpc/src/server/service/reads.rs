@@ -1,10 +1,10 @@
 //! Lookups, in a transaction of their own or in one that is there.
 
 use super::Shared;
-use crate::budget::Charge;
-use crate::convert;
 use crate::error::{Error, Result};
-use crate::proto;
+use crate::messages::convert;
+use crate::messages::proto;
+use crate::server::budget::Charge;
 use bytes::Bytes;
 use nuthatch_store::{Entry, Read, ReadTxn};
 

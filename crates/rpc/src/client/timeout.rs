@@ -6,8 +6,6 @@ use super::resume::pause;
 use crate::error::{Error, Result};
 use crate::transport::LOST;
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
@@ -68,7 +66,7 @@ impl Client {
     /// Returns the error for a call without an answer in time.
     fn no_answer(&self) -> Error {
         let limit = self.options.timeout.unwrap_or_default();
-        let address = &self.server.address;
+        let address = self.server.address();
         let message = format!(
             "{address}: expected an answer within {limit:?}, found none; is the server stopped, \
              overloaded, or at its maximum number of connections? `timeout` (--timeout-ms) sets \
@@ -79,35 +77,11 @@ impl Client {
 
     /// Returns an error with what may be its cause.
     fn explained(&self, error: Error) -> Error {
-        let is_plain = self.server.address.starts_with("grpc://");
+        let is_plain = self.server.address().starts_with("grpc://");
         if is_plain && !self.server.has_answered() && error.message().starts_with(LOST) {
             let message = format!("{error} (if the server has TLS, use grpcs://)");
             return Error::new(Code::Unavailable, "transport", message);
         }
         error
-    }
-}
-
-/// The server that a client calls.
-#[derive(Debug)]
-pub(super) struct RemoteServer {
-    address: String,
-    has_answered: AtomicBool,
-}
-
-impl RemoteServer {
-    pub(super) fn new(address: &str) -> Arc<Self> {
-        Arc::new(Self { address: address.to_owned(), has_answered: AtomicBool::new(false) })
-    }
-
-    fn has_answered(&self) -> bool {
-        self.has_answered.load(Ordering::Relaxed)
-    }
-
-    fn note_answer(&self) {
-        // Written once, so that clones on other threads keep their copy of the cache line.
-        if !self.has_answered() {
-            self.has_answered.store(true, Ordering::Relaxed);
-        }
     }
 }

@@ -1,13 +1,13 @@
 //! `Batch`: many batches in flight, acknowledged in order.
 
-use super::answers::{Answers, Outlet};
+use super::responses::{ResponseSender, ResponseStream};
 use super::{Shared, writes};
-use crate::budget::Charge;
-use crate::convert;
 use crate::error::{Error, Result};
-use crate::gate::Call;
-use crate::proto;
-use crate::proto::batch_response::Outcome;
+use crate::messages::convert;
+use crate::messages::proto;
+use crate::messages::proto::batch_response::Outcome;
+use crate::server::budget::Charge;
+use crate::server::middleware::CallContext;
 use nuthatch_store::Ack;
 use prost::Message;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ struct Pending {
 
 pub(super) fn start(
     shared: Arc<Shared>,
-    call: Call,
+    call: CallContext,
     requests: Streaming<proto::BatchRequest>,
-) -> Answers<proto::BatchResponse> {
+) -> ResponseStream<proto::BatchResponse> {
     let (pending, submitted) = mpsc::channel(shared.limits.batches_in_flight);
     let drain = call.drain.clone();
-    Answers::start(call, move |outlet| async move {
+    ResponseStream::start(call, move |responses| async move {
         let take = async move {
             tokio::select! {
                 // What was submitted by then is acknowledged.
@@ -37,7 +37,7 @@ pub(super) fn start(
                 taken = take(&shared, requests, pending) => taken,
             }
         };
-        let (taken, ()) = tokio::join!(take, acknowledge(submitted, outlet));
+        let (taken, ()) = tokio::join!(take, acknowledge(submitted, responses));
         taken
     })
 }
@@ -66,8 +66,11 @@ async fn submit(shared: &Arc<Shared>, request: proto::BatchRequest) -> Result<Ac
     Ok(writes::submit(shared, batch).await?)
 }
 
-/// Answers each batch when it is written. The store writes them in their order.
-async fn acknowledge(mut submitted: mpsc::Receiver<Pending>, outlet: Outlet<proto::BatchResponse>) {
+/// ResponseStream each batch when it is written. The store writes them in their order.
+async fn acknowledge(
+    mut submitted: mpsc::Receiver<Pending>,
+    responses: ResponseSender<proto::BatchResponse>,
+) {
     while let Some(Pending { id, submitted, charge }) = submitted.recv().await {
         let written = match submitted {
             Ok(ack) => ack.await.map_err(Error::from),
@@ -78,6 +81,6 @@ async fn acknowledge(mut submitted: mpsc::Receiver<Pending>, outlet: Outlet<prot
             Err(error) => Outcome::Problem(convert::problem_message(&error)),
         };
         drop(charge);
-        outlet.send(proto::BatchResponse { id, outcome: Some(outcome) }, None).await;
+        responses.send(proto::BatchResponse { id, outcome: Some(outcome) }, None).await;
     }
 }

@@ -1,8 +1,8 @@
 //! Connections of clients: accepts a limited number and serves HTTP/2 on each.
 
-use crate::gate::Gated;
-use crate::reload::LiveTls;
-use crate::stream::{Stream, Transport};
+use crate::server::http2_stream::{Stream, Transport};
+use crate::server::middleware::CallMiddleware;
+use crate::server::reload::LiveTls;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -30,18 +30,18 @@ const DISCARD_TIME: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Connections {
     pub(crate) http: http2::Builder<TokioExecutor>,
-    pub(crate) service: Gated<Routes>,
+    pub(crate) service: CallMiddleware<Routes>,
     pub(crate) tls: Option<Arc<LiveTls>>,
     pub(crate) slots: Arc<ConnectionSlots>,
     /// The time a client has for the TLS handshake and the HTTP/2 preface.
     pub(crate) handshake: Duration,
-    /// A connection without a call for so long is closed when no permit is left.
+    /// A connection without a call for so long may be closed when no slot is free.
     pub(crate) idle: Duration,
     pub(crate) drain: DrainSignal,
 }
 
 impl Connections {
-    /// Accepts connections until the server stops; then waits for their ends.
+    /// Accepts connections until the server drains; then waits until they have ended.
     pub(crate) async fn accept(self, listener: TcpListener) {
         let serve = |stream| {
             let shared = self.clone();
@@ -59,7 +59,7 @@ impl Connections {
 
     /// Serves a connection to its end, and returns why it ended.
     async fn connection(&self, stream: TcpStream) -> String {
-        // If this fails the connection does, too, and says so itself.
+        // If this fails, the connection fails too and reports it.
         let _ = stream.set_nodelay(true);
         let deadline = Instant::now() + self.handshake;
         let activity = Arc::new(Activity::default());
@@ -78,7 +78,7 @@ impl Connections {
     }
 
     /// Does the TLS handshake, if there is TLS, and waits until the client has begun HTTP/2.
-    /// Returns with the stream what becomes ready when the connection must close.
+    /// Returns the stream, and a receiver that becomes ready when the connection must close.
     async fn open(&self, stream: TcpStream) -> io::Result<(Stream, Option<oneshot::Receiver<()>>)> {
         let Some(tls) = &self.tls else {
             return Ok((Stream::begin(Transport::Plain(stream)).await?, None));
@@ -159,12 +159,12 @@ fn outcome(served: hyper::Result<()>) -> String {
 }
 
 /// The calls of one connection, as hyper makes them.
-struct Calls(Gated<Routes>);
+struct Calls(CallMiddleware<Routes>);
 
 impl hyper::service::Service<Request<Incoming>> for Calls {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = <Gated<Routes> as tower_service::Service<Request<Body>>>::Future;
+    type Future = <CallMiddleware<Routes> as tower_service::Service<Request<Body>>>::Future;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         // Routes are always ready.

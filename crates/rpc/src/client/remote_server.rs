@@ -1,0 +1,32 @@
+//! What a client knows about its server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The server that a client calls.
+#[derive(Debug)]
+pub(super) struct RemoteServer {
+    address: String,
+    has_answered: AtomicBool,
+}
+
+impl RemoteServer {
+    pub(super) fn new(address: &str) -> Arc<Self> {
+        Arc::new(Self { address: address.to_owned(), has_answered: AtomicBool::new(false) })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(super) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_answer(&self) {
+        // Written only once, so that the cache line stays shared between threads.
+        if !self.has_answered() {
+            self.has_answered.store(true, Ordering::Relaxed);
+        }
+    }
+}

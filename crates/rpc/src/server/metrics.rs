@@ -1,0 +1,129 @@
+//! Counters of calls.
+
+use crate::server::methods::Method;
+use http::HeaderMap;
+use nuthatch_listen::MetricsText;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tonic::Code;
+
+#[derive(Default)]
+struct MethodCounters {
+    begun: AtomicU64,
+    failed: AtomicU64,
+    open: AtomicU64,
+    sent: AtomicU64,
+}
+
+/// The name and the help text of a metric, and its counter.
+type Metric = (&'static str, &'static str, fn(&MethodCounters) -> &AtomicU64);
+
+/// The counters of all calls, by method.
+pub(crate) struct CallCounters(Vec<MethodCounters>);
+
+impl CallCounters {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(Method::names().map(|_| MethodCounters::default()).collect()))
+    }
+
+    /// Counts a call that begins.
+    pub(crate) fn begin(self: &Arc<Self>, method: Method) -> CountedCall {
+        if let Some(line) = method.index().and_then(|method| self.0.get(method)) {
+            line.begun.fetch_add(1, Ordering::Relaxed);
+            line.open.fetch_add(1, Ordering::Relaxed);
+        }
+        CountedCall { counters: Arc::clone(self), method, has_status: false }
+    }
+
+    /// Returns the number of calls in progress.
+    pub(crate) fn open(&self) -> u64 {
+        self.0.iter().map(|line| line.open.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Adds all of it to a text of metrics.
+    pub(crate) fn write(&self, text: &mut MetricsText) {
+        let families: [Metric; 4] = [
+            ("calls_total", "Calls that began.", |line| &line.begun),
+            ("calls_failed_total", "Calls that ended with an error or were given up.", |line| {
+                &line.failed
+            }),
+            ("calls_open", "Calls that are under way.", |line| &line.open),
+            ("sent_bytes_total", "Bytes of answers.", |line| &line.sent),
+        ];
+        for (name, help, field) in families {
+            let value = |line| field(line).load(Ordering::Relaxed);
+            let lines = Method::names().zip(&self.0);
+            text.by_label(name, help, "method", lines.map(|(method, line)| (method, value(line))));
+        }
+    }
+}
+
+/// A call that is counted as open until this is dropped.
+pub(crate) struct CountedCall {
+    counters: Arc<CallCounters>,
+    method: Method,
+    has_status: bool,
+}
+
+impl CountedCall {
+    fn line(&self) -> Option<&MethodCounters> {
+        self.method.index().and_then(|method| self.counters.0.get(method))
+    }
+
+    /// Counts bytes of the response.
+    pub(crate) fn count_sent(&self, bytes: usize) {
+        if let Some(line) = self.line() {
+            line.sent.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes the status in headers or trailers of the response, if they have one.
+    pub(crate) fn note_headers(&mut self, headers: &HeaderMap) {
+        if let Some(status) = headers.get("grpc-status") {
+            self.note_status(Code::from_bytes(status.as_bytes()));
+        }
+    }
+
+    /// Notes the status of the call.
+    pub(crate) fn note_status(&mut self, code: Code) {
+        if let Some(line) = self.line().filter(|_| !self.has_status && code != Code::Ok) {
+            line.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        self.has_status = true;
+    }
+}
+
+impl Drop for CountedCall {
+    fn drop(&mut self) {
+        // The client abandoned a call without a status.
+        self.note_status(Code::Cancelled);
+        if let Some(line) = self.line() {
+            line.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_from_their_beginning_to_their_end() {
+        let counters = CallCounters::new();
+        let mut call = counters.begin(Method::of("/nuthatch.store.v1.Store/Get"));
+        call.count_sent(5);
+        assert_eq!(counters.open(), 1);
+        call.note_status(Code::NotFound);
+        call.note_status(Code::NotFound);
+        drop(call);
+        drop(counters.begin(Method::of("/elsewhere/Get")));
+        let mut text = MetricsText::new("nuthatch_rpc_");
+        counters.write(&mut text);
+        let text = text.finish();
+        for line in ["calls_total", "calls_failed_total"] {
+            assert!(text.contains(&format!("nuthatch_rpc_{line}{{method=\"Get\"}} 1\n")), "{text}");
+        }
+        assert!(text.contains("nuthatch_rpc_calls_open{method=\"Get\"} 0\n"), "{text}");
+        assert!(text.contains("nuthatch_rpc_sent_bytes_total{method=\"Get\"} 5\n"), "{text}");
+    }
+}
