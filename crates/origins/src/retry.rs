@@ -59,13 +59,15 @@ impl From<Error> for Fault {
 pub(crate) struct Attempts<'a> {
     settings: &'a Settings,
     address: &'a str,
+    /// Failures since the last progress.
     failures: u32,
-    attempts: u32,
+    /// All failures.
+    count: u32,
 }
 
 impl<'a> Attempts<'a> {
     pub(crate) fn new(settings: &'a Settings, address: &'a str) -> Self {
-        Self { settings, address, failures: 0, attempts: 0 }
+        Self { settings, address, failures: 0, count: 0 }
     }
 
     /// Resets the number of failures: the last attempt received a block.
@@ -75,14 +77,14 @@ impl<'a> Attempts<'a> {
 
     /// Returns whether the next attempt is a retry.
     pub(crate) fn is_retry(&self) -> bool {
-        self.attempts > 0
+        self.count > 0
     }
 
     /// Counts a failed attempt. Returns the delay before the next one, or the error if there are no
     /// more retries.
     pub(crate) fn failed(&mut self, fault: Fault) -> Result<Duration, Error> {
         self.failures += 1;
-        self.attempts += 1;
+        self.count += 1;
         let (cause, retry_after) = match fault {
             Fault::Permanent(error) => return Err(error),
             Fault::Transient { cause, retry_after } => (cause, retry_after),
@@ -91,7 +93,7 @@ impl<'a> Attempts<'a> {
         let too_long =
             retry_after.is_some_and(|retry_after| retry_after > self.settings.max_retry_delay);
         if self.failures > self.settings.retries || too_long {
-            let (address, attempts) = (self.address.to_owned(), self.attempts);
+            let (address, attempts) = (self.address.to_owned(), self.count);
             return Err(match cause {
                 Cause::Status(status) => Error::Status { address, status, attempts },
                 Cause::Connection(reason) => Error::Unreachable { address, reason, attempts },

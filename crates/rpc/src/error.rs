@@ -1,4 +1,4 @@
-//! What can go wrong, the same on both sides: a status of gRPC, and a short name that stays.
+//! Errors, which are the same on both sides: a gRPC status, and a short name that never changes.
 
 use crate::transport::reason;
 use nuthatch_store::Error as StoreError;
@@ -34,7 +34,7 @@ impl Error {
         Self(Box::new(Inner { status, code, message, write: None }))
     }
 
-    /// A field that contradicts another one or its description.
+    /// Returns the error for a field that contradicts another one or its description.
     pub(crate) fn argument(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, "argument", message)
     }
@@ -54,7 +54,7 @@ impl Error {
         Self::new(Code::OutOfRange, "too-long", message)
     }
 
-    /// A transaction that the server ended at one of its limits, which `flag` sets.
+    /// Returns the error for a transaction that the server ended at a limit, which `flag` sets.
     pub(crate) fn expired(what: &str, limit: Duration, flag: &str) -> Self {
         let message = format!(
             "the transaction was ended: {what} for {limit:?}, the limit that {flag} of the server \
@@ -75,52 +75,52 @@ impl Error {
         Self::new(Code::Unavailable, "draining", "the server is stopping and accepts no new calls")
     }
 
-    /// A mistake of this crate, such as a thread that panicked.
+    /// Returns the error for a bug, such as a thread that panicked.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Code::Internal, "internal", message)
     }
 
-    /// A server could not be reached, or what it said was no answer.
+    /// Returns the error for a server that could not be reached or sent no valid response.
     pub(crate) fn transport(error: &(dyn std::error::Error + 'static)) -> Self {
         Self::new(Code::Unavailable, "transport", reason(error))
     }
 
-    /// A failure that an answer tells of.
+    /// Returns the error that a response reports.
     pub(crate) fn reported(status: i32, code: String, message: String, write: Option<u64>) -> Self {
         let (status, code) = (Code::from_i32(status), Cow::Owned(code));
         Self(Box::new(Inner { status, code, message, write }))
     }
 
-    /// Adds to the message what else a person needs to know.
+    /// Adds advice to the message.
     pub(crate) fn with(mut self, more: &str) -> Self {
         self.0.message = format!("{}; {more}", self.0.message);
         self
     }
 
-    /// A short name that stays the same between versions, for programs: one of
-    /// `testdata/store/statuses.csv`, `transport` where no server answered, `status` where one did
-    /// that did not say more than [`status`](Self::status).
+    /// Returns a short name that never changes, for programs: one of `testdata/store/statuses.csv`,
+    /// `transport` if no server responded, or `status` if a server responded with nothing but a
+    /// [`status`](Self::status).
     pub fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// The number of the status of gRPC.
+    /// Returns the number of the gRPC status.
     pub fn status(&self) -> i32 {
         self.0.status as i32
     }
 
-    /// With code `condition-unmet`, which write of a batch it was, counted from zero.
+    /// Returns the position of the write in its batch, from 0, for code `condition-unmet`.
     pub fn write(&self) -> Option<u64> {
         self.0.write
     }
 
-    /// A text for people.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Returns whether the same call may well succeed soon, here or at another server: the server
-    /// is away, or all its slots of readers are in use.
+    /// Returns whether the same call may succeed soon: the server is unavailable, or all its reader
+    /// slots are in use.
     pub fn is_transient(&self) -> bool {
         self.0.status == Code::Unavailable || self.0.code == "readers-full"
     }
@@ -134,7 +134,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The status for an error of the store; `testdata/store/statuses.csv` has the same.
+/// Returns the status for an error of the store, as in `testdata/store/statuses.csv`.
 fn status_of(error: &StoreError) -> Code {
     match error {
         StoreError::Io(e) if e.source.kind() == std::io::ErrorKind::StorageFull => {
@@ -156,7 +156,7 @@ fn status_of(error: &StoreError) -> Code {
         StoreError::Closed => Code::Unavailable,
         StoreError::FellBehind { .. } | StoreError::Ahead { .. } => Code::OutOfRange,
         StoreError::ConditionUnmet { .. } => Code::Aborted,
-        // The disk, LMDB, or bytes that are not what they should be.
+        // Errors of the disk or of LMDB, and damage.
         _ => Code::Internal,
     }
 }
@@ -164,7 +164,7 @@ fn status_of(error: &StoreError) -> Code {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         if let StoreError::Group(cause) = &error {
-            // Whoever wrote knows of no group: what they can act on is its cause.
+            // The caller knows of no group and can only act on the cause.
             let (status, code) = (status_of(cause), cause.code());
             return Self::new(status, code, error.to_string());
         }
@@ -204,9 +204,9 @@ impl From<Status> for Error {
             (Some(code), _) => {
                 Self::reported(status.code() as i32, code.to_owned(), message, write)
             }
-            // The time was up here before the server had said so.
+            // The deadline passed here before the server reported it.
             (None, Some(cause)) if is_timeout(cause) => Self::deadline(),
-            // The connection was lost, or never there.
+            // The connection was lost, or could not be established.
             (None, Some(cause)) => Self::transport(cause),
             (None, None) => {
                 Self::reported(status.code() as i32, "status".to_owned(), message, write)
@@ -268,7 +268,7 @@ mod tests {
         }))
     }
 
-    /// Those of this crate that a server tells.
+    /// The errors of this crate that a server reports.
     fn of_the_server() -> Vec<Error> {
         vec![
             Error::new(Code::Unauthenticated, "unauthenticated", ""),
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(listed, header.chain(all).collect::<Vec<_>>());
         let errors = include_str!("../../../testdata/store/errors.csv").lines();
         let codes = errors.skip(1).filter_map(|error| error.split(',').next());
-        // A group is told by its cause.
+        // A group is reported by its cause.
         let codes: Vec<_> = codes.filter(|code| *code != "group").collect();
         let told = listed[1..=codes.len()].iter().filter_map(|line| line.split(',').next());
         assert_eq!(told.collect::<Vec<_>>(), codes);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::fmt;
 use tonic::Streaming;
 
-/// The bytes of a copy of a store. It is whole when [`next`](Self::next) answers `None`.
+/// The bytes of a copy of a store. It is complete when [`next`](Self::next) returns `None`.
 pub struct BackupStream(Streaming<proto::BackupResponse>);
 
 impl BackupStream {
@@ -19,7 +19,7 @@ impl BackupStream {
         Ok(Self(client.begin(Attempt::First, begin).await?))
     }
 
-    /// The next bytes; `None` after the last.
+    /// Returns the next bytes, or `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Bytes>> {
         match self.0.message().await {
             Ok(part) => part.map(|part| Ok(part.data)),

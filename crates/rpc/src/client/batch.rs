@@ -1,4 +1,4 @@
-//! Writes that happen together or not at all.
+//! Batches of writes.
 
 use crate::messages::convert;
 use crate::messages::proto;
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use nuthatch_store::{Condition, Range};
 use proto::write::Act;
 
-/// Writes and conditions that happen together or not at all, in order.
+/// Writes and conditions that are committed together or not at all, in order.
 ///
 /// ```
 /// use nuthatch_rpc::Batch;
@@ -20,19 +20,19 @@ use proto::write::Act;
 pub struct Batch(pub(super) Vec<proto::Write>);
 
 impl Batch {
-    /// A batch without writes.
+    /// Returns an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes a value under a key.
+    /// Adds a write of a value.
     #[must_use]
     pub fn put(self, table: &str, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.put_any(table, key.as_ref(), value.as_ref(), None)
     }
 
-    /// Writes a value that expires at a time, in milliseconds since the beginning of 1970, into a
-    /// stamped table.
+    /// Adds a write of a value that expires at a time, in milliseconds since the beginning of 1970,
+    /// to a stamped table.
     #[must_use]
     pub fn put_until(
         self,
@@ -49,20 +49,20 @@ impl Batch {
         self.with(table, Act::Put(proto::PutAct { key, value, expires_at_ms }))
     }
 
-    /// Deletes a key, if it is there.
+    /// Adds a deletion of a key.
     #[must_use]
     pub fn delete(self, table: &str, key: impl AsRef<[u8]>) -> Self {
         self.with(table, Act::Delete(Bytes::copy_from_slice(key.as_ref())))
     }
 
-    /// Deletes all keys of a range.
+    /// Adds a deletion of all keys of a range.
     #[must_use]
     pub fn delete_range(self, table: &str, range: &Range) -> Self {
         self.with(table, Act::DeleteRange(convert::range_message(range)))
     }
 
-    /// Has nothing of the batch happen unless a condition holds. Writes before it in the batch
-    /// count.
+    /// Adds a condition. If it does not hold, nothing of the batch is written. It takes account of
+    /// earlier writes of the batch.
     #[must_use]
     pub fn check(self, table: &str, key: impl AsRef<[u8]>, condition: Condition<'_>) -> Self {
         let key = Bytes::copy_from_slice(key.as_ref());
@@ -70,12 +70,12 @@ impl Batch {
         self.with(table, Act::Check(proto::CheckAct { key, condition }))
     }
 
-    /// How many writes and conditions there are.
+    /// Returns the number of writes and conditions.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

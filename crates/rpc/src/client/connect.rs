@@ -1,4 +1,4 @@
-//! From an address to a connection.
+//! Connects to an address, and the options of clients.
 
 use super::resume::{Patience, pause};
 use super::tls::ClientTls;
@@ -14,20 +14,21 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
-/// The port of addresses without one.
+/// The port of addresses that have none.
 pub const DEFAULT_PORT: u16 = 7380;
 
-/// Bytes that a server may send before the client has looked at them: for a call, and for all.
+/// The flow-control windows of HTTP/2: bytes that a server may send ahead, for a call and for all
+/// calls.
 const CALL_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
-/// Bytes of a frame: one message of a scan should not be many.
+/// The maximum length of a frame, so that a message of a scan needs few.
 const FRAME: u32 = 256 << 10;
 
-/// The rule for tokens, for error messages.
+/// The syntax of tokens, for error messages.
 const TOKEN_RULE: &str = "expected printable ASCII without spaces, which is the text that the \
                           server's file of tokens has after `>`";
 
-/// The calls of a server, with a token where there is one.
+/// The calls of a server, with a token if the options have one.
 pub(super) type Calls = StoreClient<InterceptedService<Channel, Bearer>>;
 
 /// Options of a [`Client`](crate::Client).
@@ -46,7 +47,7 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// A client without a token, which tries three times again.
+    /// Returns options for a client without a token and with three retries.
     pub fn new() -> Self {
         Self {
             tls: None,
@@ -70,14 +71,14 @@ impl ClientOptions {
         self
     }
 
-    /// A token to show with each call.
+    /// Sets a token, which each call carries.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Sends the token without TLS, too, to other machines than this one.
+    /// Allows sending the token to other machines without TLS.
     #[must_use]
     pub fn insecure(mut self, insecure: bool) -> Self {
         self.insecure = insecure;
@@ -113,8 +114,8 @@ impl ClientOptions {
     /// Sets the maximum number of retries of a retryable call; 3 by default. With 0, watches and
     /// writers do not reconnect either.
     #[must_use]
-    pub fn retries(mut self, most: u32) -> Self {
-        self.retries = most;
+    pub fn retries(mut self, max: u32) -> Self {
+        self.retries = max;
         self
     }
 
@@ -127,19 +128,19 @@ impl ClientOptions {
         self
     }
 
-    /// How long streams try to reconnect.
+    /// Returns how long streams try to reconnect.
     pub(super) fn patience(&self) -> Patience {
         if self.retries == 0 { Patience::Retries(0) } else { Patience::Time(self.reconnect) }
     }
 
-    /// How long an answer may be, in bytes; 64 MiB by default.
+    /// Sets the maximum length of a response in bytes; 64 MiB by default.
     #[must_use]
-    pub fn message_bytes(mut self, most: usize) -> Self {
-        self.message_bytes = most;
+    pub fn message_bytes(mut self, max: usize) -> Self {
+        self.message_bytes = max;
         self
     }
 
-    /// How many bytes of a stream may be on their way, in bytes; 2 MiB by default.
+    /// Sets the flow-control window of a stream in bytes; 2 MiB by default.
     #[must_use]
     pub fn window_bytes(mut self, bytes: u32) -> Self {
         self.window = bytes.clamp(1, i32::MAX.unsigned_abs());
@@ -159,7 +160,7 @@ impl fmt::Debug for ClientOptions {
     }
 }
 
-/// Puts the token on each call.
+/// Adds the token to each call.
 #[derive(Clone)]
 pub(super) struct Bearer(Option<MetadataValue<Ascii>>);
 
@@ -198,7 +199,7 @@ pub(super) async fn connect(address: &str, options: &ClientOptions) -> Result<Ca
     Ok(calls.max_decoding_message_size(options.message_bytes))
 }
 
-/// Connects, with retries. Notes in `last` why the last attempt failed.
+/// Connects, with retries. Stores in `last` why the last attempt failed.
 async fn retry(
     endpoint: &Endpoint,
     options: &ClientOptions,
@@ -214,7 +215,7 @@ async fn retry(
         if let Some(remedy) = tls_failure(&error).and_then(|tls| remedy(options, tls)) {
             reason = format!("{reason}; {remedy}");
         }
-        // What is wrong with certificates stays wrong.
+        // A problem with certificates is permanent.
         if failures >= options.retries || tls_failure(&error).is_some() {
             return Err(reason);
         }
@@ -275,7 +276,7 @@ fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
     }
 }
 
-/// Returns what to do about a certificate that was refused, with the file that decided.
+/// Returns advice for a refused certificate, with the file that it was compared with.
 fn remedy(options: &ClientOptions, error: &rustls::Error) -> Option<String> {
     use rustls::CertificateError as Certificate;
     let rustls::Error::InvalidCertificate(problem) = error else { return None };

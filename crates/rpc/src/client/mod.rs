@@ -1,4 +1,4 @@
-//! The client: the names of the store, for a store on another machine.
+//! The client: the operations of a store, for a store on another machine.
 
 mod backup;
 mod batch;
@@ -35,8 +35,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tonic::{Request, Response, Status};
 
-/// A store on another machine. Can be cloned: all clones share a connection, which is made when it
-/// is needed and made again when it is lost.
+/// A store on another machine. Clones share one connection, which is established when it is needed
+/// and again after it is lost.
 ///
 /// A read is retried while the server cannot be reached, at most [`ClientOptions::retries`] times.
 /// A write is retried only if it was not sent, or if the server says that it did not accept it:
@@ -55,44 +55,52 @@ pub struct Client {
     server: Arc<RemoteServer>,
 }
 
-/// A value that was there, with what a stamped table keeps about it.
+/// A value that was found, with the metadata that a stamped table stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The value.
     pub value: Bytes,
-    /// The number of the change that wrote it; `None` in a plain table.
+    /// The number of the change that wrote the value; `None` in a plain table.
     pub version: Option<u64>,
-    /// When it expires, in milliseconds since the beginning of 1970; `None` for never.
+    /// The time of expiry in milliseconds since the beginning of 1970; `None` for never.
     pub expires_at_ms: Option<u64>,
 }
 
 impl Client {
-    /// A store at `grpc://host:port`.
+    /// Connects to a store at `grpc://host:port`.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect_with`](Self::connect_with).
     pub async fn connect(address: &str) -> Result<Self> {
         Self::connect_with(address, &ClientOptions::new()).await
     }
 
-    /// A store at `grpc://host:port`, or `grpcs://host:port` with TLS. Without a port it is
-    /// [`DEFAULT_PORT`]. Waits until there is a connection.
+    /// Connects to a store at `grpc://host:port`, or `grpcs://host:port` with TLS. The default port
+    /// is [`DEFAULT_PORT`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address or the options are not valid, or if the server cannot be reached.
     pub async fn connect_with(address: &str, options: &ClientOptions) -> Result<Self> {
         let calls = connect::connect(address, options).await?;
         Ok(Self { calls, options: options.clone(), server: RemoteServer::new(address) })
     }
 
-    /// A copy of a key's value.
+    /// Returns a copy of the value of a key.
     pub async fn get(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>> {
         Ok(self.entry(table, key).await?.map(|found| found.value))
     }
 
-    /// The value of a key, with its version and the time it expires.
+    /// Returns the value of a key, with its version and the time of expiry.
     pub async fn entry(&self, table: &str, key: &[u8]) -> Result<Option<Found>> {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
         let request = proto::GetRequest { table, key };
-        let answer = self.read(request, async |calls, request| calls.get(request).await).await?;
-        Ok(answer.entry.map(Found::from))
+        let response = self.read(request, async |calls, request| calls.get(request).await).await?;
+        Ok(response.entry.map(Found::from))
     }
 
-    /// The values of many keys, in the order of the keys, all from one state of the store.
+    /// Returns the values of many keys, in the order of the keys, all from one state of the store.
     pub async fn get_many<K: AsRef<[u8]>>(
         &self,
         table: &str,
@@ -110,19 +118,19 @@ impl Client {
         keys: &[K],
     ) -> Result<Vec<Option<Found>>> {
         let request = get_many_request(table, keys);
-        let answer = self.read(request, async |calls, request| calls.get_many(request).await);
-        Ok(answer.await?.lookups.into_iter().map(|found| found.entry.map(Found::from)).collect())
+        let response = self.read(request, async |calls, request| calls.get_many(request).await);
+        Ok(response.await?.lookups.into_iter().map(|found| found.entry.map(Found::from)).collect())
     }
 
-    /// How many keys of a range are there.
+    /// Returns the number of keys in a range.
     pub async fn count(&self, table: &str, range: &Range) -> Result<u64> {
         let (table, range) = (table.to_owned(), Some(convert::range_message(range)));
         let request = proto::CountRequest { table, range };
-        let answer = self.read(request, async |calls, request| calls.count(request).await);
-        Ok(answer.await?.count)
+        let response = self.read(request, async |calls, request| calls.count(request).await);
+        Ok(response.await?.count)
     }
 
-    /// Writes a value under a key, in place of one that is there.
+    /// Writes a value, and replaces an existing one.
     pub async fn put(&self, table: &str, key: &[u8], value: &[u8]) -> Result<Written> {
         self.put_any(table, key, value, None).await
     }
@@ -148,12 +156,12 @@ impl Client {
     ) -> Result<Written> {
         let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
         let request = proto::PutRequest { table: table.to_owned(), key, value, expires_at_ms };
-        let answer = self.write(request, async |calls, request| calls.put(request).await);
-        written(answer.await?)
+        let response = self.write(request, async |calls, request| calls.put(request).await);
+        written(response.await?)
     }
 
-    /// Writes a value if a condition holds of its key. `None` where it does not, and nothing was
-    /// written.
+    /// Writes a value if a condition on its key holds. Returns `None`, without a write, if it does
+    /// not.
     pub async fn put_if(
         &self,
         table: &str,
@@ -165,45 +173,46 @@ impl Client {
         let (table, condition) = (table.to_owned(), Some(convert::condition_message(condition)));
         let expires_at_ms = None;
         let request = proto::PutIfRequest { table, key, value, expires_at_ms, condition };
-        let answer = self.write(request, async |calls, request| calls.put_if(request).await);
-        Ok(answer.await?.written.map(convert::written))
+        let response = self.write(request, async |calls, request| calls.put_if(request).await);
+        Ok(response.await?.written.map(convert::written))
     }
 
-    /// Deletes one key, and answers whether it was there.
+    /// Deletes a key. Returns whether it existed.
     pub async fn delete(&self, table: &str, key: &[u8]) -> Result<bool> {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
         let request = proto::DeleteRequest { table, key };
-        let answer = self.write(request, async |calls, request| calls.delete(request).await);
-        Ok(written(answer.await?)?.deleted > 0)
+        let response = self.write(request, async |calls, request| calls.delete(request).await);
+        Ok(written(response.await?)?.deleted > 0)
     }
 
-    /// Deletes all keys of a range, and answers how many there were.
+    /// Deletes all keys of a range. Returns their number.
     pub async fn delete_range(&self, table: &str, range: &Range) -> Result<u64> {
         let (table, range) = (table.to_owned(), Some(convert::range_message(range)));
         let request = proto::DeleteRangeRequest { table, range };
-        let answer = self.write(request, async |calls, request| calls.delete_range(request).await);
-        Ok(written(answer.await?)?.deleted)
+        let response =
+            self.write(request, async |calls, request| calls.delete_range(request).await);
+        Ok(written(response.await?)?.deleted)
     }
 
-    /// Writes a batch as a whole or not at all. Fails with code `condition-unmet` where one of its
-    /// conditions does not hold. For many of them, [`batch_writer`](Self::batch_writer).
+    /// Writes a batch as a whole or not at all. Fails with code `condition-unmet` if one of its
+    /// conditions does not hold. For many batches, use [`batch_writer`](Self::batch_writer).
     pub async fn write_batch(&self, batch: Batch) -> Result<Written> {
         self.txn().await?.commit(batch).await
     }
 
-    /// A scan as a stream of batches: a message each, sent only as fast as they are taken. Nothing
-    /// is asked for before the first of them is.
+    /// Returns a scan as a stream of batches, one for each message, sent only as fast as they are
+    /// received. Sends no request before the first batch is requested.
     pub fn scan(&self, table: &str, scan: &Scan) -> RowStream {
         RowStream::new(self.clone(), table, scan.clone())
     }
 
-    /// A stream of batches, each acknowledged when it is durable.
+    /// Opens a stream of batches, each acknowledged when it is durable.
     pub async fn batch_writer(&self, options: &BatchWriterOptions) -> Result<BatchWriter> {
         BatchWriter::start(self.clone(), *options).await
     }
 
-    /// The changes of a table, or of all, within a range of keys. What is committed after this is
-    /// answered will come.
+    /// Watches the changes of a table, or of all tables, within a range of keys. Changes that are
+    /// committed after this returns are included.
     pub async fn watch(
         &self,
         table: Option<&str>,
@@ -213,78 +222,78 @@ impl Client {
         WatchStream::start(self.clone(), table, range, start).await
     }
 
-    /// A transaction: reads from one state of the store, then a commit if wanted.
+    /// Begins a transaction: reads from one state of the store, then an optional commit.
     pub async fn txn(&self) -> Result<Txn> {
         Txn::start(self.clone()).await
     }
 
-    /// What the store tells of itself and of its tables.
+    /// Returns statistics of the store and of its tables.
     pub async fn stat(&self) -> Result<StoreStat> {
         let request = proto::StatRequest {};
-        let answer = self.read(request, async |calls, request| calls.stat(request).await).await?;
-        StoreStat::of(answer)
+        let response = self.read(request, async |calls, request| calls.stat(request).await).await?;
+        StoreStat::of(response)
     }
 
-    /// The tables by name, without the main one.
+    /// Returns the tables by name, without the main one.
     pub async fn tables(&self) -> Result<Vec<(String, Kind)>> {
         let request = proto::TablesRequest {};
-        let answer = self.read(request, async |calls, request| calls.tables(request).await);
-        let tables = answer.await?.tables.into_iter();
+        let response = self.read(request, async |calls, request| calls.tables(request).await);
+        let tables = response.await?.tables.into_iter();
         tables.map(|table| Ok((table.name, required(convert::kind(table.kind)?)?))).collect()
     }
 
-    /// Makes a table if it is not there: plain unless a kind is wanted, which one that is there
-    /// must have then. Answers its kind.
+    /// Creates a table if it does not exist: a plain one, unless `kind` is given, which an existing
+    /// table must have. Returns its kind.
     pub async fn create_table(&self, name: &str, kind: Option<Kind>) -> Result<Kind> {
         let (name, kind) = (name.to_owned(), convert::kind_number(kind));
         let request = proto::CreateTableRequest { name, kind };
-        // Made twice, it is there all the same.
-        let answer = self.read(request, async |calls, request| calls.create_table(request).await);
-        required(convert::kind(answer.await?.kind)?)
+        // Creating a table twice has the same result.
+        let response = self.read(request, async |calls, request| calls.create_table(request).await);
+        required(convert::kind(response.await?.kind)?)
     }
 
-    /// A copy of the whole store: the bytes of its file.
+    /// Copies the whole store: returns the bytes of its file.
     pub async fn backup(&self, compact: bool) -> Result<BackupStream> {
         BackupStream::start(self, compact).await
     }
 
-    /// Calls, again and again while the server cannot be reached.
+    /// Sends a call, and retries it while the server cannot be reached.
     async fn read<Q: Clone, A, F>(&self, request: Q, call: F) -> Result<A>
     where
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
     {
-        self.again_if(request, call, |status| Error::from(status.clone()).is_transient()).await
+        self.retry_if(request, call, |status| Error::from(status.clone()).is_transient()).await
     }
 
-    /// Calls, again and again while it could not be sent.
+    /// Sends a call, and retries it while it could not be sent.
     async fn write<Q: Clone, A, F>(&self, request: Q, call: F) -> Result<A>
     where
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
     {
-        self.again_if(request, call, never_sent).await
+        self.retry_if(request, call, never_sent).await
     }
 
-    async fn again_if<Q: Clone, A, F>(
+    async fn retry_if<Q: Clone, A, F>(
         &self,
         request: Q,
         call: F,
-        again: impl Fn(&Status) -> bool,
+        may_retry: impl Fn(&Status) -> bool,
     ) -> Result<A>
     where
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
     {
-        let answer = self.within(async {
+        let response = self.within(async {
             let mut failures = 0;
             let begun = Instant::now();
             loop {
-                let mut asked = Request::new(request.clone());
+                let mut attempt = Request::new(request.clone());
                 if let Some(timeout) = self.options.timeout {
-                    // The tries share the time.
-                    asked.set_timeout(timeout.saturating_sub(begun.elapsed()));
+                    // The attempts share the timeout.
+                    attempt.set_timeout(timeout.saturating_sub(begun.elapsed()));
                 }
-                match call(&mut self.calls.clone(), asked).await {
-                    Ok(answer) => return Ok(answer.into_inner()),
-                    Err(status) if failures < self.options.retries && again(&status) => {
+                match call(&mut self.calls.clone(), attempt).await {
+                    Ok(response) => return Ok(response.into_inner()),
+                    Err(status) if failures < self.options.retries && may_retry(&status) => {
                         failures += 1;
                         tokio::time::sleep(pause(failures)).await;
                     }
@@ -292,7 +301,7 @@ impl Client {
                 }
             }
         });
-        answer.await
+        response.await
     }
 }
 
@@ -314,6 +323,6 @@ fn get_many_request<K: AsRef<[u8]>>(table: &str, keys: &[K]) -> proto::GetManyRe
     proto::GetManyRequest { table: table.to_owned(), keys }
 }
 
-fn written(answer: proto::WriteResponse) -> Result<Written> {
-    Ok(convert::written(required(answer.written)?))
+fn written(response: proto::WriteResponse) -> Result<Written> {
+    Ok(convert::written(required(response.written)?))
 }

@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub(super) struct RemoteServer {
     address: String,
-    has_answered: AtomicBool,
+    has_responded: AtomicBool,
 }
 
 impl RemoteServer {
     pub(super) fn new(address: &str) -> Arc<Self> {
-        Arc::new(Self { address: address.to_owned(), has_answered: AtomicBool::new(false) })
+        Arc::new(Self { address: address.to_owned(), has_responded: AtomicBool::new(false) })
     }
 
     pub(super) fn address(&self) -> &str {
         &self.address
     }
 
-    pub(super) fn has_answered(&self) -> bool {
-        self.has_answered.load(Ordering::Relaxed)
+    pub(super) fn has_responded(&self) -> bool {
+        self.has_responded.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note_answer(&self) {
+    pub(super) fn note_response(&self) {
         // Written only once, so that the cache line stays shared between threads.
-        if !self.has_answered() {
-            self.has_answered.store(true, Ordering::Relaxed);
+        if !self.has_responded() {
+            self.has_responded.store(true, Ordering::Relaxed);
         }
     }
 }

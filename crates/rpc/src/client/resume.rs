@@ -1,4 +1,4 @@
-//! Streams that go on where they were when a server could not be reached.
+//! Streams that resume after a lost connection.
 
 use crate::error::{Error, Result};
 use futures_core::Stream;
@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tonic::Streaming;
 
-/// A stream that is about to begin.
+/// A stream that is being opened.
 pub(super) type Opening<M> = Pin<Box<dyn Future<Output = Result<Streaming<M>>> + Send>>;
 
-/// How long to wait after so many failures in a row.
+/// Returns the delay after a number of consecutive failures.
 pub(super) fn pause(failures: u32) -> Duration {
     const FIRST: Duration = Duration::from_millis(50);
     const LONGEST: Duration = Duration::from_secs(5);
@@ -21,16 +21,16 @@ pub(super) fn pause(failures: u32) -> Duration {
     }
 }
 
-/// How long a stream that fails is opened again.
+/// How long a failing stream is reopened.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Patience {
-    /// Until it has failed so often in a row.
+    /// Up to this number of consecutive failures.
     Retries(u32),
-    /// Until it has failed for so long.
+    /// For this time since the first of consecutive failures.
     Time(Duration),
 }
 
-/// Failures in a row.
+/// Consecutive failures.
 pub(super) struct Failures {
     patience: Patience,
     count: u32,
@@ -42,20 +42,20 @@ impl Failures {
         Self { patience, count: 0, since: None }
     }
 
-    /// Notes that it went well.
+    /// Resets the failures after a success.
     pub(super) fn clear(&mut self) {
         (self.count, self.since) = (0, None);
     }
 
-    /// Notes a failure. Returns how long to wait before the next try; `None` for no more tries.
+    /// Counts a failure. Returns the delay before the next attempt, or `None` if there are no more.
     pub(super) fn next_pause(&mut self) -> Option<Duration> {
         self.count = self.count.saturating_add(1);
         let since = *self.since.get_or_insert_with(Instant::now);
         match self.patience {
-            Patience::Retries(most) => (self.count <= most).then(|| pause(self.count)),
+            Patience::Retries(max) => (self.count <= max).then(|| pause(self.count)),
             Patience::Time(limit) => {
                 let left = limit.saturating_sub(since.elapsed());
-                // The last try is at the end of the time.
+                // The last attempt is at the end of the time.
                 (left > Duration::ZERO).then(|| pause(self.count).min(left))
             }
         }
@@ -63,7 +63,7 @@ impl Failures {
 
     /// Returns the error for a caller after the last attempt. It names the time that was spent on
     /// attempts to reconnect, and the option that sets it.
-    pub(super) fn given_up(&self, last: Error) -> Error {
+    pub(super) fn final_error(&self, last: Error) -> Error {
         match self.patience {
             Patience::Time(limit) if limit > Duration::ZERO => last.with(&format!(
                 "tried to reconnect for {limit:?}; `reconnect` (--reconnect-ms) sets the time"
@@ -73,7 +73,7 @@ impl Failures {
     }
 }
 
-/// Where a stream is.
+/// A stream that resumes.
 pub(super) struct Resuming<M> {
     state: State<M>,
     failures: Failures,
@@ -92,13 +92,13 @@ impl<M> Resuming<M> {
         Self { state: State::Closed, failures: Failures::new(patience), pause: Duration::ZERO }
     }
 
-    /// A stream that has begun already.
+    /// Returns a stream that is open already.
     pub(super) fn begun(stream: Streaming<M>, patience: Patience) -> Self {
         Self { state: State::Open(Box::new(stream)), ..Self::new(patience) }
     }
 
-    /// The next message. `open` begins the stream where it is by now, after a pause; `resumes`
-    /// tells whether it may begin again after a failure.
+    /// Returns the next message. `open` opens the stream at its current position, after a delay;
+    /// `resumes` is whether it may be opened again after a failure.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -137,7 +137,7 @@ impl<M> Resuming<M> {
             }
             let Some(pause) = self.failures.next_pause() else {
                 self.state = State::Done;
-                return Poll::Ready(Some(Err(self.failures.given_up(failed))));
+                return Poll::Ready(Some(Err(self.failures.final_error(failed))));
             };
             self.pause = pause;
             self.state = State::Closed;

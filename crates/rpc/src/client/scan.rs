@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tonic::Request;
 
-/// What a scan reads, and in which way.
+/// The range and the options of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
     range: Range,
@@ -30,7 +30,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// All rows of a range, from the least key on.
+    /// Returns a scan of all rows of a range, in ascending order of keys.
     pub fn new(range: Range) -> Self {
         Self {
             range,
@@ -43,56 +43,56 @@ impl Scan {
         }
     }
 
-    /// All rows of a table.
+    /// Returns a scan of all rows of a table.
     pub fn all() -> Self {
         Self::new(Range::all())
     }
 
-    /// From the greatest key on.
+    /// Reads in descending order.
     #[must_use]
     pub fn reverse(mut self) -> Self {
         self.reverse = true;
         self
     }
 
-    /// So many rows at most.
+    /// Sets the maximum number of rows.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.limit = rows;
         self
     }
 
-    /// Keys without values: these are empty.
+    /// Reads keys without values, which are empty then.
     #[must_use]
     pub fn keys_only(mut self) -> Self {
         self.keys_only = true;
         self
     }
 
-    /// After how many bytes of keys and values a batch ends, if the server agrees. It has one row
-    /// at least.
+    /// Sets the number of bytes of keys and values after which a batch ends; the server may set a
+    /// lower one. A batch has at least one row.
     #[must_use]
     pub fn batch_bytes(mut self, bytes: u64) -> Self {
         self.batch_bytes = bytes.max(1);
         self
     }
 
-    /// Goes on in a later state of the store where the server ends the transaction, which it does
-    /// when nobody takes rows for long, and where the connection is lost.
+    /// Continues in a later state of the store if the server ends the transaction, which it does if
+    /// the client receives no rows for long, or if the connection is lost.
     #[must_use]
     pub fn across_snapshots(mut self) -> Self {
         self.across_snapshots = true;
         self
     }
 
-    /// How long all of it may take; without a limit by default.
+    /// Sets the maximum duration of the whole scan; without a limit by default.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// The message for it.
+    /// Returns the request.
     pub(super) fn request(&self, table: &str) -> proto::ScanRequest {
         let Self { range, reverse, limit, keys_only, batch_bytes, .. } = self;
         proto::ScanRequest {
@@ -106,7 +106,7 @@ impl Scan {
         }
     }
 
-    /// What is left of it after these rows.
+    /// Returns the rest of the scan after these rows.
     #[must_use]
     pub fn after(self, rows: &RowBatch) -> Self {
         let Some((last, _)) = rows.iter().next_back() else { return self };
@@ -130,9 +130,10 @@ impl From<Range> for Scan {
 pub struct RowStream {
     client: Client,
     table: String,
-    /// What is left.
+    /// The rest of the scan.
     scan: Scan,
-    /// Whether any rows came: then all others must be from the same state, unless told otherwise.
+    /// Whether rows have arrived: all others must be from the same state, unless the scan is across
+    /// snapshots.
     came: bool,
     stream: Resuming<RowBatch>,
 }
@@ -148,13 +149,13 @@ impl RowStream {
         Self { client, table: table.to_owned(), scan, came: false, stream }
     }
 
-    /// The next batch; `None` after the last.
+    /// Returns the next batch, or `None` at the end.
     pub async fn next(&mut self) -> Option<Result<RowBatch>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// What is left after the batches that came: what to ask for after an error, from a later state
-    /// of the store.
+    /// Returns the rest of the scan after the received batches, to continue in a later state after
+    /// an error.
     pub fn rest(&self) -> Scan {
         self.scan.clone()
     }
@@ -164,7 +165,7 @@ fn open(client: &Client, table: &str, scan: &Scan, after: Duration) -> Opening<R
     let client = client.clone();
     // With a limit of its own, a scan that did not begin in time is over.
     let reconnects = scan.across_snapshots && scan.timeout.is_none();
-    let attempt = if reconnects { Attempt::Again } else { Attempt::First };
+    let attempt = if reconnects { Attempt::Reconnect } else { Attempt::First };
     let (timeout, request) = (scan.timeout, scan.request(table));
     Box::pin(async move {
         tokio::time::sleep(after).await;

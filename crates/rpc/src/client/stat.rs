@@ -1,48 +1,48 @@
-//! What a store tells of itself.
+//! Statistics of a store.
 
 use crate::error::Result;
 use crate::messages::convert::{self, required};
 use crate::messages::proto;
 use nuthatch_store::{Kind, Stat, TableStat};
 
-/// What a store tells of itself and of its tables.
+/// Statistics of a store and of its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreStat {
     /// The store as a whole.
     pub store: Stat,
-    /// The number of the oldest change that is kept; `None` when none are.
+    /// The number of the oldest kept change; `None` if none are kept.
     pub oldest_change: Option<u64>,
-    /// The tables: the main one first, the others by name.
+    /// The main table first, then the others by name.
     pub tables: Vec<TableInfo>,
 }
 
-/// What a table tells of itself.
+/// Statistics of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableInfo {
     /// The name; empty for the main one.
     pub name: String,
-    /// What it keeps with each value.
+    /// The kind of the table.
     pub kind: Kind,
-    /// Its figures.
+    /// Its statistics.
     pub stat: TableStat,
 }
 
 impl StoreStat {
-    pub(super) fn of(answer: proto::StatResponse) -> Result<Self> {
+    pub(super) fn of(response: proto::StatResponse) -> Result<Self> {
         let store = Stat {
-            page_bytes: answer.page_bytes,
-            map_bytes: answer.map_bytes,
-            used_bytes: answer.used_bytes,
-            file_bytes: answer.file_bytes,
-            free_bytes: answer.free_bytes,
-            transaction: answer.transaction,
-            readers: answer.readers,
-            readers_most: answer.readers_most,
-            open_transactions: answer.open_transactions,
-            sequence: answer.sequence,
+            page_bytes: response.page_bytes,
+            map_bytes: response.map_bytes,
+            used_bytes: response.used_bytes,
+            file_bytes: response.file_bytes,
+            free_bytes: response.free_bytes,
+            transaction: response.transaction,
+            readers: response.readers,
+            readers_most: response.readers_most,
+            open_transactions: response.open_transactions,
+            sequence: response.sequence,
         };
-        let tables = answer.tables.into_iter().map(TableInfo::of).collect::<Result<_>>()?;
-        Ok(Self { store, oldest_change: answer.oldest_change, tables })
+        let tables = response.tables.into_iter().map(TableInfo::of).collect::<Result<_>>()?;
+        Ok(Self { store, oldest_change: response.oldest_change, tables })
     }
 }
 

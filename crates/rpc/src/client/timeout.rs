@@ -1,4 +1,4 @@
-//! How long a client waits for a server that does not answer.
+//! Timeouts of calls.
 
 use super::Client;
 use super::connect::{Calls, never_sent};
@@ -9,18 +9,19 @@ use std::future::Future;
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
-/// How a call is waited for.
+/// Why a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// The caller waits: it gets an error with code `deadline`.
+    /// The caller waits for it, and receives an error with code `deadline` after the timeout.
     First,
-    /// A stream reconnects: an attempt without an answer is a lost connection, and is retried.
-    Again,
+    /// A stream reconnects: an attempt without a response counts as a lost connection and is
+    /// retried.
+    Reconnect,
 }
 
 impl Client {
-    /// Begins a stream, and waits for that for at most the timeout of a call. What the server has
-    /// not seen is retried.
+    /// Opens a stream, within the timeout of a call. Calls that the server has not received are
+    /// retried.
     pub(super) async fn begin<T, F: Future<Output = Result<T, Status>>>(
         &self,
         attempt: Attempt,
@@ -39,32 +40,34 @@ impl Client {
             }
         });
         match opened.await {
-            Err(error) if attempt == Attempt::Again && error.code() == "deadline" => {
+            Err(error) if attempt == Attempt::Reconnect && error.code() == "deadline" => {
                 Err(Error::new(Code::Unavailable, "transport", error.message()))
             }
             opened => opened,
         }
     }
 
-    /// Waits for an answer, for at most the timeout of a call. A server that gave up for the same
-    /// reason makes no difference.
-    pub(super) async fn within<T>(&self, answer: impl Future<Output = Result<T>>) -> Result<T> {
-        let answer = match self.options.timeout {
-            Some(limit) => timeout(limit, answer).await.unwrap_or_else(|_| Err(Error::deadline())),
-            None => answer.await,
-        };
-        match answer {
-            Ok(answer) => {
-                self.server.note_answer();
-                Ok(answer)
+    /// Waits for a response, at most for the timeout of a call. The error is the same if the server
+    /// reports the deadline.
+    pub(super) async fn within<T>(&self, response: impl Future<Output = Result<T>>) -> Result<T> {
+        let response = match self.options.timeout {
+            Some(limit) => {
+                timeout(limit, response).await.unwrap_or_else(|_| Err(Error::deadline()))
             }
-            Err(error) if error.code() == "deadline" => Err(self.no_answer()),
+            None => response.await,
+        };
+        match response {
+            Ok(response) => {
+                self.server.note_response();
+                Ok(response)
+            }
+            Err(error) if error.code() == "deadline" => Err(self.no_response()),
             Err(error) => Err(self.explained(error)),
         }
     }
 
-    /// Returns the error for a call without an answer in time.
-    fn no_answer(&self) -> Error {
+    /// Returns the error for a call without a response in time.
+    fn no_response(&self) -> Error {
         let limit = self.options.timeout.unwrap_or_default();
         let address = self.server.address();
         let message = format!(
@@ -75,10 +78,10 @@ impl Client {
         Error::new(Code::DeadlineExceeded, "deadline", message)
     }
 
-    /// Returns an error with what may be its cause.
+    /// Adds the possible cause to an error.
     fn explained(&self, error: Error) -> Error {
         let is_plain = self.server.address().starts_with("grpc://");
-        if is_plain && !self.server.has_answered() && error.message().starts_with(LOST) {
+        if is_plain && !self.server.has_responded() && error.message().starts_with(LOST) {
             let message = format!("{error} (if the server has TLS, use grpcs://)");
             return Error::new(Code::Unavailable, "transport", message);
         }

@@ -18,31 +18,30 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
 
 /// A transaction: reads from one state of the store, that of the first read, and then writes if
-/// conditions hold. The server ends it when nothing is asked for too long. Dropping it leaves
-/// nothing of it.
+/// conditions hold. The server ends it after a time without a request. Dropping it writes nothing.
 pub struct Txn {
     client: Client,
     sender: mpsc::Sender<proto::TxnRequest>,
-    answers: Streaming<proto::TxnResponse>,
+    responses: Streaming<proto::TxnResponse>,
 }
 
 impl Txn {
     pub(super) async fn start(client: Client) -> Result<Self> {
         let begin = |mut calls: Calls| async move {
             let (sender, receiver) = mpsc::channel(1);
-            let answers = calls.txn(ReceiverStream::new(receiver)).await?;
-            Ok((sender, answers.into_inner()))
+            let responses = calls.txn(ReceiverStream::new(receiver)).await?;
+            Ok((sender, responses.into_inner()))
         };
-        let (sender, answers) = client.begin(Attempt::First, begin).await?;
-        Ok(Self { client, sender, answers })
+        let (sender, responses) = client.begin(Attempt::First, begin).await?;
+        Ok(Self { client, sender, responses })
     }
 
-    /// A copy of a key's value.
+    /// Returns a copy of the value of a key.
     pub async fn get(&mut self, table: &str, key: &[u8]) -> Result<Option<Bytes>> {
         Ok(self.entry(table, key).await?.map(|found| found.value))
     }
 
-    /// The value of a key, with its version and the time it expires.
+    /// Returns the value of a key, with its version and the time of expiry.
     pub async fn entry(&mut self, table: &str, key: &[u8]) -> Result<Option<Found>> {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
         match self.ask(Act::Get(proto::GetRequest { table, key })).await? {
@@ -51,7 +50,7 @@ impl Txn {
         }
     }
 
-    /// The values of many keys, in the order of the keys.
+    /// Returns the values of many keys, in the order of the keys.
     pub async fn get_many<K: AsRef<[u8]>>(
         &mut self,
         table: &str,
@@ -65,8 +64,8 @@ impl Txn {
         }
     }
 
-    /// The first rows of a scan, as many as fit in a message; none where there are no more. The
-    /// others are those of [`Scan::after`] these.
+    /// Returns the first rows of a scan that fit in a message; none if there are no more.
+    /// [`Scan::after`] returns the rest of the scan.
     pub async fn scan(&mut self, table: &str, scan: &Scan) -> Result<RowBatch> {
         match self.ask(Act::Scan(scan.request(table))).await? {
             Answer::Scan(rows) => Ok(rows),
@@ -74,8 +73,8 @@ impl Txn {
         }
     }
 
-    /// Writes a batch, as a whole or not at all, and ends the transaction. Its checks say what must
-    /// still hold of what was read; where one does not, this fails with code `condition-unmet`.
+    /// Writes a batch as a whole or not at all, and ends the transaction. Its checks are conditions
+    /// on what was read; if one does not hold, this fails with code `condition-unmet`.
     pub async fn commit(mut self, batch: Batch) -> Result<Written> {
         let Answer::Commit(committed) =
             self.ask(Act::Commit(proto::Commit { writes: batch.0 })).await?
@@ -93,13 +92,13 @@ impl Txn {
     }
 
     async fn ask(&mut self, act: Act) -> Result<Answer> {
-        let Self { client, sender, answers } = self;
-        let answer = client.within(async {
-            // If the stream has ended, the answer says why.
+        let Self { client, sender, responses } = self;
+        let response = client.within(async {
+            // If the stream has ended, the response has the reason.
             let _ = sender.send(proto::TxnRequest { act: Some(act) }).await;
-            Ok(answers.message().await?)
+            Ok(responses.message().await?)
         });
-        required(required(answer.await?)?.answer)
+        required(required(response.await?)?.answer)
     }
 }
 

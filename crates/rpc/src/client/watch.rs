@@ -17,8 +17,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tonic::Streaming;
 
-/// Committed changes, in order: a [`Stream`] of batches without an end but an error. When the
-/// connection is lost it goes on after the last change that came; see
+/// Committed changes in order: a [`Stream`] of batches that only ends with an error. After a lost
+/// connection it continues behind the last received change; see
 /// [`ClientOptions::reconnect`](crate::ClientOptions::reconnect).
 pub struct WatchStream {
     client: Client,
@@ -48,13 +48,13 @@ impl WatchStream {
         Ok(Self { client, request, sequence, stream })
     }
 
-    /// The number of the last change that came, or after which it began: another watch goes on from
-    /// here with [`Start::After`] it.
+    /// Returns the number of the last received change, or of the start: another watch continues
+    /// with [`Start::After`] it.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// The next changes.
+    /// Returns the next changes.
     pub async fn next(&mut self) -> Option<Result<Vec<Change>>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -80,7 +80,7 @@ fn open(
     let client = client.clone();
     Box::pin(async move {
         tokio::time::sleep(after).await;
-        begin(&client, Attempt::Again, &request).await
+        begin(&client, Attempt::Reconnect, &request).await
     })
 }
 
@@ -96,7 +96,7 @@ impl Stream for WatchStream {
             match ready!(polled) {
                 Some(Ok(proto::WatchResponse { changes, sequence: last })) => {
                     *sequence = last;
-                    // The first message of each stream has none.
+                    // The first message of each stream has no changes.
                     if !changes.is_empty() {
                         let changes = changes.into_iter().map(convert::change).collect();
                         return Poll::Ready(Some(changes));

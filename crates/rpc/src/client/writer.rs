@@ -1,4 +1,4 @@
-//! Batches in flight, each acknowledged by itself.
+//! A writer of batches, each acknowledged separately.
 
 use super::connect::Calls;
 use super::resume::Failures;
@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
-/// What a batch counts as, beyond its bytes.
+/// The bytes that a batch counts as, besides its content.
 const BATCH_LEN: usize = 64;
 
 /// Options of a [`BatchWriter`].
@@ -31,22 +31,22 @@ pub struct BatchWriterOptions {
 }
 
 impl BatchWriterOptions {
-    /// Up to 1024 batches or 16 MiB in flight.
+    /// Returns the defaults: up to 1024 batches or 16 MiB in flight.
     pub fn new() -> Self {
         Self { batches: 1024, bytes: 16 << 20 }
     }
 
-    /// How many batches may wait for their acknowledgement.
+    /// Sets the maximum number of batches without an acknowledgement.
     #[must_use]
-    pub fn batches(mut self, most: usize) -> Self {
-        self.batches = most.clamp(1, 1 << 20);
+    pub fn batches(mut self, max: usize) -> Self {
+        self.batches = max.clamp(1, 1 << 20);
         self
     }
 
-    /// How many bytes of batches may; a longer one goes alone.
+    /// Sets the maximum number of bytes of these batches; a longer batch is sent alone.
     #[must_use]
-    pub fn bytes(mut self, most: usize) -> Self {
-        self.bytes = most.clamp(1, 1 << 30);
+    pub fn bytes(mut self, max: usize) -> Self {
+        self.bytes = max.clamp(1, 1 << 30);
         self
     }
 }
@@ -57,8 +57,8 @@ impl Default for BatchWriterOptions {
     }
 }
 
-/// Sends batches in one stream. Can be cloned. What was submitted is sent, and written, also when
-/// the last of them is dropped.
+/// Sends batches in one stream. Can be cloned. Submitted batches are sent and written even if all
+/// clones are dropped.
 ///
 /// If the connection is lost, all batches without an acknowledgement fail, because the client
 /// cannot know whether they were written. Later batches use a new connection:
@@ -70,9 +70,9 @@ pub struct BatchWriter(Arc<Shared>);
 struct Shared {
     client: Client,
     link: Mutex<Arc<Link>>,
-    /// Held by the one who opens a stream in place of one that was lost.
+    /// Held by the caller that reopens a lost stream.
     opening: tokio::sync::Mutex<()>,
-    /// Room for batches and for bytes.
+    /// The remaining room for batches and for bytes.
     batches: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     options: BatchWriterOptions,
@@ -84,16 +84,16 @@ struct Link {
     waiting: Arc<Mutex<Waiting>>,
 }
 
-/// Who waits for an acknowledgement.
+/// The callers that wait for acknowledgements.
 #[derive(Default)]
 struct Waiting {
     next: u64,
-    answers: HashMap<u64, Answer>,
-    /// Why there are no answers any more.
+    responses: HashMap<u64, Answer>,
+    /// Why no more responses arrive.
     failed: Option<Error>,
 }
 
-/// Room for a batch, as long as it has no answer.
+/// The room of a batch, held until its response.
 type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
 struct Answer {
@@ -101,7 +101,7 @@ struct Answer {
     _room: Room,
 }
 
-/// The acknowledgement of a batch: a future. Dropping it changes nothing: the batch is written.
+/// The acknowledgement of a batch: a future. The batch is written even if this is dropped.
 pub struct Ack(oneshot::Receiver<Result<Written>>);
 
 impl BatchWriter {
@@ -119,24 +119,24 @@ impl BatchWriter {
         let Shared { batches, bytes, options, .. } = &*self.0;
         let mut request = proto::BatchRequest { id: 0, writes: batch.0 };
         let len = (request.encoded_len() + BATCH_LEN).min(options.bytes);
-        // Nobody closes the semaphores. Bytes first: a batch waits for them in its turn.
+        // The semaphores are never closed. Bytes are acquired first, in the order of the callers.
         let closed = |_| Error::internal("the writer is closed");
         let room = Arc::clone(bytes).acquire_many_owned(len as u32).await.map_err(closed)?;
         let one = Arc::clone(batches).acquire_owned().await.map_err(closed)?;
-        let (answer, ack) = oneshot::channel();
-        let mut answer = Answer { sender: answer, _room: (room, one) };
+        let (response, ack) = oneshot::channel();
+        let mut response = Answer { sender: response, _room: (room, one) };
         let link = loop {
             let link = self.0.link();
-            match lock(&link.waiting).admit(answer) {
+            match lock(&link.waiting).admit(response) {
                 Ok(id) => {
                     request.id = id;
                     break Arc::clone(&link);
                 }
-                Err(returned) => answer = returned,
+                Err(returned) => response = returned,
             }
             self.0.open_again(&link).await?;
         };
-        // Where the stream has ended, the answer tells why.
+        // If the stream has ended, the response has the reason.
         let _ = link.sender.send(request).await;
         Ok(Ack(ack))
     }
@@ -155,7 +155,7 @@ impl Shared {
         Arc::clone(&lock(&self.link))
     }
 
-    /// Opens a stream in place of one that failed, unless another caller has done so.
+    /// Reopens a failed stream, unless another caller has done so.
     async fn open_again(&self, lost: &Arc<Link>) -> Result<()> {
         let Some(failed) = lock(&lost.waiting).failed.clone() else { return Ok(()) };
         if !failed.is_transient() {
@@ -169,7 +169,7 @@ impl Shared {
         let mut error = failed;
         while let Some(pause) = failures.next_pause() {
             tokio::time::sleep(pause).await;
-            match Link::open(&self.client, &self.options, Attempt::Again).await {
+            match Link::open(&self.client, &self.options, Attempt::Reconnect).await {
                 Ok(link) => {
                     *lock(&self.link) = Arc::new(link);
                     return Ok(());
@@ -178,7 +178,7 @@ impl Shared {
                 Err(other) => return Err(other),
             }
         }
-        Err(failures.given_up(error))
+        Err(failures.final_error(error))
     }
 }
 
@@ -187,42 +187,42 @@ impl Link {
         let batches = options.batches;
         let begin = |mut calls: Calls| async move {
             let (sender, receiver) = mpsc::channel(batches);
-            let answers = calls.batch(ReceiverStream::new(receiver)).await?;
-            Ok((sender, answers.into_inner()))
+            let responses = calls.batch(ReceiverStream::new(receiver)).await?;
+            Ok((sender, responses.into_inner()))
         };
-        let (sender, answers) = client.begin(attempt, begin).await?;
+        let (sender, responses) = client.begin(attempt, begin).await?;
         let waiting = Arc::new(Mutex::new(Waiting::default()));
-        tokio::spawn(listen(answers, Arc::clone(&waiting)));
+        tokio::spawn(listen(responses, Arc::clone(&waiting)));
         Ok(Self { sender, waiting })
     }
 }
 
 impl Waiting {
-    /// Notes one who waits, and returns the number of its batch; gives it back where no answers
-    /// come any more.
-    fn admit(&mut self, answer: Answer) -> std::result::Result<u64, Answer> {
+    /// Registers a caller that waits, and returns the number of its batch. Returns the caller if no
+    /// more responses arrive.
+    fn admit(&mut self, response: Answer) -> std::result::Result<u64, Answer> {
         if self.failed.is_some() {
-            return Err(answer);
+            return Err(response);
         }
         self.next += 1;
-        self.answers.insert(self.next, answer);
+        self.responses.insert(self.next, response);
         Ok(self.next)
     }
 }
 
-/// Hands acknowledgements to those who wait for them.
-async fn listen(mut answers: Streaming<proto::BatchResponse>, waiting: Arc<Mutex<Waiting>>) {
+/// Passes acknowledgements to the callers that wait for them.
+async fn listen(mut responses: Streaming<proto::BatchResponse>, waiting: Arc<Mutex<Waiting>>) {
     let failed = loop {
-        match answers.message().await {
+        match responses.message().await {
             Ok(Some(proto::BatchResponse { id, outcome })) => {
-                let Some(answer) = lock(&waiting).answers.remove(&id) else { continue };
+                let Some(response) = lock(&waiting).responses.remove(&id) else { continue };
                 let written = match required(outcome) {
                     Ok(Outcome::Written(written)) => Ok(convert::written(written)),
                     Ok(Outcome::Problem(problem)) => Err(convert::problem(problem)),
                     Err(error) => Err(error),
                 };
-                // Whoever wanted to know may be gone.
-                let _ = answer.sender.send(written);
+                // The caller may have stopped waiting.
+                let _ = response.sender.send(written);
             }
             Ok(None) => break Error::internal("the server ended the stream"),
             Err(status) => break Error::from(status),
@@ -231,15 +231,15 @@ async fn listen(mut answers: Streaming<proto::BatchResponse>, waiting: Arc<Mutex
     let left = {
         let mut waiting = lock(&waiting);
         waiting.failed = Some(failed.clone());
-        std::mem::take(&mut waiting.answers)
+        std::mem::take(&mut waiting.responses)
     };
-    for answer in left.into_values() {
-        let _ = answer.sender.send(Err(failed.clone()));
+    for response in left.into_values() {
+        let _ = response.sender.send(Err(failed.clone()));
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole after each statement.
+    // The content is valid after each statement.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -247,8 +247,8 @@ impl Future for Ack {
     type Output = Result<Written>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = ready!(Pin::new(&mut self.get_mut().0).poll(context));
-        Poll::Ready(answer.unwrap_or_else(|_| Err(Error::internal("the runtime has ended"))))
+        let response = ready!(Pin::new(&mut self.get_mut().0).poll(context));
+        Poll::Ready(response.unwrap_or_else(|_| Err(Error::internal("the runtime has ended"))))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Rows of a scan, as one message: `ScanResponse` of `store.proto`, written and read without a
-//! piece of memory for each row.
+//! Rows of a scan as one message, `ScanResponse` of `store.proto`, which is encoded and decoded
+//! without an allocation for each row.
 
 use bytes::{Buf, BufMut, Bytes};
 use nuthatch_store::Row;
@@ -19,18 +19,18 @@ mod field {
     pub(super) const VALUE: u32 = 2;
 }
 
-/// Rows of a scan, copied: all in one piece of memory.
+/// A copy of rows of a scan, in one buffer.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RowBatch {
-    /// Keys and values, one after the other.
+    /// Keys and values, one behind the other.
     data: Vec<u8>,
-    /// Where the rows lie.
+    /// The positions of the rows.
     rows: Vec<Place>,
     snapshot: u64,
     sequence: u64,
 }
 
-/// The message by its name in generated code.
+/// The message, under its name in generated code.
 pub(crate) type Rows = RowBatch;
 
 /// A row: its key, and behind it its value.
@@ -42,19 +42,19 @@ struct Place {
 }
 
 impl RowBatch {
-    /// Room for so many rows and bytes.
+    /// Returns an empty batch with capacity for `rows` rows of `bytes` bytes.
     pub(crate) fn with_capacity(rows: usize, bytes: usize) -> Self {
         let (data, rows) = (Vec::with_capacity(bytes), Vec::with_capacity(rows));
         Self { data, rows, snapshot: 0, sequence: 0 }
     }
 
-    /// Names the state that the rows are from.
+    /// Sets the state of the store that the rows are from.
     pub(crate) fn seen_at(mut self, snapshot: u64, sequence: u64) -> Self {
         (self.snapshot, self.sequence) = (snapshot, sequence);
         self
     }
 
-    /// Adds a row. The store has none that are longer than these numbers hold.
+    /// Adds a row. Keys and values of the store fit the lengths used here.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
         let (key_len, value_len) = (key.len() as u32, value.len() as u32);
         self.rows.push(Place { key: self.data.len(), key_len, value_len });
@@ -62,48 +62,48 @@ impl RowBatch {
         self.data.extend_from_slice(value);
     }
 
-    /// The bytes that a row takes in a message.
+    /// Returns the encoded length of a row in a message.
     pub(crate) fn row_len(key: usize, value: usize) -> usize {
         let body = body_len(key, value);
         1 + encoded_len_varint(body as u64) + body
     }
 
-    /// The memory that rows take.
+    /// Returns the memory of the rows in bytes.
     pub(crate) fn memory(rows: usize, bytes: usize) -> u64 {
         (bytes + rows * size_of::<Place>()) as u64
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none. A scan gives no such batch.
+    /// Returns whether there are no rows. A scan returns no empty batch.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// A row.
+    /// Returns a row.
     pub fn get(&self, index: usize) -> Option<Row<'_>> {
         self.rows.get(index).map(|place| self.row(*place))
     }
 
-    /// The rows in order.
+    /// Returns the rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'_>> + DoubleEndedIterator {
         self.rows.iter().map(|place| self.row(*place))
     }
 
-    /// The rows, copied.
+    /// Returns copies of the rows.
     pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         self.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     }
 
-    /// The number of the last transaction that the rows are from.
+    /// Returns the number of the last transaction in the state that the rows are from.
     pub fn snapshot_id(&self) -> u64 {
         self.snapshot
     }
 
-    /// The number of the last change in that state: where a watch goes on.
+    /// Returns the number of the last change in that state: a watch can start after it.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -114,7 +114,7 @@ impl RowBatch {
         (key, rest.get(..place.value_len as usize).unwrap_or_default())
     }
 
-    /// Takes a row in as it lies in a message.
+    /// Decodes a row and adds it.
     fn merge_row(&mut self, mut body: Bytes) -> Result<(), DecodeError> {
         let (mut key, mut value) = (Bytes::new(), Bytes::new());
         while body.has_remaining() {
@@ -130,12 +130,12 @@ impl RowBatch {
     }
 }
 
-/// The bytes of a field of bytes, or of a message.
+/// Returns the bytes of a field of type bytes or message.
 fn take(wire_type: WireType, buffer: &mut impl Buf) -> Result<Bytes, DecodeError> {
     check_wire_type(WireType::LengthDelimited, wire_type)?;
     let len = decode_varint(buffer)?;
     if len > buffer.remaining() as u64 {
-        // The error that such a field has in any other message.
+        // The error that such a field causes in any other message.
         return Bytes::decode_length_delimited(&[0x80][..]);
     }
     Ok(buffer.copy_to_bytes(len as usize))
@@ -213,7 +213,7 @@ impl fmt::Debug for RowBatch {
 mod tests {
     use super::*;
 
-    /// `ScanResponse` as any other compiler of protocol buffers makes it.
+    /// `ScanResponse` as any other protobuf compiler generates it.
     #[derive(Clone, PartialEq, Message)]
     struct Plain {
         #[prost(message, repeated, tag = "1")]

@@ -1,4 +1,4 @@
-//! Memory that requests and answers take, together no more than a limit.
+//! The limit of the memory of requests and responses.
 
 use crate::error::Error;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug)]
 pub(crate) struct Budget {
-    most: u64,
+    max: u64,
     held: AtomicU64,
 }
 
@@ -18,22 +18,22 @@ pub(crate) struct Charge {
 }
 
 impl Budget {
-    pub(crate) fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { most, held: AtomicU64::new(0) })
+    pub(crate) fn new(max: u64) -> Arc<Self> {
+        Arc::new(Self { max, held: AtomicU64::new(0) })
     }
 
-    /// Holds bytes that are about to be taken, unless that would be too many.
+    /// Charges bytes before they are allocated. Fails if the limit would be exceeded.
     pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, Error> {
         let held = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| {
-            held.checked_add(bytes).filter(|sum| *sum <= self.most)
+            held.checked_add(bytes).filter(|sum| *sum <= self.max)
         });
         match held {
             Ok(_) => Ok(Charge { budget: Arc::clone(self), bytes }),
-            Err(held) => Err(Error::memory(bytes, held, self.most)),
+            Err(held) => Err(Error::memory(bytes, held, self.max)),
         }
     }
 
-    /// Holds bytes that are there already: what was charged for while they were made.
+    /// Charges bytes that are allocated already; they may exceed the limit.
     pub(crate) fn hold(self: &Arc<Self>, bytes: u64) -> Charge {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         Charge { budget: Arc::clone(self), bytes }
@@ -66,7 +66,7 @@ mod tests {
         assert!(budget.charge(u64::MAX).is_err());
         drop(first);
         assert_eq!(budget.held(), 40);
-        // What is there already counts, even where it is too much.
+        // Allocated bytes count even if they exceed the limit.
         let third = budget.hold(100);
         assert!(budget.charge(1).is_err());
         drop((second, third));

@@ -144,7 +144,7 @@ async fn discard_rest(mut stream: TcpStream) {
 
 /// Waits until the connection must close.
 async fn closed(closing: Option<oneshot::Receiver<()>>) {
-    // If the sender was dropped the server has ended, which closes everything itself.
+    // If the sender was dropped, the server has ended, which closes all connections.
     let must_close = match closing {
         Some(closing) => closing.await.is_ok(),
         None => false,

@@ -1,4 +1,4 @@
-//! The bytes of a connection, with or without TLS.
+//! The byte stream of a connection, with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -7,19 +7,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// What each client sends first (RFC 9113, 3.4); a settings frame follows.
+/// The preface that each client sends first (RFC 9113, 3.4); a settings frame follows.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The length of the preface and of the header of the settings frame.
 const BEGINNING_LEN: usize = PREFACE.len() + 9;
 
-/// A connection's stream whose client has begun HTTP/2.
+/// The stream of a connection whose client has begun HTTP/2.
 pub(crate) struct Stream {
     transport: Transport,
     /// The first bytes, which were read before HTTP/2 is served.
     beginning: [u8; BEGINNING_LEN],
-    /// How many of them there are.
+    /// Number of these bytes.
     len: usize,
-    /// How many of them have been read again.
+    /// Number of these bytes that have been read again.
     replayed: usize,
 }
 
@@ -57,7 +57,7 @@ impl Stream {
     }
 }
 
-/// Calls a method of the stream, whichever it is.
+/// Calls a method of the stream, with or without TLS.
 macro_rules! of_stream {
     ($this:expr, $stream:ident => $call:expr) => {
         match &mut $this.transport {

@@ -40,7 +40,7 @@ impl CallCounters {
         self.0.iter().map(|line| line.open.load(Ordering::Relaxed)).sum()
     }
 
-    /// Adds all of it to a text of metrics.
+    /// Adds the counters to a text of metrics.
     pub(crate) fn write(&self, text: &mut MetricsText) {
         let families: [Metric; 4] = [
             ("calls_total", "Calls that began.", |line| &line.begun),

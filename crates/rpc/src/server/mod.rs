@@ -40,11 +40,11 @@ use tonic::service::Routes;
 use tower_layer::Layer;
 use tracing::info;
 
-/// Bytes that a client may send before the server has looked at them: for a call, and for all
+/// The flow-control windows of HTTP/2: bytes that a client may send ahead, for a call and for all
 /// calls of a connection.
 const CALL_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
-/// Bytes of headers that a call may have.
+/// The maximum length of the headers of a call in bytes.
 const MAX_HEADER_LEN: u32 = 16 << 10;
 /// The time that streams have to tell their clients that they were ended.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -64,7 +64,7 @@ const LOG: LogLines = LogLines {
     stopped: || info!(target: "nuthatch::rpc", "stopped"),
 };
 
-/// What a server counts. It can be read for longer than the server runs.
+/// The metrics of a server. They can be read after the server has stopped.
 #[derive(Clone)]
 pub struct Metrics {
     counters: Arc<CallCounters>,
@@ -74,27 +74,27 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Bytes that requests and answers take at present.
+    /// Returns the bytes that requests and responses hold.
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
     }
 
-    /// Reads of commits for watches that failed and were tried again.
+    /// Returns the number of failed reads of commits for watches, which were retried.
     pub fn watch_failures(&self) -> u64 {
         self.watch_failures.load(Ordering::Relaxed)
     }
 
-    /// Calls that are under way.
+    /// Returns the number of calls in progress.
     pub fn open_calls(&self) -> u64 {
         self.counters.open()
     }
 
-    /// Whether the server was told to stop.
+    /// Returns whether the server drains or has stopped.
     pub fn is_stopping(&self) -> bool {
         self.lifecycle.is_draining()
     }
 
-    /// All of it, in Prometheus's text.
+    /// Returns all metrics in the text format of Prometheus.
     pub fn exposition(&self) -> String {
         let mut text = MetricsText::new("nuthatch_rpc_");
         self.counters.write(&mut text);
@@ -106,8 +106,13 @@ impl Metrics {
 }
 
 impl Server {
-    /// Starts to serve a store. Fails where it cannot listen, and with
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could do anything.
+    /// Starts to serve a store.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if the options have a
+    /// [problem](Options::problem). Fails if an address cannot be bound or threads cannot be
+    /// started.
     pub fn start(store: Store, options: &Options) -> io::Result<Self> {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
@@ -165,7 +170,7 @@ impl Server {
         self.reloader.clone()
     }
 
-    /// What it counts, for whoever tells it.
+    /// Returns the metrics of this server.
     pub fn metrics(&self) -> Metrics {
         Metrics {
             counters: Arc::clone(&self.counters),
@@ -176,6 +181,10 @@ impl Server {
     }
 
     /// Waits until the server has stopped.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a listener cannot be used or a thread of the server panicked.
     pub fn wait(self) -> io::Result<()> {
         self.thread.wait()
     }
@@ -200,7 +209,7 @@ fn http(options: &Options) -> http2::Builder<TokioExecutor> {
     http
 }
 
-/// What the thread that serves needs.
+/// What the thread of the server needs.
 struct Serving {
     options: Options,
     layer: CallLayer,
@@ -222,7 +231,7 @@ impl Serving {
             .build_v1()
             .map_err(io::Error::other)?;
         let routes = Routes::new(service).add_service(health).add_service(reflection).prepare();
-        // Connections drain after load balancers were told.
+        // Connections drain after load balancers have seen the new health status.
         let closing = Lifecycle::new();
         let connections = Connections {
             http: http(&self.options),

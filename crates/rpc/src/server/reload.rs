@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 use tracing::info;
 
-/// Replaces the certificate and the tokens of a running server. Can be cloned.
+/// Replaces the certificate and the tokens of a running server. Cheap to clone.
 #[derive(Clone)]
 pub struct Reloader {
     pub(crate) tokens: watch::Sender<Option<Tokens>>,
@@ -30,7 +30,7 @@ impl Reloader {
     ///
     /// # Errors
     ///
-    /// If TLS, certificates of clients or tokens would be switched on or off.
+    /// Fails if TLS, client certificates or tokens would be switched on or off.
     pub fn check(
         &self,
         tls: Option<&ServerTls>,
@@ -44,7 +44,7 @@ impl Reloader {
         }
     }
 
-    /// Uses this certificate and these tokens from now on.
+    /// Replaces the certificate and the tokens.
     ///
     /// Connections stay open, except those of clients whose certificate is no longer accepted.
     /// Streams and transactions end with `unauthenticated` if their token was removed and with
@@ -107,8 +107,8 @@ impl LiveTls {
         Arc::clone(&self.lock().config)
     }
 
-    /// Notes a connection with a client's certificates. Returns what becomes ready when it must
-    /// close; `None` if it must not begin, since the certificate is not accepted any more.
+    /// Registers a connection with the certificates of its client. Returns a receiver that becomes
+    /// ready when the connection must close, or `None` if the certificate is no longer accepted.
     pub(crate) fn admit(
         &self,
         certificates: &[CertificateDer<'static>],
@@ -123,13 +123,13 @@ impl LiveTls {
         Some(closing)
     }
 
-    /// Checks that clients need a certificate with this TLS if, and only if, they do now.
+    /// Checks that clients need a certificate with this TLS if and only if they need one now.
     fn check(&self, tls: &ServerTls) -> Result<(), ReloadError> {
         let was_on = self.lock().tls.needs_client_certificate();
         check_switch("certificates of clients", was_on, tls.needs_client_certificate())
     }
 
-    /// Returns how many connections were closed.
+    /// Replaces TLS. Returns the number of connections that were closed.
     fn replace(&self, tls: ServerTls) -> usize {
         let mut state = self.lock();
         (state.config, state.tls) = (tls.http2_config(), tls);
@@ -141,14 +141,14 @@ impl LiveTls {
         let closed: Vec<Client> = closed;
         let count = closed.len();
         for client in closed {
-            // One that has just closed by itself does not hear of it.
+            // The connection may have closed by itself.
             let _ = client.close.send(());
         }
         count
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What is behind the lock is whole after each statement.
+        // The state is valid after each statement.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

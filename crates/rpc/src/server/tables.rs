@@ -1,4 +1,4 @@
-//! Tables by name. Those that were opened once are found without waiting for anything.
+//! Open tables by name. Finding one that is open does not block.
 
 use crate::error::{Error, Result};
 use nuthatch_store::{Store, Table};
@@ -17,16 +17,16 @@ impl Tables {
         Self { store, main, opened: RwLock::new(HashMap::new()) }
     }
 
-    /// A table that was opened here before, or the main one.
+    /// Returns a table that was opened before, or the main one.
     pub(crate) fn opened(&self, name: &str) -> Option<Table> {
         if name.is_empty() {
             return Some(self.main.clone());
         }
-        // The map is whole after each statement.
+        // The map is valid after each statement.
         self.opened.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// A table, which must be there. Reads the store: not for threads that must not wait.
+    /// Returns a table, or an error if it does not exist. Reads the store, so it may block.
     pub(crate) fn find(&self, name: &str) -> Result<Table> {
         if let Some(table) = self.opened(name) {
             return Ok(table);

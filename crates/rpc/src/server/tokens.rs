@@ -1,9 +1,8 @@
-//! Who may call: the tokens of a file.
+//! Tokens of clients, and the file that lists them.
 //!
-//! A line is `token NAME read|write SECRET`, and empty lines and those that begin with `#` say
-//! nothing. The secret is `>TEXT`, which clients send as it is, or `#` and the 64 hexadecimal
-//! digits of the text's SHA-256. A name may have several lines, for the time in which a secret
-//! changes.
+//! A line is `token NAME read|write SECRET`. Empty lines and lines that begin with `#` are ignored.
+//! The secret is `>TEXT`, which clients send as it is, or `#` and the hexadecimal SHA-256 of the
+//! text. A name may have several lines, so that its secret can be changed without an interruption.
 
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -12,14 +11,14 @@ use subtle::{Choice, ConstantTimeEq};
 
 pub(crate) type Hash = [u8; 32];
 
-/// What a caller may do.
+/// The right of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Right {
     Read,
     Write,
 }
 
-/// The tokens that a server knows. Secrets are kept as hashes and shown to nobody.
+/// The tokens of a server. Only hashes of secrets are stored, and none is shown.
 #[derive(Clone, Default)]
 pub struct Tokens(Arc<Vec<Token>>);
 
@@ -30,16 +29,16 @@ struct Token {
     hash: Hash,
 }
 
-/// What is wrong with a file of tokens. It quotes nothing, since that may be a secret.
+/// The error for a file of tokens. It quotes nothing of the file, which may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokensError {
-    /// The line, the first being 1; 0 for the file as a whole.
+    /// The number of the line, from 1; 0 for the file as a whole.
     pub line: usize,
     /// What is wrong.
     pub problem: &'static str,
 }
 
-/// The whole rule, which each error repeats.
+/// The syntax, which each error repeats.
 const RULE: &str = "a line is `token NAME read|write SECRET`, where SECRET is >TEXT, or # and the \
                     64 hexadecimal digits of the SHA-256 of TEXT; empty lines and those that begin \
                     with # are comments";
@@ -62,7 +61,11 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// The tokens in a text. There must be one at least.
+    /// Parses a file of tokens.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a line is not valid or there is no token.
     pub fn parse(text: &str) -> Result<Self, TokensError> {
         let mut tokens = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -99,15 +102,15 @@ impl Tokens {
         Ok(Token { name: name.to_owned(), right, hash })
     }
 
-    /// Whether somebody who shows this token may read.
+    /// Returns whether a client with this token may read.
     #[must_use]
     pub fn admits(&self, token: &[u8]) -> bool {
         self.right(&hash(token)).is_some()
     }
 
-    /// What a client may do that shows the token with this hash; `None` when it is unknown.
+    /// Returns the right of the token with this hash; `None` if it is unknown.
     pub(crate) fn right(&self, hash: &Hash) -> Option<Right> {
-        // All are compared, each in the same time, so that the time tells nothing.
+        // Compares all tokens, each in constant time, so that the time reveals nothing.
         let mut found = (Choice::from(0), Choice::from(0));
         for token in self.0.iter() {
             let equal = token.hash.ct_eq(hash);

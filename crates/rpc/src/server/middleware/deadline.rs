@@ -1,9 +1,9 @@
-//! The time that a client gives a call.
+//! The deadline that a client sets for a call.
 
 use http::HeaderMap;
 use std::time::Duration;
 
-/// What the header `grpc-timeout` says; nothing where it says nothing that makes sense.
+/// Returns the value of the header `grpc-timeout`, or `None` if it is missing or not valid.
 pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

@@ -14,7 +14,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Bytes of a message.
+/// The length of a message in bytes.
 const PART: usize = 64 << 10;
 
 pub(super) fn start(
@@ -22,19 +22,20 @@ pub(super) fn start(
     call: CallContext,
     compact: bool,
 ) -> Result<ResponseStream<proto::BackupResponse>> {
-    let failed = |act: &str, error: std::io::Error| Error::internal(format!("{act}: {error}"));
+    let failed =
+        |operation: &str, error: std::io::Error| Error::internal(format!("{operation}: {error}"));
     let (reader, writer) = std::io::pipe().map_err(|e| failed("make a pipe", e))?;
     let reader = Receiver::from_owned_fd(OwnedFd::from(reader));
     let reader = reader.map_err(|e| failed("make a pipe", e))?;
     let (done, ended) = oneshot::channel();
     let (store, writer) = (shared.store.clone(), File::from(OwnedFd::from(writer)));
-    // A thread of its own, since it takes as long as the client does. It fails, and ends, when
-    // nobody reads the pipe any more.
+    // The copy takes as long as the client needs to receive it, so it has a thread of its own. The
+    // thread ends when the pipe is closed.
     let thread = std::thread::Builder::new().name("nuthatch-backup".to_owned());
     let copying = thread.spawn(move || {
         let copied = store.backup_to(&writer, compact);
         drop(writer);
-        // Nobody may want to know any more.
+        // The receiver may have been dropped.
         let _ = done.send(copied);
     });
     copying.map_err(|e| failed("start a thread", e))?;
@@ -47,7 +48,7 @@ pub(super) fn start(
     }))
 }
 
-/// Sends what comes through the pipe, until its end.
+/// Sends the bytes of the pipe until its end.
 async fn pass_on(
     shared: &Shared,
     mut pipe: Receiver,
@@ -67,7 +68,7 @@ async fn pass_on(
         }
         let data: Bytes = part.freeze();
         let sent = responses.send(proto::BackupResponse { data }, Some(charge));
-        // The copy is made in a transaction, which ends when the pipe is closed here.
+        // Closing the pipe here ends the transaction of the copy.
         timeout(shared.limits.idle, sent).await.map_err(|_| shared.limits.expired(None))?;
     }
 }

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tonic::Streaming;
 
-/// A batch that was read, and what became of it so far.
+/// A batch that was read, with the result of its submission.
 struct Pending {
     id: u64,
     submitted: Result<Ack>,
-    /// For the memory it takes until it is written.
+    /// The charge for its memory until it is written.
     charge: Option<Charge>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn start(
     ResponseStream::start(call, move |responses| async move {
         let take = async move {
             tokio::select! {
-                // What was submitted by then is acknowledged.
+                // Batches that were submitted before are acknowledged.
                 () = drain.draining() => Err(Error::draining()),
                 taken = take(&shared, requests, pending) => taken,
             }
@@ -42,14 +42,14 @@ pub(super) fn start(
     })
 }
 
-/// Reads batches and submits them, until the client has no more.
+/// Reads batches and submits them until the client ends its stream.
 async fn take(
     shared: &Arc<Shared>,
     mut requests: Streaming<proto::BatchRequest>,
     pending: mpsc::Sender<Pending>,
 ) -> Result<()> {
     loop {
-        // Room first: a batch that was submitted is never forgotten.
+        // Waits for room first: each submitted batch is acknowledged.
         let Ok(room) = pending.reserve().await else { return Ok(()) };
         let Some(request) = requests.message().await? else { return Ok(()) };
         let (id, charge) = (request.id, shared.budget.charge(request.encoded_len() as u64));
@@ -66,7 +66,7 @@ async fn submit(shared: &Arc<Shared>, request: proto::BatchRequest) -> Result<Ac
     Ok(writes::submit(shared, batch).await?)
 }
 
-/// ResponseStream each batch when it is written. The store writes them in their order.
+/// Acknowledges each batch when it is written. The store writes batches in order.
 async fn acknowledge(
     mut submitted: mpsc::Receiver<Pending>,
     responses: ResponseSender<proto::BatchResponse>,

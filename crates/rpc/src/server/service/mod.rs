@@ -59,7 +59,7 @@ impl Limits {
     /// Returns the error for a transaction that began at `since` and was ended at a limit.
     pub(crate) fn expired(&self, since: Option<Instant>) -> Error {
         if since.is_some_and(|since| since.elapsed() >= self.max_transaction) {
-            return Error::expired("it was open", self.max_transaction, "--max_transaction-ms");
+            return Error::expired("it was open", self.max_transaction, "--longest-ms");
         }
         Error::expired("its client neither read nor sent", self.idle, "--idle-ms")
     }
@@ -77,18 +77,18 @@ impl Service {
     /// Runs an operation that may block, on a thread for that.
     async fn blocking<T: Send + 'static>(
         &self,
-        act: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
+        operation: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
     ) -> CallResult<T> {
         let shared = Arc::clone(&self.0);
-        Ok(Response::new(on_thread(move || act(&shared)).await?))
+        Ok(Response::new(on_thread(move || operation(&shared)).await?))
     }
 }
 
 /// Runs an operation that may block, on a thread for that.
 async fn on_thread<T: Send + 'static>(
-    act: impl FnOnce() -> Result<T> + Send + 'static,
+    operation: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(act).await {
+    match tokio::task::spawn_blocking(operation).await {
         Ok(done) => done,
         Err(error) if error.is_cancelled() => Err(Error::draining()),
         Err(error) => Err(Error::internal(error.to_string())),

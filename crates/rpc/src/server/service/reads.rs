@@ -1,4 +1,4 @@
-//! Lookups, in a transaction of their own or in one that is there.
+//! Lookups, in a new transaction or in an open one.
 
 use super::Shared;
 use crate::error::{Error, Result};
@@ -8,11 +8,11 @@ use crate::server::budget::Charge;
 use bytes::Bytes;
 use nuthatch_store::{Entry, Read, ReadTxn};
 
-/// What a message has beyond the values in it, at most: for each value, and once.
-const AROUND: usize = 64;
+/// The maximum length of a message beyond the values: for each value, and once.
+const OVERHEAD_LEN: usize = 64;
 
 pub(super) fn get(shared: &Shared, request: &proto::GetRequest) -> Result<proto::GetResponse> {
-    // Before the transaction, which would not see a table that is opened later.
+    // The table is opened before the transaction, which would not see it otherwise.
     shared.tables.find(&request.table)?;
     get_in(shared, &shared.store.snapshot()?, request)
 }
@@ -61,11 +61,11 @@ pub(super) fn count(shared: &Shared, request: proto::CountRequest) -> Result<pro
     Ok(proto::CountResponse { count, snapshot: txn.id() })
 }
 
-/// Holds the memory of an answer with so many values of so many bytes together.
+/// Charges the memory of a response with `values` values of `bytes` bytes.
 fn room(shared: &Shared, bytes: usize, values: usize) -> Result<Charge> {
-    let len = bytes + AROUND * (values + 1);
-    let most = shared.limits.message_bytes + AROUND * (values + 1);
-    if len > most {
+    let len = bytes + OVERHEAD_LEN * (values + 1);
+    let max = shared.limits.message_bytes + OVERHEAD_LEN * (values + 1);
+    if len > max {
         return Err(Error::too_long(len, shared.limits.message_bytes));
     }
     shared.budget.charge(len as u64)

@@ -1,4 +1,4 @@
-//! `Scan`: rows in messages, read no further than the client takes them.
+//! `Scan`: rows in messages, read only as fast as the client receives them.
 
 use super::responses::{ResponseSender, ResponseStream};
 use super::{Shared, on_thread};
@@ -12,13 +12,13 @@ use nuthatch_store::{Batches, Scan, Store, Table};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Rows of a message, at most.
+/// The maximum number of rows of a message.
 const BATCH_ROWS: usize = 16 << 10;
-/// What a message of rows has beyond them.
-const AROUND: usize = 32;
+/// The length of a message of rows beyond the rows.
+const OVERHEAD_LEN: usize = 32;
 
-/// The scan that a message asks for.
-pub(super) fn wanted(shared: &Shared, request: &proto::ScanRequest) -> Scan {
+/// Returns the scan that a request describes.
+pub(super) fn requested_scan(shared: &Shared, request: &proto::ScanRequest) -> Scan {
     let proto::ScanRequest { range, reverse, limit, keys_only, .. } = request;
     let scan = Scan::new(convert::range(range.clone()));
     let scan = scan.batch_rows(BATCH_ROWS).batch_bytes(batch_bytes(shared, request));
@@ -28,10 +28,10 @@ pub(super) fn wanted(shared: &Shared, request: &proto::ScanRequest) -> Scan {
 }
 
 fn batch_bytes(shared: &Shared, request: &proto::ScanRequest) -> usize {
-    let most = shared.limits.batch_bytes;
+    let max = shared.limits.batch_bytes;
     match usize::try_from(request.batch_bytes) {
-        Ok(0) | Err(_) => most,
-        Ok(bytes) => bytes.min(most),
+        Ok(0) | Err(_) => max,
+        Ok(bytes) => bytes.min(max),
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn start(
 ) -> Result<ResponseStream<Rows>> {
     let (with, name) = (Arc::clone(&shared), request.table.clone());
     let table = on_thread(move || with.tables.find(&name)).await?;
-    let batches = shared.store.batches(&table, &wanted(&shared, &request));
+    let batches = shared.store.batches(&table, &requested_scan(&shared, &request));
     let reading = Reading { shared, table, batches, since: None };
     Ok(ResponseStream::start(call, move |responses| {
         run(reading, responses, request.across_snapshots)
@@ -76,7 +76,7 @@ async fn run(mut reading: Reading, responses: ResponseSender<Rows>, across: bool
             tokio::select! {
                 () = &mut sent => {}
                 () = tokio::time::sleep_until(limit) => {
-                    // Nobody takes anything: no transaction is kept open for that.
+                    // The client receives nothing: the transaction is not kept open for it.
                     reading.end(across)?;
                     sent.await;
                 }
@@ -85,18 +85,18 @@ async fn run(mut reading: Reading, responses: ResponseSender<Rows>, across: bool
     }
 }
 
-/// A scan that goes on message by message.
+/// A scan that continues message by message.
 struct Reading {
     shared: Arc<Shared>,
     table: Table,
     batches: Batches,
-    /// When its transaction began, if it has one.
+    /// When its transaction began, if one is open.
     since: Option<Instant>,
 }
 
 impl Reading {
-    /// The next rows, in one message or, where they are long, a few; none after the last. Reads
-    /// the store.
+    /// Returns the next rows, in one message or, if they are long, in a few; none after the last
+    /// row. Reads the store.
     fn next(&mut self) -> Result<Vec<(Rows, Charge)>> {
         self.since.get_or_insert_with(Instant::now);
         let Some(rows) = self.batches.next_batch()? else {
@@ -106,13 +106,13 @@ impl Reading {
         messages(&self.shared, &rows)
     }
 
-    /// Until when the client must take something for the transaction to stay.
+    /// Returns the time at which the transaction ends unless the client receives something.
     fn limit(&self) -> Option<Instant> {
         let limits = &self.shared.limits;
         self.since.map(|since| (since + limits.max_transaction).min(Instant::now() + limits.idle))
     }
 
-    /// Ends the transaction. The scan goes on in a later one if it may.
+    /// Ends the transaction. The scan continues in a later one if it may.
     fn end(&mut self, across: bool) -> Result<()> {
         let expired = self.shared.limits.expired(self.since.take());
         let store: &Store = &self.shared.store;
@@ -121,9 +121,9 @@ impl Reading {
     }
 }
 
-/// How much more fits in a message.
+/// The remaining room of a message.
 pub(super) struct Room {
-    most: usize,
+    max: usize,
     len: usize,
     batch_bytes: usize,
     bytes: usize,
@@ -131,21 +131,22 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room of a message for this request.
+    /// Returns the room of a message for this request.
     pub(super) fn new(shared: &Shared, request: &proto::ScanRequest) -> Self {
         let batch_bytes = batch_bytes(shared, request);
-        let most = shared.limits.message_bytes;
-        Self { most, len: AROUND, batch_bytes, bytes: 0, rows: 0 }
+        let max = shared.limits.message_bytes;
+        Self { max, len: OVERHEAD_LEN, batch_bytes, bytes: 0, rows: 0 }
     }
 
-    /// Takes a row in, unless it is for the next message. Fails where it is for none.
+    /// Takes room for a row. Returns false if the row belongs to the next message. Fails if it fits
+    /// no message.
     pub(super) fn take(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let row = Rows::row_len(key.len(), value.len());
         let full = self.bytes >= self.batch_bytes || self.rows >= BATCH_ROWS;
-        if full || self.len + row > self.most {
-            let alone = AROUND + row;
-            return if alone > self.most {
-                Err(Error::too_long(alone, self.most))
+        if full || self.len + row > self.max {
+            let alone = OVERHEAD_LEN + row;
+            return if alone > self.max {
+                Err(Error::too_long(alone, self.max))
             } else {
                 Ok(false)
             };
@@ -156,23 +157,23 @@ impl Room {
     }
 }
 
-/// Copies rows into messages, each of which may be sent.
+/// Copies rows into messages that can be sent one by one.
 pub(super) fn messages(
     shared: &Shared,
     batch: &nuthatch_store::RowBatch,
 ) -> Result<Vec<(Rows, Charge)>> {
-    let most = shared.limits.message_bytes;
+    let max = shared.limits.message_bytes;
     let (snapshot, sequence) = (batch.snapshot_id(), batch.sequence()?);
     let mut messages = Vec::with_capacity(1);
     let mut first = 0;
     while first < batch.len() {
-        // How many rows fit, and what they take as a message and in memory.
-        let (mut count, mut len, mut bytes) = (0, AROUND, 0);
+        // The number of rows that fit, and their length in a message and in memory.
+        let (mut count, mut len, mut bytes) = (0, OVERHEAD_LEN, 0);
         for (key, value) in batch.iter().skip(first) {
             let row = Rows::row_len(key.len(), value.len());
-            if len + row > most {
+            if len + row > max {
                 if count == 0 {
-                    return Err(Error::too_long(len + row, most));
+                    return Err(Error::too_long(len + row, max));
                 }
                 break;
             }

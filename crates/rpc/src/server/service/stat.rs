@@ -1,4 +1,4 @@
-//! What the store tells of itself, and its tables.
+//! Statistics of the store, and its tables.
 
 use super::Shared;
 use crate::error::Result;

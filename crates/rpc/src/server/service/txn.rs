@@ -1,4 +1,4 @@
-//! `Txn`: reads from one state of the store, then writes that happen if conditions hold.
+//! `Txn`: reads from one state of the store, then writes if conditions hold.
 
 use super::responses::{ResponseSender, ResponseStream};
 use super::{Shared, on_thread, reads, scan, writes};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tonic::Streaming;
 
-/// A transaction that is open.
+/// An open transaction.
 struct Open {
     txn: ReadTxn<'static>,
     since: Instant,
@@ -51,15 +51,15 @@ async fn run(
             None => return Err(Error::argument("act: expected one, found none")),
             Some(Act::Commit(commit)) => {
                 call.check_write()?;
-                // What is written could not be reclaimed, nor the map moved, while it is open.
+                // While it is open, the store could not reuse pages or move the map.
                 drop(open);
                 let commit = Answer::Commit(commit_all(&shared, commit).await?);
                 responses.send(proto::TxnResponse { answer: Some(commit) }, None).await;
                 return Ok(());
             }
-            Some(act) => {
+            Some(operation) => {
                 let with = Arc::clone(&shared);
-                let (txn, answer) = on_thread(move || read(&with, open, act)).await?;
+                let (txn, answer) = on_thread(move || read(&with, open, operation)).await?;
                 open = Some(txn);
                 answer
             }
@@ -76,7 +76,7 @@ async fn run(
     }
 }
 
-/// Until when something must happen for the transaction to stay.
+/// Returns the time at which the transaction ends unless the client sends something.
 fn limit(shared: &Shared, open: Option<&Open>) -> Option<Instant> {
     let limits = &shared.limits;
     open.map(|open| (open.since + limits.max_transaction).min(Instant::now() + limits.idle))
@@ -86,9 +86,9 @@ fn expired(shared: &Shared, open: Option<&Open>) -> Error {
     shared.limits.expired(open.map(|open| open.since))
 }
 
-/// Reads in the transaction, which begins with the first read.
-fn read(shared: &Shared, open: Option<Open>, act: Act) -> Result<(Open, Answer)> {
-    let name = match &act {
+/// Reads in the transaction, which begins at the first read.
+fn read(shared: &Shared, open: Option<Open>, operation: Act) -> Result<(Open, Answer)> {
+    let name = match &operation {
         Act::Get(get) => &get.table,
         Act::GetMany(get) => &get.table,
         Act::Scan(scan) => &scan.table,
@@ -100,7 +100,7 @@ fn read(shared: &Shared, open: Option<Open>, act: Act) -> Result<(Open, Answer)>
         Some(open) => open,
         None => Open { txn: shared.store.snapshot()?, since: Instant::now() },
     };
-    let answer = match act {
+    let answer = match operation {
         Act::Get(get) => Answer::Get(reads::get_in(shared, &open.txn, &get)?),
         Act::GetMany(get) => Answer::GetMany(reads::get_many_in(shared, &open.txn, &get)?),
         Act::Scan(scan) => Answer::Scan(rows(shared, &open.txn, &scan)?),
@@ -109,16 +109,16 @@ fn read(shared: &Shared, open: Option<Open>, act: Act) -> Result<(Open, Answer)>
     Ok((open, answer))
 }
 
-/// Rows that fit in one message.
+/// Returns rows that fit in one message.
 fn rows(shared: &Shared, txn: &ReadTxn<'static>, request: &proto::ScanRequest) -> Result<Rows> {
     if request.across_snapshots {
         return Err(Error::argument("across_snapshots: expected false in a transaction"));
     }
     let table = shared.tables.find(&request.table)?;
-    let wanted = scan::wanted(shared, request);
+    let requested_scan = scan::requested_scan(shared, request);
     let mut rows = Rows::default().seen_at(txn.id(), txn.sequence()?);
     let mut room = scan::Room::new(shared, request);
-    for row in txn.scan(&table, &wanted)? {
+    for row in txn.scan(&table, &requested_scan)? {
         let (key, value) = row?;
         if !room.take(key, value)? {
             break;

@@ -21,7 +21,7 @@ pub(super) async fn start(
     let watch = on_thread(move || begin(&with, request)).await?;
     let drain = call.drain.clone();
     Ok(ResponseStream::start(call, move |responses| async move {
-        // It has no end of its own, so that there is nothing to wait for when the server stops.
+        // A watch never ends by itself, so draining ends it.
         tokio::select! {
             () = drain.draining() => Err(Error::draining()),
             ended = run(shared, watch, responses) => ended,
@@ -54,16 +54,16 @@ async fn run(
     let mut changes = watch.into_stream();
     while let Some(batch) = poll_fn(|context| Pin::new(&mut changes).poll_next(context)).await {
         let batch = batch?;
-        let most = shared.limits.message_bytes;
+        let max = shared.limits.message_bytes;
         let mut message = proto::WatchResponse::default();
         let mut len = 0;
         for change in batch.into_iter().map(convert::change_message) {
             let change_len =
-                prost::Message::encoded_len(&change) + prost::length_delimiter_len(most) + 1;
-            if change_len > most {
-                return Err(Error::too_long(change_len, most));
+                prost::Message::encoded_len(&change) + prost::length_delimiter_len(max) + 1;
+            if change_len > max {
+                return Err(Error::too_long(change_len, max));
             }
-            if len + change_len > most {
+            if len + change_len > max {
                 send(&shared, &responses, std::mem::take(&mut message), len).await?;
                 len = 0;
             }

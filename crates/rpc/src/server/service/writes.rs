@@ -1,5 +1,5 @@
-//! Writes. All of them are batches for the store's own thread, so that those of many callers share
-//! a commit.
+//! Writes. Each is submitted as a batch to the thread of the store, so writes of several callers
+//! share a commit.
 
 use super::{Shared, on_thread};
 use crate::error::{Error, Result};
@@ -16,8 +16,8 @@ pub(super) async fn put(
     let _charge = shared.budget.charge(request.encoded_len() as u64)?;
     let proto::PutRequest { table, key, value, expires_at_ms } = request;
     let table = table_named(shared, &table).await?;
-    let act = proto::PutAct { key, value, expires_at_ms };
-    answer(write(shared, with_put(Batch::new(), &table, act)).await?)
+    let operation = proto::PutAct { key, value, expires_at_ms };
+    answer(write(shared, with_put(Batch::new(), &table, operation)).await?)
 }
 
 pub(super) async fn put_if(
@@ -59,7 +59,7 @@ pub(super) async fn delete_range(
     answer(write(shared, batch).await?)
 }
 
-/// A batch of what a message says.
+/// Returns the batch that a message describes.
 pub(super) async fn batch(shared: &Arc<Shared>, writes: Vec<proto::Write>) -> Result<Batch> {
     use proto::write::Act;
     let mut batch = Batch::new();
@@ -81,7 +81,7 @@ pub(super) async fn batch(shared: &Arc<Shared>, writes: Vec<proto::Write>) -> Re
     Ok(batch)
 }
 
-/// Submits a batch when there is room for it.
+/// Submits a batch as soon as the queue has room.
 pub(super) async fn submit(shared: &Shared, batch: Batch) -> Result<Ack, StoreError> {
     shared.writer.submit_async(batch).await
 }
