@@ -1,5 +1,5 @@
-//! A server in a process that has no descriptor left. The limit is that of the whole process, so
-//! that these tests have one of their own, and run one after the other.
+//! Tests of a server in a process that has no free descriptor. The limit is that of the whole
+//! process, so these tests are a program of their own and run one after the other.
 
 mod served;
 
@@ -22,10 +22,10 @@ over_every_reactor! {
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Descriptors of this process.
+/// The maximum of descriptors of this process.
 const MOST: u64 = 128;
 
-/// Opens files until there is no descriptor left.
+/// Opens files until no descriptor is free.
 fn use_up() -> Vec<File> {
     let mut files = Vec::new();
     loop {
@@ -40,7 +40,7 @@ fn use_up() -> Vec<File> {
     }
 }
 
-/// A socket that needs no descriptor any more to become a connection.
+/// Creates a socket that becomes a connection without another descriptor.
 fn unconnected() -> OwnedFd {
     socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket")
 }
@@ -52,11 +52,12 @@ fn ping(socket: OwnedFd, address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Accepting failed and was asked for again at once, for ever.
+/// Before, accepting failed and was requested again at once, without an end.
 fn clients_wait_for_a_descriptor_without_turns(io_backend: IoBackend) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     allow_descriptors();
-    // Before accepting begins: what the kernel accepts by itself keeps to the limit of then.
+    // Before accepting begins, because an accept that the kernel executes itself uses the limit of
+    // the time when it was submitted.
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(MOST), ..limit }).expect("a limit");
     let (server, other) = (serve(io_backend), serve(io_backend));
@@ -73,7 +74,7 @@ fn clients_wait_for_a_descriptor_without_turns(io_backend: IoBackend) {
     let (start, before) = (Instant::now(), iterations(&mut control));
     pass_time(&mut clock, 2000);
     let after = iterations(&mut control);
-    // Two turns answer us, and accepting is tried again ten times a second.
+    // Two iterations answer this client, and accepting is tried again ten times a second.
     let most = 8 + 3 * start.elapsed().as_millis() as u64 / 100;
     assert!(after - before <= most, "{} turns, expected at most {most}", after - before);
     for stream in &mut waiting {
@@ -87,7 +88,7 @@ fn clients_wait_for_a_descriptor_without_turns(io_backend: IoBackend) {
         ask(stream, b"", b"+PONG\r\n");
     }
 
-    // Another connection that goes makes room as well.
+    // Another connection that ends frees a descriptor as well.
     let socket = unconnected();
     let _files = use_up();
     let mut waiting = ping(socket, address(&server, 0));

@@ -1,5 +1,5 @@
-//! The protocols of memcached, held to the vectors in testdata/protocol, and what vectors cannot
-//! say.
+//! Checks memcached's protocols against the vectors in testdata/protocol, and what the vectors
+//! cannot express.
 
 mod case;
 
@@ -20,7 +20,7 @@ fn said(word: &str, strings: &[&[u8]]) -> Said {
     (word.to_owned(), strings.iter().map(|string| string.to_vec()).collect())
 }
 
-/// The same, with `noreply` where a request says so.
+/// Returns the same line, with `noreply` if the request has it.
 fn with_noreply(word: &str, strings: &[&[u8]], noreply: bool) -> Said {
     let mut said = said(word, strings);
     if noreply {
@@ -121,7 +121,7 @@ fn flag(flags: &Flags<'_>, letter: u8) -> Option<String> {
     flags.has(letter).then(|| format!("{}{number}", char::from(letter)))
 }
 
-/// What comes of bytes that arrive up to the first of `ends`, then up to the next, and so on.
+/// Decodes bytes that arrive up to the first of `ends`, then up to the next, and so on.
 fn decode(limits: Limits, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Said> {
     let mut decoder = Decoder::new(limits);
     let (mut all, mut read, mut skipped) = (Vec::new(), 0, 0);
@@ -157,7 +157,7 @@ fn decode(limits: Limits, input: &[u8], ends: impl Iterator<Item = usize>) -> Ve
     all
 }
 
-/// Bytes that are skipped one after the other are one skip, however they arrived.
+/// Reports adjacent skips as one, however the bytes arrived.
 fn say_skipped(all: &mut Vec<Said>, skipped: &mut usize) {
     if *skipped > 0 {
         all.push(said("skip", &[skipped.to_string().as_bytes()]));
@@ -208,7 +208,7 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
 fn a_line_is_not_searched_again() {
     let mut decoder = Decoder::new(Limits::default());
     assert_eq!(decoder.next(b"get a b"), Step::More { needed: 1 });
-    // A caller that breaks its word gives away what was not looked at.
+    // A caller that discards bytes that the decoder has not read.
     let step = decoder.next(b"get a\nb c\r\n");
     assert_eq!(step, Step::Error { error: Error::BadFormat, consumed: 11, close: false });
 }
@@ -295,7 +295,7 @@ fn write_other(out: &mut Vec<u8>, kind: &str, args: &[Vec<u8>]) {
     }
 }
 
-/// Answers a line; where the reply has a value, it is as many `v` as the item is long.
+/// Writes the reply to a line. A value in the reply has as many `v` as the item is long.
 fn write_meta(out: &mut Vec<u8>, outcome: &str, line: &[u8], item: &[Vec<u8>]) {
     let mut decoder = Decoder::new(Limits::default());
     let Step::Request { request: Request::Meta(meta), .. } = decoder.next(line) else {
@@ -341,7 +341,7 @@ fn stored(fields: &[Vec<u8>]) -> Stored {
     stored
 }
 
-/// A value that goes elsewhere is not among the bytes, and its request says so.
+/// A value that is received elsewhere is not in the buffer, and its request says so.
 #[test]
 fn a_value_may_be_received_elsewhere() {
     let lines = [&b"set k 7 0 1000\r\n"[..], b"ms k 1000 T0\r\n", b"append k 0 0 1000 noreply\n"];
@@ -369,7 +369,7 @@ fn a_value_may_be_received_elsewhere() {
         let next = decoder.next(b"mn\r\n");
         assert_eq!(next, Step::Request { request: Request::Noop, consumed: 4 });
         assert!(!decoder.was_elided());
-        // Where the line does not end behind it.
+        // The line does not end after the value.
         decoder.next(line);
         decoder.elide();
         let wrong = [line, b"xx"].concat();

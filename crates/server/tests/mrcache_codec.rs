@@ -1,4 +1,4 @@
-//! The protocol of mrcache, held to the vectors in testdata/protocol.
+//! Checks the protocol of mrcache against the vectors in testdata/protocol.
 
 mod case;
 
@@ -22,7 +22,7 @@ fn said(request: Request<'_>) -> Said {
     (word, strings.into_iter().map(<[u8]>::to_vec).collect())
 }
 
-/// What comes of bytes that arrive up to the first of `ends`, then up to the next, and so on.
+/// Decodes bytes that arrive up to the first of `ends`, then up to the next, and so on.
 fn decode(limits: Limits, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Said> {
     let decoder = Decoder::new(limits);
     let (mut all, mut read) = (Vec::new(), 0);
@@ -70,7 +70,7 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
     }
 }
 
-/// With as many bytes more as a step asks for, there is another step.
+/// With as many more bytes as a step requests, the decoder can take another step.
 #[test]
 fn the_missing_part_is_told() {
     let decoder = Decoder::new(Limits::default());

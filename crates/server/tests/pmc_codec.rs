@@ -1,4 +1,4 @@
-//! The protocol of poor-man's-cache, held to the vectors in testdata/protocol.
+//! Checks the protocol of poor-man's-cache against the vectors in testdata/protocol.
 
 mod case;
 
@@ -22,7 +22,7 @@ fn outcome(request: Request, message: &[u8]) -> Outcome {
     }
 }
 
-/// A connection to the listener, which takes messages of both protocols.
+/// A connection to a listener that accepts messages of both protocols.
 struct Connection {
     pmc: pmc::Decoder,
     resp: resp::Decoder,
@@ -30,7 +30,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// What the next message takes up, or nothing while it is not whole.
+    /// Returns the length of the next message, or nothing while it is incomplete.
     fn next(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
         match self.pmc.next(bytes) {
             Ok(Step::Request { request, consumed }) => {
@@ -59,7 +59,7 @@ impl Connection {
     }
 }
 
-/// What comes of bytes that arrive up to the first of `ends`, then up to the next, and so on.
+/// Decodes bytes that arrive up to the first of `ends`, then up to the next, and so on.
 fn decode(max: Option<u32>, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Outcome> {
     let mut connection = Connection {
         pmc: max.map_or_else(pmc::Decoder::default, pmc::Decoder::new),
@@ -136,7 +136,7 @@ fn replies_are_what_the_vectors_say() {
     }
 }
 
-/// Calls the method of the first string with the second.
+/// Calls the method that the first string names, with the second string.
 fn write(out: &mut Vec<u8>, call: &[Vec<u8>]) {
     let (method, args) = call.split_first().expect("the name of a reply");
     let first = args.first().map_or(b"".as_slice(), Vec::as_slice);

@@ -1,5 +1,5 @@
-//! One cache behind all protocols: what one stores, the others read; and the commands of the two
-//! small protocols.
+//! Tests one cache behind all protocols: each protocol reads what another one stores. Tests the
+//! commands of the two small protocols, too.
 
 use nuthatch_cache::{Cache, Eviction, Guard, Options, Write};
 use nuthatch_server::memcache::commands as memcache;
@@ -35,7 +35,7 @@ impl Engine {
         work(&session.guard())
     }
 
-    /// A request of Redis, its words between spaces.
+    /// Executes a request of Redis, whose words are separated by spaces.
     fn resp(&self, request: &str) -> String {
         let spans = request.split(' ').map(|word| Span {
             start: (word.as_ptr() as usize - request.as_ptr() as usize) as u32,
@@ -85,7 +85,7 @@ impl Engine {
         out
     }
 
-    /// A message of poor-man's-cache, without its separator.
+    /// Executes a message of poor-man's-cache, given without its separator.
     fn pmc(&self, message: &str) -> String {
         let (message, request) = pmc_request(message);
         let mut out = Vec::new();
@@ -178,7 +178,7 @@ fn mrcache_answers_gets_and_nothing_else() {
     assert_eq!(ask(Set { key: b"", value: b"" }), b"");
     assert_eq!(ask(get(b"")), b"\0\0\0\0");
     assert_eq!(ask(Stat), b"");
-    // One that is too long cannot be refused, so the old one is gone.
+    // The protocol has no reply that refuses a value that is too long, so the old value is removed.
     let value = vec![0; engine.cache.max_value_len() + 1];
     assert_eq!(ask(Set { key: b"test", value: &value }), b"");
     assert_eq!(ask(get(b"test")), b"\0\0\0\0");
@@ -221,7 +221,7 @@ fn without_room_the_old_value_goes_with_the_new_one() {
     let pmc_key = nuthatch_server::pmc::commands::key(&message, request).expect("a key");
     assert_eq!((mrcache::key(&set), pmc_key), (Some(&key[..]), &b"\x01\0\0\0"[..]));
 
-    // Both may be stored in another turn: nothing is done, and nothing answered.
+    // Both may be stored under another guard: nothing is executed, and nothing is answered.
     let mut out = Vec::new();
     let mut zero_copy = ZeroCopyValues::default();
     let answer = (&mut out, &mut zero_copy, &cache);

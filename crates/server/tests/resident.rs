@@ -1,5 +1,5 @@
-//! Memory of the process that buffers of clients took is returned to the system. One test alone,
-//! since the memory is that of all tests of a process.
+//! Tests that memory of the process that buffers of clients used is returned to the system. The
+//! test is alone in its program, since all tests of a process share its memory.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::{Address, IoBackend, Listener, Options, Protocol, Running};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 
-/// What a flood takes at least, and what of it may stay.
+/// The least memory that the clients take, and the most of it that may stay.
 const TAKEN: u64 = 40 * MIB;
 const KEPT: u64 = 16 * MIB;
 
-/// How long a test waits before it fails.
+/// The time that a test waits before it fails.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Returns a field of `/proc/self/statm`, in bytes.
@@ -56,7 +56,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).expect("a connection")
 }
 
-/// Clients that have each sent a part of a request of this many bytes.
+/// Connects clients that have each sent a part of a request of this length.
 fn incomplete_requests(address: SocketAddr, len: usize) -> Vec<TcpStream> {
     let head = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${len}\r\n");
     let request = [head.as_bytes(), &vec![b'v'; len]].concat();
@@ -68,7 +68,7 @@ fn incomplete_requests(address: SocketAddr, len: usize) -> Vec<TcpStream> {
     clients.collect()
 }
 
-/// Clients that request a value again and again, and read nothing.
+/// Connects clients that request a value again and again, and read nothing.
 fn unread_replies(address: SocketAddr) -> Vec<TcpStream> {
     let value = vec![b'v'; 60_000];
     let mut clients: Vec<_> = (0..TAKEN / MIB * 5 / 4).map(|_| connect(address)).collect();

@@ -1,5 +1,5 @@
-//! The memory of the process stays within the budget although values that do not fit are sent. One
-//! test alone, since the memory is that of all tests of a process.
+//! Tests that the memory of the process stays within the budget although clients send values that
+//! do not fit. The test is alone in its program, since all tests of a process share its memory.
 
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::{Address, IoBackend, Listener, Options, Protocol, Running};
@@ -11,8 +11,8 @@ const MIB: u64 = 1 << 20;
 
 const MEMORY: u64 = 128 * MIB;
 
-/// What the process takes besides the budget: pages of the program that are used for the first
-/// time, stacks of threads, and what this test itself allocates.
+/// What the process uses in addition to the budget: pages of the program that are used for the
+/// first time, stacks of threads, and what this test itself allocates.
 const BESIDE: u64 = 12 * MIB;
 
 /// Returns the maximum of the resident memory of this process, or the memory now, in bytes.
@@ -29,7 +29,7 @@ fn is_sanitized() -> bool {
     resident("VmSize") > 1 << 40
 }
 
-/// Stores a value of this many bytes, which this side never has as a whole. Returns whether it was
+/// Stores a value of this many bytes without allocating it as a whole. Returns whether it was
 /// stored.
 fn set(client: &mut TcpStream, key: u64, len: u64) -> bool {
     let part = vec![key as u8; 64 << 10];
@@ -62,8 +62,8 @@ fn start(io_backend: IoBackend) -> (Running, SocketAddr) {
     (server, address)
 }
 
-/// Values that did not fit were gathered in buffers in addition to the budget, and glibc kept the
-/// memory of those buffers for later ones: 176 MiB were resident of 128.
+/// Before, values that did not fit were gathered in buffers in addition to the budget, and glibc
+/// kept the memory of those buffers for later ones: 176 MiB were resident of 128.
 #[test]
 fn long_values_that_do_not_fit_do_not_take_memory_beyond_the_budget() {
     let before = resident("VmRSS");

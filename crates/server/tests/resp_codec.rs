@@ -1,4 +1,4 @@
-//! RESP, held to the vectors in testdata/protocol, and what vectors cannot say.
+//! Checks RESP against the vectors in testdata/protocol, and what the vectors cannot express.
 
 mod case;
 
@@ -14,7 +14,7 @@ enum Outcome {
     Request(Vec<Vec<u8>>),
     Inline(Vec<Vec<u8>>),
     Empty,
-    /// What follows is a part of a request.
+    /// The bytes that follow are a part of a request.
     More,
     /// Nothing follows.
     End,
@@ -25,7 +25,7 @@ fn texts(spans: &[Span], bytes: &[u8]) -> Vec<Vec<u8>> {
     spans.iter().map(|span| span.of(bytes).expect("a span within the bytes").to_vec()).collect()
 }
 
-/// What comes of bytes that arrive up to the first of `ends`, then up to the next, and so on.
+/// Decodes bytes that arrive up to the first of `ends`, then up to the next, and so on.
 fn decode(limits: Limits, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Outcome> {
     let mut decoder = Decoder::new(limits);
     let (mut outcomes, mut args, mut read) = (Vec::new(), Vec::new(), 0);
@@ -101,7 +101,8 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
         let len = input.len();
         assert_eq!(decode(limits, &input, [len].into_iter()), expected, "{name}: whole");
         assert_eq!(decode(limits, &input, 0..=len), expected, "{name}: byte by byte");
-        // At every byte, but of inputs as long as the longest lines.
+        // Splits the input at every byte, or at fewer positions if it is as long as the longest
+        // lines.
         for split in (0..=len).step_by(1 + len / 4096) {
             let outcomes = decode(limits, &input, [split, len].into_iter());
             assert!(outcomes == expected, "{name}: split at {split}: {outcomes:?}");
@@ -200,7 +201,7 @@ fn replies_are_what_the_vectors_say() {
     }
 }
 
-/// Calls the method of the first string with the others.
+/// Calls the method that the first string names, with the other strings.
 fn write(reply: &mut Reply<'_>, call: &[Vec<u8>]) {
     let (method, args) = call.split_first().expect("the name of a reply");
     let first = args.first().map_or(b"".as_slice(), Vec::as_slice);
@@ -235,8 +236,7 @@ fn write(reply: &mut Reply<'_>, call: &[Vec<u8>]) {
     }
 }
 
-/// An argument whose bytes go elsewhere is found as long as it was announced, wherever the request
-/// is cut.
+/// An argument that is received elsewhere has the announced length, wherever the request is split.
 #[test]
 fn an_argument_may_be_received_elsewhere() {
     let value = [b'v'; 1000];
@@ -266,7 +266,7 @@ fn an_argument_may_be_received_elsewhere() {
         let step = decoder.next(&all[without.len()..], &mut args);
         assert_eq!((step, args.len()), (Ok(Step::Request { consumed }), 1));
     }
-    // What is behind it must be the end of a line as ever, and the whole no longer than allowed.
+    // As always, the end of the line must follow it, and the whole must be no longer than allowed.
     let limits = Limits { request_len: 1050, ..Limits::default() };
     let wrong = [(limits, &b"\rx"[..]), (limits, b"\r\n$100\r\n"), (Limits::default(), b"x")];
     for (limits, rest) in wrong {

@@ -27,6 +27,10 @@ pub struct Client {
 
 impl Client {
     /// Creates a client of this address. `timeout` limits the time of each request.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system if no runtime can be created.
     pub fn new(address: Address, timeout: Duration) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { address, timeout, runtime })
@@ -37,8 +41,11 @@ impl Client {
         &self.address
     }
 
-    /// Returns the body of the response for this path. Opens a connection for each request. Any
-    /// status but 200 is an error.
+    /// Returns the body of the response for this path. Opens a connection for each request.
+    ///
+    /// # Errors
+    ///
+    /// The error of the connection, a timeout, or the status of the response if it is not 200.
     pub fn get(&self, path: &str) -> io::Result<String> {
         let answer = async {
             match &self.address {

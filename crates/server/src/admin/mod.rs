@@ -164,6 +164,10 @@ pub struct Admin {
 impl Admin {
     /// Serves metrics on these addresses. Returns the bound addresses, with the ports that were
     /// chosen for port 0.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system if an address cannot be bound, or the thread not started.
     pub fn open(
         addresses: &[Address],
         source: &Arc<dyn MetricsSource>,

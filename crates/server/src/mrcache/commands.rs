@@ -10,8 +10,12 @@ use crate::state::OtherRequest;
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
-/// Executes a request and appends its reply, if it has one. With [`Full`] nothing was done: the
-/// caller renews the guard and tries once more, then calls [`out_of_memory`].
+/// Executes a request and appends its reply, if it has one.
+///
+/// # Errors
+///
+/// [`Full`] if there is no memory. Nothing was done: the caller renews the guard and tries once
+/// more, then calls [`out_of_memory`].
 #[inline]
 pub fn execute(
     guard: &Guard<'_>,

@@ -11,8 +11,12 @@ use crate::state::{Denied, OtherRequest, Server};
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
-/// Executes the request of a message and appends its reply. With [`Full`] nothing was replied: the
-/// caller renews the guard and tries once more, then calls [`out_of_memory`].
+/// Executes the request of a message and appends its reply.
+///
+/// # Errors
+///
+/// [`Full`] if there is no memory. Nothing was replied: the caller renews the guard and tries once
+/// more, then calls [`out_of_memory`].
 #[inline]
 pub fn execute(
     guard: &Guard<'_>,

@@ -126,7 +126,11 @@ impl Decoder {
     /// Decodes the next step.
     ///
     /// After [`Step::More`] the caller passes the same bytes with more after them, otherwise the
-    /// bytes that follow. After an error the decoder is unusable.
+    /// bytes that follow.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLong`] if the message is longer than allowed. The decoder is unusable after it.
     #[inline]
     pub fn next(&mut self, bytes: &[u8]) -> Result<Step, TooLong> {
         match bytes.first() {

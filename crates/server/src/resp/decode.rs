@@ -85,8 +85,11 @@ impl Decoder {
     /// Decodes the next request, and appends the spans of its arguments to `args`.
     ///
     /// After [`Step::More`] the caller passes the same bytes with more after them, otherwise the
-    /// bytes after the request. `args` never contains a part of a request. After an error the
-    /// decoder is unusable.
+    /// bytes after the request. `args` never contains a part of a request.
+    ///
+    /// # Errors
+    ///
+    /// The [`ProtocolError`] to answer with. The decoder is unusable after it.
     #[inline]
     pub fn next(&mut self, bytes: &[u8], args: &mut Vec<Span>) -> Result<Step, ProtocolError> {
         match bytes.first() {

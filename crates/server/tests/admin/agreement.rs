@@ -1,4 +1,4 @@
-//! `/metrics`, `INFO`, `LATENCY HISTOGRAM` and `SLOWLOG` tell the same.
+//! Tests that `/metrics`, `INFO`, `LATENCY HISTOGRAM` and `SLOWLOG` report the same numbers.
 
 use crate::scrape::{Family, Labels, parse};
 use crate::serving::{Resp, get, serve};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 struct Metrics(BTreeMap<String, Family>);
 
 impl Metrics {
-    /// The number of the sample with this name and these labels.
+    /// Returns the value of the sample with this name and these labels.
     #[track_caller]
     fn of(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
         let family = self.0.iter().find(|(family, _)| name.starts_with(family.as_str()));
@@ -26,7 +26,7 @@ impl Metrics {
     }
 }
 
-/// The value of a line of `INFO`.
+/// Returns the value of a line of `INFO`.
 fn line<'a>(info: &'a str, name: &str) -> &'a str {
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {name} in {info}"))
@@ -37,7 +37,7 @@ fn field(line: &str, name: &str) -> u64 {
     value.expect(name).parse().expect("a number")
 }
 
-/// Each field of `INFO` could be a constant 0 before.
+/// Before, each field of `INFO` could be a constant 0.
 #[test]
 fn rates_and_processor_time_become_positive_under_load() {
     const FIELDS: [&str; 7] = [
@@ -95,14 +95,15 @@ fn all_who_tell_of_counts_agree() {
 
     agree_on_commands(&metrics, &info);
     agree_on_the_rest(&metrics, &info);
-    // That answers were sent is counted a moment later than that they are here.
+    // Sent bytes are counted a moment after the client has received them.
     let source = line(&info, "total_net_output_bytes").parse::<u64>().expect("a number");
     let received: usize = clients.iter().map(|client| client.received).sum();
     let sent = metrics.sum("nuthatch_sent_bytes_total");
     assert!((source..=received as u64).contains(&sent), "{source} {sent} {received}");
     agree_on_times(&metrics, &histogram);
     assert_eq!(metrics.sum("nuthatch_slowlog_entries").to_string(), slow[0]);
-    // Each round's five that ran, the one that expires and its lookups; not what sets the limit.
+    // In each round: the five commands, the command that expires and its lookups; not the command
+    // that sets the limit.
     assert!(metrics.sum("nuthatch_slow_requests_total") >= 30 * 5 + 2);
 }
 
@@ -153,7 +154,7 @@ fn agree_on_the_rest(metrics: &Metrics, info: &str) {
     }
 }
 
-/// Each octave of the histogram is a bucket here, of times from about a microsecond on.
+/// Each octave of the histogram is a bucket of `/metrics`, for times from about a microsecond.
 fn agree_on_times(metrics: &Metrics, histogram: &[String]) {
     let number = |text: &String| text.parse::<u64>().expect("a number");
     assert_eq!(&histogram[..2], ["get", "calls"]);
@@ -162,7 +163,7 @@ fn agree_on_times(metrics: &Metrics, histogram: &[String]) {
     assert_eq!(histogram[3], "histogram_usec");
     assert!(histogram.len() > 4);
     for pair in histogram[4..].chunks(2) {
-        // Told in whole microseconds, from the power of two of nanoseconds on.
+        // Times are in whole microseconds, from powers of two of nanoseconds.
         let ns = 1_u64 << (number(&pair[0]) * 1024).ilog2();
         let le = (ns as f64 / 1e9).to_string();
         let labels = [("command", "get"), ("le", &le[..])];
@@ -201,7 +202,7 @@ fn a_client_that_does_not_take_its_answers_is_counted() {
     let mut client = Resp::connect(&server);
     client.ask(&format!("SET k {}", "v".repeat(10_000)));
     let mut slow = Resp::connect(&server);
-    // 100 MB of answers, of which one is read.
+    // 100 MB of replies, of which the client reads one.
     let requests = "GET k\r\n".repeat(10_000);
     slow.ask(requests.trim_end());
     let hits = || {

@@ -1,4 +1,4 @@
-//! The admin port as a server of HTTP.
+//! Tests the admin port as an HTTP server.
 
 use crate::serving::{admin, ask, get, serve, serve_at};
 use nuthatch_server::admin::{BindError, Client};
@@ -79,7 +79,7 @@ fn a_head_without_end_is_cut_off() {
     let mut stream = admin(&server);
     stream.write_all(b"GET / HTTP/1.1\r\nlong: ").expect("sent");
     let piece = [b'x'; 4096];
-    // Sooner or later nobody takes it any more: 1 GB would not end before that.
+    // At some time the server stops reading: the loop would send 1 GB.
     let refused = (0..1 << 18).any(|_| stream.write_all(&piece).is_err());
     assert!(refused);
     assert_eq!(get(&server, "/healthz", "*/*").1, "ok\n");
@@ -120,7 +120,7 @@ fn a_port_that_is_taken_is_an_error_of_its_own() {
     assert!(inner.is::<BindError>(), "{inner:?}");
     let expected = format!("the admin port {}: ", server.admin()[0]);
     assert!(error.to_string().starts_with(&expected), "{error}");
-    // What was bound before is there no more, so that the next start finds nothing in its way.
+    // The address that was bound first is free again, so the next start can use it.
     assert!(!path.exists());
 }
 
@@ -130,6 +130,6 @@ fn it_ends_with_the_server_although_somebody_is_connected() {
     let mut waiting = admin(&server);
     waiting.write_all(b"GET /metrics HTTP/1.1\r\n").expect("sent");
     drop(server);
-    // The end, or that it was cut off: no wait without end.
+    // Reads the end or an error; the server does not wait without an end.
     let _ = waiting.read_to_end(&mut Vec::new());
 }

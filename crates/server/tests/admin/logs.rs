@@ -1,4 +1,4 @@
-//! What is logged, and what never is.
+//! Tests what is logged, and what never is.
 
 use crate::serving::{Resp, serve, serve_all_protocols};
 use nuthatch_server::Address;
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that were logged.
+/// The lines that were logged.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! The admin port: what it answers, that all who tell of counts agree, and what is logged.
+//! Tests the admin port: its responses, the agreement of all counts, and the log.
 
 mod agreement;
 mod http;

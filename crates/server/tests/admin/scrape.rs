@@ -1,4 +1,4 @@
-//! What `/metrics` answers, read as strictly as a text for scrapers can be.
+//! Parses the response to `/metrics` as strictly as a scraper can.
 
 use crate::serving::{Resp, get, serve};
 use nuthatch_server::Running;
@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) type Labels = BTreeMap<String, String>;
 
-/// A metric with all that is told of it.
+/// A metric with its type, its help and its samples.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     pub(crate) kind: String,
     help: String,
     unit: String,
-    /// By name and labels.
+    /// The samples, by name and labels.
     pub(crate) samples: BTreeMap<(String, Labels), f64>,
 }
 
-/// The families of a text, by their names. Panics at whatever a scraper would not take.
+/// Returns the families of a text, by their names. Panics if a scraper would refuse the text.
 pub(crate) fn parse(text: &str) -> BTreeMap<String, Family> {
     assert!(text.ends_with('\n'), "the last line has no end");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
@@ -69,7 +69,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
     (name.to_owned(), labels.collect(), value)
 }
 
-/// What the text says of a server that was asked a few things.
+/// Returns the head and the text of a server that has executed a few commands.
 fn scraped(accept: &str) -> (String, String) {
     let server = serve(2);
     converse(&server);

@@ -1,4 +1,4 @@
-//! A server with an admin port, and what is asked of both.
+//! A server with an admin port, and requests to both.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
@@ -15,7 +15,7 @@ pub(crate) fn serve_at(admin: &[&str], threads: usize) -> Running {
     serve_with(&[Protocol::Resp], admin, threads)
 }
 
-/// Starts a server with a listener of each protocol, mrcache last, and without an admin port.
+/// Starts a server with a listener for each protocol, mrcache last, and without an admin port.
 pub(crate) fn serve_all_protocols() -> Running {
     let mrcache = Protocol::Mrcache(Framing::Len4);
     serve_with(&[Protocol::Resp, Protocol::Memcache, Protocol::Pmc, mrcache], &[], 1)
@@ -35,12 +35,12 @@ fn socket(address: &Address) -> SocketAddr {
     *address
 }
 
-/// A connection to the admin port.
+/// Connects to the admin port.
 pub(crate) fn admin(server: &Running) -> TcpStream {
     TcpStream::connect(socket(&server.admin()[0])).expect("a connection")
 }
 
-/// All that is answered to these bytes, up to the end of the connection.
+/// Sends these bytes and returns all that the server sends until the connection ends.
 pub(crate) fn ask(stream: &mut (impl Read + Write), request: &str) -> String {
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn ask(stream: &mut (impl Read + Write), request: &str) -> String {
     answer
 }
 
-/// The head and the body of the answer to `GET`.
+/// Returns the head and the body of the response to `GET`.
 pub(crate) fn get(server: &Running, path: &str, accept: &str) -> (String, String) {
     let request =
         format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
@@ -60,7 +60,7 @@ pub(crate) fn get(server: &Running, path: &str, accept: &str) -> (String, String
 /// A client of Redis.
 pub(crate) struct Resp {
     stream: BufReader<TcpStream>,
-    /// Bytes of answers.
+    /// The number of received bytes.
     pub(crate) received: usize,
 }
 
@@ -71,7 +71,7 @@ impl Resp {
         Self { stream: BufReader::new(stream), received: 0 }
     }
 
-    /// The answer to a request of words: the numbers and texts in it, one after the other.
+    /// Sends a request of words, and returns the numbers and texts of its reply in their order.
     pub(crate) fn ask(&mut self, words: &str) -> Vec<String> {
         self.stream.get_mut().write_all(format!("{words}\r\n").as_bytes()).expect("sent");
         let mut leaves = Vec::new();
@@ -86,7 +86,7 @@ impl Resp {
         match kind {
             "*" => (0..rest.parse().expect("a length")).for_each(|_| self.read(leaves)),
             "$" => {
-                // With the end of the line behind it.
+                // The string and the end of its line.
                 let mut bytes = vec![0; rest.parse::<usize>().map_or(0, |len| len + 2)];
                 self.stream.read_exact(&mut bytes).expect("an answer");
                 self.received += bytes.len();

@@ -1,13 +1,13 @@
-//! Reads the vectors in testdata/protocol; README.md there tells their format.
+//! Reads the vectors in testdata/protocol; README.md there describes their format.
 
-/// A case: what its lines say, but for comments and `case` itself.
+/// A case: its lines, without comments and without the line `case`.
 pub(crate) struct Case {
     pub(crate) name: String,
     lines: Vec<(String, Vec<Vec<u8>>)>,
 }
 
 impl Case {
-    /// All cases of a file. A line that cannot be read fails the test.
+    /// Returns all cases of a file. Panics at a line that it cannot parse.
     pub(crate) fn all(text: &str) -> Vec<Self> {
         let mut cases: Vec<Self> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -27,17 +27,17 @@ impl Case {
         cases
     }
 
-    /// The lines in their order: the first word of each, and the strings behind it.
+    /// Returns the lines in their order: the first word of each, and the strings after it.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, &[Vec<u8>])> {
         self.lines.iter().map(|(word, strings)| (word.as_str(), strings.as_slice()))
     }
 
-    /// The strings of all lines with this word, joined.
+    /// Returns the strings of all lines with this word, joined.
     pub(crate) fn joined(&self, word: &str) -> Vec<u8> {
         self.lines().filter(|line| line.0 == word).flat_map(|line| line.1.concat()).collect()
     }
 
-    /// The numbers or words behind `name=` on the lines of limits.
+    /// Returns the number or word after `name=` on the lines of limits.
     pub(crate) fn limit(&self, name: &str) -> Option<String> {
         let limits = self.lines().filter(|line| line.0 == "limits").flat_map(|line| line.1);
         let mut texts = limits.map(|limit| String::from_utf8_lossy(limit).into_owned());
@@ -45,8 +45,8 @@ impl Case {
     }
 }
 
-/// The strings on a line: in quotes, with escapes, and `*N` behind the quotes to say it N times;
-/// or bare up to a space.
+/// Parses the strings on a line. A string is in quotes, with escapes, and `*N` after the quotes
+/// repeats it N times; or it is bare and ends at a space.
 fn strings(mut rest: &str) -> Option<Vec<Vec<u8>>> {
     let mut strings = Vec::new();
     while !rest.is_empty() {
@@ -69,7 +69,7 @@ fn strings(mut rest: &str) -> Option<Vec<Vec<u8>>> {
     Some(strings)
 }
 
-/// A string up to its closing quote, and what follows that.
+/// Returns a string up to its closing quote, and the rest of the line.
 fn unquote(quoted: &str) -> Option<(Vec<u8>, &str)> {
     let mut string = Vec::new();
     let mut chars = quoted.chars();

@@ -1,9 +1,9 @@
-//! What is counted, and that all who tell it agree.
+//! Tests what is counted, and that all reports of it agree.
 
 use crate::house::House;
 use nuthatch_server::state::{Endpoints, Totals};
 
-/// The number behind `name` in a text such as `calls=3,usec=4`.
+/// Returns the number after `name` in a text such as `calls=3,usec=4`.
 fn field(text: &str, line: &str, name: &str) -> u64 {
     let line = text.lines().find(|text| text.starts_with(line)).unwrap_or_else(|| panic!("{text}"));
     let fields = line.split_once(':').expect("a colon").1;
@@ -113,7 +113,7 @@ fn info_tells_what_expires_and_what_the_process_takes() {
     for number in 100..2500 {
         house.ask(&mut client, &format!("SET k{number} v EX 100"));
     }
-    // Of many keys it is an estimate: of 1,024, nearly all expire.
+    // For many keys it is an estimate: of 1,024 keys, nearly all expire.
     let text = house.ask(&mut client, "INFO keyspace");
     let expires = field(&text, "db0:", "expires");
     assert!((2300..=2500).contains(&expires), "{text}");

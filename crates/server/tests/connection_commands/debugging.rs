@@ -1,4 +1,4 @@
-//! `DEBUG`, where it is allowed.
+//! Tests `DEBUG` where it is allowed.
 
 use crate::house::House;
 use nuthatch_server::resp::commands::Client;
@@ -31,7 +31,7 @@ fn debug_is_for_whom_it_is_allowed_to_and_cannot_be_allowed_later() {
     }
 }
 
-/// Help had the text of Redis, which promises a logarithm and seconds.
+/// Before, the help had the text of Redis, which describes a logarithm and seconds.
 #[test]
 fn object_help_describes_what_freq_and_idletime_return() {
     let house = House::new();

@@ -8,7 +8,7 @@ use nuthatch_server::state::{Endpoints, Metrics, Server, Users};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The time is what a test says it is.
+/// A clock that tests set.
 #[derive(Default)]
 pub(crate) struct Hands(AtomicU64);
 
@@ -18,7 +18,7 @@ impl Clock for Hands {
     }
 }
 
-/// A server, and what its threads would have.
+/// A server, and what its worker threads would have.
 pub(crate) struct House {
     pub(crate) server: Server,
     pub(crate) metrics: Arc<Metrics>,
@@ -30,7 +30,7 @@ impl House {
         Self::with_users("")
     }
 
-    /// A server with the users in this text.
+    /// Creates a server with the users in this text.
     pub(crate) fn with_users(text: &str) -> Self {
         let hands = Arc::new(Hands(AtomicU64::new(1_000_000)));
         let options = Options::new().memory(32 << 20).clock(hands.clone()).seed(1);
@@ -40,12 +40,12 @@ impl House {
         Self { server, metrics, hands }
     }
 
-    /// Lets time go by.
+    /// Advances the clock.
     pub(crate) fn wait_ms(&self, ms: u64) {
         self.hands.0.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// A client that has just connected.
+    /// Creates a client that has just connected.
     pub(crate) fn client(&self) -> Client {
         let peer = format!("127.0.0.1:{}", 40_000 + self.server.clients.len());
         let endpoints = Endpoints { peer, local: "127.0.0.1:6379".to_owned(), fd: 8 };
@@ -56,12 +56,12 @@ impl House {
         self.server.cache.session().expect("a session")
     }
 
-    /// What is answered to a request, in a turn of its own.
+    /// Returns the reply to a request, which is executed under its own guard.
     pub(crate) fn bytes(&self, client: &mut Client, request: &[&[u8]]) -> Vec<u8> {
         self.bytes_in(&self.session().guard(), client, request).expect("there is room")
     }
 
-    /// What is answered to a request within a turn.
+    /// Returns the reply to a request that is executed under the given guard.
     pub(crate) fn bytes_in(
         &self,
         guard: &Guard<'_>,
@@ -81,7 +81,7 @@ impl House {
         Ok(out.split_off(b"what came before".len()))
     }
 
-    /// What is answered to a request of words.
+    /// Returns the reply to a request of words.
     pub(crate) fn ask(&self, client: &mut Client, words: &str) -> String {
         let words: Vec<_> = words.split(' ').map(str::as_bytes).collect();
         String::from_utf8(self.bytes(client, &words)).expect("a text")

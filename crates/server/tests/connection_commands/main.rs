@@ -1,4 +1,4 @@
-//! The commands over connections and the server.
+//! Tests the commands for connections and the server.
 
 #[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../case/mod.rs"]

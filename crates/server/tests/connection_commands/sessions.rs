@@ -1,4 +1,4 @@
-//! Several clients at once.
+//! Tests commands with several clients at once.
 
 use crate::house::House;
 use nuthatch_server::resp::commands::{Client, Failure};
@@ -136,7 +136,7 @@ fn what_there_is_no_room_for_in_a_transaction_is_an_answer() {
     let house = House::new();
     let mut client = house.client();
     let value = vec![b'v'; house.server.cache.max_value_len()];
-    // Until nothing fits into this turn any more.
+    // Until no memory is left for requests under this guard.
     let mut session = house.session();
     let guard = session.guard();
     let mut number = 0u32;
@@ -259,7 +259,7 @@ fn a_client_may_ask_for_the_newer_protocol() {
     assert_eq!(house.ask(&mut client, "GET absent"), "$-1\r\n");
 }
 
-/// They took memory that did not count.
+/// Before, these names used memory that was not counted.
 #[test]
 fn names_that_clients_give_themselves_have_a_limit() {
     let house = House::new();

@@ -1,4 +1,4 @@
-//! Who may do what, and that nobody learns a password.
+//! Tests permissions of users, and that no output contains a password.
 
 use crate::house::House;
 use nuthatch_server::state::Users;
@@ -100,7 +100,7 @@ fn what_is_denied_aborts_a_transaction_and_a_login_within_one_counts() {
                     transaction was accumulated and the EXEC call. This command is no longer \
                     allowed for the following reason: no permission to execute the command or \
                     subcommand\r\n$1\r\nx\r\n";
-    // Whoever may not run EXEC any more had already begun to.
+    // The user lost the permission for EXEC after MULTI.
     assert_eq!(house.ask(&mut client, "EXEC"), expected);
 }
 

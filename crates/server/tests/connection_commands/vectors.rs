@@ -1,4 +1,4 @@
-//! Conversations in testdata/protocol, held to them and to Redis.
+//! Compares conversations in testdata/protocol with this server and with Redis.
 
 use crate::case::Case;
 use crate::house::House;
@@ -6,10 +6,10 @@ use crate::redis::Redis;
 use nuthatch_server::state::Debugging;
 
 const CONVERSATIONS: &str = include_str!("../../../../testdata/protocol/connection.txt");
-/// Those with a server that allows `DEBUG`.
+/// The conversations with a server that allows `DEBUG`.
 const DEBUG: &str = include_str!("../../../../testdata/protocol/debug.txt");
 
-/// Goes through each case with one connection, and compares what is answered.
+/// Sends each case over one connection, and compares the replies.
 fn converse(text: &str, mut answer: impl FnMut(&str, &[Vec<u8>]) -> Vec<u8>) {
     for case in Case::all(text) {
         let mut request: &[Vec<u8>] = &[];
@@ -27,7 +27,7 @@ fn converse(text: &str, mut answer: impl FnMut(&str, &[Vec<u8>]) -> Vec<u8>) {
     }
 }
 
-/// Compares what we answer.
+/// Compares the replies of this server.
 fn converse_with_us(text: &str, debug: Debugging) {
     let mut place = (String::new(), House::new(), None);
     converse(text, |case, request| {
@@ -42,7 +42,7 @@ fn converse_with_us(text: &str, debug: Debugging) {
     });
 }
 
-/// Compares what Redis answers.
+/// Compares the replies of Redis.
 fn converse_with_redis(text: &str, arguments: &[&str]) {
     let mut place = (String::new(), None);
     converse(text, |case, request| {

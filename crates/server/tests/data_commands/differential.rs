@@ -1,4 +1,4 @@
-//! The same requests to a real Redis and to the commands here get the same replies.
+//! Compares the replies of a real Redis and of the commands here to the same requests.
 
 use crate::engine::Engine;
 use crate::generate::{Chance, Compare, compare};
@@ -9,7 +9,7 @@ use nuthatch_server::resp::Version;
 const SEQUENCES: u64 = 60;
 const REQUESTS: usize = 1000;
 
-/// What a slow run may make of a time, in the unit it is told in.
+/// The maximum difference of two times on a slow machine, in the unit of the reply.
 const SLACK: i64 = 5000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The commands over a cache of their own, without a server around them.
+//! The commands with a cache, without a server around them.
 
 use nuthatch_cache::{Cache, Clock, Options, Session};
 use nuthatch_server::resp::Span;
@@ -9,7 +9,7 @@ use nuthatch_server::state::Server;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The time is what a test says it is.
+/// A clock that tests set.
 #[derive(Default)]
 struct Hands(AtomicU64);
 
@@ -19,7 +19,7 @@ impl Clock for Hands {
     }
 }
 
-/// A cache, and what its connections share.
+/// A cache, and the state that its connections share.
 pub(crate) struct Engine {
     cache: Arc<Cache>,
     hands: Arc<Hands>,
@@ -27,7 +27,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// An empty cache, at this time.
+    /// Creates an empty cache at this time.
     pub(crate) fn new(now_ms: u64) -> Self {
         let hands = Arc::new(Hands(AtomicU64::new(now_ms)));
         let options = Options::new().memory(64 << 20).clock(hands.clone()).seed(1);
@@ -36,7 +36,7 @@ impl Engine {
         Self { cache, hands, server }
     }
 
-    /// A connection that speaks this version.
+    /// Creates a connection that uses this version of the protocol.
     pub(crate) fn connect(&self, version: Version) -> Connection<'_> {
         let session = self.cache.session().expect("few sessions");
         let mut client = Client::default();
@@ -52,12 +52,12 @@ pub(crate) struct Connection<'e> {
 }
 
 impl Connection<'_> {
-    /// Sets the time of the whole engine.
+    /// Sets the time of the engine.
     pub(crate) fn set_time(&self, now_ms: u64) {
         self.engine.hands.0.store(now_ms, Ordering::Relaxed);
     }
 
-    /// What is answered to a request.
+    /// Returns the reply to a request.
     pub(crate) fn run(&mut self, request: &[impl AsRef<[u8]>]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut spans = Vec::new();

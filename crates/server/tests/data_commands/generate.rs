@@ -1,13 +1,13 @@
-//! Requests by chance: over few keys, with arguments that are often wrong.
+//! Random requests for few keys, with arguments that are often wrong.
 
 use nuthatch_testing::random::Random;
 
-/// Numbers that follow from a seed (`SplitMix64`).
+/// Random numbers that follow from a seed (`SplitMix64`).
 pub(crate) struct Chance(Random);
 
 type Request = Vec<Vec<u8>>;
 
-/// Names that patterns may stumble over.
+/// Names with characters that patterns could misinterpret.
 const KEYS: &[&[u8]] =
     &[b"a", b"b", b"ab", b"a-b", b"]", b"^b", b"\\", b"a\xff\x80", b"aabab", b"", b"[a]"];
 
@@ -43,13 +43,13 @@ const INTEGERS: &str = "\
     0,1,2,3,5,7,8,15,16,23,40,-1,-2,-3,-9,-100,100,9223372036854775807,-9223372036854775808,\
     4294967295,9223372036854775808,,abc,1.0,+1, 1";
 
-/// What is written to fields. Redis saturates those below the least of these upwards when it sets a
-/// field of less than 64 bits, since its check for that overflows itself.
+/// Numbers that are written to fields. Redis saturates numbers below the minimum of these upwards
+/// when it sets a field of less than 64 bits, since its own check overflows.
 const NUMBERS: &str = "\
     0,1,2,-1,-3,7,100,127,128,-128,-129,255,256,-4611686018427387904,9223372036854775807,\
     1.0,";
 
-/// Seconds from now; far enough apart to be told from each other however slow a run is.
+/// Seconds from now; so far apart that they can be distinguished however slow a run is.
 const SECONDS: &str = "\
     10000,20000,50000,0,-1,-10000,9223372036854775807,x,9223372036854775,\
     -9223372036854775808,9223372036854776";
@@ -78,19 +78,19 @@ impl Chance {
         from[self.below(from.len())]
     }
 
-    /// One of the words between commas.
+    /// Returns one of the words, which are separated by commas.
     fn word(&mut self, words: &'static str) -> &'static str {
         let words: Vec<_> = words.split(',').collect();
         self.of(&words)
     }
 
-    /// One of the few keys: a value that one command has made is what the next one reads.
+    /// Returns one of the few keys, so that a command reads what an earlier one wrote.
     pub(crate) fn key(&mut self) -> Vec<u8> {
         let most = if self.below(3) == 0 { KEYS.len() } else { 4 };
         KEYS[self.below(most)].to_vec()
     }
 
-    /// A request of one of the commands.
+    /// Returns a request for one of the commands.
     pub(crate) fn request(&mut self) -> Request {
         let form = self.of(FORMS);
         let mut request = Request::new();
@@ -106,7 +106,7 @@ impl Chance {
         request
     }
 
-    /// What a part of a form stands for: see [`FORMS`].
+    /// Appends the arguments that a part of a form stands for: see [`FORMS`].
     fn part(&mut self, part: &str, request: &mut Request) {
         let part = match part {
             "EXPIRY" => "{EX+SECONDS|PX+MS|EXAT+DATE|PXAT+DATEMS}",
@@ -158,13 +158,13 @@ impl Chance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
     Bytes,
-    /// Line by line in any order.
+    /// Line by line, in any order.
     Lines,
     /// Times may differ by as much as a slow run takes.
     Times,
 }
 
-/// How replies to this command are compared.
+/// Returns how replies to this command are compared.
 pub(crate) fn compare(request: &Request) -> Compare {
     match request[0].to_ascii_lowercase().as_slice() {
         b"keys" | b"scan" => Compare::Lines,
@@ -173,8 +173,9 @@ pub(crate) fn compare(request: &Request) -> Compare {
     }
 }
 
-/// What requests look like. Words in capitals stand for arguments of a kind or for themselves;
-/// `{A|B+C|}` is one of the alternatives, of which one may be empty; `...` repeats what is before.
+/// The forms of requests. A word in capitals stands for an argument of a kind or for itself;
+/// `{A|B+C|}` is one of the alternatives, one of which may be empty; `...` repeats the part before
+/// it.
 const FORMS: &[&str] = &[
     "GET KEY",
     "SET KEY VALUE",

@@ -1,5 +1,5 @@
-//! The data commands: against a table of replies, against a real Redis, against a model, and by
-//! several threads at once.
+//! Tests the data commands: against a table of replies, against a real Redis, against a model, and
+//! from several threads at once.
 
 #[path = "../case/mod.rs"]
 #[expect(dead_code, reason = "other files of vectors need more of it")]

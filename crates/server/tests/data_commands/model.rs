@@ -1,11 +1,11 @@
-//! The commands that change a part of a value, against the same acts on a list of bits and on a
-//! number.
+//! Tests the commands that change a part of a value, against the same operations on a list of bits
+//! and on a number.
 
 use crate::engine::Engine;
 use nuthatch_server::resp::Version;
 use proptest::prelude::*;
 
-/// Bits of the longest value of the model.
+/// The number of bits of the longest value of the model.
 const BITS: usize = 200;
 
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ enum Act {
     Append(Vec<u8>),
     SetRange(usize, Vec<u8>),
     SetBit(usize, bool),
-    /// An unsigned field: its width, its first bit and its new number.
+    /// Sets an unsigned field: its width, its first bit and its new number.
     SetField(usize, usize, u64),
     Count(usize, usize),
     Find(bool, usize, usize),
@@ -35,7 +35,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// The value as bits, the highest of each byte first.
+/// The value as bits, the highest bit of each byte first.
 #[derive(Default)]
 struct Model {
     bits: Vec<bool>,
@@ -59,13 +59,13 @@ impl Model {
         }
     }
 
-    /// The bits from `start` to `end`, as far as there are any, each with its number.
+    /// Returns the existing bits from `start` to `end`, each with its index.
     fn range(&self, start: usize, end: usize) -> impl Iterator<Item = (usize, bool)> {
         let bits = self.bits.iter().copied().enumerate();
         bits.filter(move |(at, _)| (start..=end).contains(at))
     }
 
-    /// Does what is asked, and gives the number that is answered.
+    /// Executes an operation, and returns the number of its reply.
     fn act(&mut self, act: &Act) -> usize {
         match act {
             Act::Append(bytes) => {
@@ -94,7 +94,7 @@ impl Model {
     }
 }
 
-/// The request for an act.
+/// Returns the request for an operation.
 fn request(act: &Act) -> Vec<Vec<u8>> {
     let text = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect();
     match act {
@@ -119,7 +119,7 @@ proptest! {
         let engine = Engine::new(1);
         let mut connection = engine.connect(Version::Resp2);
         let mut model = Model::default();
-        // A value that is there, though empty: to look for bits in none is another thing.
+        // Stores an empty value: a search for bits in a missing key has another reply.
         connection.run(&["SET", "k", ""]);
         for act in &acts {
             let answer = match act {

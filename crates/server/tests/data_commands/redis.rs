@@ -1,4 +1,4 @@
-//! A Redis of one's own.
+//! A Redis server for one test.
 
 use nuthatch_server::resp::Version;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,18 +9,18 @@ use tempfile::TempDir;
 pub(crate) struct Redis {
     process: Child,
     stream: BufReader<UnixStream>,
-    /// Redis writes its log there for as long as it runs.
+    /// Redis writes its log to this pipe for as long as it runs.
     _log: BufReader<ChildStdout>,
     _folder: TempDir,
 }
 
 impl Redis {
-    /// Starts a server that no one else can reach and that keeps nothing.
+    /// Starts a server that nothing else can connect to and that stores nothing on disk.
     pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// The same with more arguments.
+    /// Starts a server with more arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = folder.path().join("redis");
@@ -46,7 +46,7 @@ impl Redis {
         Self { process, stream: BufReader::new(stream), _log: log, _folder: folder }
     }
 
-    /// Removes everything, and speaks this version from now on.
+    /// Removes all keys, and switches to this version of the protocol.
     pub(crate) fn begin(&mut self, version: Version) {
         let version = if version == Version::Resp2 { "2" } else { "3" };
         for request in [&["HELLO", version][..], &["FLUSHALL"]] {
@@ -54,7 +54,7 @@ impl Redis {
         }
     }
 
-    /// Sends requests, and answers the reply to each.
+    /// Sends requests, and returns the reply to each.
     pub(crate) fn run(&mut self, requests: &[Vec<Vec<u8>>]) -> Vec<Vec<u8>> {
         let mut bytes = Vec::new();
         for request in requests {
@@ -69,7 +69,7 @@ impl Redis {
         requests.iter().map(|_| self.reply()).collect()
     }
 
-    /// The bytes of one reply.
+    /// Returns the bytes of one reply.
     fn reply(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.append_reply(&mut bytes);
@@ -80,7 +80,7 @@ impl Redis {
         let start = bytes.len();
         self.stream.read_until(b'\n', bytes).expect("redis-server answers");
         let line = String::from_utf8_lossy(&bytes[start..]).into_owned();
-        // What is announced as -1 long is not there.
+        // A length of -1 stands for a value that does not exist.
         let count = || line[1..].trim_end().parse::<usize>().unwrap_or(0);
         match line.as_bytes().first() {
             Some(b'$' | b'=') if !line.starts_with("$-1") => {
@@ -98,7 +98,7 @@ impl Redis {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to do.
+        // It may have ended already; then nothing is left to do.
         drop(self.process.kill());
         drop(self.process.wait());
     }

@@ -1,4 +1,4 @@
-//! Commands over all keys, with more keys than one request looks at.
+//! Tests commands over all keys, with more keys than one request looks at.
 
 use crate::engine::{Connection, Engine};
 use nuthatch_server::resp::Version;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 const KEYS: usize = 5000;
 
-/// The strings of a reply, in their order.
+/// Returns the strings of a reply, in their order.
 fn strings(reply: &[u8]) -> Vec<String> {
     let text = String::from_utf8(reply.to_vec()).expect("keys in ASCII");
     let lines: Vec<_> = text.split("\r\n").collect();
@@ -25,7 +25,7 @@ fn fill(connection: &mut Connection<'_>) -> BTreeSet<String> {
     keys
 }
 
-/// All keys that a scan with these options meets.
+/// Returns all keys that a scan with these options returns.
 fn scan(connection: &mut Connection<'_>, options: &[&str]) -> BTreeSet<String> {
     let mut met = BTreeSet::new();
     let mut cursor = "0".to_owned();

@@ -1,4 +1,4 @@
-//! Commands of several threads at once: none is lost, and none is done twice.
+//! Tests commands from several threads at once: none is lost, and none is executed twice.
 
 use crate::engine::{Connection, Engine};
 use nuthatch_server::resp::Version;
@@ -9,7 +9,7 @@ const THREADS: usize = 4;
 const INCREMENTS: usize = 4000;
 const EXCHANGES: usize = 30_000;
 
-/// Runs `work` on every thread, and gives what they come to.
+/// Runs `work` on every thread, and returns the results.
 fn on_threads<R: Send>(engine: &Engine, work: impl Fn(Connection<'_>) -> R + Sync) -> Vec<R> {
     let start = Barrier::new(THREADS);
     thread::scope(|scope| {
@@ -47,7 +47,7 @@ fn every_increment_counts() {
     assert_eq!(fields, format!("*1\r\n:{all}\r\n").as_bytes());
 }
 
-/// What one thread puts there, exactly one of all gets.
+/// Exactly one thread gets a value that one thread stores.
 #[test]
 fn nothing_is_taken_twice_and_nothing_is_lost() {
     let engine = Engine::new(1);

@@ -1,4 +1,4 @@
-//! testdata/protocol/commands.txt, played to the commands here and to a real Redis.
+//! Sends testdata/protocol/commands.txt to the commands here and to a real Redis.
 
 use crate::case::Case;
 use crate::engine::Engine;
@@ -8,15 +8,15 @@ use nuthatch_server::resp::Version;
 
 const COMMANDS: &str = include_str!("../../../../testdata/protocol/commands.txt");
 
-/// A request, and what is answered to it.
+/// A request and its reply.
 struct Exchange {
-    /// The time is set before it, if it is told.
+    /// The time that is set before the request, if any.
     now_ms: Option<u64>,
     request: Vec<Vec<u8>>,
     reply: Vec<u8>,
 }
 
-/// The exchanges of a case in their order.
+/// Returns the exchanges of a case in their order.
 fn exchanges(case: &Case) -> Vec<Exchange> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut now_ms = None;
@@ -72,8 +72,8 @@ fn the_commands_answer_as_the_vectors_say() {
     }
 }
 
-/// A vector that is not what Redis does is no vector. Redis's time cannot be set, and what is newer
-/// it does not know.
+/// A vector must be what Redis does. The time of Redis cannot be set, and it does not know newer
+/// commands.
 #[test]
 fn redis_answers_as_the_vectors_say() {
     let mut redis = Redis::start();

@@ -1,11 +1,11 @@
-//! Small requests that ask for much.
+//! Tests small requests with large replies.
 
 use crate::{MEMCACHE, RESP, Subject, ask, framed, set};
 use nuthatch_cache::{Eviction, Options};
 use std::io::{Read, Write};
 
 static VALUE: [u8; 60_000] = [b'v'; 60_000];
-/// Keys of a request: of the value, that would be 6 GB.
+/// The keys of a request: their values together would have 6 GB.
 const KEYS: usize = 100_000;
 
 const TOO_LONG: &str = "-ERR the answer is longer than there is memory for\r\n";
@@ -27,13 +27,13 @@ fn one_request_is_not_answered_with_more_than_there_is_memory() {
     }
     ask(&mut memcache, b"mn\r\n", b"MN\r\n");
     subject.is_well();
-    // As much as fits is answered.
+    // A reply that fits is sent.
     args.truncate(1 + 200);
     let answer = [b"$60000\r\n", &VALUE[..], b"\r\n"].concat().repeat(200);
     ask(&mut resp, &framed(&args), &[b"*200\r\n", &*answer].concat());
 }
 
-/// A name of a few bytes is answered with hundreds.
+/// The reply to a name of a few bytes has hundreds of bytes.
 #[test]
 fn the_same_asked_for_again_and_again_is_not_answered_with_more_than_there_is_memory() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::S3Fifo, 1);
@@ -54,7 +54,7 @@ fn the_same_asked_for_again_and_again_is_not_answered_with_more_than_there_is_me
     assert_eq!(list.matches(" addr=127.0.0.1:").count(), 3, "{list}");
 }
 
-/// An `MGET` that was refused took answers before it back, too.
+/// Before, a refused `MGET` removed the replies before its own, too.
 #[test]
 fn an_answer_that_is_too_long_leaves_those_before_it() {
     let subject = Subject::new();
@@ -73,7 +73,7 @@ fn an_answer_that_is_too_long_leaves_those_before_it() {
     }
 }
 
-/// Each asks for a little less than there is memory for, at the same moment, and nobody reads.
+/// Each requests a little less than the memory holds, at the same moment, and none of them reads.
 #[test]
 fn many_long_answers_at_once_take_no_more_than_there_is_memory() {
     let subject = Subject::new();
@@ -95,7 +95,7 @@ fn many_long_answers_at_once_take_no_more_than_there_is_memory() {
     subject.wait_until_alone();
 }
 
-/// All of it is executed, and as many answers as fit are whole.
+/// All of it is executed, and as many replies as fit are complete.
 #[test]
 fn a_transaction_is_not_answered_with_more_than_there_is_memory() {
     const REQUESTS: usize = 5000;
@@ -124,7 +124,7 @@ fn a_transaction_is_not_answered_with_more_than_there_is_memory() {
         if errors == 0 {
             ask(&mut stream, b"", format!(":{number}\r\n").as_bytes());
         } else {
-            // Short answers fit, or not: whichever, there is one.
+            // Whether short replies fit or not, there is a reply.
             let mut first = [0];
             stream.read_exact(&mut first).expect("an answer");
             let rest =
@@ -138,7 +138,7 @@ fn a_transaction_is_not_answered_with_more_than_there_is_memory() {
     subject.is_well();
 }
 
-/// What waits for `EXEC` takes memory as what waits to be executed does.
+/// A request that is queued for `EXEC` uses memory like one that waits to be executed.
 #[test]
 fn transactions_take_no_more_memory_than_there_is() {
     let subject = Subject::new();
@@ -147,7 +147,7 @@ fn transactions_take_no_more_memory_than_there_is() {
         let mut stream = subject.connect(RESP);
         ask(&mut stream, b"MULTI\r\n", b"+OK\r\n");
         let queued = framed(&[b"SET", b"k", &VALUE]).repeat(50);
-        // It may be refused, and its connection ended.
+        // The server may refuse it, and close its connection.
         let _ = stream.write_all(&queued);
         subject.is_well();
         streams.push(stream);

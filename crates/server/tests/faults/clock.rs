@@ -1,4 +1,4 @@
-//! The clock goes back, forward, and to its ends.
+//! Tests a clock that goes back, forward, and to its limits.
 
 use crate::{MEMCACHE, PMC, RESP, Subject, ask};
 
@@ -17,7 +17,7 @@ fn a_clock_that_goes_back_lengthens_what_is_left_and_no_more() {
     ask(&mut resp, b"PTTL k\r\n", b":3601500\r\n");
     ask(&mut resp, b"PEXPIRETIME k\r\n", b":1700000001500\r\n");
     ask(&mut memcache, b"mg m t\r\n", b"HD t3610\r\n");
-    // What is stored now counts from now.
+    // The times of values that are stored now begin now.
     ask(&mut resp, b"SET new v PX 1500\r\n", b"+OK\r\n");
     subject.clock.set(NOW_MS - HOUR_MS + 1500);
     ask(&mut resp, b"MGET new k m stays\r\n", b"*4\r\n$-1\r\n$1\r\nv\r\n$1\r\nm\r\n$1\r\nv\r\n");
@@ -29,7 +29,7 @@ fn a_clock_that_goes_back_lengthens_what_is_left_and_no_more() {
     ask(&mut memcache, b"get m stays\r\n", b"VALUE stays 0 1\r\nv\r\nEND\r\n");
 }
 
-/// They were written as items that are over as they are written, at the time of then.
+/// Before, the removal wrote items that expire at the time of their write.
 #[test]
 fn what_is_removed_does_not_come_back_when_the_clock_goes_back() {
     let subject = Subject::new();
@@ -57,7 +57,7 @@ fn what_is_removed_does_not_come_back_when_the_clock_goes_back() {
     }
 }
 
-/// Its memory may have been used anew, or not.
+/// The memory of the item may have been reused, or not.
 #[test]
 fn what_is_over_comes_back_whole_or_not_at_all() {
     let subject = Subject::new();
@@ -71,7 +71,7 @@ fn what_is_over_comes_back_whole_or_not_at_all() {
     ask(&mut resp, b"PTTL k\r\n", b":3601500\r\n");
 }
 
-/// All memory is in segments of items that are over; then the clock says that they are not.
+/// All memory is in segments of expired items; then the clock goes back and they are valid again.
 #[test]
 fn writes_go_on_when_the_clock_goes_back_while_memory_is_short() {
     let subject = Subject::new();
@@ -117,7 +117,7 @@ fn a_clock_at_its_ends_breaks_nothing() {
     }
 }
 
-/// Sends bytes, and reads all answers to the end. Which ones is of no matter here.
+/// Sends bytes, and reads all replies to the end, whatever they are.
 fn finish(mut stream: std::net::TcpStream, request: &[u8]) {
     use std::io::{Read, Write};
     stream.write_all(request).expect("sent");

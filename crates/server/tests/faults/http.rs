@@ -1,11 +1,11 @@
-//! Requests of HTTP, as a web page can make a browser send them to any port.
+//! Tests HTTP requests, which a web page can make a browser send to any port.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, miss, set, shown};
 use std::io::{Read, Write};
 
 const ALL: [usize; 4] = [RESP, MEMCACHE, PMC, MRCACHE];
 
-/// The beginnings of requests that carry commands in their bodies.
+/// The first lines of requests that have commands in their bodies.
 const HEADS: [&str; 5] = [
     "POST / HTTP/1.1\r\nHost: 127.0.0.1:6379\r\nContent-Length: 99\r\n\r\n",
     "POST /%1f HTTP/1.1\r\nContent-Type: text/plain\r\nhost: localhost\r\n\r\n",
@@ -14,7 +14,7 @@ const HEADS: [&str; 5] = [
     "PUT /k HTTP/1.1\r\nHOST:localhost\r\n\r\n",
 ];
 
-/// Sends bytes, and returns all that is answered until the server closes the connection.
+/// Sends bytes, and returns all that the server sends until it closes the connection.
 fn answers(subject: &Subject, listener: usize, request: &[u8]) -> Vec<u8> {
     let mut stream = subject.connect(listener);
     // The server may close before it has read all of it.
@@ -35,7 +35,7 @@ fn commands_in_the_body_of_an_http_request_are_not_executed() {
     for listener in ALL {
         let (body, stored) = set(listener, "k", b"v");
         for head in HEADS {
-            // What ends a message of poor-man's-cache ends the head, too.
+            // A separator of poor-man's-cache ends the head, too.
             for between in [&b""[..], b"\x1f", b"\r\n"] {
                 let request = [head.as_bytes(), between, &body, between, &body].concat();
                 let answer = answers(&subject, listener, &request);
@@ -54,13 +54,13 @@ fn an_http_request_ends_the_connection_before_its_body_comes() {
     for listener in ALL {
         for head in HEADS {
             if listener == PMC && !head[..4].eq_ignore_ascii_case("POST") {
-                // Its messages have no lines: this one has no end yet.
+                // A message of this protocol has no lines, so this one is incomplete.
                 continue;
             }
             let mut stream = subject.connect(listener);
             stream.write_all(head.as_bytes()).expect("sent");
             let mut answer = Vec::new();
-            // It is closed, or reset if some of the head was not read.
+            // The connection is closed, or reset if a part of the head was not read.
             let _ = stream.read_to_end(&mut answer);
         }
     }

@@ -1,14 +1,14 @@
-//! Many clients that send a part of a request each, and no more.
+//! Tests many clients that each send a part of a request.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, set};
 use nuthatch_cache::{Eviction, Options};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
 
-/// Bytes of an incomplete request: fewer than are refused one by one.
+/// Bytes of an incomplete request: fewer than the limit for one client.
 const LEN: usize = 60 << 10;
 
-/// Together they send one and a half times the memory of the server.
+/// Together the clients send one and a half times the memory of the server.
 const CLIENTS: usize = Options::MIN_MEMORY as usize / 2 * 3 / LEN;
 
 /// Allows as many descriptors as both sides of all connections need.
@@ -21,15 +21,15 @@ fn allow_descriptors() {
     }
 }
 
-/// Has many clients send `first` and then `next`, of which no request is complete. The server must
-/// stay within its memory meanwhile, and store values for other clients afterwards.
+/// Connects many clients that send `first` and then `next`, which are no complete request. The
+/// server must stay within its memory meanwhile, and store values for other clients afterwards.
 fn send_incomplete(listener: usize, first: &[u8], next: &[u8]) {
     allow_descriptors();
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::S3Fifo, 2);
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
         let mut client = subject.connect(listener);
-        // It may be closed already.
+        // The connection may be closed already.
         let _ = client.write_all(first).and_then(|()| client.write_all(next));
         clients.push(client);
         if number % 16 == 0 {
@@ -63,7 +63,7 @@ fn incomplete_values_of_many_clients_stay_within_the_memory() {
     }
 }
 
-/// Their positions within the request took memory that did not count.
+/// Before, the positions of arguments within the request used memory that was not counted.
 #[test]
 fn incomplete_requests_with_many_arguments_stay_within_the_memory() {
     send_incomplete(RESP, b"*100000\r\n", &b"$0\r\n\r\n".repeat(LEN / 6));

@@ -1,4 +1,4 @@
-//! Many connections at a time, byte by byte.
+//! Tests many connections that send byte by byte.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, get, set};
 use nuthatch_cache::Eviction;

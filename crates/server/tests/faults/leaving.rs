@@ -1,4 +1,4 @@
-//! Clients that go as soon as they have spoken.
+//! Tests clients that disconnect as soon as they have sent a request.
 
 use crate::{RESP, Subject, TRIES, ask, clients};
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
@@ -6,11 +6,11 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// Connections that go, one after the other.
+/// The number of connections, one after the other.
 const GOING: usize = 500;
 
-/// Speaks in many pieces and goes, with an answer unread: the server may learn of the last piece
-/// and of the end at once.
+/// Sends a request in many pieces and disconnects with an unread reply: the server may learn of the
+/// last piece and of the end at once.
 fn leave<S: Read + Write>(connect: impl Fn() -> S) {
     let mut control = connect();
     for _ in 0..GOING {
@@ -25,7 +25,7 @@ fn leave<S: Read + Write>(connect: impl Fn() -> S) {
     assert!(alone, "{} connections stay", clients(&mut control) - 1);
 }
 
-/// Kernels are known that tell of what was said, and not of the end that came with it.
+/// Some kernels report the input, and not the end that came with it.
 #[test]
 fn who_speaks_and_goes_at_once_is_seen_to_go() {
     let subject = Subject::new();

@@ -1,5 +1,5 @@
-//! What clients can do wrong, and what can run out: in every protocol the answer is an error or
-//! the end of the connection, and the server goes on.
+//! Tests what clients can do wrong, and what can be used up: in every protocol the reply is an
+//! error or the connection ends, and the server serves other clients.
 
 mod answers;
 mod clock;
@@ -32,10 +32,10 @@ const MRCACHE: usize = 3;
 const PROTOCOLS: [Protocol; 4] =
     [Protocol::Resp, Protocol::Memcache, Protocol::Pmc, Protocol::Mrcache(Framing::Len4)];
 
-/// Where nothing comes any more a test fails, and does not hang.
+/// The time after which a test fails that waits for something.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Requests after which connections that were closed must be gone.
+/// The number of requests after which closed connections must be removed.
 const TRIES: usize = 1_000_000;
 
 /// A clock that tests set.
@@ -54,7 +54,7 @@ impl Clock for Hand {
     }
 }
 
-/// A server that speaks all protocols, and its cache.
+/// A server for all protocols, and its cache.
 struct Subject {
     cache: Arc<Cache>,
     clock: Arc<Hand>,
@@ -78,7 +78,7 @@ impl Subject {
         Self { cache, clock, server }
     }
 
-    /// A connection to one of the listeners.
+    /// Connects to one of the listeners.
     fn connect(&self, listener: usize) -> TcpStream {
         let Address::Tcp(address) = self.server.listeners()[listener].address else {
             unreachable!("all are of the network")
@@ -89,7 +89,7 @@ impl Subject {
         stream
     }
 
-    /// Whether the server answers somebody else, and takes no more memory than it may.
+    /// Checks that the server answers another client, and uses no more memory than it may.
     #[track_caller]
     fn is_well(&self) {
         self.answers();
@@ -97,13 +97,13 @@ impl Subject {
         assert!(stats.memory <= stats.memory_limit, "{stats:?}");
     }
 
-    /// Whether the server answers somebody else.
+    /// Checks that the server answers another client.
     #[track_caller]
     fn answers(&self) {
         ask(&mut self.connect(RESP), b"PING\r\n", b"+PONG\r\n");
     }
 
-    /// Waits until nobody but us is connected.
+    /// Waits until no other client is connected.
     #[track_caller]
     fn wait_until_alone(&self) {
         let mut control = self.connect(RESP);
@@ -112,7 +112,7 @@ impl Subject {
     }
 }
 
-/// How many connections the server has.
+/// Returns the number of connections of the server.
 fn clients(control: &mut (impl Read + Write)) -> usize {
     control.write_all(b"CLIENT LIST\r\n").expect("sent");
     let mut line = Vec::new();
@@ -128,7 +128,7 @@ fn clients(control: &mut (impl Read + Write)) -> usize {
     list.split(|byte| *byte == b'\n').count() - 2
 }
 
-/// Sends bytes, then reads as many as are expected.
+/// Sends bytes, then reads the expected reply.
 #[track_caller]
 fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");
@@ -137,22 +137,23 @@ fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     assert_eq!(shown(&answer), shown(expected), "to {}", shown(request));
 }
 
-/// Sends bytes, and reads until the server ends the connection. It may end before all is sent.
+/// Sends bytes, and reads until the server closes the connection, which may be before all bytes are
+/// sent.
 #[track_caller]
 fn ask_last(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
-    // A connection that ends with bytes unread is reset, behind the answer.
+    // A connection that is closed with unread input is reset after the reply.
     let _ = stream.read_to_end(&mut answer);
     assert_eq!(shown(&answer), shown(expected), "to {}", shown(request));
 }
 
-/// Bytes as people read them, the first ones.
+/// Formats the first bytes for messages.
 fn shown(bytes: &[u8]) -> String {
     format!("{} ({})", bytes[..bytes.len().min(200)].escape_ascii(), bytes.len())
 }
 
-/// A request in RESP.
+/// Returns a request in RESP.
 fn framed(args: &[&[u8]]) -> Vec<u8> {
     let mut out = format!("*{}\r\n", args.len()).into_bytes();
     for arg in args {
@@ -163,19 +164,19 @@ fn framed(args: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// A request of mrcache to store something.
+/// Returns a request of mrcache that stores a value.
 fn mrcache_set(key: &[u8], value: &[u8]) -> Vec<u8> {
     let key_len = (key.len() as u16).to_le_bytes();
     let value_len = (value.len() as u32).to_le_bytes();
     [&[0, 2], &key_len[..], &value_len, key, value].concat()
 }
 
-/// A request of mrcache for a value.
+/// Returns a request of mrcache for a value.
 fn mrcache_get(key: &[u8]) -> Vec<u8> {
     [&[0, 1], &(key.len() as u16).to_le_bytes()[..], key].concat()
 }
 
-/// A request to store a value, in the protocol of a listener, and what is answered.
+/// Returns a request that stores a value, in the protocol of a listener, and its reply.
 fn set(listener: usize, key: &str, value: &[u8]) -> (Vec<u8>, &'static [u8]) {
     match listener {
         RESP => (framed(&[b"SET", key.as_bytes(), value]), b"+OK\r\n"),
@@ -188,7 +189,7 @@ fn set(listener: usize, key: &str, value: &[u8]) -> (Vec<u8>, &'static [u8]) {
     }
 }
 
-/// A request for a value, in the protocol of a listener, and the answer with this value.
+/// Returns a request for a value, in the protocol of a listener, and its reply with this value.
 fn get(listener: usize, key: &str, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let len = value.len();
     match listener {
@@ -206,7 +207,7 @@ fn get(listener: usize, key: &str, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-/// The answer that there is no value.
+/// Returns the reply that says that the key does not exist.
 fn miss(listener: usize) -> &'static [u8] {
     [&b"$-1\r\n"[..], b"END\r\n", b"(nil)\x1f", b"\0\0\0\0"][listener]
 }

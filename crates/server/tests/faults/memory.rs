@@ -1,4 +1,4 @@
-//! The memory is used up.
+//! Tests a cache whose memory is used up.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, framed, get, miss, set};
 use nuthatch_cache::{Eviction, Options};
@@ -6,14 +6,14 @@ use std::io::{Read, Write};
 
 static VALUE: [u8; 20_000] = [b'v'; 20_000];
 
-/// What is answered when there is no room, in each protocol that tells.
+/// The reply when no memory is free, for each protocol that has one.
 const NO_ROOM: [&[u8]; 3] = [
     b"-OOM command not allowed when used memory > 'maxmemory'.\r\n",
     b"SERVER_ERROR out of memory storing object\r\n",
     b"ERROR: the memory is used up\x1f",
 ];
 
-/// Stores values until one is refused. Answers how many were stored.
+/// Stores values until one is refused. Returns how many were stored.
 fn fill(subject: &Subject, prefix: &str) -> usize {
     let mut stream = subject.connect(RESP);
     let most = (2 * subject.cache.memory()) as usize / VALUE.len();
@@ -44,7 +44,7 @@ fn without_eviction_writes_fail_until_something_goes() {
             let (request, _) = set(listener, "new", &VALUE);
             ask(&mut stream, &request, NO_ROOM[listener]);
             ask(&mut stream, &get(listener, "new", b"").0, miss(listener));
-            // What is there is read as before, and the connection goes on.
+            // Existing keys are read as before, and the connection stays open.
             let (request, answer) = get(listener, "k:1", &VALUE);
             ask(&mut stream, &request, &answer);
         }
@@ -67,7 +67,7 @@ fn without_eviction_writes_fail_until_something_goes() {
     }
 }
 
-/// Round after round.
+/// Removes and stores in several rounds.
 #[test]
 fn what_was_removed_makes_room_for_as_much() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
@@ -78,7 +78,7 @@ fn what_was_removed_makes_room_for_as_much() {
         for number in keys() {
             ask(&mut stream, format!("DEL k:{number}\r\n").as_bytes(), b":1\r\n");
         }
-        // What is between them is in the way, and is moved.
+        // The items between them are in the same segments, and are moved.
         for number in keys().take(keys().count() * 3 / 4) {
             let (request, answer) = set(RESP, &format!("k:{number}"), &VALUE);
             ask(&mut stream, &request, answer);
@@ -89,7 +89,7 @@ fn what_was_removed_makes_room_for_as_much() {
         assert!(again * 20 >= first * 19, "{first} values at first, {again} later");
         ask(&mut stream, b"FLUSHALL\r\n", b"+OK\r\n");
         for number in 0..first {
-            // The room for the last ones may be in somebody else's hands for a moment.
+            // Another thread may hold the memory for the last values for a moment.
             let (request, _) = set(RESP, &format!("k:{number}"), &VALUE[..VALUE.len() * 9 / 10]);
             ask(&mut stream, &request, b"+OK\r\n");
         }
@@ -122,13 +122,13 @@ fn with_eviction_writes_go_on_and_old_keys_go() {
     }
 }
 
-/// Buffers and open segments of each thread must leave some room.
+/// Buffers and open segments of each thread must leave some memory.
 #[test]
 fn little_memory_serves_many_threads() {
     for eviction in [Eviction::None, Eviction::S3Fifo] {
         let subject = Subject::with(Options::MIN_MEMORY, eviction, 8);
         for number in 0..40 {
-            // Each on a thread of the kernel's choice.
+            // The kernel selects the thread of each connection.
             let mut stream = subject.connect(RESP);
             let (request, answer) = set(RESP, &format!("k:{number}"), &VALUE);
             ask(&mut stream, &request, answer);
@@ -142,7 +142,7 @@ fn little_memory_serves_many_threads() {
     }
 }
 
-/// Nobody asks for anything: the event loops remove what has expired by themselves.
+/// No client sends a request: the event loops remove expired items by themselves.
 #[test]
 fn expired_keys_and_their_memory_go_without_a_request() {
     for threads in [1, 2] {
@@ -177,7 +177,7 @@ fn mset_stores_all_keys_or_none_when_memory_is_used_up() {
         let mut stream = subject.connect(RESP);
         ask(&mut stream, b"SET old v\r\n", b"+OK\r\n");
         let stored = fill(&subject, "k");
-        // Room for some of the values.
+        // Frees memory for some of the values.
         for number in 0..stored / 4 {
             ask(&mut stream, format!("DEL k:{number}\r\n").as_bytes(), b":1\r\n");
         }
@@ -195,8 +195,8 @@ fn mset_stores_all_keys_or_none_when_memory_is_used_up() {
     }
 }
 
-/// Items are never changed in place: a command that changes one writes it anew, and leaves the old
-/// one where there is no memory for it.
+/// Items are never changed in place: a command that changes an item writes it anew, and leaves the
+/// old one if there is no memory for the new one.
 #[test]
 fn a_command_without_memory_leaves_its_keys_as_they_were() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
@@ -220,7 +220,7 @@ fn a_command_without_memory_leaves_its_keys_as_they_were() {
         ask(&mut stream, &framed(args), NO_ROOM[RESP]);
         ask(&mut stream, &get, &old);
     }
-    // A transaction runs to its end, as in Redis: each command has its own answer.
+    // A transaction is executed to its end, as in Redis: each command has its own reply.
     let exec = [b"*3\r\n+OK\r\n", NO_ROOM[RESP], b"+OK\r\n"].concat();
     ask(&mut stream, b"MULTI\r\n", b"+OK\r\n");
     ask(&mut stream, b"SET s v\r\n", b"+QUEUED\r\n");
@@ -246,7 +246,7 @@ fn fill_to_the_last(subject: &Subject) {
     panic!("there is no end to the memory");
 }
 
-/// They wrote an item that had expired, for which there was no memory.
+/// Before, they wrote an expired item, for which there was no memory.
 #[test]
 fn commands_that_remove_an_item_need_no_memory() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
@@ -272,7 +272,7 @@ fn commands_that_remove_an_item_need_no_memory() {
     }
 }
 
-/// A value that is appended to again and again is written again and again.
+/// A value that is appended to is written anew each time.
 #[test]
 fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
@@ -287,7 +287,7 @@ fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
     }
 }
 
-/// What is made of a value takes as much memory as that, and is there twice for a moment.
+/// The result of a command needs as much memory as the value, and both exist for a moment.
 #[test]
 fn what_is_made_of_a_long_value_is_refused_if_it_does_not_fit_beside_it() {
     const LEN: usize = 20 << 20;
@@ -313,9 +313,9 @@ fn what_is_made_of_a_long_value_is_refused_if_it_does_not_fit_beside_it() {
         ask(&mut memcache, format!("{request}\r\n").as_bytes(), NO_ROOM[MEMCACHE]);
         ask(&mut resp, b"STRLEN k\r\n", len.as_bytes());
     }
-    // What copies nothing is done.
+    // Commands that copy nothing are executed.
     ask(&mut resp, b"PEXPIRE k 0\r\nSTRLEN k\r\n", b":1\r\n:0\r\n");
-    // A shorter one fits.
+    // A shorter value fits.
     let (request, stored) = set(RESP, "k", &vec![b'v'; LEN / 2]);
     ask(&mut resp, &request, stored);
     let len = format!(":{}\r\n", LEN / 2 + 1);
@@ -338,7 +338,7 @@ fn a_long_value_without_memory_half_way_is_refused_and_the_connection_goes_on() 
                 subject.answers();
             }
             fill(&subject, "k");
-            // What is behind it is executed.
+            // The request after it is executed.
             let (next, found) = get(listener, "k:1", &VALUE);
             let refused = NO_ROOM[listener];
             ask(&mut stream, &[rest, &next].concat(), &[refused, &found].concat());
@@ -354,7 +354,7 @@ fn a_long_value_without_memory_half_way_is_refused_and_the_connection_goes_on() 
     }
 }
 
-/// As in Redis, `EXEC` is refused then. Where the client asked for no answers there is none.
+/// `EXEC` is refused then, as in Redis. There is no reply if the client asked for none.
 #[test]
 fn a_long_value_without_memory_is_refused_in_transactions_and_without_answers() {
     const LEN: usize = 4 << 20;

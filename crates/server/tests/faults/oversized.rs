@@ -1,9 +1,9 @@
-//! Keys, values, lines, counts and lengths that are more than there may be.
+//! Tests keys, values, lines, counts and lengths beyond their limits.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, ask_last, framed, get, miss, set};
 use nuthatch_cache::Cache;
 
-/// What ends a connection in RESP, with the text behind `-ERR Protocol error: `.
+/// Requests that end a connection in RESP, with the text after `-ERR Protocol error: `.
 #[test]
 fn lengths_and_counts_of_resp_are_refused() {
     let subject = Subject::new();
@@ -26,7 +26,7 @@ fn lengths_and_counts_of_resp_are_refused() {
     ];
     for (request, text) in mistakes {
         if text.is_empty() {
-            // The longest there may be: nobody knows yet that it is too long.
+            // The longest line that is allowed: the server does not know yet that it is too long.
             let mut stream = subject.connect(RESP);
             ask(&mut stream, format!("PING\r\n{request}").as_bytes(), b"+PONG\r\n");
             continue;
@@ -82,7 +82,7 @@ fn keys_that_are_too_long_are_refused_and_the_connection_goes_on() {
     let (request, _) = get(PMC, &too_long, b"v");
     ask(&mut pmc, &request, miss(PMC));
 
-    // 65,535 bytes are the longest key that a request of mrcache can have.
+    // The longest key that a request of mrcache can have is 65,535 bytes.
     let mut mrcache = subject.connect(MRCACHE);
     let longest = "m".repeat(65_535);
     let (request, found) = get(MRCACHE, &longest, b"v");
@@ -100,7 +100,7 @@ fn keys_of_memcached_are_of_250_bytes_at_most() {
     let (request, found) = get(MEMCACHE, &longest, b"v");
     ask(&mut stream, &request, &found);
     let bad = b"CLIENT_ERROR bad command line format\r\n";
-    // What follows the line is no request, whatever it looks like.
+    // The bytes after the line are no request, whatever they look like.
     let block = b"delete k\r\nflush_all";
     let (request, _) = set(MEMCACHE, &too_long, block);
     ask(&mut stream, &request, bad);
@@ -143,7 +143,7 @@ fn lines_of_memcached_have_an_end() {
     let too_long = b"CLIENT_ERROR line too long\r\n";
     ask_last(&mut subject.connect(MEMCACHE), &[b's'; 2051], too_long);
     ask_last(&mut subject.connect(MEMCACHE), "set ".repeat(600).as_bytes(), too_long);
-    // Those with many keys may be longer, and end as well.
+    // Lines with many keys may be longer, and are limited as well.
     let keys = "get ".to_owned() + &"key ".repeat((8 << 20) / 4 + 1);
     ask_last(&mut subject.connect(MEMCACHE), keys.as_bytes(), too_long);
     subject.is_well();
@@ -186,7 +186,7 @@ fn values_that_are_too_long_are_refused_and_the_old_ones_are_gone_or_stay() {
     subject.is_well();
 }
 
-/// What is gathered with its request must have room twice.
+/// A value that is gathered with its request needs its memory twice.
 #[test]
 fn the_longest_values_of_poor_mans_cache_and_mrcache_are_stored() {
     let subject = Subject::new();
@@ -217,7 +217,7 @@ fn a_message_of_poor_mans_cache_without_end_is_refused() {
     subject.is_well();
 }
 
-/// There is no answer that could tell.
+/// The protocol has no reply for errors.
 #[test]
 fn mistakes_in_mrcache_end_the_connection() {
     let subject = Subject::new();

@@ -1,17 +1,17 @@
-//! Values that are longer than a limit: the answer names the limit, and a client that sends all of
-//! such a value before it reads gets to read it.
+//! Tests values that are longer than a limit: the reply names the limit, and a client that sends
+//! all of such a value before it reads can read the reply.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, set, shown};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// The error for a value of this length.
+/// Returns the error for a value of this length.
 fn too_long(len: usize, max: usize, limit: &str) -> String {
     let text = "-ERR Protocol error: invalid bulk length";
     format!("{text}: {len} bytes exceed the limit of {max} ({limit})\r\n")
 }
 
-/// Sends a request to its end, as `redis-cli -x` does, then reads all answers.
+/// Sends a request to its end, as `redis-cli -x` does, then reads all replies.
 #[track_caller]
 fn send_then_read(stream: &mut TcpStream, request: &[u8], expected: &str) {
     stream.write_all(request).expect("the server takes all of it");
@@ -87,11 +87,11 @@ fn a_value_that_would_grow_beyond_a_limit_names_it() {
     ask(&mut stream, request, refusal("proto-max-bulk-len").as_bytes());
 }
 
-/// What is discarded is bounded, in bytes: the longest request has no more.
+/// The number of discarded bytes has the limit of the longest request.
 #[test]
 fn a_client_that_never_ends_its_value_is_closed() {
     const MAX_DISCARDED: usize = 1 << 30;
-    /// What sockets on both sides hold.
+    /// What the sockets on both sides hold.
     const SLACK: usize = 64 << 20;
     let subject = Subject::new();
     let mut stream = subject.connect(RESP);
@@ -114,7 +114,7 @@ fn a_client_that_is_silent_behind_an_over_long_value_is_closed() {
     let subject = Subject::new();
     let mut stream = subject.connect(RESP);
     stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$9999999999999\r\nvvv").expect("sent");
-    // It reads the end at once, and the connection is gone a little later.
+    // The client reads the end at once, and the connection is removed a little later.
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("an answer, then the end");
     assert!(answer.starts_with(b"-ERR Protocol error: invalid bulk length: 9999999999999 bytes"));

@@ -1,4 +1,4 @@
-//! Requests that end anywhere.
+//! Tests requests that end at any byte.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, framed, mrcache_get, mrcache_set, shown};
 use std::io::{Read, Write};
@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpStream};
 
 type Exchange = (Vec<u8>, &'static [u8]);
 
-/// Requests of each protocol with their answers. Each list begins with what makes the answers
-/// behind it the same every time.
+/// Returns requests of each protocol with their replies. Each list begins with requests that make
+/// the replies after them the same every time.
 fn exchanges(listener: usize) -> Vec<Exchange> {
     let text =
         |request: &str, answer: &'static str| (request.as_bytes().to_vec(), answer.as_bytes());
@@ -72,7 +72,7 @@ const PING_300: &[u8] = {
     &make()
 };
 
-/// What the requests are answered that are whole in the first `len` bytes.
+/// Returns the replies to the requests that are complete in the first `len` bytes.
 fn answers(exchanges: &[Exchange], len: usize) -> Vec<u8> {
     let mut end = 0;
     let mut whole = exchanges.iter().take_while(|(request, _)| {
@@ -88,7 +88,7 @@ fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     found
 }
 
-/// What was whole is answered, and the rest is nothing.
+/// Complete requests are answered, and the rest has no effect.
 #[test]
 fn requests_may_end_at_every_byte() {
     let subject = Subject::new();
@@ -107,7 +107,7 @@ fn requests_may_end_at_every_byte() {
     subject.wait_until_alone();
 }
 
-/// The same, and nobody waits for the answers: some connections are reset by that.
+/// The same, and the client does not wait for the replies: some connections are reset by that.
 #[test]
 fn connections_may_go_at_every_byte() {
     let subject = Subject::new();
@@ -121,7 +121,7 @@ fn connections_may_go_at_every_byte() {
     subject.wait_until_alone();
 }
 
-/// In two pieces, the second of which comes after whatever the first one is answered.
+/// In two pieces, of which the second is sent after the reply to the first, if any.
 #[test]
 fn requests_may_pause_at_every_byte() {
     let subject = Subject::new();

@@ -1,4 +1,4 @@
-//! Clients that ask and never read.
+//! Tests clients that send requests and never read.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, TRIES, ask, clients, get, set};
 use nuthatch_cache::Eviction;
@@ -6,14 +6,14 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_s
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// Bytes that the server may read of requests whose answers nobody takes.
+/// The maximum of bytes that the server may read of requests whose replies are not read.
 const READ_MOST: usize = 16 << 20;
 
-/// How often the server must have answered others while it took no byte of a client, for that to be
-/// the end.
+/// The number of requests of other clients that are answered without the server reading a byte of a
+/// client, after which it has stopped reading.
 const PATIENT: usize = 30;
 
-/// Asks until the server reads no more. Answers how many bytes of requests it took.
+/// Sends requests until the server reads no more. Returns how many bytes of requests it read.
 fn flood(subject: &Subject, stream: &mut TcpStream, request: &[u8]) -> usize {
     stream.set_nonblocking(true).expect("a socket");
     let (mut sent, mut blocked) = (0, 0);
@@ -24,7 +24,7 @@ fn flood(subject: &Subject, stream: &mut TcpStream, request: &[u8]) -> usize {
                 blocked += 1;
                 subject.is_well();
             }
-            // When connections take much memory, those with requests that wait are ended.
+            // When connections use much memory, those with waiting requests are closed.
             Err(error) if is_end(&error) => break,
             Err(error) => panic!("{error}"),
         }
@@ -38,7 +38,7 @@ fn is_end(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
-/// A connection whose sockets hold little.
+/// Connects with sockets that hold little.
 fn connect(subject: &Subject, listener: usize) -> TcpStream {
     let stream = subject.connect(listener);
     set_socket_recv_buffer_size(&stream, 64 << 10).expect("a socket");
@@ -46,8 +46,7 @@ fn connect(subject: &Subject, listener: usize) -> TcpStream {
     stream
 }
 
-/// Then they read after all: every answer is there, and the request that was in the middle of being
-/// sent goes on where it was.
+/// Then the clients read: every reply is there, and the request that was sent in part is continued.
 #[test]
 fn who_does_not_read_is_not_read_from_until_it_does() {
     let subject = Subject::new();
@@ -85,8 +84,8 @@ fn who_goes_without_reading_leaves_nothing() {
         }
         drop(streams);
         subject.wait_until_alone();
-        // What a round leaves is kept for the next one, and does not grow: buffers of answers, as
-        // long as they happened to be, up to a part of the memory.
+        // The memory that a round uses is kept for the next round, and does not grow: buffers of
+        // replies, of any length up to now, up to a part of the memory.
         let memory = subject.cache.stats().memory;
         let before = *before.get_or_insert(memory);
         assert!(
@@ -96,7 +95,7 @@ fn who_goes_without_reading_leaves_nothing() {
     }
 }
 
-/// With a second connection to count by: a slow client costs another one nothing.
+/// Measured with a second connection: a slow client does not slow down another one.
 #[test]
 fn others_are_served_while_many_do_not_read() {
     let subject = Subject::new();
@@ -117,19 +116,19 @@ fn others_are_served_while_many_do_not_read() {
         let (request, answer) = set(RESP, "other", number.to_string().as_bytes());
         ask(&mut other, &request, answer);
     }
-    // One that has sent half a request, and one that goes.
+    // One client that has sent half a request, and one that disconnects.
     streams.truncate(10);
     subject.is_well();
 }
 
-/// Asks for a value again and again, and reads none.
+/// Requests a value again and again, and reads nothing.
 fn ask_without_reading(subject: &Subject, key: &str, times: usize) -> TcpStream {
     let mut stream = connect(subject, RESP);
     stream.write_all(&get(RESP, key, b"").0.repeat(times)).expect("sent");
     stream
 }
 
-/// Waits until clients keep values of the cache, or none do.
+/// Waits until the output of clients references values of the cache, or until none does.
 fn wait_for_leases(subject: &Subject, some: bool) {
     while (subject.cache.stats().memory_referenced > 0) != some {
         std::thread::yield_now();
@@ -157,7 +156,7 @@ fn a_killed_client_that_does_not_read_is_closed_at_once() {
         assert!((0..TRIES).any(|_| clients(&mut control) == 3), "both are connected");
         ask(&mut control, b"CLIENT KILL TYPE normal SKIPME yes\r\n", b":2\r\n");
         wait_for_leases(&subject, false);
-        // A value as long as those were fits beside it again.
+        // A value as long as those fits again.
         ask(&mut control, &request, stored);
         for stream in streams {
             assert!(rest(stream) < LONG, "what the kernel had is dropped, too");
@@ -187,13 +186,13 @@ fn a_client_beyond_an_output_limit_is_closed() {
         }
         wait_for_leases(&subject, false);
         assert!(rest(stream) < LONG);
-        // Shorter answers are within the limit.
+        // Shorter replies are within the limit.
         ask(&mut control, b"GETRANGE k 0 3\r\n", b"$4\r\nvvvv\r\n");
         subject.is_well();
     }
 }
 
-/// A long reply counts as a whole as soon as it is made.
+/// A long reply counts as a whole as soon as it is written.
 #[test]
 fn a_client_that_reads_at_once_is_closed_for_a_value_beyond_the_hard_limit() {
     for listener in [RESP, MEMCACHE] {
@@ -218,7 +217,7 @@ fn a_client_that_reads_at_once_is_closed_for_a_value_beyond_the_hard_limit() {
     }
 }
 
-/// Each has two of them in its output, which is one in memory.
+/// Each client has the value twice in its output, and the value is in memory once.
 #[test]
 fn a_value_that_many_clients_do_not_take_counts_once() {
     for threads in [1, 2] {
@@ -288,7 +287,7 @@ fn keep_removed_values(subject: &Subject, control: &mut TcpStream) -> Vec<TcpStr
     streams.collect()
 }
 
-/// The head of a request that stores a value of so many bytes.
+/// Returns the head of a request that stores a value of this length.
 fn head(listener: usize, len: usize) -> (Vec<u8>, &'static [u8]) {
     if listener == RESP {
         let head = format!("*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n${len}\r\n");
@@ -323,7 +322,7 @@ fn a_long_value_that_is_being_received_waits_while_clients_that_do_not_read_are_
     }
 }
 
-/// The value is whole, and what the command makes of it finds no memory.
+/// The value is complete, and the command that uses it finds no memory.
 #[test]
 fn a_command_with_a_long_value_waits_while_clients_that_do_not_read_are_closed() {
     const LEN: usize = 4 << 20;
@@ -343,7 +342,7 @@ fn a_command_with_a_long_value_waits_while_clients_that_do_not_read_are_closed()
     subject.is_well();
 }
 
-/// Empty lines, which get no answer, lie where the next requests are looked for.
+/// Empty lines, which have no reply, are where the server looks for the next request.
 #[test]
 fn no_request_is_lost_behind_one_that_waits_for_memory() {
     let subject = Subject::with(64 << 20, Eviction::None, 1);

@@ -1,4 +1,4 @@
-//! What a client sent as a value is never executed as a request, whatever length was announced.
+//! Tests that bytes of a value are never executed as a request, whatever length was announced.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, mrcache_set, set};
 use std::io::{Read, Write};
@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 /// A key that requests in values would remove or replace.
 const KEY: &str = "key:0";
 
-/// Sends a request, the value of which is requests, and more of them behind it. Returns what is
-/// answered until the connection ends.
+/// Sends a request whose value consists of requests, and more requests after it. Returns what the
+/// server sends until the connection ends.
 fn answers(subject: &Subject, listener: usize, parts: &[&[u8]]) -> String {
     let mut stream = subject.connect(listener);
     for part in parts {
@@ -37,7 +37,7 @@ fn with_key() -> Subject {
     subject
 }
 
-/// Lines of memcached that store something, and the answer. What follows looks like requests.
+/// Lines of memcached that store a value, and the reply. The bytes after them look like requests.
 #[test]
 fn values_of_memcached_are_not_executed_where_their_length_cannot_be_told() {
     let subject = with_key();
@@ -128,7 +128,7 @@ fn values_of_resp_beyond_a_limit_are_not_executed() {
             keeps_the_key(&subject, head.as_bytes());
         }
     }
-    // The value is longer than was said.
+    // The value is longer than announced.
     let request = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nvv{inner}");
     let answer = answers(&subject, RESP, &[request.as_bytes()]);
     assert_eq!(answer, "-ERR Protocol error: expected CRLF after an argument\\r\\n");

@@ -1,4 +1,4 @@
-//! The commands over a cache of their own, without a server around them.
+//! The commands with a cache, without a server around them.
 
 use nuthatch_cache::{Cache, Clock, Guard, Options};
 use nuthatch_server::memcache::commands::{Call, Next, execute};
@@ -9,10 +9,10 @@ use nuthatch_server::{Full, ZeroCopyValues};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// When an engine begins.
+/// The time at which an engine begins.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
-/// The time is what a test says it is.
+/// A clock that tests set.
 struct Hands(AtomicU64);
 
 impl Clock for Hands {
@@ -26,7 +26,7 @@ pub(crate) struct Engine {
     hands: Arc<Hands>,
     server: Server,
     pub(crate) shared: MemcachedState,
-    /// The longest value that is decoded.
+    /// The length of the longest value that is decoded.
     pub(crate) object_most: usize,
 }
 
@@ -47,7 +47,7 @@ impl Engine {
         self.hands.0.store(now_ms, Ordering::Relaxed);
     }
 
-    /// What each request in these bytes comes to, and all that is answered.
+    /// Executes the requests in these bytes. Returns the result of each, and all replies.
     pub(crate) fn outcomes(&self, bytes: &[u8]) -> (Vec<Result<Next, Full>>, Vec<u8>) {
         let mut decoder =
             Decoder::new(Limits { object_len: self.object_most, ..Limits::default() });
@@ -81,7 +81,7 @@ impl Engine {
         Call { guard, server: &self.server, shared: &self.shared, out, zero_copy }
     }
 
-    /// What is answered, as text.
+    /// Returns the replies, as text.
     pub(crate) fn run(&self, bytes: &[u8]) -> String {
         let (outcomes, out) = self.outcomes(bytes);
         assert!(outcomes.iter().all(|outcome| *outcome == Ok(Next::Continue)), "{outcomes:?}");

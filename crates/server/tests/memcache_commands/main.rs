@@ -1,4 +1,4 @@
-//! The commands of memcached: the vectors, and what vectors cannot say.
+//! Tests the commands of memcached: the vectors, and what the vectors cannot express.
 
 #[path = "../case/mod.rs"]
 #[expect(dead_code, reason = "other files of vectors need more of it")]

@@ -1,4 +1,4 @@
-//! Where there is no room for a value.
+//! Tests values for which there is no memory.
 
 use crate::engine::Engine;
 use nuthatch_cache::{Eviction, Options, Write};
@@ -6,8 +6,8 @@ use nuthatch_server::Full;
 use nuthatch_server::memcache::commands::{execute, out_of_memory};
 use nuthatch_server::memcache::{Decoder, Limits, Step};
 
-/// A cache that evicts nothing, and in which a value as long as those there finds no room: that of
-/// `a`, with a number for compare-and-set, and of `b1` and others without.
+/// Creates a cache without eviction, with no memory for a value as long as those in it: that of
+/// `a`, which has a number for compare-and-set, and those of `b1` and others, which have none.
 fn full() -> Engine {
     let engine = Engine::with(Options::new().memory(16 << 20).eviction(Eviction::None));
     let value = vec![b'v'; 50_000];
@@ -20,7 +20,7 @@ fn full() -> Engine {
         while guard.set(key(stored).as_bytes(), &value, &write(stored)).is_ok() {
             stored += 1;
         }
-        // What one session leaves over, the next one may find.
+        // The next session may use memory that one session leaves.
         if stored == before {
             break;
         }
@@ -29,7 +29,7 @@ fn full() -> Engine {
     engine
 }
 
-/// What a request comes to that finds no room twice: all that is answered.
+/// Executes a request that finds no memory twice. Returns all replies.
 fn give_up(engine: &Engine, bytes: &[u8]) -> String {
     let mut out = b"before ".to_vec();
     let mut session = engine.cache.session().expect("one session");
@@ -50,7 +50,7 @@ fn without_room_nothing_is_answered_until_the_request_is_given_up() {
     let refused = "before SERVER_ERROR out of memory storing object\r\n";
     let value = "v".repeat(50_000);
     let gone = "END\r\n";
-    // What was to be replaced, whatever it was, is not there any more; all else stays.
+    // The value that the request would replace is removed, whatever it was; all others stay.
     for (line, quiet, removes) in [
         ("set a 0 0 50000", false, true),
         ("set a 0 0 50000 noreply", true, true),

@@ -1,4 +1,4 @@
-//! Several threads at once.
+//! Tests several threads at once.
 
 use crate::engine::Engine;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 const THREADS: usize = 8;
 const ROUNDS: usize = 200;
 
-/// What each of the threads is answered to the same request.
+/// Returns the reply that each of the threads receives to the same request.
 fn ask_at_once(engine: &Engine, request: &[u8]) -> Vec<String> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| engine.run(request))).collect();

@@ -1,4 +1,4 @@
-//! The vectors in testdata/protocol.
+//! Checks the vectors in testdata/protocol.
 
 use crate::case::Case;
 use crate::engine::{Engine, START_MS};
@@ -11,7 +11,7 @@ const VECTORS: &str = include_str!("../../../../testdata/protocol/memcache-comma
 struct Names(BTreeMap<u8, String>);
 
 impl Names {
-    /// What is received, with numbers for their names.
+    /// Replaces the names of numbers in a request.
     fn replace(&self, bytes: Vec<u8>) -> Vec<u8> {
         if self.0.is_empty() {
             return bytes;
@@ -23,8 +23,8 @@ impl Names {
         text.into_bytes()
     }
 
-    /// Whether an answer is the expected one. A new name takes the number where it stands, which
-    /// must be none that has another name.
+    /// Compares a reply with the expected one. A new name stands for the number at its place, which
+    /// must have no other name.
     fn agree(&mut self, mut expected: &str, mut found: &str) -> bool {
         while let Some((before, after)) = expected.split_once('<') {
             let (name, after) = after.split_once('>').expect("a name ends");

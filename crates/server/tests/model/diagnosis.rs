@@ -1,5 +1,5 @@
-//! What a server knows when a connection gets no answer, so that a hang that was seen once can be
-//! understood from the output of the test.
+//! Describes the state of the server when a connection gets no reply, so that a hang that was seen
+//! once can be understood from the output of the test.
 
 use crate::lane::Lane;
 use std::fmt::Write as _;
@@ -8,11 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the server is waited for, which may be stuck.
+/// The time to wait for the server, which may hang.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Describes the connections, as the test and as the server see them. `resp` is a listener for
-/// RESP. Each lane is waited for as long as `patience`.
+/// RESP. `patience` is the time to wait for each lane.
 pub(crate) fn describe(
     started: Instant,
     lanes: &mut [Lane],
@@ -23,7 +23,7 @@ pub(crate) fn describe(
         let answer = ask(resp, request).unwrap_or_else(|error| format!("no answer: {error}\n"));
         write!(text, "{request}:\n{answer}").expect("a text");
     }
-    // Last, since it changes what the server knows: does it wake up for one more line?
+    // Last, since it changes the state of the server: does it wake up for one more line?
     for (number, lane) in lanes.iter_mut().enumerate() {
         writeln!(text, "connection {number}: {}", lane.probe(patience)).expect("a text");
     }
@@ -33,7 +33,7 @@ pub(crate) fn describe(
     text
 }
 
-/// Asks for a text over a connection of its own.
+/// Requests a text over a connection of its own.
 fn ask(resp: &Path, request: &str) -> std::io::Result<String> {
     let mut stream = UnixStream::connect(resp)?;
     stream.set_read_timeout(Some(PATIENCE))?;

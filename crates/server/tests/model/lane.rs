@@ -1,4 +1,4 @@
-//! A connection: requests go in any pieces, and answers are compared as they come.
+//! A connection: sends requests in any pieces, and compares replies as they arrive.
 
 use crate::op::{Ask, Exchange, Op, Part};
 use crate::store::Store;
@@ -7,22 +7,22 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// What goes before an answer that is wrong.
+/// The description of a wrong reply.
 type Wrong = String;
 
-/// A read waits for so long, so often, before the test fails. Not in one wait: if the machine
-/// stands still, that would be over before the server could go on.
+/// The time of one wait, and the number of waits before the test fails. One long wait could end
+/// before the server can continue if the machine stands still.
 const WAIT: Duration = Duration::from_secs(1);
 const MAX_WAITS: usize = 60;
 
-/// What a failure begins with where no answer came in time.
+/// The first words of a failure because no reply came in time.
 pub(crate) const NO_ANSWER: &str = "no answer for a minute";
 
 pub(crate) struct Lane {
     stream: BufReader<UnixStream>,
     ask: Ask,
     exchanges: Vec<Exchange>,
-    /// Requests, as far as they are not sent.
+    /// Requests that are not sent yet.
     outbox: Vec<u8>,
 }
 
@@ -33,8 +33,8 @@ impl Lane {
         Self { stream: BufReader::new(stream), ask, exchanges: Vec::new(), outbox: Vec::new() }
     }
 
-    /// Asks the model what is to come, and gets the requests ready. The last one has an answer,
-    /// so that all before it are done with once that is there.
+    /// Computes the expected replies with the model, and encodes the requests. The last request has
+    /// a reply, so all before it are executed when that reply arrives.
     pub(crate) fn prepare(&mut self, ops: &[Op], keys: [&[u8]; 2], store: &mut Store) {
         for op in ops {
             self.exchanges.push((self.ask)(op, keys, store));
@@ -48,7 +48,7 @@ impl Lane {
         self.outbox = self.exchanges.iter().flat_map(|one| one.request.clone()).collect();
     }
 
-    /// Sends so many bytes, or what is left; false once all is sent.
+    /// Sends at most this many bytes. Returns false if all are sent.
     pub(crate) fn send(&mut self, len: usize) -> bool {
         let len = len.min(self.outbox.len());
         self.stream.get_mut().write_all(&self.outbox[..len]).expect("sent");
@@ -56,12 +56,12 @@ impl Lane {
         !self.outbox.is_empty()
     }
 
-    /// Sends bytes to which no answer is expected.
+    /// Sends bytes that have no reply.
     pub(crate) fn send_part(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).expect("sent");
     }
 
-    /// Reads all answers.
+    /// Reads and compares all replies.
     pub(crate) fn compare(&mut self, store: &mut Store) -> Result<(), Wrong> {
         for exchange in std::mem::take(&mut self.exchanges) {
             self.compare_one(&exchange, store).map_err(|wrong| {
@@ -91,7 +91,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Reads bytes as far as they are as expected.
+    /// Reads bytes and compares them with the expected ones.
     fn read(&mut self, expected: &[u8], before: &[u8]) -> Result<Vec<u8>, Wrong> {
         let mut found = Vec::with_capacity(expected.len());
         while found.len() < expected.len() {
@@ -113,7 +113,7 @@ impl Lane {
         Ok(found)
     }
 
-    /// Returns bytes that were received, after waiting for them; none at the end.
+    /// Waits for bytes and returns those that were received; none at the end.
     fn fill(&mut self) -> std::io::Result<&[u8]> {
         for _ in 1..MAX_WAITS {
             match self.stream.fill_buf() {
@@ -142,7 +142,7 @@ impl Lane {
         byte
     }
 
-    /// Sends bytes, and reads an answer of which the length is told by its first line of RESP.
+    /// Sends bytes, and reads a reply whose first line is its length, in RESP.
     pub(crate) fn get(&mut self, request: &[u8]) -> Option<Vec<u8>> {
         self.stream.get_mut().write_all(request).expect("sent");
         let mut line = Vec::new();
@@ -158,7 +158,8 @@ impl Lane {
 }
 
 impl Lane {
-    /// Describes the connection from the client's side, and what comes after one more line is sent.
+    /// Describes the connection from the client's side, and what it receives after one more line is
+    /// sent.
     pub(crate) fn probe(&mut self, patience: Duration) -> String {
         let waiting = self.stream.buffer().len();
         let unsent = self.outbox.len();
@@ -172,7 +173,7 @@ impl Lane {
         format!("{unsent} bytes unsent, {waiting} unread; after one more line: {came}")
     }
 
-    /// Sends bytes, which must be answered with these.
+    /// Sends bytes, and checks their reply.
     pub(crate) fn expect(&mut self, request: &[u8], expected: &[u8]) -> Result<(), Wrong> {
         self.stream.get_mut().write_all(request).expect("sent");
         self.read(expected, b"").map(drop)

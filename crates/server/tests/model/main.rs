@@ -1,8 +1,9 @@
-//! Random requests through every protocol, each alone and all together, against one plain model.
+//! Sends random requests through every protocol, each alone and all together, and compares with one
+//! plain model.
 //!
-//! Connections send what the dice say, in any pieces, several requests at a time. Each has keys
-//! that no other one uses before all answers have come; then they change. The clock goes forwards
-//! and backwards between.
+//! Connections send random requests in random pieces, several requests at a time. Each has keys
+//! that no other one uses before all replies have arrived; then they change. The clock goes forward
+//! and back in between.
 
 mod diagnosis;
 mod lane;
@@ -43,18 +44,18 @@ impl Clock for Hand {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// All connections ask, each with keys that depend on the turn.
+    /// All connections send requests, each for keys that depend on the round.
     Ask {
-        guard: usize,
+        round: usize,
         ops: [Vec<Op>; LANES],
-        /// Bytes that go in one piece.
+        /// The lengths of the pieces.
         pieces: Vec<usize>,
     },
-    /// The clock moves by so many milliseconds.
+    /// Moves the clock by this many milliseconds.
     Move(i64),
-    /// All is removed: by `FLUSHALL`, by `flush_all`, or by that in so many seconds.
+    /// Removes all keys: by `FLUSHALL`, by `flush_all`, or by `flush_all` with a delay in seconds.
     Flush(u8),
-    /// A connection ends, and another one begins.
+    /// Closes a connection, and opens another one.
     Reconnect(usize),
 }
 
@@ -69,7 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         12 => (0..LANES, ops, vec(piece, 1..6))
-            .prop_map(|(guard, ops, pieces)| Step::Ask { guard, ops, pieces }),
+            .prop_map(|(round, ops, pieces)| Step::Ask { round, ops, pieces }),
         4 => by_ms.clone().prop_map(Step::Move),
         3 => by_ms.prop_map(|ms| Step::Move(-ms)),
         1 => (0..30_u8).prop_map(Step::Flush),
@@ -90,7 +91,7 @@ struct World {
     _folder: tempfile::TempDir,
 }
 
-/// How each lane asks, and at which listener.
+/// The protocol of each lane, and its listener.
 const RESP: (usize, Ask) = (0, resp::ask);
 const TEXT: (usize, Ask) = (1, memcache::ask);
 const META: (usize, Ask) = (1, meta::ask);
@@ -129,7 +130,7 @@ impl World {
 
     fn take(&mut self, step: &Step) -> Result<(), String> {
         match step {
-            Step::Ask { guard, ops, pieces } => self.ask(*guard, ops, pieces),
+            Step::Ask { round, ops, pieces } => self.ask(*round, ops, pieces),
             Step::Move(by_ms) => self.move_clock(*by_ms),
             Step::Flush(how) => self.flush(*how),
             Step::Reconnect(lane) => {
@@ -140,9 +141,9 @@ impl World {
         }
     }
 
-    fn ask(&mut self, guard: usize, ops: &[Vec<Op>], pieces: &[usize]) -> Result<(), String> {
+    fn ask(&mut self, round: usize, ops: &[Vec<Op>], pieces: &[usize]) -> Result<(), String> {
         for (number, (lane, ops)) in self.lanes.iter_mut().zip(ops).enumerate() {
-            let first = (number + guard) % LANES;
+            let first = (number + round) % LANES;
             let keys = [first, first + LANES].map(|key| format!("key:{key}"));
             lane.prepare(ops, [keys[0].as_bytes(), keys[1].as_bytes()], &mut self.store);
         }
@@ -159,8 +160,8 @@ impl World {
         self.lanes.iter_mut().try_for_each(|lane| lane.compare(&mut self.store))
     }
 
-    /// Whether a key that was over is there again depends on whether its memory was used anew.
-    /// One that is must have what it had, and one that was never over must be there.
+    /// Whether an expired key exists again depends on whether its memory was reused. If it exists
+    /// it must have the value it had, and a key that never expired must exist.
     fn move_clock(&mut self, by_ms: i64) -> Result<(), String> {
         let now_ms = self.store.now_ms.saturating_add_signed(by_ms).max(DAY_MS.unsigned_abs());
         self.clock.0.store(now_ms, Ordering::Relaxed);
@@ -194,13 +195,13 @@ impl World {
         lane.expect(request.as_bytes(), answer.as_bytes())
     }
 
-    /// Describes what is known of the connections after one of them got no answer.
+    /// Describes the connections after one of them got no reply.
     fn describe(&mut self, patience: Duration) -> String {
         let resp = path_of(&self.server, RESP.0);
         diagnosis::describe(self.started, &mut self.lanes, (resp, patience))
     }
 
-    /// Whether all is there that the model has.
+    /// Checks that all keys of the model exist.
     fn finish(&mut self) -> Result<(), String> {
         for (key, entry) in self.store.all() {
             let request = [b"GET ", &*key, b"\r\n"].concat();
@@ -227,7 +228,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// One has sent a part of a request: the server holds it, and waits.
+/// One client has sent a part of a request, which the server holds.
 #[test]
 fn a_connection_without_an_answer_is_described_as_the_server_sees_it() {
     let mut world = World::new([RESP, TEXT, META, PMC, MRCACHE], 1);

@@ -7,7 +7,7 @@ pub(crate) const NOT_NUMERIC: &str =
     "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
 pub(crate) const TOO_LARGE: &str = "SERVER_ERROR object too large for cache\r\n";
 
-/// A time as clients send it, and what it means. Negative is over at once, and for good.
+/// A time as clients send it, and its meaning. A negative time has expired at once, for ever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Exptime {
     Never,
@@ -39,7 +39,7 @@ impl Exptime {
         }
     }
 
-    /// Stores a value that ends then; its version.
+    /// Stores a value that expires then. Returns its version.
     pub(crate) fn put(self, store: &mut Store, key: &[u8], value: &[u8], flags: u32) -> u64 {
         let end_ms = if let Self::In { end_ms, .. } = self { Some(end_ms) } else { None };
         let version = store.put(key, value, flags, end_ms);
@@ -49,7 +49,7 @@ impl Exptime {
         version
     }
 
-    /// Lets what a key has end then.
+    /// Sets the expiry time of a key.
     pub(crate) fn touch(self, store: &mut Store, key: &[u8]) {
         match self {
             Self::Never => store.end_at(key, None),
@@ -61,7 +61,7 @@ impl Exptime {
     }
 }
 
-/// A number as memcached takes it: digits, and spaces behind them.
+/// Parses a number as memcached does: digits, and spaces after them.
 pub(crate) fn counter(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii_end();
     let plain = digits.len() <= 20 && digits.iter().all(u8::is_ascii_digit);
@@ -102,7 +102,7 @@ pub(crate) fn ask(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
     }
 }
 
-/// A key that is too long. What follows the line is no request, whatever it looks like.
+/// A key that is too long. The bytes after the line are no request, whatever they look like.
 fn refused(op: &Op) -> Exchange {
     let key = "k".repeat(251);
     let block = b"delete key:0\r\ndelete key:1\r\n";
@@ -135,7 +135,7 @@ fn get_with_numbers(key: &[u8], name: &str, store: &Store) -> Exchange {
         .says([b"\r\n", &*entry.value, b"\r\nEND\r\n"].concat())
 }
 
-/// `set` and its like.
+/// `set` and similar commands.
 fn store(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let (value, exptime) = (op.value.bytes(), Exptime::of(op, store));
     let flags = u32::from(op.number / 3 % 3);

@@ -4,7 +4,7 @@ use crate::op::{Exchange, Op};
 use crate::resp;
 use crate::store::Store;
 
-/// Messages of poor-man's-cache, and now and then one of RESP on the same connection.
+/// Messages of poor-man's-cache, and sometimes one of RESP on the same connection.
 pub(crate) fn ask_pmc(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
     let key = keys[usize::from(op.key & 1)];
     let message = |words: &[&[u8]]| [&words.join(&b' '), &b"\x1f"[..]].concat();
@@ -34,7 +34,7 @@ pub(crate) fn ask_pmc(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange 
     }
 }
 
-/// Requests of mrcache. Storing has no answer.
+/// Requests of mrcache. A request that stores has no reply.
 pub(crate) fn ask_mrcache(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
     let key = keys[usize::from(op.key & 1)];
     let key_len = (key.len() as u16).to_le_bytes();

@@ -16,13 +16,13 @@ pub(crate) fn ask(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
     }
 }
 
-/// Seconds until an end, as it is told.
+/// Returns the seconds until an expiry time, as the server formats them.
 fn left(end_ms: Option<u64>, now_ms: u64) -> String {
     end_ms
         .map_or("-1".to_owned(), |end_ms| end_ms.saturating_sub(now_ms).div_ceil(1000).to_string())
 }
 
-/// `mg`, with a value or without, with a new time or without, quiet or not.
+/// `mg`, with or without a value and a new time, quiet or not.
 fn get(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let kind = op.verb / 12 % 6;
     let exptime = Exptime::of(op, store);
@@ -36,7 +36,7 @@ fn get(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
         _ => &format!("s t{touch} v"),
     };
     let now_ms = store.now_ms;
-    // So that something is answered in any case.
+    // So that there is a reply in any case.
     let mn = if kind == 3 { "mn\r\n" } else { "" };
     let exchange = Exchange::new(format!("mg {name} {flags}\r\n{mn}"));
     let Some(Entry { value, flags, end_ms, version }) = store.get(key).cloned() else {
@@ -73,7 +73,7 @@ fn get(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     }
 }
 
-/// `ms` in its modes, with a number to compare or without.
+/// `ms` in its modes, with or without a number to compare.
 fn set(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let (value, exptime) = (op.value.bytes(), Exptime::of(op, store));
     let client = u32::from(op.number / 3 % 3);
@@ -115,7 +115,7 @@ fn set(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     }
 }
 
-/// `md`, with a number to compare or without.
+/// `md`, with or without a number to compare.
 fn delete(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let number = store.some_number(key, op.coin);
     let compares = (op.verb / 12).is_multiple_of(2);
@@ -131,7 +131,7 @@ fn delete(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     exchange.says(format!("{code} k{name}\r\n"))
 }
 
-/// `ma`, which makes a number where there is none.
+/// `ma`, which creates a number if there is none.
 fn count(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let (by, now_ms) = (u64::from(op.number), store.now_ms);
     let mode = if op.coin { "I" } else { "D" };

@@ -1,13 +1,13 @@
-//! What is asked for, before it is known in which protocol.
+//! Random operations, which are independent of the protocol.
 
 use crate::store::Store;
 use proptest::prelude::*;
 
-/// Dice for one request: which one it is depends on the protocol.
+/// Random numbers for one request. The protocol decides which request they mean.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
     pub(crate) verb: u8,
-    /// Which of the lane's keys, and of two where a request has two.
+    /// The index of the lane's key, and of two keys if a request has two.
     pub(crate) key: u8,
     pub(crate) value: Value,
     pub(crate) number: u16,
@@ -55,14 +55,14 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         .prop_map(|(verb, key, value, number, coin)| Op { verb, key, value, number, coin })
 }
 
-/// A request, and what must be answered.
+/// A request, and the expected reply.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
     pub(crate) request: Vec<u8>,
     pub(crate) answer: Vec<Part>,
 }
 
-/// A part of an answer.
+/// A part of a reply.
 #[derive(Debug)]
 pub(crate) enum Part {
     Bytes(Vec<u8>),
@@ -78,14 +78,14 @@ impl Exchange {
         Self { request: request.into(), answer: Vec::new() }
     }
 
-    /// The answer goes on with this.
+    /// Appends bytes to the expected reply.
     #[must_use]
     pub(crate) fn says(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.answer.push(Part::Bytes(bytes.as_ref().to_vec()));
         self
     }
 
-    /// The answer goes on with the number for compare-and-set of this version.
+    /// Appends the number for compare-and-set of this version to the expected reply.
     #[must_use]
     pub(crate) fn tells(mut self, key: &[u8], version: u64) -> Self {
         self.answer.push(Part::Number { key: key.to_vec(), version });
@@ -93,6 +93,6 @@ impl Exchange {
     }
 }
 
-/// How one protocol says what the dice say. Changes the model as the server should change, and
-/// answers what goes over the wire. `keys` are the lane's.
+/// The requests of one protocol. Changes the model as the server should change, and returns the
+/// bytes to send. `keys` are the lane's.
 pub(crate) type Ask = fn(&Op, [&[u8]; 2], &mut Store) -> Exchange;

@@ -133,7 +133,7 @@ fn append(key: &[u8], value: &[u8], store: &mut Store) -> Exchange {
     exchange.says(count(joined.len()))
 }
 
-/// A number as RESP takes it: no sign but `-`, no leading zeros.
+/// Parses a number as RESP does: no sign but `-`, no leading zeros.
 fn strict(text: &[u8]) -> Option<i64> {
     let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == text).then_some(number)
@@ -151,7 +151,7 @@ fn add(key: &[u8], by: i64, store: &mut Store) -> Exchange {
 }
 
 fn pexpire(op: &Op, key: &[u8], store: &mut Store) -> Exchange {
-    // Some are over at once.
+    // Some expire at once.
     let ms = i64::from(op.number) - 5000;
     let there = store.get(key).is_some();
     if there && ms <= 0 {

@@ -1,4 +1,4 @@
-//! A server to connect to, over any reactor.
+//! A server to connect to, with either I/O backend.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::{Address, IoBackend, Listener, Options, Protocol, Running};
@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Once};
 
-/// For each reactor a module with a test of each name.
+/// Creates a module for each I/O backend, with a test of each name.
 macro_rules! over_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
@@ -24,7 +24,7 @@ pub(crate) fn cache() -> Arc<Cache> {
     Arc::new(Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache"))
 }
 
-/// Descriptors for tests that run at once, as far as they are allowed.
+/// The number of descriptors for tests that run at once, as far as it is allowed.
 const DESCRIPTORS: u64 = 16 << 10;
 
 /// Raises the limit for all tests of this process, once.
@@ -47,24 +47,24 @@ pub(crate) fn at((protocol, address): &(Protocol, &str)) -> Listener {
     Listener::new(*protocol, address.parse().expect("an address"))
 }
 
-/// Listens for clients of Redis.
+/// Returns options with listeners for clients of Redis.
 pub(crate) fn options(addresses: &[&str], threads: usize, io_backend: IoBackend) -> Options {
     let listeners = addresses.iter().map(|address| at(&(Protocol::Resp, *address)));
     Options::new(listeners.collect()).threads(threads).io_backend(io_backend)
 }
 
-/// A server of a small cache.
+/// Starts a server with a small cache.
 pub(crate) fn start(options: &Options) -> Running {
     allow_descriptors();
     Running::start(cache(), options).expect("a server")
 }
 
-/// A server with one thread, for clients of Redis.
+/// Starts a server with one thread, for clients of Redis.
 pub(crate) fn serve(io_backend: IoBackend) -> Running {
     start(&options(&[LOCAL], 1, io_backend))
 }
 
-/// Where the listener of this number is.
+/// Returns the address of the listener with this number.
 pub(crate) fn address(server: &Running, listener: usize) -> std::net::SocketAddr {
     let Address::Tcp(address) = server.listeners()[listener].address else {
         panic!("an address of the network")
@@ -76,12 +76,12 @@ pub(crate) fn connect(server: &Running) -> TcpStream {
     connect_to(server, 0)
 }
 
-/// A connection to the listener of this number.
+/// Connects to the listener with this number.
 pub(crate) fn connect_to(server: &Running, listener: usize) -> TcpStream {
     TcpStream::connect(address(server, listener)).expect("a connection")
 }
 
-/// Sends bytes, then reads as many as are expected.
+/// Sends bytes, then reads the expected reply.
 #[track_caller]
 pub(crate) fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");
@@ -90,7 +90,7 @@ pub(crate) fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[
     assert_eq!(answer.escape_ascii().to_string(), expected.escape_ascii().to_string());
 }
 
-/// What `INFO` tells under this name.
+/// Returns the value of this field of `INFO`.
 #[track_caller]
 pub(crate) fn info(stream: &mut TcpStream, name: &str) -> String {
     stream.write_all(b"INFO\r\n").expect("sent");
@@ -109,13 +109,13 @@ pub(crate) fn info(stream: &mut TcpStream, name: &str) -> String {
     value.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
 }
 
-/// Turns of the event loop until now.
+/// Returns the number of iterations of the event loop.
 #[track_caller]
 pub(crate) fn iterations(stream: &mut TcpStream) -> u64 {
     info(stream, "eventloop_cycles").parse().expect("a number")
 }
 
-/// Lets some time pass for others: as long as so many round trips take.
+/// Waits for as long as this many round trips take.
 pub(crate) fn pass_time(clock: &mut TcpStream, round_trips: usize) {
     for _ in 0..round_trips {
         ask(clock, b"PING\r\n", b"+PONG\r\n");

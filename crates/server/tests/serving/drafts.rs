@@ -1,4 +1,4 @@
-//! Values so long that they are received into the cache before their request is whole.
+//! Tests values so long that they are received into the cache before their request is complete.
 
 use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, pass_time};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
@@ -27,17 +27,17 @@ over_every_reactor! {
 const RESP: usize = 0;
 const MEMCACHE: usize = 1;
 
-/// Values are long from here on, in a cache of [`MEMORY`].
+/// The length from which values are long, in a cache of [`MEMORY`].
 const LONG: usize = 1 << 20;
 const MEMORY: u64 = 64 << 20;
 
-/// Where nothing comes any more a test fails, and does not hang.
+/// The time after which a test fails that waits for something.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Round trips in which something must have happened.
+/// The maximum of round trips until a condition must hold.
 const TRIES: usize = 100_000;
 
-/// Everybody may do everything.
+/// All users may execute all commands.
 const ALL: &str = "user default on nopass ~* +@all";
 
 const OOM: &[u8] = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
@@ -78,7 +78,7 @@ impl Subject {
         stream
     }
 
-    /// Waits until this holds of the cache.
+    /// Waits until the condition holds for the cache.
     #[track_caller]
     fn wait(&self, what: &str, holds: impl Fn(&Cache) -> bool) {
         let mut clock = self.connect(RESP);
@@ -89,7 +89,7 @@ impl Subject {
         assert!(held, "{what}: {} drafted, {:?}", self.cache.pending_bytes(), self.cache.stats());
     }
 
-    /// Whether no memory is left that was for long values, once all keys are gone.
+    /// Checks that no memory of long values is left once all keys are removed.
     #[track_caller]
     fn is_empty_after_all(&self) {
         ask(&mut self.connect(RESP), b"FLUSHALL\r\n", b"+OK\r\n");
@@ -99,7 +99,7 @@ impl Subject {
     }
 }
 
-/// Bytes that tell their number and where they are.
+/// Returns bytes that depend on the number and on their position.
 fn value(number: u64, len: usize) -> Vec<u8> {
     let word = |at: u64| (number << 32 ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes();
     (0..len.div_ceil(8) as u64).flat_map(word).take(len).collect()
@@ -117,8 +117,8 @@ fn bulk(value: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
 }
 
-/// Sends a request in pieces, so that its value begins to come before it is whole, then compares
-/// the answer.
+/// Sends a request in pieces, so that its value begins to arrive before it is complete, then
+/// compares the reply.
 #[track_caller]
 fn ask_slowly(subject: &Subject, stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     assert!(request.len() > LONG, "a long request");
@@ -128,7 +128,7 @@ fn ask_slowly(subject: &Subject, stream: &mut TcpStream, request: &[u8], expecte
     ask_long(stream, rest, expected);
 }
 
-/// As `ask`, for what is too long to be shown.
+/// Like `ask`, for replies that are too long for a message.
 #[track_caller]
 fn ask_long(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");
@@ -174,7 +174,7 @@ fn requests_with_long_values_may_be_cut_anywhere(io_backend: IoBackend) {
         let middle = [head + 1000, LONG / 2, LONG - 1, LONG, LONG + 10];
         let mut stream = subject.connect(listener);
         for cut in ends.chain(middle) {
-            // A second cut, so that the value is not begun and ended at once.
+            // A second split, so that the value does not begin and end in one piece.
             let mut from = 0;
             for to in [cut.min(600_000), cut.max(600_000), all.len()] {
                 stream.write_all(&all[from..to]).expect("sent");
@@ -335,7 +335,7 @@ fn long_values_are_stored_by_memcached_commands(io_backend: IoBackend) {
     slowly("ms", &one, "C100 F5", "HD\r\n");
     let line = format!("VALUE k 5 {}\r\n", one.len());
     ask_long(&mut stream, b"get k\r\n", &[line.as_bytes(), &one, b"\r\nEND\r\n"].concat());
-    // A value that does not end where it was announced to.
+    // A value that is longer than announced.
     let line = format!("set k 0 0 {}\r\n", two.len() - 2);
     let request = [line.as_bytes(), &two, b"\r\nversion\r\n"].concat();
     stream.write_all(&request).expect("sent");
@@ -427,7 +427,7 @@ fn without_room_long_values_are_refused_and_the_rest_goes_on(io_backend: IoBacke
     subject.is_empty_after_all();
 }
 
-/// Whether a value was stored. One that was not needs not be sent to its end.
+/// Returns whether a value was stored. A refused value need not be sent to its end.
 fn is_stored(mut stream: &TcpStream) -> Option<()> {
     let mut first = [0; 5];
     match stream.read_exact(&mut first) {
@@ -435,12 +435,12 @@ fn is_stored(mut stream: &TcpStream) -> Option<()> {
         Ok(()) => assert!(first == *b"-ERR " || first == *b"-OOM ", "{first:?}"),
         Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
     }
-    // It is gone already, maybe.
+    // The connection may be closed already.
     let _ = stream.shutdown(Shutdown::Both);
     None
 }
 
-/// More than fits, from clients who each wait for the others: all are answered.
+/// More values than fit, from clients that each wait for the others: all are answered.
 fn many_long_values_at_once_are_stored_or_refused(io_backend: IoBackend) {
     for threads in [1, 2] {
         let subject = Subject::with_threads(threads, (Eviction::S3Fifo, ALL), io_backend);
@@ -457,7 +457,7 @@ fn many_long_values_at_once(subject: &Subject) {
             let answers = streams.iter().map(|stream| scope.spawn(|| is_stored(stream)));
             let answers: Vec<_> = answers.collect();
             for stream in &streams {
-                // Its part is to wait for the others. The server may have ended it.
+                // This client waits for the others. The server may have closed its connection.
                 scope.spawn(|| { &*stream }.write_all(&request));
             }
             answers.into_iter().filter_map(|answer| answer.join().expect("an answer")).count()

@@ -1,4 +1,4 @@
-//! How a server ends: it drains, it stops at once, or one of its threads panics.
+//! Tests how a server ends: it drains, it stops at once, or one of its threads panics.
 
 use crate::served::{LOCAL, ask, cache, connect, options, over_every_reactor, serve, start};
 use nuthatch_server::state::Debugging;
@@ -15,7 +15,7 @@ over_every_reactor! {
     a_panic_in_one_thread_stops_the_others
 }
 
-/// No test waits for so long: what is under way is finished by then, or the test fails.
+/// No test waits for so long: pending work is finished by then, or the test fails.
 const LONG: Duration = Duration::from_mins(2);
 
 /// Reads until the server closes the connection.
@@ -25,7 +25,7 @@ fn read_end(stream: &mut TcpStream) -> String {
     answer.escape_ascii().to_string()
 }
 
-/// Waits until nothing listens there any more.
+/// Waits until nothing listens at the address.
 fn wait_until_refused(server: &Running) {
     let address = crate::served::address(server, 0);
     while TcpStream::connect(address).is_ok() {}
@@ -44,7 +44,7 @@ fn a_server_that_drains_finishes_what_is_under_way_and_accepts_no_more(io_backen
     let head = format!("PING\r\n*3\r\n$3\r\nSET\r\n$4\r\nlong\r\n${}\r\n", value.len());
     ask(&mut long, head.as_bytes(), b"+PONG\r\n");
     ask(&mut transaction, b"MULTI\r\nSET t v\r\n", b"+OK\r\n+QUEUED\r\n");
-    // More answers than the server gives a client that does not read.
+    // More replies than the server buffers for a client that does not read.
     ask(&mut unread, b"SET big x\r\nSETRANGE big 999999 x\r\n", b"+OK\r\n:1000000\r\n");
     unread.write_all(&b"GET big\r\n".repeat(20)).expect("sent");
     server.stopper().drain(LONG);

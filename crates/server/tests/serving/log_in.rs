@@ -1,4 +1,4 @@
-//! Who may do what, in each protocol, and who is sent away.
+//! Tests permissions in each protocol, and which clients are refused.
 
 use crate::ask_last;
 use crate::served::{
@@ -11,7 +11,7 @@ use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-/// Where nothing comes any more a test fails, and does not hang.
+/// The time after which a test fails that waits for something.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 over_every_reactor! {
@@ -84,7 +84,7 @@ fn before_a_log_in_little_can_be_sent(io_backend: IoBackend) {
     assert_eq!(answer, r"-ERR Protocol error: unauthenticated multibulk length\r\n");
 }
 
-/// Lines of RESP and messages of poor-man's-cache could be as long as after a log-in.
+/// Before, lines of RESP and messages of poor-man's-cache could be as long as after a login.
 fn before_a_log_in_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
     let server = server(USERS, io_backend);
     let x = |len: usize| "x".repeat(len);
@@ -113,7 +113,7 @@ fn before_a_log_in_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
     }
 }
 
-/// Each had a megabyte of errors, and what it sent beyond them.
+/// Before, each connection held a megabyte of errors, and the input after them.
 fn before_a_log_in_clients_that_do_not_read_hold_little(io_backend: IoBackend) {
     const CLIENTS: usize = 20;
     const EACH: usize = 64 << 10;

@@ -1,4 +1,5 @@
-//! Values that are sent from where they lie, between answers that are sent from a buffer.
+//! Tests values that are sent from the memory of the cache, between replies that are sent from a
+//! buffer.
 
 use crate::served::{LOCAL, ask, at, cache, connect_to, over_every_reactor};
 use nuthatch_cache::Cache;
@@ -59,7 +60,7 @@ fn long_values_come_back_in_order_in_every_protocol(io_backend: IoBackend) {
     let (a, b) = (bulk(&one), bulk(&two));
     let parts: [&[u8]; 8] = [b"+PONG\r\n", &a, b"*3\r\n", &b, b"$-1\r\n", &a, &b, b"+PONG\r\n"];
     expect(&mut stream, &parts.concat());
-    // What is not answered after all is not sent either.
+    // A reply that is turned off is not sent.
     stream.write_all(b"CLIENT REPLY SKIP\r\nGET a\r\nPING\r\n").expect("sent");
     expect(&mut stream, b"+PONG\r\n");
 
@@ -76,7 +77,7 @@ fn long_values_come_back_in_order_in_every_protocol(io_backend: IoBackend) {
     mrcache.write_all(b"\0\x01\x01\0a\0\x01\x01\0b").expect("sent");
     let len = (LEN as u32).to_le_bytes();
     expect(&mut mrcache, &[&len, &one[..], &len, &two].concat());
-    // Nothing came behind the last value, and what comes now is answered as ever.
+    // No bytes follow the last value, and later requests are answered as always.
     for _ in 0..2 {
         ask(&mut mrcache, b"\0\x01\x01\0x", b"\0\0\0\0");
         mrcache.write_all(b"\0\x01\x01\0a").expect("sent");
@@ -94,7 +95,7 @@ fn a_long_value_that_is_being_sent_stays_as_it_is(io_backend: IoBackend) {
     slow.write_all(b"GET a\r\n").expect("sent");
     let begin = format!("${LEN}\r\n");
     expect(&mut slow, begin.as_bytes());
-    // It is replaced and removed, and others take its place, while it is on its way.
+    // The value is replaced and removed, and others take its place, while it is being sent.
     for round in 0..20 {
         other.write_all(&set("a", &value(round))).expect("sent");
         expect(&mut other, b"+OK\r\n");
@@ -115,7 +116,7 @@ fn long_values_that_nobody_takes_are_let_go(io_backend: IoBackend) {
         stream.write_all(&b"GET a\r\n".repeat(5)).expect("sent");
         expect(&mut stream, b"$");
     }
-    // Each is let go when the kernel says that its connection has.
+    // Each item reference is dropped when the kernel reports that its bytes are acknowledged.
     while cache.referenced_bytes() > 0 {
         ask(&mut control, b"PING\r\n", b"+PONG\r\n");
     }

@@ -1,4 +1,4 @@
-//! A server, and raw bytes over its sockets.
+//! Tests a server with raw bytes over its sockets.
 
 mod drafts;
 mod ending;
@@ -14,7 +14,7 @@ mod tls;
 
 use std::io::{Read, Write};
 
-/// Sends bytes, and reads until the server ends the connection.
+/// Sends bytes, and reads until the server closes the connection.
 fn ask_last(stream: &mut (impl Read + Write), request: &[u8]) -> String {
     stream.write_all(request).expect("sent");
     let mut answer = Vec::new();

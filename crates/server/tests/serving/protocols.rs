@@ -1,4 +1,4 @@
-//! All protocols over one cache.
+//! Tests all protocols with one cache.
 
 use crate::ask_last;
 use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, start};
@@ -96,7 +96,7 @@ fn mistakes_end_a_connection_after_the_answers_before_them(io_backend: IoBackend
     }
 }
 
-/// What is behind a request that is refused is skipped, also while a slow reader holds up the rest.
+/// The bytes after a refused request are skipped, also while a slow client delays the replies.
 fn a_refused_object_is_skipped_while_answers_wait(io_backend: IoBackend) {
     let server = every_protocol(1, io_backend);
     let mut stream = connect_to(&server, 1);

@@ -1,4 +1,4 @@
-//! Users and settings that are replaced while clients are connected.
+//! Tests users and settings that are replaced while clients are connected.
 
 use crate::served::{LOCAL, ask, at, cache, connect_to, info, over_every_reactor};
 use nuthatch_server::state::{Server, Users};

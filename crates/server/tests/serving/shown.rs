@@ -1,4 +1,4 @@
-//! Values that are sent in the turn that reads them, as far as the kernel takes them.
+//! Tests values that are sent in the iteration that reads them, as far as the kernel takes them.
 
 use crate::served::{
     LOCAL, ask, at, cache, connect, connect_to, options, over_every_reactor, start,
@@ -15,7 +15,7 @@ over_every_reactor! {
     clients_that_go_take_nobody_with_them
 }
 
-/// Copied, shown, shown alone, and leased.
+/// Copied, referenced beside copies, referenced alone, and kept by an item reference.
 const LENS: [usize; 6] = [100, 4095, 4096, 10_240, 120_000, 400_000];
 
 fn value(key: usize, round: usize) -> Vec<u8> {
@@ -41,8 +41,8 @@ fn expect(stream: &mut impl Read, expected: &[u8]) {
     assert_eq!(differs, None, "of {} bytes", expected.len());
 }
 
-/// Reads and writes of one client, all sent before the first answer is taken: more than the kernel
-/// has room for.
+/// Reads and writes of one client, all sent before it reads the first reply: more than the kernel's
+/// buffers hold.
 fn values_are_whole_when_the_client_takes_them_late(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 1, io_backend));
     let mut stream = connect(&server);
@@ -65,7 +65,7 @@ fn values_are_whole_when_the_client_takes_them_late(io_backend: IoBackend) {
     let mut writer = stream.try_clone().expect("a stream");
     std::thread::scope(|scope| {
         let sent = scope.spawn(move || writer.write_all(&requests));
-        // Somebody else is served as ever, and what they store is not what is being sent.
+        // Another client is served as always, and its values are not those that are being sent.
         let mut other = connect(&server);
         for round in 0..50 {
             let key = LENS.len() + round % LENS.len();

@@ -1,4 +1,4 @@
-//! Sockets, and what comes and goes over them.
+//! Tests sockets, and what is received and sent over them.
 
 use crate::served::{
     LOCAL, ask, cache, connect, info, iterations, options, over_every_reactor, pass_time, serve,
@@ -33,7 +33,7 @@ over_every_reactor! {
     idle_connections_are_probed
 }
 
-/// When a test is given up that waits for something in vain.
+/// The time after which a test fails that waits for something.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn values_are_set_and_got(io_backend: IoBackend) {
@@ -61,7 +61,7 @@ fn idle_connections_are_probed(io_backend: IoBackend) {
     let mut stream = connect(&server);
     let expected = b"*2\r\n$13\r\ntcp-keepalive\r\n$3\r\n300\r\n";
     ask(&mut stream, b"CONFIG GET tcp-keepalive\r\n", expected);
-    // Until the last answer is acknowledged, another timer runs.
+    // Until the last reply is acknowledged, another timer runs.
     while timer(&stream) == "01" {
         std::thread::yield_now();
     }
@@ -75,7 +75,8 @@ fn idle_connections_are_probed(io_backend: IoBackend) {
     assert_eq!(timer(&other), "00");
 }
 
-/// A client that sends on without an end, and reads nothing, is not left waiting for room.
+/// A client that sends without an end, and reads nothing, is not left waiting for a free
+/// connection.
 fn who_is_refused_while_it_sends_is_told_at_once(io_backend: IoBackend) {
     let server = serve(io_backend);
     for _ in 0..20 {
@@ -128,7 +129,7 @@ fn a_client_that_does_not_read_is_not_read_from(io_backend: IoBackend) {
     let value = vec![b'v'; 10_000];
     let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$10000\r\n", &value[..], b"\r\n"].concat();
     ask(&mut stream, &set, b"+OK\r\n");
-    // 200 MB of answers, far more than sockets and server hold.
+    // 200 MB of replies, far more than sockets and server hold.
     let mut writer = stream.try_clone().expect("a socket");
     let writer = std::thread::spawn(move || {
         for _ in 0..20_000 {
@@ -181,7 +182,7 @@ fn connections_come_and_go(io_backend: IoBackend) {
         for stream in &mut streams {
             ask(stream, b"PING\r\n", b"+PONG\r\n");
         }
-        // Some leave in the middle of a request.
+        // Some disconnect in the middle of a request.
         for stream in streams.iter_mut().skip(round) {
             stream.write_all(b"*2\r\n$3\r\nGET\r\n$100\r\nhalf").expect("sent");
         }
@@ -208,7 +209,7 @@ fn requests_without_end_take_no_more_memory_than_there_is(io_backend: IoBackend)
     let mut streams: Vec<_> = (0..100).map(|_| connect(&server)).collect();
     let piece = vec![b'x'; 1 << 20];
     for stream in &mut streams {
-        // A request of 100 MB, of which one comes.
+        // A request of 100 MB, of which 1 MB is sent.
         let begun = stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000000\r\n");
         // It may be refused before it is sent.
         let _ = begun.and_then(|()| stream.write_all(&piece));
@@ -241,7 +242,7 @@ fn set(stream: &mut TcpStream, value: &[u8]) {
     ask(stream, &[head.as_bytes(), value, b"\r\n"].concat(), b"+OK\r\n");
 }
 
-/// The answer to a `GET` of this value.
+/// Returns the reply to a `GET` of this value.
 fn bulk(value: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
 }
@@ -268,7 +269,7 @@ fn who_sends_no_more_gets_all_answers(io_backend: IoBackend) {
     let mut stream = connect(&server);
     let value = vec![b'v'; 10_000];
     set(&mut stream, &value);
-    // 30 MB of answers, more than are made before some are taken.
+    // 30 MB of replies, more than the server writes before the client reads some.
     stream.write_all(&b"GET k\r\n".repeat(3000)).expect("sent");
     stream.shutdown(Shutdown::Write).expect("a socket");
     let mut answers = Vec::new();
@@ -288,7 +289,7 @@ fn a_slow_reader_gets_all_of_big_answers(io_backend: IoBackend) {
         let piece = &mut piece[..expected.len()];
         stream.read_exact(piece).expect("answers");
         assert!(piece == expected);
-        // Others are answered meanwhile, and take their time.
+        // Other clients are answered meanwhile, which takes some time.
         ask(&mut other, b"PING\r\n", b"+PONG\r\n");
     }
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
@@ -310,7 +311,7 @@ fn more_clients_than_buffers_are_read_from(io_backend: IoBackend) {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 #[track_caller]
 fn until(mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -327,7 +328,7 @@ fn thousands_of_connections_come_and_go(io_backend: IoBackend) {
         match round % 4 {
             0 => ask(&mut stream, b"PING\r\n", b"+PONG\r\n"),
             1 => ask(&mut stream, b"QUIT\r\n", b"+OK\r\n"),
-            // Answers that nobody reads make the end a reset.
+            // Unread replies turn the end into a reset.
             2 => stream.write_all(&b"INFO\r\n".repeat(3)).expect("sent"),
             _ => {}
         }
@@ -337,7 +338,7 @@ fn thousands_of_connections_come_and_go(io_backend: IoBackend) {
     ask(&mut control, b"PING\r\n", b"+PONG\r\n");
 }
 
-/// A client that reads no answers, and asks for more of them until nobody takes its requests.
+/// Connects a client that reads no replies, and sends requests until the server reads no more.
 fn blocked(server: &Running) -> TcpStream {
     let mut stream = connect(server);
     set(&mut stream, &vec![b'v'; 30_000]);
@@ -361,11 +362,12 @@ fn who_is_idle_takes_no_turns(io_backend: IoBackend) {
     let mut reset = blocked(&server);
     reset.read_exact(&mut [0; 1000]).expect("answers");
     drop(reset);
-    // The blocked one is so when its socket is full, which takes some turns.
+    // The client is blocked when its socket is full, which takes some iterations.
     until(|| {
         let before = iterations(&mut control);
         pass_time(&mut clock, 1000);
-        // One answers us, one is told that the answer is sent, and one asks again.
+        // One iteration answers this client, one completes its send, and one receives the next
+        // request.
         iterations(&mut control) - before <= 3
     });
 }
@@ -383,7 +385,7 @@ fn a_server_stops_with_connections_open(io_backend: IoBackend) {
     server.stopper().stop();
     server.wait().expect("no thread failed");
     for stream in &mut streams {
-        // What was not read on the other side makes it a reset.
+        // Input that the server did not read makes it a reset.
         match stream.read_to_end(&mut Vec::new()) {
             Ok(_) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),

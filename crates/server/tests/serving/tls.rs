@@ -1,4 +1,4 @@
-//! TLS, with certificates made for each test.
+//! Tests TLS, with certificates that each test generates.
 
 use crate::ask_last;
 use crate::served::{LOCAL, ask, connect_to, info, over_every_reactor, start};
@@ -38,7 +38,7 @@ fn issuer() -> Issuer {
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an issuer")
 }
 
-/// A certificate and its key, in PEM.
+/// Returns a certificate and its key, in PEM.
 fn certificate(issuer: &Issuer) -> (String, String) {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
@@ -62,7 +62,7 @@ impl House {
         TlsFiles { cert: self.put("cert", &cert), key: self.put("key", &key), client_ca: None }
     }
 
-    /// A client, with a certificate of its own or without.
+    /// Creates a client, with or without a certificate.
     fn client(
         &self,
         (server, listener): (&Running, usize),
@@ -89,7 +89,7 @@ impl House {
     }
 }
 
-/// A server that speaks RESP, then memcached's protocols, within TLS; then RESP without.
+/// Starts a server with RESP and memcached's protocols over TLS, then RESP without TLS.
 fn serve_tls(io_backend: IoBackend, files: &TlsFiles) -> Running {
     let listener =
         |protocol| Listener::new(protocol, LOCAL.parse().expect("an address")).with_tls();
@@ -129,7 +129,7 @@ fn requests_and_answers_of_all_sizes_go_through_tls(io_backend: IoBackend) {
     ask(&mut other, b"", b"HD s60000\r\n");
 }
 
-/// Each client has a slice of encrypted bytes, beside an answer that is an item of the cache.
+/// Each client has a slice of encrypted bytes, beside a reply that references an item of the cache.
 fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(
     io_backend: IoBackend,
 ) {
@@ -160,12 +160,12 @@ fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(
     }
     assert!(held(&mut control) < 40 * MIB, "{} bytes are counted", held(&mut control));
     assert!(number(&mut control, "used_memory") <= 64 * MIB);
-    // A write may have closed a few, where the value was evicted that all of them ask for.
+    // A write may have closed a few connections after the value that all of them read was evicted.
     assert!(number(&mut control, "output_closed_connections") < 28);
     drop(clients);
 }
 
-/// Encrypted at once, the answers would take as much memory as all values together.
+/// Encrypted at once, the replies would use as much memory as all values together.
 fn a_long_answer_is_encrypted_as_the_client_takes_it(io_backend: IoBackend) {
     let house = House::new();
     let server = serve_tls(io_backend, &house.files());
@@ -183,7 +183,7 @@ fn a_long_answer_is_encrypted_as_the_client_takes_it(io_backend: IoBackend) {
     let before = held(&mut control);
     for stream in &mut streams {
         ask(stream, b"GET k\r\n", b"$30000000\r\n");
-        // The rest is not taken so far.
+        // The client has not read the rest yet.
         let most = before + (4 << 20);
         let now = held(&mut control);
         assert!(now < most, "{before} bytes, then {now}");
@@ -199,7 +199,7 @@ fn a_long_answer_is_encrypted_as_the_client_takes_it(io_backend: IoBackend) {
 fn the_end_is_told_so_that_nobody_takes_a_part_for_all(io_backend: IoBackend) {
     let house = House::new();
     let server = serve_tls(io_backend, &house.files());
-    // Without the server's word for it, reading would fail here.
+    // Without the server's close_notify, reading would fail here.
     let answer = ask_last(&mut house.client((&server, 0), None), b"PING\r\nQUIT\r\nPING\r\n");
     assert_eq!(answer, r"+PONG\r\n+OK\r\n");
     let mut stream = house.client((&server, 0), None);
@@ -219,7 +219,7 @@ fn what_is_no_tls_ends_the_connection_and_nothing_else(io_backend: IoBackend) {
     let mut answer = Vec::new();
     plain.read_to_end(&mut answer).expect("an alert, then the end");
     assert_eq!(answer.first(), Some(&0x15), "an alert: {answer:?}");
-    // One that goes in the middle of saying hello.
+    // One client disconnects in the middle of the handshake.
     let mut half = connect_to(&server, 0);
     half.write_all(b"\x16\x03\x01\x02\x00\x01").expect("sent");
     half.shutdown(Shutdown::Both).expect("a socket");
@@ -280,7 +280,7 @@ fn connections_whose_certificate_is_no_longer_accepted_are_closed(io_backend: Io
     for client in [&mut stays, &mut closed] {
         ask(client, b"PING\r\n", b"+PONG\r\n");
     }
-    // Its handshake ends after the reload, with the configuration from before.
+    // Its handshake ends after the reload, with the earlier configuration.
     let mut late = connect_to(&server, 0);
     // A connection that is accepted later has the new configuration, and waits for its client.
     let mut lines = String::new();
@@ -293,7 +293,7 @@ fn connections_whose_certificate_is_no_longer_accepted_are_closed(io_backend: Io
     reload.tls = Some(Tls::open(&TlsFiles { client_ca: Some(ca), ..files }).expect("good files"));
     server.reloader().reload(reload).expect("reloaded");
     let mut rest = Vec::new();
-    // It ends, without or with the end of TLS.
+    // The connection ends, with or without close_notify.
     let _ = closed.read_to_end(&mut rest);
     let _ = late.read_to_end(&mut rest);
     assert!(rest.is_empty());
@@ -310,7 +310,7 @@ const GARBAGE: &str = "found 7 bytes that are not PEM; name another file";
 const DER: &str = "found DER; `openssl x509 -inform der` or `openssl pkey -inform der` converts it";
 const SWAPPED: &str = "are certificate and key the wrong way round?";
 
-/// The error of these files.
+/// Returns the error for these files.
 #[track_caller]
 fn refusal(files: &TlsFiles) -> String {
     Tls::open(files).expect_err("wrong files").to_string()
@@ -375,7 +375,7 @@ fn a_key_of_another_certificate_is_named_with_the_certificate() {
         good.cert.display()
     );
     assert_eq!(refused, expected);
-    // PEM, and no certificate in it.
+    // PEM without a certificate.
     let wrong = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let wrong = house.put("wrong", wrong);
     let refused = refusal(&TlsFiles { cert: wrong.clone(), ..good.clone() });

@@ -10,8 +10,12 @@ use crate::memcache::{
 };
 use crate::state::OtherRequest;
 
-/// Executes a request and appends its reply. With [`Full`] nothing was replied: the caller renews
-/// the guard and tries once more, then calls [`out_of_memory`].
+/// Executes a request and appends its reply.
+///
+/// # Errors
+///
+/// [`Full`] if there is no memory. Nothing was replied: the caller renews the guard and tries once
+/// more, then calls [`out_of_memory`].
 #[inline]
 pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Result<Next, Full> {
     call.shared.flush_if_due(call.guard);

@@ -6,8 +6,12 @@ use super::table::{find_part, lookup};
 use super::{Call, Client, Failure, Found, Result};
 use crate::state::{Answers, Denied, Server, State};
 
-/// Executes a request and appends its reply. With [`Failure::Full`] nothing was replied: the caller
-/// renews the guard and tries once more.
+/// Executes a request and appends its reply.
+///
+/// # Errors
+///
+/// The [`Failure`] to answer with. With [`Failure::Full`] nothing was replied: the caller renews the
+/// guard and tries once more.
 #[inline]
 pub fn execute(call: &mut Call<'_>) -> Result {
     let found = lookup(call.args.get(0));
@@ -15,6 +19,10 @@ pub fn execute(call: &mut Call<'_>) -> Result {
 }
 
 /// Same as [`execute`] for a command that was looked up already.
+///
+/// # Errors
+///
+/// Those of [`execute`].
 #[inline]
 pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
     match found {
@@ -112,6 +120,10 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
 impl Client {
     /// Checks the permission for a request of another protocol, which corresponds to this RESP
     /// command over these keys.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] with what the user may not do.
     pub fn admit<'k>(
         &mut self,
         server: &Server,

@@ -7,6 +7,10 @@ use nuthatch_cache::{Condition, Expiry};
 
 impl Args<'_> {
     /// Returns the integer at this index.
+    ///
+    /// # Errors
+    ///
+    /// A [`Failure`](super::Failure) if the argument is not an integer.
     pub fn integer(&self, at: usize) -> Result<i64> {
         integer(self.get(at)).ok_or(NOT_AN_INTEGER)
     }
