@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_http_are_told_from_commands() {
+    fn http_is_distinguished_from_commands() {
         for line in ["POST / HTTP/1.1\r", "post", " Host: localhost", "host:localhost", "HOST:\r"] {
             assert!(is_http_line(line.as_bytes()), "{line}");
             assert!(has_http_line(format!("GET / HTTP/1.1\r\n{line}\r\n").as_bytes()), "{line}");

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_beyond_a_few_are_counted() {
+    fn suppressed_lines_are_counted() {
         let (rate_limit, start) = (RateLimit::new(), Instant::now());
         for _ in 0..MAX_LINES {
             assert_eq!(rate_limit.admit(start), Some(0));

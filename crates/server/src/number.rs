@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_have_one_form() {
+    fn integers_have_one_representation() {
         for number in [0, 1, -1, 10, 1_000_000, i64::MAX, i64::MIN, i64::MIN + 1] {
             assert_eq!(integer(number.to_string().as_bytes()), Some(number));
         }

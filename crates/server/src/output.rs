@@ -253,7 +253,7 @@ mod tests {
 
     /// Whatever the socket accepts at once, all bytes are sent once and in order.
     #[test]
-    fn what_is_not_taken_is_sent_later() {
+    fn unsent_bytes_are_sent_later() {
         let cache = Arc::new(Cache::new(Options::new().memory(64 << 20)).expect("a cache"));
         let mut session = cache.session().expect("a session");
         let values = [vec![b'a'; MIN_VALUE_REF_LEN], vec![b'b'; 5000], vec![b'c'; 1 << 20]];

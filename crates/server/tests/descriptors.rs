@@ -7,7 +7,7 @@ use nuthatch_server::IoBackend;
 use rustix::net::{AddressFamily, SocketType, connect as connect_to, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use served::{
-    address, allow_descriptors, ask, connect, iterations, over_every_reactor, pass_time, serve,
+    address, allow_descriptors, ask, connect, iterations, pass_time, serve, with_every_io_backend,
 };
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -16,8 +16,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-over_every_reactor! {
-    clients_wait_for_a_descriptor_without_turns
+with_every_io_backend! {
+    clients_that_wait_for_a_descriptor_cause_no_iterations
 }
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -53,7 +53,7 @@ fn ping(socket: OwnedFd, address: SocketAddr) -> TcpStream {
 }
 
 /// Before, accepting failed and was requested again at once, without an end.
-fn clients_wait_for_a_descriptor_without_turns(io_backend: IoBackend) {
+fn clients_that_wait_for_a_descriptor_cause_no_iterations(io_backend: IoBackend) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     allow_descriptors();
     // Before accepting begins, because an accept that the kernel executes itself uses the limit of
@@ -75,8 +75,8 @@ fn clients_wait_for_a_descriptor_without_turns(io_backend: IoBackend) {
     pass_time(&mut clock, 2000);
     let after = iterations(&mut control);
     // Two iterations answer this client, and accepting is tried again ten times a second.
-    let most = 8 + 3 * start.elapsed().as_millis() as u64 / 100;
-    assert!(after - before <= most, "{} turns, expected at most {most}", after - before);
+    let max = 8 + 3 * start.elapsed().as_millis() as u64 / 100;
+    assert!(after - before <= max, "{} iterations, expected at most {max}", after - before);
     for stream in &mut waiting {
         stream.set_nonblocking(true).expect("a socket");
         let read = stream.read(&mut [0]).map_err(|error| error.kind());

@@ -185,7 +185,7 @@ fn legible(all: &[Said]) -> String {
 }
 
 #[test]
-fn requests_are_what_the_vectors_say_however_they_arrive() {
+fn requests_match_the_vectors_however_they_arrive() {
     for case in Case::all(REQUESTS) {
         let (name, limits) = (&case.name, limits_of(&case));
         let lines = case.lines().filter(|line| !["in", "limits"].contains(&line.0));
@@ -205,7 +205,7 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
 }
 
 #[test]
-fn a_line_is_not_searched_again() {
+fn a_line_is_searched_once() {
     let mut decoder = Decoder::new(Limits::default());
     assert_eq!(decoder.next(b"get a b"), Step::More { needed: 1 });
     // A caller that discards bytes that the decoder has not read.
@@ -214,7 +214,7 @@ fn a_line_is_not_searched_again() {
 }
 
 #[test]
-fn the_missing_part_of_a_value_is_told() {
+fn the_number_of_missing_bytes_of_a_value_is_exact() {
     let mut decoder = Decoder::new(Limits::default());
     let step = decoder.next(b"set a 0 0 1000000\r\nabc");
     assert_eq!(step, Step::More { needed: 1_000_000 - 3 + 2 });
@@ -223,7 +223,7 @@ fn the_missing_part_of_a_value_is_told() {
 }
 
 #[test]
-fn no_object_limit_is_above_that_of_the_protocol() {
+fn object_limits_are_at_most_that_of_the_protocol() {
     let limits = Limits { object_len: usize::MAX, ..Limits::default() };
     let step = Decoder::new(limits).next(b"set a 0 0 2147483645\r\n");
     assert_eq!(step, Step::More { needed: 2_147_483_647 });
@@ -244,7 +244,7 @@ fn every_error_is_one_line() {
 }
 
 #[test]
-fn replies_are_what_the_vectors_say() {
+fn replies_match_the_vectors() {
     for case in Case::all(REPLIES) {
         let mut out = Vec::new();
         for line in case.lines().filter(|line| line.0 == "reply") {

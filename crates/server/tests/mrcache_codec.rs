@@ -50,7 +50,7 @@ fn decode(limits: Limits, input: &[u8], ends: impl Iterator<Item = usize>) -> Ve
 }
 
 #[test]
-fn requests_are_what_the_vectors_say_however_they_arrive() {
+fn requests_match_the_vectors_however_they_arrive() {
     for case in Case::all(REQUESTS) {
         let name = &case.name;
         let mut limits = Limits::default();
@@ -72,7 +72,7 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
 
 /// With as many more bytes as a step requests, the decoder can take another step.
 #[test]
-fn the_missing_part_is_told() {
+fn the_number_of_missing_bytes_is_exact() {
     let decoder = Decoder::new(Limits::default());
     let request = [&b"\0\x02\x01\0\xe8\x03\0\0k"[..], &[b'v'; 1000]].concat();
     let (mut len, mut lens) = (0, Vec::new());
@@ -84,7 +84,7 @@ fn the_missing_part_is_told() {
 }
 
 #[test]
-fn replies_are_what_the_vectors_say() {
+fn replies_match_the_vectors() {
     for case in Case::all(REPLIES) {
         for (framing, word) in [(Framing::Len4, "len4"), (Framing::Ver6, "ver6")] {
             let mut out = Vec::new();
@@ -106,7 +106,7 @@ fn replies_are_what_the_vectors_say() {
 }
 
 #[test]
-fn a_value_that_no_length_can_tell_is_not_begun() {
+fn a_value_whose_length_does_not_fit_is_refused_at_once() {
     let mut out = Vec::new();
     let max = i32::MAX as usize;
     assert_eq!(Framing::Ver6.value_header(&mut out, max + 1), None);

@@ -88,7 +88,7 @@ fn decode(max: Option<u32>, input: &[u8], ends: impl Iterator<Item = usize>) -> 
 }
 
 #[test]
-fn requests_are_what_the_vectors_say_however_they_arrive() {
+fn requests_match_the_vectors_however_they_arrive() {
     for case in Case::all(REQUESTS) {
         let name = &case.name;
         let max = case.limit("message").map(|max| max.parse().expect("a number"));
@@ -106,7 +106,7 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
 }
 
 #[test]
-fn a_message_is_not_searched_again() {
+fn a_message_is_searched_once() {
     let mut decoder = pmc::Decoder::default();
     assert_eq!(decoder.next(b"SET key value"), Ok(Step::More));
     let Ok(Step::Request { request, consumed }) = decoder.next(b"SET key va\x1fue\x1fGET") else {
@@ -120,7 +120,7 @@ fn a_message_is_not_searched_again() {
 }
 
 #[test]
-fn replies_are_what_the_vectors_say() {
+fn replies_match_the_vectors() {
     for case in Case::all(REPLIES) {
         let mut out = Vec::new();
         for line in case.lines().filter(|line| line.0 == "reply") {

@@ -196,15 +196,14 @@ fn pmc_answers_each_message() {
     assert_eq!(engine.pmc("DEL k"), "ERROR: Key does not exist");
     assert_eq!(engine.pmc("PUT k v"), "ERROR: Unknown command");
     engine.pmc("SET k old");
-    let (len, most) = (engine.cache.max_value_len() + 1, engine.cache.max_value_len());
-    let refused =
-        format!("ERROR: a value of {len} bytes is too long: at most {most} can be stored");
+    let (len, max) = (engine.cache.max_value_len() + 1, engine.cache.max_value_len());
+    let refused = format!("ERROR: a value of {len} bytes is too long: at most {max} can be stored");
     assert_eq!(engine.pmc(&format!("SET k {}", "v".repeat(len))), refused);
     assert_eq!(engine.pmc("GET k"), "(nil)");
 }
 
 #[test]
-fn without_room_the_old_value_goes_with_the_new_one() {
+fn a_value_without_memory_removes_the_old_one_in_mrcache_and_pmc() {
     let options = Options::new().memory(16 << 20).eviction(Eviction::None);
     let cache = Arc::new(Cache::new(options).expect("a small cache"));
     let mut session = cache.session().expect("one session");

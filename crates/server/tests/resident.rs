@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 const MIB: u64 = 1 << 20;
 
 /// The least memory that the clients take, and the most of it that may stay.
-const TAKEN: u64 = 40 * MIB;
-const KEPT: u64 = 16 * MIB;
+const MIN_GROWTH: u64 = 40 * MIB;
+const MAX_KEPT: u64 = 16 * MIB;
 
 /// The time that a test waits before it fails.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -48,7 +48,7 @@ fn wait_until(expected: &str, holds: impl Fn() -> bool) {
 /// Allows as many descriptors as both sides of all connections need.
 fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(8192, |most| most.min(8192));
+    let wanted = limit.maximum.map_or(8192, |max| max.min(8192));
     setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit }).expect("a limit");
 }
 
@@ -60,7 +60,7 @@ fn connect(address: SocketAddr) -> TcpStream {
 fn incomplete_requests(address: SocketAddr, len: usize) -> Vec<TcpStream> {
     let head = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${len}\r\n");
     let request = [head.as_bytes(), &vec![b'v'; len]].concat();
-    let clients = (0..TAKEN as usize * 5 / 4 / len).map(|_| {
+    let clients = (0..MIN_GROWTH as usize * 5 / 4 / len).map(|_| {
         let mut client = connect(address);
         client.write_all(&request).expect("sent");
         client
@@ -71,7 +71,7 @@ fn incomplete_requests(address: SocketAddr, len: usize) -> Vec<TcpStream> {
 /// Connects clients that request a value again and again, and read nothing.
 fn unread_replies(address: SocketAddr) -> Vec<TcpStream> {
     let value = vec![b'v'; 60_000];
-    let mut clients: Vec<_> = (0..TAKEN / MIB * 5 / 4).map(|_| connect(address)).collect();
+    let mut clients: Vec<_> = (0..MIN_GROWTH / MIB * 5 / 4).map(|_| connect(address)).collect();
     let head = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n", value.len());
     let set = [head.as_bytes(), &value, b"\r\n"].concat();
     clients[0].write_all(&set).expect("sent");
@@ -83,7 +83,7 @@ fn unread_replies(address: SocketAddr) -> Vec<TcpStream> {
 }
 
 #[test]
-fn memory_of_many_large_requests_and_replies_is_returned_when_clients_have_gone() {
+fn memory_of_large_requests_and_replies_is_returned_after_clients_disconnect() {
     allow_descriptors();
     for io_backend in [IoBackend::Uring, IoBackend::Epoll] {
         let cache = Cache::new(CacheOptions::new().memory(256 * MIB)).expect("a cache");
@@ -103,9 +103,9 @@ fn memory_of_many_large_requests_and_replies_is_returned_when_clients_have_gone(
             ] as [&dyn Fn() -> Vec<TcpStream>; 3]
             {
                 let clients = flood();
-                wait_until("more memory", || resident() >= before + TAKEN);
+                wait_until("more memory", || resident() >= before + MIN_GROWTH);
                 drop(clients);
-                wait_until("less memory", || resident() <= before + KEPT || is_sanitized());
+                wait_until("less memory", || resident() <= before + MAX_KEPT || is_sanitized());
             }
         }
     }

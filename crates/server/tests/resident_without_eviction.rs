@@ -13,7 +13,7 @@ const MEMORY: u64 = 128 * MIB;
 
 /// What the process uses in addition to the budget: pages of the program that are used for the
 /// first time, stacks of threads, and what this test itself allocates.
-const BESIDE: u64 = 12 * MIB;
+const MAX_OVERHEAD: u64 = 12 * MIB;
 
 /// Returns the maximum of the resident memory of this process, or the memory now, in bytes.
 fn resident(field: &str) -> u64 {
@@ -79,5 +79,5 @@ fn long_values_that_do_not_fit_do_not_take_memory_beyond_the_budget() {
         assert!(stored > 10 && refused > 10, "{stored} were stored, {refused} refused");
     }
     let peak = resident("VmHWM") - before;
-    assert!(peak <= MEMORY + BESIDE || is_sanitized(), "{} MiB were resident", peak / MIB);
+    assert!(peak <= MEMORY + MAX_OVERHEAD || is_sanitized(), "{} MiB were resident", peak / MIB);
 }

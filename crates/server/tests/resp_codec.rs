@@ -94,7 +94,7 @@ fn expected(case: &Case) -> Vec<Outcome> {
 }
 
 #[test]
-fn requests_are_what_the_vectors_say_however_they_arrive() {
+fn requests_match_the_vectors_however_they_arrive() {
     for case in Case::all(REQUESTS) {
         let (name, limits) = (&case.name, limits_of(&case));
         let (input, expected) = (case.joined("in"), expected(&case));
@@ -111,7 +111,7 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
 }
 
 #[test]
-fn what_was_read_is_not_read_again() {
+fn input_is_decoded_once() {
     let first = b"*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n".as_slice();
     let rest = b"$1000\r\n".as_slice();
     let value = [b'v'; 1000];
@@ -131,7 +131,7 @@ fn what_was_read_is_not_read_again() {
 }
 
 #[test]
-fn a_line_is_not_searched_again() {
+fn a_line_is_searched_once() {
     let mut decoder = Decoder::new(Limits::default());
     let mut args = Vec::new();
     assert_eq!(decoder.next(b"GET key", &mut args), Ok(Step::More { needed: 1 }));
@@ -142,7 +142,7 @@ fn a_line_is_not_searched_again() {
 }
 
 #[test]
-fn the_missing_part_of_a_value_is_told() {
+fn the_number_of_missing_bytes_of_a_value_is_exact() {
     let mut decoder = Decoder::new(Limits::default());
     let mut args = Vec::new();
     let step = decoder.next(b"*2\r\n$4\r\nECHO\r\n$1000000\r\nabc", &mut args);
@@ -186,7 +186,7 @@ fn limits_change_when_a_client_authenticates() {
 }
 
 #[test]
-fn replies_are_what_the_vectors_say() {
+fn replies_match_the_vectors() {
     for case in Case::all(REPLIES) {
         for (version, word) in [(Version::Resp2, "resp2"), (Version::Resp3, "resp3")] {
             let mut out = Vec::new();

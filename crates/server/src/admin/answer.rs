@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_is_the_one_that_is_wanted_most() {
+    fn the_preferred_format_is_used() {
         use Format::{OpenMetrics, Prometheus};
         for (accept, expected) in [
             ("", Prometheus),

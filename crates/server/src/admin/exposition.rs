@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_of_others_are_told_in_either_format() {
+    fn extra_metrics_are_in_both_formats() {
         let prometheus = page(Format::Prometheus);
         assert_eq!(Format::Prometheus.page(&prometheus), prometheus);
         let open = page(Format::OpenMetrics).replace("# UNIT sent_bytes bytes\n", "");

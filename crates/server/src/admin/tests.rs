@@ -29,7 +29,7 @@ fn limits() -> Limits {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_sent_away() {
+fn a_silent_client_is_closed() {
     let (_admin, address) = start(Limits { head: SOON, ..limits() });
     for begun in ["", "GET / HTTP/1.1\r\nhost:"] {
         let mut stream = connect(&address);
@@ -40,7 +40,7 @@ fn a_client_that_says_nothing_is_sent_away() {
 }
 
 #[test]
-fn a_client_that_says_too_little_for_too_long_is_sent_away() {
+fn a_client_with_a_slow_head_is_closed() {
     let (_admin, address) = start(Limits { lifetime: SOON, leave: SOON, ..limits() });
     let mut stream = connect(&address);
     stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent");
@@ -48,7 +48,7 @@ fn a_client_that_says_too_little_for_too_long_is_sent_away() {
 }
 
 #[test]
-fn connections_beyond_the_limit_wait_for_others_to_go() {
+fn connections_beyond_the_limit_wait_until_others_are_closed() {
     let (_admin, address) = start(limits());
     let (first, second) = (connect(&address), connect(&address));
     let mut third = connect(&address);
@@ -63,7 +63,7 @@ fn connections_beyond_the_limit_wait_for_others_to_go() {
 }
 
 #[test]
-fn whoever_asks_while_the_server_stops_is_told() {
+fn health_is_unavailable_while_the_server_stops() {
     let cache = Cache::new(CacheOptions::new().memory(32 << 20)).expect("a small cache");
     let server = Server::new(cache.into());
     let request = hyper::Request::get("/healthz").body(()).expect("a request");

@@ -146,17 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn accepting_rests_without_descriptors_with_io_uring() {
+    fn accepting_pauses_without_descriptors_with_io_uring() {
         accepting_rests_without_descriptors(Backend::Uring);
     }
 
     #[test]
-    fn accepting_rests_without_descriptors_with_epoll() {
+    fn accepting_pauses_without_descriptors_with_epoll() {
         accepting_rests_without_descriptors(Backend::Epoll);
     }
 
     #[test]
-    fn a_connection_that_is_lost_is_no_reason_to_rest() {
+    fn an_aborted_connection_does_not_pause_accepting() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mut reactor = Reactor::new(Backend::Epoll, 2).expect("a reactor");
         let mut listeners = Listeners::start(Vec::new(), &mut reactor).expect("listeners");

@@ -58,7 +58,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_listener_that_goes_is_waited_for() {
+    fn bind_waits_for_a_listener_that_closes() {
         let first = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = first.local_addr().expect("an address");
         let mut first = Some(first);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_hangs_up_and_stays_is_given_up_on() {
+    fn bind_fails_if_a_listener_accepts_and_stays() {
         let first = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = first.local_addr().expect("an address");
         let hanging_up = std::thread::spawn(move || {

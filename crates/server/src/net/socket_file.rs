@@ -75,7 +75,7 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
 
     #[test]
-    fn a_socket_that_was_left_behind_is_replaced() {
+    fn a_stale_socket_file_is_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("resp.sock");
         drop(UnixListener::bind(&path).expect("a socket"));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_where_somebody_listens_is_left_alone() {
+    fn a_socket_file_with_a_listener_is_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("resp.sock");
         let first = listen(&path).expect("a free path");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_left_alone() {
+    fn other_files_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         fs::write(&path, "of somebody").expect("a file");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_servers_that_start_at_once_one_has_the_path() {
+    fn one_of_two_servers_that_start_at_once_binds_the_path() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("resp.sock");
         drop(UnixListener::bind(&path).expect("a socket"));

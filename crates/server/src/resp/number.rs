@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_line_reads_as_the_long_way_does() {
+    fn short_lines_have_their_number() {
         let read = |line: &str| short(b'$', format!("${line}rest of it").as_bytes());
         for number in [0, 1, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 99_999, 999_999] {
             let line = format!("{number}\r\n");

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_redis_are_told_and_no_others() {
+    fn fixed_settings_of_redis_are_reported() {
         let all = [
             (Protocol::Memcache, "10.0.0.1:11211"),
             (Protocol::Resp, "unix:/run/a.sock"),

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_of_this_machine_are_local() {
+    fn loopback_clients_and_socket_files_are_local() {
         for peer in ["unix", "127.0.0.1:5", "[::1]:5", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"] {
             assert!(Debugging::Local.allows(peer), "{peer}");
             assert!(!Debugging::No.allows(peer), "{peer}");

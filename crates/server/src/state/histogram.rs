@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_falls_between_the_ends_of_its_bucket() {
+    fn a_time_is_within_its_bucket() {
         for ns in (0..70_000).chain([1 << 30, (1 << 36) - 1]) {
             let bucket = bucket(ns);
             assert!(ns < end_ns(bucket), "{ns} beyond bucket {bucket}");

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_are_counted_by_their_length() {
+    fn iterations_are_counted_by_their_length() {
         let iterations = Iterations::default();
         for (began, ended) in [(1_000, 3_000), (5_000, 7_000), (10_000, 1_010_000)] {
             iterations.begin(began);

@@ -53,7 +53,7 @@ mod tests {
     use nuthatch_cache::{Cache, Options};
 
     #[test]
-    fn kinds_add_up_to_all_that_is_used() {
+    fn kinds_add_up_to_the_total() {
         let cache = Cache::new(Options::new().memory(32 << 20)).expect("a small cache");
         let server = Server::new(cache.into());
         server.hold(1 << 20);

@@ -93,7 +93,7 @@ mod tests {
     use nuthatch_cache::{Cache, Options};
 
     #[test]
-    fn what_is_made_counts_until_it_is_stored_and_no_more_is_than_fits() {
+    fn new_values_are_counted_until_they_are_stored() {
         let cache = Cache::new(Options::new().memory(64 << 20)).expect("a small cache");
         let server = Server::new(cache.into());
         let mut value_memory = ValueMemory::new(&server);

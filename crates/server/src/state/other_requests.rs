@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_its_name() {
+    fn requests_have_their_names() {
         assert_eq!(NAMES[OtherRequest::Get as usize], "memcached|get");
         assert_eq!(NAMES[OtherRequest::Mn as usize], "memcached|mn");
         assert_eq!(NAMES[OtherRequest::MrcacheStat as usize], "mrcache|stat");

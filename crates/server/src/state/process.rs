@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_behind_any_name() {
+    fn fields_are_found_after_any_process_name() {
         let process = "77 (a b) c) S 1 77 77 0 -1 4194304 1 0 0 0 250 50 0 0 20 0 5 0 1000 9 30 \
                        18446744073709551615";
         let system = "cpu 1 2 3\nbtime 1700000000\nprocesses 5\n";
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_tells_of_this_process() {
+    fn proc_describes_this_process() {
         let process = Process::now().expect("what the system tells");
         assert!(process.resident_bytes > 0 && process.start_seconds > 1e9, "{process:?}");
     }

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_the_last_second() {
+    fn rates_are_of_the_last_second() {
         let (mut rates, start) = (Rates::default(), Instant::now());
         let at = |ms| start + Duration::from_millis(ms);
         assert_eq!(rates.until(&sample(start, 7)), PerSecond::default());
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_without_requests_does_not_thin_out_what_comes_after_it() {
+    fn an_idle_time_does_not_lower_later_rates() {
         let (mut rates, start) = (Rates::default(), Instant::now());
         let at = |s| start + Duration::from_secs(s);
         rates.sample(at(0), || sample(at(0), 0));

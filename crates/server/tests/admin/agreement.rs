@@ -70,7 +70,7 @@ fn rates_and_processor_time_become_positive_under_load() {
 }
 
 #[test]
-fn all_who_tell_of_counts_agree() {
+fn all_reports_of_counts_agree() {
     let server = serve(2);
     let mut clients = [Resp::connect(&server), Resp::connect(&server), Resp::connect(&server)];
     clients[0].ask("CONFIG SET slowlog-log-slower-than 0");
@@ -173,7 +173,7 @@ fn agree_on_times(metrics: &Metrics, histogram: &[String]) {
 }
 
 #[test]
-fn resetting_is_for_those_who_ask_through_commands() {
+fn resetstat_does_not_reset_metrics() {
     let server = serve(1);
     let mut client = Resp::connect(&server);
     client.ask("GET nothing");
@@ -184,7 +184,7 @@ fn resetting_is_for_those_who_ask_through_commands() {
 }
 
 #[test]
-fn times_that_are_not_tracked_are_in_no_histogram() {
+fn untracked_times_are_in_no_histogram() {
     let server = serve(1);
     let mut client = Resp::connect(&server);
     client.ask("GET nothing");
@@ -197,7 +197,7 @@ fn times_that_are_not_tracked_are_in_no_histogram() {
 }
 
 #[test]
-fn a_client_that_does_not_take_its_answers_is_counted() {
+fn a_client_that_does_not_read_is_counted() {
     let server = serve(1);
     let mut client = Resp::connect(&server);
     client.ask(&format!("SET k {}", "v".repeat(10_000)));

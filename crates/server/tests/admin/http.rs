@@ -59,7 +59,7 @@ fn a_connection_serves_several_requests() {
 }
 
 #[test]
-fn what_is_no_http_is_refused_and_nothing_breaks() {
+fn invalid_http_is_refused() {
     let server = serve(1);
     for request in [
         "*1\r\n$4\r\nPING\r\n\r\n".to_owned(),
@@ -74,7 +74,7 @@ fn what_is_no_http_is_refused_and_nothing_breaks() {
 }
 
 #[test]
-fn a_head_without_end_is_cut_off() {
+fn an_endless_head_is_refused() {
     let server = serve(1);
     let mut stream = admin(&server);
     stream.write_all(b"GET / HTTP/1.1\r\nlong: ").expect("sent");
@@ -86,7 +86,7 @@ fn a_head_without_end_is_cut_off() {
 }
 
 #[test]
-fn it_listens_at_several_addresses_and_takes_its_files_along() {
+fn several_addresses_are_bound_and_socket_files_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("admin.sock");
     let server = serve_at(&["127.0.0.1:0", &format!("unix:{}", path.display()), "127.0.0.1:0"], 1);
@@ -108,7 +108,7 @@ fn it_listens_at_several_addresses_and_takes_its_files_along() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_an_error_of_its_own() {
+fn a_port_in_use_is_a_bind_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = serve(1);
     let path = folder.path().join("resp.sock");
@@ -125,7 +125,7 @@ fn a_port_that_is_taken_is_an_error_of_its_own() {
 }
 
 #[test]
-fn it_ends_with_the_server_although_somebody_is_connected() {
+fn the_admin_port_stops_with_the_server_despite_open_connections() {
     let server = serve(1);
     let mut waiting = admin(&server);
     waiting.write_all(b"GET /metrics HTTP/1.1\r\n").expect("sent");

@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &str) -> BTreeMap<String, Family> {
             let (what, rest) = meta.split_once(' ').expect(line);
             let (name, value) = rest.split_once(' ').expect(line);
             if what == "HELP" {
-                assert!(!families.contains_key(name), "{name} is told twice");
+                assert!(!families.contains_key(name), "{name} occurs twice");
                 assert!(!value.is_empty() && !value.contains(['"', '\\']), "{line}");
                 name.clone_into(&mut current);
             }
@@ -84,7 +84,7 @@ fn converse(server: &Running) {
 }
 
 #[test]
-fn every_family_has_a_help_a_type_and_a_proper_name() {
+fn every_family_has_a_help_a_type_and_a_valid_name() {
     for accept in ["text/plain", "application/openmetrics-text"] {
         let (head, body) = scraped(accept);
         assert!(head.contains(&format!("content-type: {accept}; version=")), "{head}");
@@ -107,7 +107,7 @@ fn every_family_has_a_help_a_type_and_a_proper_name() {
 }
 
 #[test]
-fn histograms_are_cumulative_and_end_with_all() {
+fn histograms_are_cumulative_and_end_at_infinity() {
     let (_, body) = scraped("text/plain");
     let families = parse(&body);
     let histograms: Vec<_> = families.iter().filter(|(_, f)| f.kind == "histogram").collect();
@@ -148,7 +148,7 @@ fn histograms_are_cumulative_and_end_with_all() {
 }
 
 #[test]
-fn nothing_is_missing_before_anybody_came() {
+fn all_metrics_exist_before_the_first_request() {
     let server = serve(1);
     let families = parse(&get(&server, "/metrics", "*/*").1);
     let value = |name: &str| families[name].samples.values().copied().collect::<Vec<f64>>();
@@ -159,7 +159,7 @@ fn nothing_is_missing_before_anybody_came() {
 }
 
 #[test]
-fn the_canaries_are_caught() {
+fn the_parser_rejects_invalid_text() {
     let head = "# HELP a_total A.\n# TYPE a_total counter\n";
     parse(&format!("{head}a_total 1\n"));
     for wrong in [

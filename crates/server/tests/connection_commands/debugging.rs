@@ -1,48 +1,48 @@
 //! Tests `DEBUG` where it is allowed.
 
-use crate::house::House;
+use crate::harness::Harness;
 use nuthatch_server::resp::commands::Client;
 use nuthatch_server::state::Debugging;
 use nuthatch_server::state::Endpoints;
 
 #[test]
-fn debug_is_for_whom_it_is_allowed_to_and_cannot_be_allowed_later() {
-    let mut house = House::new();
-    let client = &mut house.client();
-    let ask = |house: &House, client: &mut Client, words: &str| house.ask(client, words);
+fn debug_needs_permission_that_cannot_be_granted_later() {
+    let mut harness = Harness::new();
+    let client = &mut harness.client();
+    let ask = |harness: &Harness, client: &mut Client, words: &str| harness.ask(client, words);
     let get = "CONFIG GET enable-debug-command";
     for (debug, name) in [(Debugging::No, "no"), (Debugging::Local, "local")] {
-        house.server.debug = debug;
+        harness.server.debug = debug;
         let answer = format!("*2\r\n$20\r\nenable-debug-command\r\n${}\r\n{name}\r\n", name.len());
-        assert_eq!(ask(&house, client, get), answer);
+        assert_eq!(ask(&harness, client, get), answer);
         let refused = "-ERR CONFIG SET failed (possibly related to argument \
                        'enable-debug-command') - can't set immutable config\r\n";
-        assert_eq!(ask(&house, client, "CONFIG SET enable-debug-command yes"), refused);
+        assert_eq!(ask(&harness, client, "CONFIG SET enable-debug-command yes"), refused);
     }
     let endpoints = Endpoints { peer: "10.0.0.1:5".to_owned(), ..Endpoints::default() };
-    let far = &mut house.server.connect(&house.metrics, endpoints, 0).expect("a connection");
-    assert_eq!(ask(&house, client, "DEBUG SLEEP 0"), "+OK\r\n");
-    assert!(ask(&house, far, "DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
-    house.server.debug = Debugging::Yes;
-    assert_eq!(ask(&house, far, "DEBUG SLEEP 0"), "+OK\r\n");
+    let far = &mut harness.server.connect(&harness.metrics, endpoints, 0).expect("a connection");
+    assert_eq!(ask(&harness, client, "DEBUG SLEEP 0"), "+OK\r\n");
+    assert!(ask(&harness, far, "DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
+    harness.server.debug = Debugging::Yes;
+    assert_eq!(ask(&harness, far, "DEBUG SLEEP 0"), "+OK\r\n");
     for seconds in ["x", "NaN", "inf", "1e300"] {
-        let answer = ask(&house, far, &format!("DEBUG SLEEP {seconds}"));
+        let answer = ask(&harness, far, &format!("DEBUG SLEEP {seconds}"));
         assert_eq!(answer, "-ERR value is not a valid float\r\n", "{seconds}");
     }
 }
 
 /// Before, the help had the text of Redis, which describes a logarithm and seconds.
 #[test]
-fn object_help_describes_what_freq_and_idletime_return() {
-    let house = House::new();
-    let client = &mut house.client();
-    house.ask(client, "SET k hello");
+fn object_help_describes_freq_and_idletime() {
+    let harness = Harness::new();
+    let client = &mut harness.client();
+    harness.ask(client, "SET k hello");
     for _ in 0..9 {
-        house.ask(client, "GET k");
+        harness.ask(client, "GET k");
     }
-    assert_eq!(house.ask(client, "OBJECT FREQ k"), ":3\r\n");
-    assert_eq!(house.ask(client, "OBJECT IDLETIME k"), ":0\r\n");
-    let help = house.ask(client, "OBJECT HELP");
+    assert_eq!(harness.ask(client, "OBJECT FREQ k"), ":3\r\n");
+    assert_eq!(harness.ask(client, "OBJECT IDLETIME k"), ":0\r\n");
+    let help = harness.ask(client, "OBJECT HELP");
     for line in [
         "Return the number of recent reads of the <key>, from 0 to 3.",
         "Return 0: the time of the last access is not recorded.",
@@ -53,14 +53,14 @@ fn object_help_describes_what_freq_and_idletime_return() {
 
 #[test]
 fn debug_shows_values_and_types() {
-    let mut house = House::new();
-    house.server.debug = Debugging::Yes;
-    let client = &mut house.client();
-    house.ask(client, "SET k hello");
+    let mut harness = Harness::new();
+    harness.server.debug = Debugging::Yes;
+    let client = &mut harness.client();
+    harness.ask(client, "SET k hello");
     let object = "+Value at:0x0 refcount:1 encoding:embstr serializedlength:5 lru:0 \
                   lru_seconds_idle:0\r\n";
-    assert_eq!(house.ask(client, "DEBUG OBJECT k"), object);
-    house.ask(client, "HELLO 3");
+    assert_eq!(harness.ask(client, "DEBUG OBJECT k"), object);
+    harness.ask(client, "HELLO 3");
     for (name, answer) in [
         ("double", ",3.141\r\n"),
         ("bignum", "(1234567999999999999999999999999999999\r\n"),
@@ -81,6 +81,6 @@ fn debug_shows_values_and_types() {
         ("true", "#t\r\n"),
         ("false", "#f\r\n"),
     ] {
-        assert_eq!(house.ask(client, &format!("DEBUG PROTOCOL {name}")), answer, "{name}");
+        assert_eq!(harness.ask(client, &format!("DEBUG PROTOCOL {name}")), answer, "{name}");
     }
 }

@@ -3,12 +3,12 @@
 #[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../case/mod.rs"]
 mod case;
-mod counting;
 mod debugging;
-mod house;
+mod harness;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../data_commands/redis.rs"]
 mod redis;
 mod sessions;
+mod statistics;
 mod users;
 mod vectors;

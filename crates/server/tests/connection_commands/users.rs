@@ -1,6 +1,6 @@
 //! Tests permissions of users, and that no output contains a password.
 
-use crate::house::House;
+use crate::harness::Harness;
 use nuthatch_server::state::Users;
 
 const WRONG: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
@@ -23,8 +23,8 @@ user max on >m ~* +@all -@dangerous +info -client|kill
 
 #[test]
 fn users_log_in_with_their_passwords_alone() {
-    let house = House::with_users(USERS);
-    let mut client = house.client();
+    let harness = Harness::with_users(USERS);
+    let mut client = harness.client();
     for (request, expected) in [
         ("AUTH bob pw", WRONG),
         ("AUTH ann wrong", WRONG),
@@ -37,16 +37,16 @@ fn users_log_in_with_their_passwords_alone() {
         ("AUTH ann other", "+OK\r\n"),
         ("HELLO 2 AUTH ann wrong", WRONG),
     ] {
-        assert_eq!(house.ask(&mut client, request), expected, "{request}");
+        assert_eq!(harness.ask(&mut client, request), expected, "{request}");
     }
-    assert_eq!(house.ask(&mut client, "RESET"), "+RESET\r\n");
-    assert_eq!(house.ask(&mut client, "ACL WHOAMI"), "$7\r\ndefault\r\n");
+    assert_eq!(harness.ask(&mut client, "RESET"), "+RESET\r\n");
+    assert_eq!(harness.ask(&mut client, "ACL WHOAMI"), "$7\r\ndefault\r\n");
 }
 
 #[test]
-fn users_run_the_commands_they_may_on_the_keys_they_may() {
-    let house = House::with_users(USERS);
-    let mut client = house.client();
+fn users_run_permitted_commands_on_permitted_keys() {
+    let harness = Harness::with_users(USERS);
+    let mut client = harness.client();
     for (request, expected) in [
         ("AUTH ann sesame", "+OK\r\n"),
         ("GET app:1", "$-1\r\n"),
@@ -78,43 +78,43 @@ fn users_run_the_commands_they_may_on_the_keys_they_may() {
         ("CLIENT LIST", &denied("client|list")),
         ("CLIENT KILL ID 9", &denied("client|kill")),
     ] {
-        assert_eq!(house.ask(&mut client, request), expected, "{request}");
+        assert_eq!(harness.ask(&mut client, request), expected, "{request}");
     }
-    assert!(house.ask(&mut client, "INFO server").contains("redis_version"));
+    assert!(harness.ask(&mut client, "INFO server").contains("redis_version"));
 }
 
 #[test]
-fn what_is_denied_aborts_a_transaction_and_a_login_within_one_counts() {
-    let house = House::with_users(USERS);
-    let mut client = house.client();
+fn a_denied_command_aborts_a_transaction_and_a_login_within_one_applies() {
+    let harness = Harness::with_users(USERS);
+    let mut client = harness.client();
     let abort = "-EXECABORT Transaction discarded because of previous errors.\r\n";
-    house.ask(&mut client, "AUTH ann sesame");
-    house.ask(&mut client, "MULTI");
-    assert_eq!(house.ask(&mut client, "DEL app:1"), denied("del"));
-    assert_eq!(house.ask(&mut client, "EXEC"), abort);
-    house.ask(&mut client, "MULTI");
+    harness.ask(&mut client, "AUTH ann sesame");
+    harness.ask(&mut client, "MULTI");
+    assert_eq!(harness.ask(&mut client, "DEL app:1"), denied("del"));
+    assert_eq!(harness.ask(&mut client, "EXEC"), abort);
+    harness.ask(&mut client, "MULTI");
     for request in ["SET app:1 x", "AUTH ros r", "SET app:1 y", "GET app:1"] {
-        assert_eq!(house.ask(&mut client, request), "+QUEUED\r\n");
+        assert_eq!(harness.ask(&mut client, request), "+QUEUED\r\n");
     }
     let expected = "*4\r\n+OK\r\n+OK\r\n-NOPERM ACLs rules changed between the moment the \
                     transaction was accumulated and the EXEC call. This command is no longer \
                     allowed for the following reason: no permission to execute the command or \
                     subcommand\r\n$1\r\nx\r\n";
     // The user lost the permission for EXEC after MULTI.
-    assert_eq!(house.ask(&mut client, "EXEC"), expected);
+    assert_eq!(harness.ask(&mut client, "EXEC"), expected);
 }
 
 #[test]
-fn a_default_user_with_a_password_is_nobody_until_it_is_given() {
-    let house = House::with_users("user default on >sesame ~* +@all");
-    let mut client = house.client();
-    assert!(!client.is_authenticated(&house.server));
-    assert_eq!(house.ask(&mut client, "GET k"), "-NOAUTH Authentication required.\r\n");
-    assert_eq!(house.ask(&mut client, "AUTH wrong"), WRONG);
-    assert_eq!(house.ask(&mut client, "AUTH sesame"), "+OK\r\n");
-    assert!(client.is_authenticated(&house.server));
-    assert_eq!(house.ask(&mut client, "GET k"), "$-1\r\n");
-    let off = House::with_users("user default off\nuser ann on nopass ~* +@all");
+fn a_default_user_with_a_password_has_no_permissions_before_login() {
+    let harness = Harness::with_users("user default on >sesame ~* +@all");
+    let mut client = harness.client();
+    assert!(!client.is_authenticated(&harness.server));
+    assert_eq!(harness.ask(&mut client, "GET k"), "-NOAUTH Authentication required.\r\n");
+    assert_eq!(harness.ask(&mut client, "AUTH wrong"), WRONG);
+    assert_eq!(harness.ask(&mut client, "AUTH sesame"), "+OK\r\n");
+    assert!(client.is_authenticated(&harness.server));
+    assert_eq!(harness.ask(&mut client, "GET k"), "$-1\r\n");
+    let off = Harness::with_users("user default off\nuser ann on nopass ~* +@all");
     let mut client = off.client();
     assert_eq!(off.ask(&mut client, "GET k"), "-NOAUTH Authentication required.\r\n");
     assert_eq!(off.ask(&mut client, "AUTH ann x"), "+OK\r\n");
@@ -122,14 +122,14 @@ fn a_default_user_with_a_password_is_nobody_until_it_is_given() {
 }
 
 #[test]
-fn a_client_that_no_server_knows_gets_no_more_rights() {
-    let house = House::with_users("user default on >sesame ~* +@all");
+fn a_client_of_an_unknown_user_gets_no_permissions() {
+    let harness = Harness::with_users("user default on >sesame ~* +@all");
     let mut client = nuthatch_server::resp::commands::Client::default();
-    assert_eq!(house.ask(&mut client, "GET k"), "-NOAUTH Authentication required.\r\n");
+    assert_eq!(harness.ask(&mut client, "GET k"), "-NOAUTH Authentication required.\r\n");
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_without_its_secrets() {
+fn errors_of_a_users_file_contain_no_secrets() {
     const RULES: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, ~PATTERN, \
                          +COMMAND, -COMMAND, +@GROUP or -@GROUP, found another word";
     for (text, expected) in [
@@ -172,9 +172,9 @@ fn what_is_wrong_with_a_file_is_told_without_its_secrets() {
 }
 
 #[test]
-fn no_output_holds_a_password_or_its_hash() {
-    let house = House::with_users("user ann on >opensesame ~* +@all");
-    let mut client = house.client();
+fn no_output_contains_a_password_or_its_hash() {
+    let harness = Harness::with_users("user ann on >opensesame ~* +@all");
+    let mut client = harness.client();
     let mut said = String::new();
     for request in [
         "CONFIG SET slowlog-log-slower-than 0",
@@ -194,8 +194,8 @@ fn no_output_holds_a_password_or_its_hash() {
         "COMMAND GETKEYS SET a b",
         "LATENCY HISTOGRAM",
     ] {
-        said += &house.ask(&mut client, request);
-        said.extend([format!("{client:?}"), format!("{:?}", house.server)]);
+        said += &harness.ask(&mut client, request);
+        said.extend([format!("{client:?}"), format!("{:?}", harness.server)]);
     }
     assert!(said.contains("(redacted)") && said.contains("(hidden)"), "{said}");
     let hashes = [

@@ -1,7 +1,7 @@
 //! Compares conversations in testdata/protocol with this server and with Redis.
 
 use crate::case::Case;
-use crate::house::House;
+use crate::harness::Harness;
 use crate::redis::Redis;
 use nuthatch_server::state::Debugging;
 
@@ -29,16 +29,16 @@ fn converse(text: &str, mut answer: impl FnMut(&str, &[Vec<u8>]) -> Vec<u8>) {
 
 /// Compares the replies of this server.
 fn converse_with_us(text: &str, debug: Debugging) {
-    let mut place = (String::new(), House::new(), None);
+    let mut place = (String::new(), Harness::new(), None);
     converse(text, |case, request| {
         if place.0 != case {
-            place = (case.to_owned(), House::new(), None);
+            place = (case.to_owned(), Harness::new(), None);
         }
-        let (_, house, client) = &mut place;
-        house.server.debug = debug;
-        let client = client.get_or_insert_with(|| house.client());
+        let (_, harness, client) = &mut place;
+        harness.server.debug = debug;
+        let client = client.get_or_insert_with(|| harness.client());
         let request: Vec<_> = request.iter().map(Vec::as_slice).collect();
-        house.bytes(client, &request)
+        harness.bytes(client, &request)
     });
 }
 
@@ -55,13 +55,13 @@ fn converse_with_redis(text: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn conversations_are_what_the_vectors_say() {
+fn conversations_match_the_vectors() {
     converse_with_us(CONVERSATIONS, Debugging::No);
     converse_with_us(DEBUG, Debugging::Local);
 }
 
 #[test]
-fn the_vectors_say_what_redis_says() {
+fn redis_matches_the_vectors() {
     converse_with_redis(CONVERSATIONS, &[]);
     converse_with_redis(DEBUG, &["--enable-debug-command", "local"]);
 }

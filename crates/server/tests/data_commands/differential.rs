@@ -13,7 +13,7 @@ const REQUESTS: usize = 1000;
 const SLACK: i64 = 5000;
 
 #[test]
-fn random_requests_are_answered_as_redis_answers_them() {
+fn random_requests_have_the_replies_of_redis() {
     let mut redis = Redis::start();
     for seed in 0..SEQUENCES {
         let version = if seed % 2 == 0 { Version::Resp2 } else { Version::Resp3 };

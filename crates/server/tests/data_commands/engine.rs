@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A clock that tests set.
 #[derive(Default)]
-struct Hands(AtomicU64);
+struct ManualClock(AtomicU64);
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -22,14 +22,14 @@ impl Clock for Hands {
 /// A cache, and the state that its connections share.
 pub(crate) struct Engine {
     cache: Arc<Cache>,
-    hands: Arc<Hands>,
+    hands: Arc<ManualClock>,
     server: Server,
 }
 
 impl Engine {
     /// Creates an empty cache at this time.
     pub(crate) fn new(now_ms: u64) -> Self {
-        let hands = Arc::new(Hands(AtomicU64::new(now_ms)));
+        let hands = Arc::new(ManualClock(AtomicU64::new(now_ms)));
         let options = Options::new().memory(64 << 20).clock(hands.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let server = Server::new(cache.clone());
@@ -78,7 +78,7 @@ impl Connection<'_> {
             });
             match result {
                 Ok(()) => return out,
-                Err(Failure::Full) => assert!(guard.renew(), "there is room in the next turn"),
+                Err(Failure::Full) => assert!(guard.renew(), "a new guard has memory"),
                 Err(Failure::Answer(text)) => panic!("it was not answered: {text}"),
             }
         }

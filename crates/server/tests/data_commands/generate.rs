@@ -86,8 +86,8 @@ impl Chance {
 
     /// Returns one of the few keys, so that a command reads what an earlier one wrote.
     pub(crate) fn key(&mut self) -> Vec<u8> {
-        let most = if self.below(3) == 0 { KEYS.len() } else { 4 };
-        KEYS[self.below(most)].to_vec()
+        let max = if self.below(3) == 0 { KEYS.len() } else { 4 };
+        KEYS[self.below(max)].to_vec()
     }
 
     /// Returns a request for one of the commands.
@@ -149,8 +149,8 @@ impl Chance {
     }
 
     fn width(&mut self) -> Vec<u8> {
-        let (sign, most) = self.of(&[("i", 66), ("u", 65), ("x", 9)]);
-        format!("{sign}{}", self.below(most)).into_bytes()
+        let (sign, max) = self.of(&[("i", 66), ("u", 65), ("x", 9)]);
+        format!("{sign}{}", self.below(max)).into_bytes()
     }
 }
 

@@ -115,7 +115,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn values_change_as_lists_of_bits_do(acts in proptest::collection::vec(act(), 1..40)) {
+    fn bit_commands_match_the_model(acts in proptest::collection::vec(act(), 1..40)) {
         let engine = Engine::new(1);
         let mut connection = engine.connect(Version::Resp2);
         let mut model = Model::default();
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_change_as_numbers_do(
+    fn number_commands_match_the_model(
         start in any::<i64>(),
         acts in proptest::collection::vec(prop_oneof![-9..9i64, any::<i64>()], 1..20),
     ) {

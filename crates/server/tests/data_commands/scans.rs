@@ -41,7 +41,7 @@ fn scan(connection: &mut Connection<'_>, options: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_scan_meets_every_key() {
+fn a_scan_returns_every_key() {
     let engine = Engine::new(1);
     let mut connection = engine.connect(Version::Resp2);
     let keys = fill(&mut connection);
@@ -55,7 +55,7 @@ fn a_scan_meets_every_key() {
 }
 
 #[test]
-fn a_scan_meets_every_key_that_stays() {
+fn a_scan_returns_every_key_that_is_not_removed() {
     let engine = Engine::new(1);
     let mut connection = engine.connect(Version::Resp2);
     let keys = fill(&mut connection);
@@ -82,7 +82,7 @@ fn a_scan_meets_every_key_that_stays() {
 }
 
 #[test]
-fn keys_at_random_are_there_and_not_always_the_same() {
+fn random_keys_exist_and_differ() {
     let engine = Engine::new(1);
     let mut connection = engine.connect(Version::Resp2);
     let keys = fill(&mut connection);
@@ -93,7 +93,7 @@ fn keys_at_random_are_there_and_not_always_the_same() {
 }
 
 #[test]
-fn what_has_expired_is_not_met() {
+fn expired_keys_are_not_scanned() {
     let engine = Engine::new(1_700_000_000_000);
     let mut connection = engine.connect(Version::Resp2);
     connection.run(&["SET", "short", "v", "PX", "10"]);
@@ -110,7 +110,7 @@ fn what_has_expired_is_not_met() {
 }
 
 #[test]
-fn a_scan_that_asks_for_many_keys_looks_at_some() {
+fn a_scan_with_a_large_count_is_limited() {
     let engine = Engine::new(1);
     let mut connection = engine.connect(Version::Resp2);
     let keys = fill(&mut connection);
@@ -123,7 +123,7 @@ fn a_scan_that_asks_for_many_keys_looks_at_some() {
 }
 
 #[test]
-fn long_keys_are_told_in_several_answers_by_scan_and_not_by_keys() {
+fn scan_returns_long_keys_in_several_replies_and_keys_refuses() {
     let engine = Engine::new(1);
     let mut connection = engine.connect(Version::Resp2);
     let long = |number: usize| format!("{number}:{}", "k".repeat(60_000));

@@ -49,7 +49,7 @@ fn every_increment_counts() {
 
 /// Exactly one thread gets a value that one thread stores.
 #[test]
-fn nothing_is_taken_twice_and_nothing_is_lost() {
+fn getdel_returns_each_value_exactly_once() {
     let engine = Engine::new(1);
     let answers = on_threads(&engine, |mut connection| {
         let mut answers = Vec::new();

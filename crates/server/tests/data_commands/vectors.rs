@@ -59,7 +59,7 @@ fn check(case: &Case, exchange: &Exchange, found: &[u8]) {
 }
 
 #[test]
-fn the_commands_answer_as_the_vectors_say() {
+fn commands_match_the_vectors() {
     for case in Case::all(COMMANDS) {
         let engine = Engine::new(SystemClock.now_ms());
         let mut connection = engine.connect(version(&case));
@@ -75,7 +75,7 @@ fn the_commands_answer_as_the_vectors_say() {
 /// A vector must be what Redis does. The time of Redis cannot be set, and it does not know newer
 /// commands.
 #[test]
-fn redis_answers_as_the_vectors_say() {
+fn redis_matches_the_vectors() {
     let mut redis = Redis::start();
     for case in Case::all(COMMANDS) {
         if has(&case, "now") || has(&case, "newer") {

@@ -6,7 +6,7 @@ const HOUR_MS: u64 = 3_600_000;
 const NOW_MS: u64 = 1_700_000_000_000;
 
 #[test]
-fn a_clock_that_goes_back_lengthens_what_is_left_and_no_more() {
+fn a_clock_that_goes_back_only_delays_expiry() {
     let subject = Subject::new();
     let mut resp = subject.connect(RESP);
     let mut memcache = subject.connect(MEMCACHE);
@@ -31,7 +31,7 @@ fn a_clock_that_goes_back_lengthens_what_is_left_and_no_more() {
 
 /// Before, the removal wrote items that expire at the time of their write.
 #[test]
-fn what_is_removed_does_not_come_back_when_the_clock_goes_back() {
+fn removed_items_stay_removed_when_the_clock_goes_back() {
     let subject = Subject::new();
     let mut resp = subject.connect(RESP);
     let mut memcache = subject.connect(MEMCACHE);
@@ -59,7 +59,7 @@ fn what_is_removed_does_not_come_back_when_the_clock_goes_back() {
 
 /// The memory of the item may have been reused, or not.
 #[test]
-fn what_is_over_comes_back_whole_or_not_at_all() {
+fn expired_items_come_back_complete_or_not_at_all() {
     let subject = Subject::new();
     let mut resp = subject.connect(RESP);
     ask(&mut resp, b"SET k v PX 1500\r\n", b"+OK\r\n");
@@ -73,7 +73,7 @@ fn what_is_over_comes_back_whole_or_not_at_all() {
 
 /// All memory is in segments of expired items; then the clock goes back and they are valid again.
 #[test]
-fn writes_go_on_when_the_clock_goes_back_while_memory_is_short() {
+fn writes_succeed_when_the_clock_goes_back_without_free_memory() {
     let subject = Subject::new();
     let mut resp = subject.connect(RESP);
     let value = vec![b'v'; 10_000];
@@ -93,7 +93,7 @@ fn writes_go_on_when_the_clock_goes_back_while_memory_is_short() {
 }
 
 #[test]
-fn a_clock_at_its_ends_breaks_nothing() {
+fn a_clock_at_its_limits_is_harmless() {
     let subject = Subject::new();
     let mut resp = subject.connect(RESP);
     let mut memcache = subject.connect(MEMCACHE);

@@ -1,6 +1,6 @@
 //! Tests HTTP requests, which a web page can make a browser send to any port.
 
-use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, miss, set, shown};
+use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, miss, printable, set};
 use std::io::{Read, Write};
 
 const ALL: [usize; 4] = [RESP, MEMCACHE, PMC, MRCACHE];
@@ -40,7 +40,7 @@ fn commands_in_the_body_of_an_http_request_are_not_executed() {
                 let request = [head.as_bytes(), between, &body, between, &body].concat();
                 let answer = answers(&subject, listener, &request);
                 let executed = answer.windows(stored.len().max(1)).any(|part| part == stored);
-                assert!(!executed, "{} to {}", shown(&answer), shown(&request));
+                assert!(!executed, "{} to {}", printable(&answer), printable(&request));
                 is_absent(&subject, listener, "k");
             }
         }

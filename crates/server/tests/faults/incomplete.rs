@@ -14,7 +14,7 @@ const CLIENTS: usize = Options::MIN_MEMORY as usize / 2 * 3 / LEN;
 /// Allows as many descriptors as both sides of all connections need.
 fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(8192, |most| most.min(8192));
+    let wanted = limit.maximum.map_or(8192, |max| max.min(8192));
     if limit.current.is_some_and(|current| current < wanted) {
         let raised = Rlimit { current: Some(wanted), ..limit };
         setrlimit(Resource::Nofile, raised).expect("a limit");

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 const EACH: usize = 25;
 
 #[test]
-fn requests_of_many_connections_come_byte_by_byte() {
+fn requests_of_many_connections_arrive_byte_by_byte() {
     for threads in [1, 2] {
         let subject = Subject::with(64 << 20, Eviction::S3Fifo, threads);
         let mut lanes: Vec<_> = (0..4 * EACH)
@@ -33,7 +33,12 @@ fn requests_of_many_connections_come_byte_by_byte() {
         for (stream, request, answer) in &mut lanes {
             let mut found = vec![0; answer.len()];
             stream.read_exact(&mut found).expect("an answer");
-            assert_eq!(crate::shown(&found), crate::shown(answer), "{}", crate::shown(request));
+            assert_eq!(
+                crate::printable(&found),
+                crate::printable(answer),
+                "{}",
+                crate::printable(request)
+            );
         }
         drop(lanes);
         subject.wait_until_alone();

@@ -1,18 +1,18 @@
 //! Tests what clients can do wrong, and what can be used up: in every protocol the reply is an
 //! error or the connection ends, and the server serves other clients.
 
-mod answers;
 mod clock;
+mod disconnects;
 mod http;
 mod incomplete;
 mod interleaved;
-mod leaving;
 mod memory;
 mod oversized;
+mod reply_memory;
 mod too_long;
 mod truncated;
-mod unread;
-mod values;
+mod unread_replies;
+mod value_bytes;
 
 use nuthatch_cache::{Cache, Clock, Eviction, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
@@ -40,15 +40,15 @@ const TRIES: usize = 1_000_000;
 
 /// A clock that tests set.
 #[derive(Debug)]
-struct Hand(AtomicU64);
+struct ManualClock(AtomicU64);
 
-impl Hand {
+impl ManualClock {
     fn set(&self, ms: u64) {
         self.0.store(ms, Ordering::Relaxed);
     }
 }
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -57,7 +57,7 @@ impl Clock for Hand {
 /// A server for all protocols, and its cache.
 struct Subject {
     cache: Arc<Cache>,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     server: Running,
 }
 
@@ -67,9 +67,9 @@ impl Subject {
     }
 
     fn with(memory: u64, eviction: Eviction, threads: usize) -> Self {
-        let clock = Arc::new(Hand(1_700_000_000_000.into()));
+        let clock = Arc::new(ManualClock(1_700_000_000_000.into()));
         let options = CacheOptions::new().memory(memory).eviction(eviction);
-        let cache = Cache::new(options.clock(Arc::<Hand>::clone(&clock))).expect("a cache");
+        let cache = Cache::new(options.clock(Arc::<ManualClock>::clone(&clock))).expect("a cache");
         let cache = Arc::new(cache);
         let any: Address = "127.0.0.1:0".parse().expect("an address");
         let listeners = PROTOCOLS.map(|protocol| Listener::new(protocol, any.clone()));
@@ -134,7 +134,7 @@ fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");
     let mut answer = vec![0; expected.len()];
     stream.read_exact(&mut answer).expect("an answer");
-    assert_eq!(shown(&answer), shown(expected), "to {}", shown(request));
+    assert_eq!(printable(&answer), printable(expected), "to {}", printable(request));
 }
 
 /// Sends bytes, and reads until the server closes the connection, which may be before all bytes are
@@ -145,11 +145,11 @@ fn ask_last(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     let mut answer = Vec::new();
     // A connection that is closed with unread input is reset after the reply.
     let _ = stream.read_to_end(&mut answer);
-    assert_eq!(shown(&answer), shown(expected), "to {}", shown(request));
+    assert_eq!(printable(&answer), printable(expected), "to {}", printable(request));
 }
 
 /// Formats the first bytes for messages.
-fn shown(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     format!("{} ({})", bytes[..bytes.len().min(200)].escape_ascii(), bytes.len())
 }
 

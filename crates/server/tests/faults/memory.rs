@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 static VALUE: [u8; 20_000] = [b'v'; 20_000];
 
 /// The reply when no memory is free, for each protocol that has one.
-const NO_ROOM: [&[u8]; 3] = [
+const OUT_OF_MEMORY: [&[u8]; 3] = [
     b"-OOM command not allowed when used memory > 'maxmemory'.\r\n",
     b"SERVER_ERROR out of memory storing object\r\n",
     b"ERROR: the memory is used up\x1f",
@@ -16,25 +16,25 @@ const NO_ROOM: [&[u8]; 3] = [
 /// Stores values until one is refused. Returns how many were stored.
 fn fill(subject: &Subject, prefix: &str) -> usize {
     let mut stream = subject.connect(RESP);
-    let most = (2 * subject.cache.memory()) as usize / VALUE.len();
-    let stored = (0..most).take_while(|number| {
+    let max = (2 * subject.cache.memory()) as usize / VALUE.len();
+    let stored = (0..max).take_while(|number| {
         let (request, _) = set(RESP, &format!("{prefix}:{number}"), &VALUE);
         stream.write_all(&request).expect("sent");
         let mut first = [0];
         stream.read_exact(&mut first).expect("an answer");
-        let rest = if first == *b"+" { 4 } else { NO_ROOM[RESP].len() - 1 };
+        let rest = if first == *b"+" { 4 } else { OUT_OF_MEMORY[RESP].len() - 1 };
         let mut answer = vec![0; rest];
         stream.read_exact(&mut answer).expect("an answer");
-        assert!(first == *b"+" || answer == NO_ROOM[RESP][1..]);
+        assert!(first == *b"+" || answer == OUT_OF_MEMORY[RESP][1..]);
         first == *b"+"
     });
     let stored = stored.count();
-    assert!(stored < most, "there is no end to the memory");
+    assert!(stored < max, "there is no end to the memory");
     stored
 }
 
 #[test]
-fn without_eviction_writes_fail_until_something_goes() {
+fn without_eviction_writes_fail_until_keys_are_removed() {
     for threads in [1, 2] {
         let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, threads);
         let stored = fill(&subject, "k");
@@ -42,7 +42,7 @@ fn without_eviction_writes_fail_until_something_goes() {
         for listener in [RESP, MEMCACHE, PMC] {
             let mut stream = subject.connect(listener);
             let (request, _) = set(listener, "new", &VALUE);
-            ask(&mut stream, &request, NO_ROOM[listener]);
+            ask(&mut stream, &request, OUT_OF_MEMORY[listener]);
             ask(&mut stream, &get(listener, "new", b"").0, miss(listener));
             // Existing keys are read as before, and the connection stays open.
             let (request, answer) = get(listener, "k:1", &VALUE);
@@ -69,7 +69,7 @@ fn without_eviction_writes_fail_until_something_goes() {
 
 /// Removes and stores in several rounds.
 #[test]
-fn what_was_removed_makes_room_for_as_much() {
+fn removed_values_free_their_memory() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
     let mut stream = subject.connect(RESP);
     let first = fill(&subject, "k");
@@ -97,7 +97,7 @@ fn what_was_removed_makes_room_for_as_much() {
 }
 
 #[test]
-fn with_eviction_writes_go_on_and_old_keys_go() {
+fn with_eviction_writes_succeed_and_old_keys_are_evicted() {
     for (threads, memory) in [(1, Options::MIN_MEMORY), (2, 64 << 20)] {
         let subject = Subject::with(memory, Eviction::S3Fifo, threads);
         let count = 5 * memory as usize / VALUE.len();
@@ -124,7 +124,7 @@ fn with_eviction_writes_go_on_and_old_keys_go() {
 
 /// Buffers and open segments of each thread must leave some memory.
 #[test]
-fn little_memory_serves_many_threads() {
+fn the_minimum_of_memory_serves_many_threads() {
     for eviction in [Eviction::None, Eviction::S3Fifo] {
         let subject = Subject::with(Options::MIN_MEMORY, eviction, 8);
         for number in 0..40 {
@@ -144,7 +144,7 @@ fn little_memory_serves_many_threads() {
 
 /// No client sends a request: the event loops remove expired items by themselves.
 #[test]
-fn expired_keys_and_their_memory_go_without_a_request() {
+fn expired_keys_and_their_memory_are_freed_without_a_request() {
     for threads in [1, 2] {
         let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, threads);
         let mut streams: Vec<_> = (0..4).map(|_| subject.connect(RESP)).collect();
@@ -186,7 +186,7 @@ fn mset_stores_all_keys_or_none_when_memory_is_used_up() {
         let mut args = vec![command, first, b"w"];
         args.extend(keys.iter().flat_map(|key| [key.as_bytes(), &VALUE]));
         for _ in 0..2 {
-            ask(&mut stream, &framed(&args), NO_ROOM[RESP]);
+            ask(&mut stream, &framed(&args), OUT_OF_MEMORY[RESP]);
             ask(&mut stream, b"EXISTS new:0 new:1 new:2 new:99 first\r\n", b":0\r\n");
             ask(&mut stream, b"GET old\r\n", b"$1\r\nv\r\n");
             ask(&mut stream, b"DBSIZE\r\n", format!(":{}\r\n", stored + 1 - stored / 4).as_bytes());
@@ -217,11 +217,11 @@ fn a_command_without_memory_leaves_its_keys_as_they_were() {
         &[b"GETEX", b"k:7", b"EX", b"100"],
         &[b"SETBIT", b"k:7", b"7", b"1"],
     ] {
-        ask(&mut stream, &framed(args), NO_ROOM[RESP]);
+        ask(&mut stream, &framed(args), OUT_OF_MEMORY[RESP]);
         ask(&mut stream, &get, &old);
     }
     // A transaction is executed to its end, as in Redis: each command has its own reply.
-    let exec = [b"*3\r\n+OK\r\n", NO_ROOM[RESP], b"+OK\r\n"].concat();
+    let exec = [b"*3\r\n+OK\r\n", OUT_OF_MEMORY[RESP], b"+OK\r\n"].concat();
     ask(&mut stream, b"MULTI\r\n", b"+OK\r\n");
     ask(&mut stream, b"SET s v\r\n", b"+QUEUED\r\n");
     ask(&mut stream, &framed(&[b"APPEND", b"k:7", &VALUE]), b"+QUEUED\r\n");
@@ -237,7 +237,7 @@ fn fill_to_the_last(subject: &Subject) {
         stream.write_all(format!("SET s:{number} 1\r\n").as_bytes()).expect("sent");
         let mut first = [0];
         stream.read_exact(&mut first).expect("an answer");
-        let rest = if first == *b"+" { 4 } else { NO_ROOM[RESP].len() - 1 };
+        let rest = if first == *b"+" { 4 } else { OUT_OF_MEMORY[RESP].len() - 1 };
         stream.read_exact(&mut vec![0; rest]).expect("an answer");
         if first == *b"-" {
             return;
@@ -289,7 +289,7 @@ fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
 
 /// The result of a command needs as much memory as the value, and both exist for a moment.
 #[test]
-fn what_is_made_of_a_long_value_is_refused_if_it_does_not_fit_beside_it() {
+fn a_value_computed_from_a_long_one_is_refused_if_both_do_not_fit() {
     const LEN: usize = 20 << 20;
     let subject = Subject::with(64 << 20, Eviction::S3Fifo, 1);
     let mut resp = subject.connect(RESP);
@@ -305,12 +305,12 @@ fn what_is_made_of_a_long_value_is_refused_if_it_does_not_fit_beside_it() {
         "EXPIRE k 100",
         "GETEX k EX 100",
     ] {
-        ask(&mut resp, format!("{request}\r\n").as_bytes(), NO_ROOM[RESP]);
+        ask(&mut resp, format!("{request}\r\n").as_bytes(), OUT_OF_MEMORY[RESP]);
         ask(&mut resp, b"STRLEN k\r\n", len.as_bytes());
         subject.is_well();
     }
     for request in ["append k 0 0 1\r\nx", "prepend k 0 0 1\r\nx", "touch k 100", "md k I"] {
-        ask(&mut memcache, format!("{request}\r\n").as_bytes(), NO_ROOM[MEMCACHE]);
+        ask(&mut memcache, format!("{request}\r\n").as_bytes(), OUT_OF_MEMORY[MEMCACHE]);
         ask(&mut resp, b"STRLEN k\r\n", len.as_bytes());
     }
     // Commands that copy nothing are executed.
@@ -325,7 +325,7 @@ fn what_is_made_of_a_long_value_is_refused_if_it_does_not_fit_beside_it() {
 
 /// A value that is received into the cache finds no memory half-way.
 #[test]
-fn a_long_value_without_memory_half_way_is_refused_and_the_connection_goes_on() {
+fn a_long_value_that_finds_no_memory_half_way_is_refused_and_the_connection_stays_open() {
     const LEN: usize = 4 << 20;
     for threads in [1, 2] {
         for listener in [RESP, MEMCACHE] {
@@ -340,7 +340,7 @@ fn a_long_value_without_memory_half_way_is_refused_and_the_connection_goes_on() 
             fill(&subject, "k");
             // The request after it is executed.
             let (next, found) = get(listener, "k:1", &VALUE);
-            let refused = NO_ROOM[listener];
+            let refused = OUT_OF_MEMORY[listener];
             ask(&mut stream, &[rest, &next].concat(), &[refused, &found].concat());
             ask(&mut stream, &get(listener, "big", b"").0, miss(listener));
             ask(&mut subject.connect(RESP), b"FLUSHALL\r\n", b"+OK\r\n");
@@ -356,7 +356,7 @@ fn a_long_value_without_memory_half_way_is_refused_and_the_connection_goes_on() 
 
 /// `EXEC` is refused then, as in Redis. There is no reply if the client asked for none.
 #[test]
-fn a_long_value_without_memory_is_refused_in_transactions_and_without_answers() {
+fn a_long_value_without_memory_is_refused_in_transactions_and_without_replies() {
     const LEN: usize = 4 << 20;
     for before in [&b"MULTI\r\n"[..], b"CLIENT REPLY OFF\r\n", b"CLIENT REPLY SKIP\r\n"] {
         let subject = Subject::with(64 << 20, Eviction::None, 1);
@@ -372,7 +372,7 @@ fn a_long_value_without_memory_is_refused_in_transactions_and_without_answers() 
         fill(&subject, "k");
         let (next, answer) = if before == b"MULTI\r\n" {
             let aborted = b"-EXECABORT Transaction discarded because of previous errors.\r\n";
-            (&b"EXEC\r\n"[..], [NO_ROOM[RESP], aborted].concat())
+            (&b"EXEC\r\n"[..], [OUT_OF_MEMORY[RESP], aborted].concat())
         } else {
             (&b"CLIENT REPLY ON\r\n"[..], b"+OK\r\n".to_vec())
         };
@@ -382,7 +382,7 @@ fn a_long_value_without_memory_is_refused_in_transactions_and_without_answers() 
 }
 
 #[test]
-fn a_request_without_memory_is_not_answered_where_the_client_wants_no_answers() {
+fn a_request_without_memory_has_no_reply_if_replies_are_off() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
     fill(&subject, "k");
     let mut stream = subject.connect(RESP);

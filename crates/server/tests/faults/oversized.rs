@@ -39,7 +39,7 @@ fn lengths_and_counts_of_resp_are_refused() {
 }
 
 #[test]
-fn lines_of_resp_have_an_end() {
+fn lines_of_resp_have_a_maximum_length() {
     let subject = Subject::new();
     let long = "1".repeat((64 << 10) + 1);
     for (begin, text) in [
@@ -55,7 +55,7 @@ fn lines_of_resp_have_an_end() {
 }
 
 #[test]
-fn keys_that_are_too_long_are_refused_and_the_connection_goes_on() {
+fn keys_that_are_too_long_are_refused_and_the_connection_stays_open() {
     let subject = Subject::new();
     let longest = "k".repeat(Cache::MAX_KEY_LEN);
     let too_long = "k".repeat(Cache::MAX_KEY_LEN + 1);
@@ -138,7 +138,7 @@ fn lengths_of_memcached_are_refused() {
 }
 
 #[test]
-fn lines_of_memcached_have_an_end() {
+fn lines_of_memcached_have_a_maximum_length() {
     let subject = Subject::new();
     let too_long = b"CLIENT_ERROR line too long\r\n";
     ask_last(&mut subject.connect(MEMCACHE), &[b's'; 2051], too_long);
@@ -150,7 +150,7 @@ fn lines_of_memcached_have_an_end() {
 }
 
 #[test]
-fn values_that_are_too_long_are_refused_and_the_old_ones_are_gone_or_stay() {
+fn values_that_are_too_long_are_refused() {
     let subject = Subject::new();
     let too_long = vec![b'v'; subject.cache.max_value_len() + 1];
     let longest = &too_long[1..];
@@ -202,11 +202,11 @@ fn the_longest_values_of_poor_mans_cache_and_mrcache_are_stored() {
 }
 
 #[test]
-fn a_message_of_poor_mans_cache_without_end_is_refused() {
+fn an_endless_message_of_poor_mans_cache_is_refused() {
     let subject = Subject::new();
-    let most = subject.cache.memory() as usize / 8 * 3 + Cache::MAX_KEY_LEN + 5;
-    let message = vec![b'x'; most + 1];
-    let answer = format!("OK\x1fERROR: Request is longer than {most} bytes (3/8 of maxmemory)\x1f");
+    let max = subject.cache.memory() as usize / 8 * 3 + Cache::MAX_KEY_LEN + 5;
+    let message = vec![b'x'; max + 1];
+    let answer = format!("OK\x1fERROR: Request is longer than {max} bytes (3/8 of maxmemory)\x1f");
     let request = [b"SET k v\x1f", &*message].concat();
     ask_last(&mut subject.connect(PMC), &request, answer.as_bytes());
     ask_last(
@@ -219,7 +219,7 @@ fn a_message_of_poor_mans_cache_without_end_is_refused() {
 
 /// The protocol has no reply for errors.
 #[test]
-fn mistakes_in_mrcache_end_the_connection() {
+fn errors_in_mrcache_end_the_connection() {
     let subject = Subject::new();
     let too_long = (subject.cache.max_value_len() as u32 + 1).to_le_bytes();
     let mistakes: [&[u8]; 6] = [

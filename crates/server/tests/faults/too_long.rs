@@ -1,7 +1,7 @@
 //! Tests values that are longer than a limit: the reply names the limit, and a client that sends
 //! all of such a value before it reads can read the reply.
 
-use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, set, shown};
+use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, printable, set};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
@@ -17,7 +17,7 @@ fn send_then_read(stream: &mut TcpStream, request: &[u8], expected: &str) {
     stream.write_all(request).expect("the server takes all of it");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("an answer, then the end");
-    assert_eq!(shown(&answer), shown(expected.as_bytes()));
+    assert_eq!(printable(&answer), printable(expected.as_bytes()));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn lengths_beyond_32_bits_name_the_limit_too() {
 }
 
 #[test]
-fn a_client_of_poor_mans_cache_that_sends_too_much_reads_the_answer() {
+fn a_client_of_poor_mans_cache_that_sends_too_much_reads_the_reply() {
     let subject = Subject::new();
     let value = vec![b'v'; 2 * subject.cache.max_value_len()];
     let (request, _) = set(PMC, "k", &value);
@@ -62,7 +62,7 @@ fn a_client_of_poor_mans_cache_that_sends_too_much_reads_the_answer() {
 }
 
 #[test]
-fn a_client_of_memcached_goes_on_behind_an_over_long_value() {
+fn a_client_of_memcached_continues_after_an_over_long_value() {
     let subject = Subject::new();
     let value = vec![b'v'; 2 * subject.cache.max_value_len()];
     let mut stream = subject.connect(MEMCACHE);
@@ -110,7 +110,7 @@ fn a_client_that_never_ends_its_value_is_closed() {
 }
 
 #[test]
-fn a_client_that_is_silent_behind_an_over_long_value_is_closed() {
+fn a_client_that_is_silent_after_an_over_long_value_is_closed() {
     let subject = Subject::new();
     let mut stream = subject.connect(RESP);
     stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$9999999999999\r\nvvv").expect("sent");
@@ -122,7 +122,7 @@ fn a_client_that_is_silent_behind_an_over_long_value_is_closed() {
 }
 
 #[test]
-fn requests_of_mrcache_behind_an_over_long_value_are_not_executed() {
+fn requests_of_mrcache_after_an_over_long_value_are_not_executed() {
     let subject = Subject::new();
     let len = (subject.cache.max_value_len() as u32 + 1).to_le_bytes();
     let mut stream = subject.connect(MRCACHE);
@@ -130,7 +130,7 @@ fn requests_of_mrcache_behind_an_over_long_value_are_not_executed() {
     let _ = stream.write_all(&[&b"\0\x02\x01\0"[..], &len, b"x", &inner].concat());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    assert_eq!(shown(&answer), shown(b""));
+    assert_eq!(printable(&answer), printable(b""));
     let (request, _) = get(MRCACHE, "k", b"");
     ask(&mut subject.connect(MRCACHE), &request, b"\0\0\0\0");
 }

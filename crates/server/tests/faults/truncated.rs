@@ -1,6 +1,6 @@
 //! Tests requests that end at any byte.
 
-use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, framed, mrcache_get, mrcache_set, shown};
+use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, framed, mrcache_get, mrcache_set, printable};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
@@ -101,7 +101,7 @@ fn requests_may_end_at_every_byte() {
             stream.shutdown(Shutdown::Write).expect("a socket");
             let found = read_all(&mut stream);
             let expected = answers(&exchanges, len);
-            assert_eq!(shown(&found), shown(&expected), "listener {listener}, {len} bytes");
+            assert_eq!(printable(&found), printable(&expected), "listener {listener}, {len} bytes");
         }
     }
     subject.wait_until_alone();
@@ -109,7 +109,7 @@ fn requests_may_end_at_every_byte() {
 
 /// The same, and the client does not wait for the replies: some connections are reset by that.
 #[test]
-fn connections_may_go_at_every_byte() {
+fn connections_may_be_closed_at_every_byte() {
     let subject = Subject::new();
     for listener in [RESP, MEMCACHE, PMC, MRCACHE] {
         let bytes: Vec<u8> = exchanges(listener).iter().flat_map(|one| one.0.clone()).collect();

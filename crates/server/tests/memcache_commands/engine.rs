@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
 /// A clock that tests set.
-struct Hands(AtomicU64);
+struct ManualClock(AtomicU64);
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -23,11 +23,11 @@ impl Clock for Hands {
 
 pub(crate) struct Engine {
     pub(crate) cache: Arc<Cache>,
-    hands: Arc<Hands>,
+    hands: Arc<ManualClock>,
     server: Server,
     pub(crate) shared: MemcachedState,
     /// The length of the longest value that is decoded.
-    pub(crate) object_most: usize,
+    pub(crate) max_object_len: usize,
 }
 
 impl Engine {
@@ -36,11 +36,11 @@ impl Engine {
     }
 
     pub(crate) fn with(options: Options) -> Self {
-        let hands = Arc::new(Hands(AtomicU64::new(START_MS)));
+        let hands = Arc::new(ManualClock(AtomicU64::new(START_MS)));
         let options = options.clock(hands.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let (server, shared) = (Server::new(cache.clone()), MemcachedState::new(1));
-        Self { server, cache, hands, shared, object_most: 1 << 20 }
+        Self { server, cache, hands, shared, max_object_len: 1 << 20 }
     }
 
     pub(crate) fn set_time(&self, now_ms: u64) {
@@ -50,7 +50,7 @@ impl Engine {
     /// Executes the requests in these bytes. Returns the result of each, and all replies.
     pub(crate) fn outcomes(&self, bytes: &[u8]) -> (Vec<Result<Next, Full>>, Vec<u8>) {
         let mut decoder =
-            Decoder::new(Limits { object_len: self.object_most, ..Limits::default() });
+            Decoder::new(Limits { object_len: self.max_object_len, ..Limits::default() });
         let mut session = self.cache.session().expect("one session");
         let (mut at, mut outcomes, mut out) = (0, Vec::new(), Vec::new());
         let mut zero_copy = ZeroCopyValues::default();

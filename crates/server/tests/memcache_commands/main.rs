@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "other files of vectors need more of it")]
 mod case;
 mod engine;
-mod room;
+mod out_of_memory;
 mod threads;
 mod vectors;
 
@@ -20,7 +20,7 @@ fn quit_closes_the_connection() {
 }
 
 #[test]
-fn a_flush_that_is_due_happens_in_turns_of_other_protocols_too() {
+fn a_delayed_flush_runs_before_requests_of_other_protocols_too() {
     let engine = Engine::new();
     assert_eq!(engine.run(b"set a 0 0 1\r\nx\r\nflush_all 10\r\n"), "STORED\r\nOK\r\n");
     let mut session = engine.cache.session().expect("one session");
@@ -37,7 +37,7 @@ fn a_flush_that_is_due_happens_in_turns_of_other_protocols_too() {
 }
 
 #[test]
-fn statistics_start_anew() {
+fn statistics_are_reset() {
     let engine = Engine::new();
     engine.run(b"set a 0 0 1\r\nx\r\nset b 0 0 1\r\nx\r\nget a b c\r\ndelete a\r\n");
     let has = |lines: &[&str]| {
@@ -57,7 +57,7 @@ fn statistics_start_anew() {
 }
 
 #[test]
-fn the_keys_of_a_request_are_known_ahead() {
+fn keys_of_a_request_are_known_before_it_is_executed() {
     let keys_of = |bytes: &[u8]| -> Vec<String> {
         let mut decoder = Decoder::new(Limits::default());
         let Step::Request { request, .. } = decoder.next(bytes) else { panic!("a request") };

@@ -15,7 +15,7 @@ fn ask_at_once(engine: &Engine, request: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn one_client_wins_the_right_to_renew_an_item() {
+fn one_client_wins_the_renewal_of_an_item() {
     let engine = Engine::new();
     let requests: [(&[u8], &[u8]); 3] = [
         (b"delete a\r\n", b"mg a v N30\r\n"),
@@ -32,7 +32,7 @@ fn one_client_wins_the_right_to_renew_an_item() {
 }
 
 #[test]
-fn one_client_stores_with_a_number() {
+fn one_client_stores_with_a_cas_number() {
     let engine = Engine::new();
     for _ in 0..ROUNDS {
         let number = engine.run(b"ms a 1 c\r\nx\r\n");
@@ -44,7 +44,7 @@ fn one_client_stores_with_a_number() {
 }
 
 #[test]
-fn no_count_is_lost() {
+fn concurrent_increments_are_not_lost() {
     let engine = Engine::new();
     engine.run(b"set n 0 0 1\r\n0\r\n");
     ask_at_once(&engine, &b"incr n 1\r\nma n\r\n".repeat(ROUNDS));

@@ -71,14 +71,14 @@ fn check(case: &Case) {
 }
 
 #[test]
-fn vectors() {
+fn replies_match_the_vectors() {
     for case in Case::all(VECTORS) {
         check(&case);
     }
 }
 
 #[test]
-fn names_stand_for_numbers() {
+fn names_in_vectors_stand_for_numbers() {
     let mut names = Names::default();
     assert!(names.agree("c<a> and <b>", "c1 and 2"));
     assert_eq!(names.replace(b"<a><b>".to_vec()), b"12");

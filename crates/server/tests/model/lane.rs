@@ -65,7 +65,7 @@ impl Lane {
     pub(crate) fn compare(&mut self, store: &mut Store) -> Result<(), Wrong> {
         for exchange in std::mem::take(&mut self.exchanges) {
             self.compare_one(&exchange, store).map_err(|wrong| {
-                let asked = shown(&exchange.request);
+                let asked = printable(&exchange.request);
                 let expected: Vec<_> = exchange.answer.iter().map(show).collect();
                 format!("asked: {asked}\nexpected: {}\nfound: {wrong}", expected.concat())
             })?;
@@ -84,7 +84,7 @@ impl Lane {
                 Part::Number { key, version } => {
                     let number = self.number();
                     before.extend_from_slice(number.to_string().as_bytes());
-                    store.tell(key, *version, number)?;
+                    store.record_number(key, *version, number)?;
                 }
             }
         }
@@ -97,7 +97,7 @@ impl Lane {
         while found.len() < expected.len() {
             let buffer = self.fill().map_err(|error| match error.kind() {
                 ErrorKind::WouldBlock => {
-                    format!("{NO_ANSWER}, behind {}", shown(&[before, &found].concat()))
+                    format!("{NO_ANSWER}, behind {}", printable(&[before, &found].concat()))
                 }
                 _ => error.to_string(),
             })?;
@@ -105,7 +105,7 @@ impl Lane {
             let more = &buffer[..len];
             if len == 0 || *more != expected[found.len()..found.len() + len] {
                 let found = [before, &found, buffer].concat();
-                return Err(if len == 0 { "the end".to_owned() } else { shown(&found) });
+                return Err(if len == 0 { "the end".to_owned() } else { printable(&found) });
             }
             found.extend_from_slice(more);
             self.stream.consume(len);
@@ -167,7 +167,7 @@ impl Lane {
         let sent = socket.set_read_timeout(Some(patience)).and_then(|()| socket.write_all(b"\r\n"));
         let came = sent.and_then(|()| {
             self.stream.consume(waiting);
-            self.stream.fill_buf().map(shown)
+            self.stream.fill_buf().map(printable)
         });
         let came = came.unwrap_or_else(|error| error.to_string());
         format!("{unsent} bytes unsent, {waiting} unread; after one more line: {came}")
@@ -180,7 +180,7 @@ impl Lane {
     }
 }
 
-fn shown(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     const MOST: usize = 300;
     let text = bytes[..bytes.len().min(MOST)].escape_ascii();
     if bytes.len() <= MOST { text.to_string() } else { format!("{text}... ({})", bytes.len()) }
@@ -188,7 +188,7 @@ fn shown(bytes: &[u8]) -> String {
 
 fn show(part: &Part) -> String {
     match part {
-        Part::Bytes(bytes) => shown(bytes),
+        Part::Bytes(bytes) => printable(bytes),
         Part::Number { .. } => "<number>".to_owned(),
     }
 }

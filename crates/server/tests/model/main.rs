@@ -34,9 +34,9 @@ const DAY_MS: i64 = 86_400_000;
 
 /// A clock that the test sets.
 #[derive(Debug)]
-struct Hand(AtomicU64);
+struct ManualClock(AtomicU64);
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -81,7 +81,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// A server, connections to it, and the model.
 struct World {
     server: Running,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     store: Store,
     lanes: Vec<Lane>,
     asks: [(usize, Ask); LANES],
@@ -111,8 +111,8 @@ fn path_of(server: &Running, listener: usize) -> &Path {
 impl World {
     fn new(asks: [(usize, Ask); LANES], threads: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let clock = Arc::new(Hand(START_MS.into()));
-        let options = CacheOptions::new().memory(64 << 20).clock(Arc::<Hand>::clone(&clock));
+        let clock = Arc::new(ManualClock(START_MS.into()));
+        let options = CacheOptions::new().memory(64 << 20).clock(Arc::<ManualClock>::clone(&clock));
         let cache = Arc::new(Cache::new(options).expect("a cache"));
         let store = Store::new(START_MS, cache.max_value_len());
         let listeners = PROTOCOLS.iter().enumerate().map(|(number, protocol)| {
@@ -230,7 +230,7 @@ fn config(cases: u32) -> ProptestConfig {
 
 /// One client has sent a part of a request, which the server holds.
 #[test]
-fn a_connection_without_an_answer_is_described_as_the_server_sees_it() {
+fn a_connection_without_a_reply_is_described_with_the_state_of_the_server() {
     let mut world = World::new([RESP, TEXT, META, PMC, MRCACHE], 1);
     world.lanes[1].send_part(b"set key:4 1 37 14779\r\nabc");
     let text = world.describe(Duration::from_millis(1));

@@ -92,12 +92,12 @@ pub(crate) fn ask(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
                 exptime.touch(store, key);
             }
             let answer = if there { "TOUCHED\r\n" } else { "NOT_FOUND\r\n" };
-            Exchange::new(format!("touch {name} {}\r\n", exptime.text())).says(answer)
+            Exchange::new(format!("touch {name} {}\r\n", exptime.text())).then(answer)
         }
         13 => refused(op),
         _ => {
             let answer = if store.remove(key) { "DELETED\r\n" } else { "NOT_FOUND\r\n" };
-            Exchange::new(format!("delete {name}\r\n")).says(answer)
+            Exchange::new(format!("delete {name}\r\n")).then(answer)
         }
     }
 }
@@ -109,7 +109,7 @@ fn refused(op: &Op) -> Exchange {
     let len = block.len() - 2;
     let line = format!("set {key} 0 0 {len}{}\r\n", if op.coin { " noreply" } else { "" });
     let exchange = Exchange::new([line.as_bytes(), block].concat());
-    if op.coin { exchange } else { exchange.says("CLIENT_ERROR bad command line format\r\n") }
+    if op.coin { exchange } else { exchange.then("CLIENT_ERROR bad command line format\r\n") }
 }
 
 /// `get` of these keys, or of all keys of the lane.
@@ -120,19 +120,19 @@ fn get(keys: [&[u8]; 2], only: &[&[u8]], store: &Store) -> Exchange {
         if let Some(entry) = store.get(key) {
             let line = format!(" {} {}\r\n", entry.flags, entry.value.len());
             let value = [b"VALUE ", *key, line.as_bytes(), &entry.value, b"\r\n"].concat();
-            exchange = exchange.says(value);
+            exchange = exchange.then(value);
         }
     }
-    exchange.says("END\r\n")
+    exchange.then("END\r\n")
 }
 
 fn get_with_numbers(key: &[u8], name: &str, store: &Store) -> Exchange {
     let exchange = Exchange::new(format!("gets {name}\r\n"));
-    let Some(entry) = store.get(key) else { return exchange.says("END\r\n") };
+    let Some(entry) = store.get(key) else { return exchange.then("END\r\n") };
     exchange
-        .says(format!("VALUE {name} {} {} ", entry.flags, entry.value.len()))
-        .tells(key, entry.version)
-        .says([b"\r\n", &*entry.value, b"\r\nEND\r\n"].concat())
+        .then(format!("VALUE {name} {} {} ", entry.flags, entry.value.len()))
+        .then_number(key, entry.version)
+        .then([b"\r\n", &*entry.value, b"\r\nEND\r\n"].concat())
 }
 
 /// `set` and similar commands.
@@ -141,7 +141,7 @@ fn store(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let flags = u32::from(op.number / 3 % 3);
     let old = store.get(key).cloned();
     let verb = ["set", "add", "replace", "append", "prepend", "cas"][usize::from(op.verb % 15)];
-    let number = store.some_number(key, op.coin);
+    let number = store.cas_number(key, op.coin);
     let answer = match (verb, &old) {
         ("cas", None) => "NOT_FOUND\r\n",
         ("cas", Some(_)) if !store.is_current(key, number) => "EXISTS\r\n",
@@ -169,16 +169,16 @@ fn store(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let quiet = (op.verb / 15).is_multiple_of(8);
     line += if quiet { " noreply\r\n" } else { "\r\n" };
     let exchange = Exchange::new([line.as_bytes(), &value, b"\r\n"].concat());
-    if quiet { exchange } else { exchange.says(answer) }
+    if quiet { exchange } else { exchange.then(answer) }
 }
 
 /// `incr` and `decr`.
 fn count(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let (verb, by) = (if op.coin { "incr" } else { "decr" }, u64::from(op.number));
     let exchange = Exchange::new(format!("{verb} {name} {by}\r\n"));
-    let Some(entry) = store.get(key) else { return exchange.says("NOT_FOUND\r\n") };
-    let Some(old) = counter(&entry.value) else { return exchange.says(NOT_NUMERIC) };
+    let Some(entry) = store.get(key) else { return exchange.then("NOT_FOUND\r\n") };
+    let Some(old) = counter(&entry.value) else { return exchange.then(NOT_NUMERIC) };
     let new = if op.coin { old.wrapping_add(by) } else { old.saturating_sub(by) };
     store.alter(key, new.to_string().as_bytes());
-    exchange.says(format!("{new}\r\n"))
+    exchange.then(format!("{new}\r\n"))
 }

@@ -14,7 +14,7 @@ pub(crate) fn ask_pmc(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange 
             let mut value = op.value.bytes();
             value.iter_mut().filter(|byte| **byte == 0x1f).for_each(|byte| *byte = b'.');
             store.put(key, &value, 0, None);
-            Exchange::new(message(&[b"SET", key, &value])).says("OK\x1f")
+            Exchange::new(message(&[b"SET", key, &value])).then("OK\x1f")
         }
         3 | 4 => {
             let answer = match store.get(key) {
@@ -22,12 +22,12 @@ pub(crate) fn ask_pmc(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange 
                 Some(entry) if entry.value.contains(&0x1f) => b"ERROR: Value holds a separator",
                 Some(entry) => &entry.value,
             };
-            Exchange::new(message(&[b"GET", key])).says(answer).says(b"\x1f")
+            Exchange::new(message(&[b"GET", key])).then(answer).then(b"\x1f")
         }
         5 => {
             let there = store.remove(key);
             let answer = if there { "OK\x1f" } else { "ERROR: Key does not exist\x1f" };
-            Exchange::new(message(&[b"DEL", key])).says(answer)
+            Exchange::new(message(&[b"DEL", key])).then(answer)
         }
         // Not a line, which would be a message.
         _ => resp::ask(&Op { verb: op.verb / 9 % 19, ..op.clone() }, keys, store),
@@ -48,6 +48,6 @@ pub(crate) fn ask_mrcache(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Excha
     }
     let value = store.get(key).map_or(&[][..], |entry| &entry.value);
     Exchange::new([&[0, 1 + compressed][..], &key_len, key].concat())
-        .says((value.len() as u32).to_le_bytes())
-        .says(value)
+        .then((value.len() as u32).to_le_bytes())
+        .then(value)
 }

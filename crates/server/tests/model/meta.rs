@@ -12,7 +12,7 @@ pub(crate) fn ask(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
         4..=7 => set(op, key, name, store),
         8 | 9 => delete(op, key, name, store),
         10 => count(op, key, name, store),
-        _ => Exchange::new("mn\r\n").says("MN\r\n"),
+        _ => Exchange::new("mn\r\n").then("MN\r\n"),
     }
 }
 
@@ -40,7 +40,7 @@ fn get(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let mn = if kind == 3 { "mn\r\n" } else { "" };
     let exchange = Exchange::new(format!("mg {name} {flags}\r\n{mn}"));
     let Some(Entry { value, flags, end_ms, version }) = store.get(key).cloned() else {
-        return exchange.says(match kind {
+        return exchange.then(match kind {
             1 => format!("EN k{name}\r\n"),
             3 => "MN\r\n".to_owned(),
             _ => "EN\r\n".to_owned(),
@@ -49,18 +49,18 @@ fn get(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let (len, left) = (value.len(), |end_ms| left(end_ms, now_ms));
     let value = [b"\r\n", &*value, b"\r\n"].concat();
     match kind {
-        0 => exchange.says(format!("VA {len}")).says(value),
+        0 => exchange.then(format!("VA {len}")).then(value),
         1 => {
             let head = format!("VA {len} k{name} f{flags} t{} s{len}", left(end_ms));
-            exchange.says(head).says(value)
+            exchange.then(head).then(value)
         }
         2 => exchange
-            .says(format!("VA {len} c"))
-            .tells(key, version)
-            .says(format!(" s{len}"))
-            .says(value),
-        3 => exchange.says(format!("VA {len} k{name} Oopaque")).says(value).says("MN\r\n"),
-        4 => exchange.says(format!("HD t{} f{flags}\r\n", left(end_ms))),
+            .then(format!("VA {len} c"))
+            .then_number(key, version)
+            .then(format!(" s{len}"))
+            .then(value),
+        3 => exchange.then(format!("VA {len} k{name} Oopaque")).then(value).then("MN\r\n"),
+        4 => exchange.then(format!("HD t{} f{flags}\r\n", left(end_ms))),
         _ => {
             let end = match exptime {
                 Exptime::Never => None,
@@ -68,7 +68,7 @@ fn get(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
                 Exptime::In { end_ms, .. } => Some(end_ms),
             };
             exptime.touch(store, key);
-            exchange.says(format!("VA {len} s{len} t{}", left(end))).says(value)
+            exchange.then(format!("VA {len} s{len} t{}", left(end))).then(value)
         }
     }
 }
@@ -80,13 +80,13 @@ fn set(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let old = store.get(key).cloned();
     let mode = ["S", "E", "R", "A", "P", "S", "S"][usize::from(op.verb / 12 % 7)];
     let compares = op.verb / 12 % 7 == 5;
-    let number = store.some_number(key, op.coin);
+    let number = store.cas_number(key, op.coin);
     let mut line = format!("ms {name} {} T{} F{client} M{mode}", value.len(), exptime.text());
     if compares {
         line.extend([" C", &number.to_string()]);
     }
-    let tells = op.verb / 12 % 7 == 6;
-    line += if tells { " c\r\n" } else { "\r\n" };
+    let then_number = op.verb / 12 % 7 == 6;
+    line += if then_number { " c\r\n" } else { "\r\n" };
     let exchange = Exchange::new([line.as_bytes(), &value, b"\r\n"].concat());
     let refused = match (mode, &old) {
         _ if compares && old.is_none() => Some("NF\r\n"),
@@ -95,40 +95,40 @@ fn set(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
         _ => None,
     };
     if let Some(refused) = refused {
-        return exchange.says(refused);
+        return exchange.then(refused);
     }
     let version = match (mode, old) {
         ("A" | "P", Some(entry)) => {
             let parts = if mode == "A" { [entry.value, value] } else { [value, entry.value] };
             let joined = parts.concat();
             if joined.len() > store.max_value_len {
-                return exchange.says(TOO_LARGE);
+                return exchange.then(TOO_LARGE);
             }
             store.alter(key, &joined)
         }
         _ => exptime.put(store, key, &value, client),
     };
-    if tells {
-        exchange.says("HD c").tells(key, version).says("\r\n")
+    if then_number {
+        exchange.then("HD c").then_number(key, version).then("\r\n")
     } else {
-        exchange.says("HD\r\n")
+        exchange.then("HD\r\n")
     }
 }
 
 /// `md`, with or without a number to compare.
 fn delete(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
-    let number = store.some_number(key, op.coin);
+    let number = store.cas_number(key, op.coin);
     let compares = (op.verb / 12).is_multiple_of(2);
     let flag = if compares { format!(" C{number}") } else { String::new() };
     let exchange = Exchange::new(format!("md {name}{flag} k\r\n"));
     if compares && store.get(key).is_some() && !store.is_current(key, number) {
-        return exchange.says(format!("EX k{name}\r\n"));
+        return exchange.then(format!("EX k{name}\r\n"));
     }
     if compares && store.get(key).is_none() {
-        return exchange.says(format!("NF k{name}\r\n"));
+        return exchange.then(format!("NF k{name}\r\n"));
     }
     let code = if store.remove(key) { "HD" } else { "NF" };
-    exchange.says(format!("{code} k{name}\r\n"))
+    exchange.then(format!("{code} k{name}\r\n"))
 }
 
 /// `ma`, which creates a number if there is none.
@@ -143,7 +143,7 @@ fn count(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
             (7, end_ms)
         }
         Some(entry) => {
-            let Some(old) = counter(&entry.value) else { return exchange.says(NOT_NUMERIC) };
+            let Some(old) = counter(&entry.value) else { return exchange.then(NOT_NUMERIC) };
             let end_ms = entry.end_ms;
             let new = if op.coin { old.wrapping_add(by) } else { old.saturating_sub(by) };
             store.alter(key, new.to_string().as_bytes());
@@ -151,5 +151,5 @@ fn count(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
         }
     };
     let text = new.to_string();
-    exchange.says(format!("VA {} t{}\r\n{text}\r\n", text.len(), left(end_ms, now_ms)))
+    exchange.then(format!("VA {} t{}\r\n{text}\r\n", text.len(), left(end_ms, now_ms)))
 }

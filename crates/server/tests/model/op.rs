@@ -80,14 +80,14 @@ impl Exchange {
 
     /// Appends bytes to the expected reply.
     #[must_use]
-    pub(crate) fn says(mut self, bytes: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn then(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.answer.push(Part::Bytes(bytes.as_ref().to_vec()));
         self
     }
 
     /// Appends the number for compare-and-set of this version to the expected reply.
     #[must_use]
-    pub(crate) fn tells(mut self, key: &[u8], version: u64) -> Self {
+    pub(crate) fn then_number(mut self, key: &[u8], version: u64) -> Self {
         self.answer.push(Part::Number { key: key.to_vec(), version });
         self
     }

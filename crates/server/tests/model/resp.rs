@@ -40,15 +40,15 @@ pub(crate) fn ask(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
     match op.verb % 22 {
         0..=2 => set(op, key, &value, store),
         3 | 4 => {
-            Exchange::new(words(&format!("GET {name}"))).says(bulk(value_of(store).as_deref()))
+            Exchange::new(words(&format!("GET {name}"))).then(bulk(value_of(store).as_deref()))
         }
         5 => {
             let removed = keys.iter().filter(|key| store.remove(key)).count();
-            Exchange::new(framed(&[b"DEL", keys[0], keys[1]])).says(count(removed))
+            Exchange::new(framed(&[b"DEL", keys[0], keys[1]])).then(count(removed))
         }
         6 => {
             let there = [key, key].iter().filter(|key| store.get(key).is_some()).count();
-            Exchange::new(framed(&[b"EXISTS", key, key])).says(count(there))
+            Exchange::new(framed(&[b"EXISTS", key, key])).then(count(there))
         }
         7 => append(key, &value, store),
         8 => add(key, i64::from(op.number) - 30_000, store),
@@ -58,35 +58,35 @@ pub(crate) fn ask(op: &Op, keys: [&[u8]; 2], store: &mut Store) -> Exchange {
             if expires {
                 store.end_at(key, None);
             }
-            Exchange::new(words(&format!("PERSIST {name}"))).says(integer(expires))
+            Exchange::new(words(&format!("PERSIST {name}"))).then(integer(expires))
         }
         12 => ttl(op, name, store),
         13 => {
             let len = value_of(store).map_or(0, |value| value.len());
-            Exchange::new(words(&format!("STRLEN {name}"))).says(count(len))
+            Exchange::new(words(&format!("STRLEN {name}"))).then(count(len))
         }
         14 => {
             let answer = keys.map(|key| bulk(store.get(key).map(|entry| &*entry.value)));
-            Exchange::new(framed(&[b"MGET", keys[0], keys[1]])).says("*2\r\n").says(answer.concat())
+            Exchange::new(framed(&[b"MGET", keys[0], keys[1]])).then("*2\r\n").then(answer.concat())
         }
         15 => {
             store.put(keys[0], &value, 0, None);
             store.put(keys[1], b"2", 0, None);
             let request = framed(&[b"MSET", keys[0], &value, keys[1], b"2"]);
-            Exchange::new(request).says("+OK\r\n")
+            Exchange::new(request).then("+OK\r\n")
         }
         16 => {
             let old = value_of(store);
             if old.is_some() {
                 store.remove(key);
             }
-            Exchange::new(words(&format!("GETDEL {name}"))).says(bulk(old.as_deref()))
+            Exchange::new(words(&format!("GETDEL {name}"))).then(bulk(old.as_deref()))
         }
         17 => rename(key, keys[usize::from(op.key >> 1)], store),
         18 => set_range(op, key, &value, store),
         19 => Exchange::new(if op.coin { "*0\r\n*-1\r\n" } else { "\r\n \r\n" }),
         20 => Exchange::new(if op.coin { "ECHO 'a b'\r\n" } else { "echo \"a\\x20b\"\n" })
-            .says("$3\r\na b\r\n"),
+            .then("$3\r\na b\r\n"),
         _ => transaction(key, name, store),
     }
 }
@@ -119,7 +119,7 @@ fn set(op: &Op, key: &[u8], value: &[u8], store: &mut Store) -> Exchange {
         (false, true) => b"+OK\r\n".to_vec(),
         (false, false) => bulk(None),
     };
-    Exchange::new(framed(&args)).says(answer)
+    Exchange::new(framed(&args)).then(answer)
 }
 
 fn append(key: &[u8], value: &[u8], store: &mut Store) -> Exchange {
@@ -127,10 +127,10 @@ fn append(key: &[u8], value: &[u8], store: &mut Store) -> Exchange {
     let joined = [old, value].concat();
     let exchange = Exchange::new(framed(&[b"APPEND", key, value]));
     if joined.len() > store.max_value_len {
-        return exchange.says(TOO_LONG);
+        return exchange.then(TOO_LONG);
     }
     store.alter(key, &joined);
-    exchange.says(count(joined.len()))
+    exchange.then(count(joined.len()))
 }
 
 /// Parses a number as RESP does: no sign but `-`, no leading zeros.
@@ -147,7 +147,7 @@ fn sum(key: &[u8], by: i64, store: &mut Store) -> Option<i64> {
 
 fn add(key: &[u8], by: i64, store: &mut Store) -> Exchange {
     let answer = sum(key, by, store).map_or(NOT_AN_INTEGER.to_owned(), integer);
-    Exchange::new(framed(&[b"INCRBY", key, by.to_string().as_bytes()])).says(answer)
+    Exchange::new(framed(&[b"INCRBY", key, by.to_string().as_bytes()])).then(answer)
 }
 
 fn pexpire(op: &Op, key: &[u8], store: &mut Store) -> Exchange {
@@ -159,7 +159,7 @@ fn pexpire(op: &Op, key: &[u8], store: &mut Store) -> Exchange {
     } else if there {
         store.end_at(key, Some(store.now_ms + ms.unsigned_abs()));
     }
-    Exchange::new(framed(&[b"PEXPIRE", key, ms.to_string().as_bytes()])).says(integer(there))
+    Exchange::new(framed(&[b"PEXPIRE", key, ms.to_string().as_bytes()])).then(integer(there))
 }
 
 fn ttl(op: &Op, name: &str, store: &Store) -> Exchange {
@@ -170,19 +170,19 @@ fn ttl(op: &Op, name: &str, store: &Store) -> Exchange {
         Some(None) => integer(-1),
         Some(Some(left)) => integer(((left + unit_ms / 2) / unit_ms).cast_signed()),
     };
-    Exchange::new(words(&format!("{verb} {name}"))).says(answer)
+    Exchange::new(words(&format!("{verb} {name}"))).then(answer)
 }
 
 fn rename(from: &[u8], to: &[u8], store: &mut Store) -> Exchange {
     let exchange = Exchange::new(framed(&[b"RENAME", from, to]));
     let Some(entry) = store.get(from).cloned() else {
-        return exchange.says("-ERR no such key\r\n");
+        return exchange.then("-ERR no such key\r\n");
     };
     if from != to {
         store.remove(from);
         store.put(to, &entry.value, entry.flags, entry.end_ms);
     }
-    exchange.says("+OK\r\n")
+    exchange.then("+OK\r\n")
 }
 
 fn set_range(op: &Op, key: &[u8], value: &[u8], store: &mut Store) -> Exchange {
@@ -195,7 +195,7 @@ fn set_range(op: &Op, key: &[u8], value: &[u8], store: &mut Store) -> Exchange {
         new[start..start + value.len()].copy_from_slice(value);
         store.alter(key, &new);
     }
-    exchange.says(count(new.len()))
+    exchange.then(count(new.len()))
 }
 
 /// Two requests that are executed together.
@@ -204,7 +204,7 @@ fn transaction(key: &[u8], name: &str, store: &mut Store) -> Exchange {
     let request: Vec<_> = request.iter().flat_map(|line| words(line)).collect();
     let answer = sum(key, 3, store).map_or(NOT_AN_INTEGER.to_owned(), integer);
     Exchange::new(request)
-        .says("+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n")
-        .says(answer)
-        .says(bulk(store.get(key).map(|entry| &*entry.value)))
+        .then("+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n")
+        .then(answer)
+        .then(bulk(store.get(key).map(|entry| &*entry.value)))
 }

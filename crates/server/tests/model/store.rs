@@ -25,7 +25,7 @@ pub(crate) struct Store {
     source: HashMap<u64, u64>,
     numbers: HashMap<u64, u64>,
     /// The last number that a client received for a key.
-    last_told: HashMap<Vec<u8>, u64>,
+    last_received: HashMap<Vec<u8>, u64>,
     /// Keys that had expired at some time since they were written: the server may have removed
     /// them, or not.
     doubtful: HashSet<Vec<u8>>,
@@ -42,7 +42,7 @@ impl Store {
             versions: 0,
             source: HashMap::new(),
             numbers: HashMap::new(),
-            last_told: HashMap::new(),
+            last_received: HashMap::new(),
             doubtful: HashSet::new(),
             flush_at_ms: None,
         }
@@ -123,10 +123,15 @@ impl Store {
 
     /// Records that a client received this number for a version of a key's value. The number must
     /// distinguish the version from all others.
-    pub(crate) fn tell(&mut self, key: &[u8], version: u64, number: u64) -> Result<(), String> {
+    pub(crate) fn record_number(
+        &mut self,
+        key: &[u8],
+        version: u64,
+        number: u64,
+    ) -> Result<(), String> {
         let same_version = *self.source.entry(number).or_insert(version) == version;
         let same_number = *self.numbers.entry(version).or_insert(number) == number;
-        self.last_told.insert(key.to_vec(), number);
+        self.last_received.insert(key.to_vec(), number);
         if same_version && same_number {
             return Ok(());
         }
@@ -135,8 +140,8 @@ impl Store {
 
     /// Returns a number for compare-and-set as a client might send it: the last one that it
     /// received for a key, or one that no client received.
-    pub(crate) fn some_number(&self, key: &[u8], known: bool) -> u64 {
-        let known = self.last_told.get(key).filter(|_| known);
+    pub(crate) fn cas_number(&self, key: &[u8], known: bool) -> u64 {
+        let known = self.last_received.get(key).filter(|_| known);
         known.copied().unwrap_or(1 << 60)
     }
 

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Once};
 
 /// Creates a module for each I/O backend, with a test of each name.
-macro_rules! over_every_reactor {
+macro_rules! with_every_io_backend {
     ($($test:ident)*) => {
         mod io_uring {
             $(#[test] fn $test() { super::$test(nuthatch_server::IoBackend::Uring); })*
@@ -18,7 +18,7 @@ macro_rules! over_every_reactor {
         }
     };
 }
-pub(crate) use over_every_reactor;
+pub(crate) use with_every_io_backend;
 
 pub(crate) fn cache() -> Arc<Cache> {
     Arc::new(Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache"))
@@ -32,9 +32,9 @@ pub(crate) fn allow_descriptors() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let limit = getrlimit(Resource::Nofile);
-        let most = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
-        if limit.current.is_some_and(|current| current < most) {
-            let raised = Rlimit { current: Some(most), ..limit };
+        let max = limit.maximum.map_or(DESCRIPTORS, |max| max.min(DESCRIPTORS));
+        if limit.current.is_some_and(|current| current < max) {
+            let raised = Rlimit { current: Some(max), ..limit };
             setrlimit(Resource::Nofile, raised).expect("a limit");
         }
     });

@@ -1,16 +1,16 @@
 //! Tests a server with raw bytes over its sockets.
 
-mod drafts;
-mod ending;
-mod log_in;
-mod long;
+mod in_place;
+mod login;
+mod long_values;
 mod protocols;
 mod reload;
 #[path = "../served/mod.rs"]
 mod served;
-mod shown;
+mod shutdown;
 mod sockets;
 mod tls;
+mod zero_copy;
 
 use std::io::{Read, Write};
 

@@ -1,16 +1,16 @@
 //! Tests all protocols with one cache.
 
 use crate::ask_last;
-use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, start};
+use crate::served::{LOCAL, ask, at, connect_to, start, with_every_io_backend};
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
 
-over_every_reactor! {
+with_every_io_backend! {
     every_protocol_reads_what_the_others_store
-    every_protocol_answers_a_pipeline_in_order_in_any_pieces
-    mistakes_end_a_connection_after_the_answers_before_them
-    a_refused_object_is_skipped_while_answers_wait
+    every_protocol_answers_pipelines_in_any_pieces_in_order
+    errors_end_a_connection_after_earlier_replies
+    a_refused_object_is_skipped_while_replies_wait
     requests_of_all_protocols_are_counted
 }
 
@@ -55,7 +55,7 @@ fn every_protocol_reads_what_the_others_store(io_backend: IoBackend) {
     }
 }
 
-fn every_protocol_answers_a_pipeline_in_order_in_any_pieces(io_backend: IoBackend) {
+fn every_protocol_answers_pipelines_in_any_pieces_in_order(io_backend: IoBackend) {
     let server = every_protocol(1, io_backend);
     let pipelines: [(&[u8], &[u8]); 5] = [
         (b"SET a 1\r\nGET a\r\nDEL a\r\n", b"+OK\r\n$1\r\n1\r\n:1\r\n"),
@@ -78,7 +78,7 @@ fn every_protocol_answers_a_pipeline_in_order_in_any_pieces(io_backend: IoBacken
     }
 }
 
-fn mistakes_end_a_connection_after_the_answers_before_them(io_backend: IoBackend) {
+fn errors_end_a_connection_after_earlier_replies(io_backend: IoBackend) {
     let server = every_protocol(1, io_backend);
     let line_too_long = [b"mn\r\n".as_slice(), &[b'x'; 5000]].concat();
     let mistakes: [(&[u8], &[u8]); 4] = [
@@ -97,7 +97,7 @@ fn mistakes_end_a_connection_after_the_answers_before_them(io_backend: IoBackend
 }
 
 /// The bytes after a refused request are skipped, also while a slow client delays the replies.
-fn a_refused_object_is_skipped_while_answers_wait(io_backend: IoBackend) {
+fn a_refused_object_is_skipped_while_replies_wait(io_backend: IoBackend) {
     let server = every_protocol(1, io_backend);
     let mut stream = connect_to(&server, 1);
     let mut writer = stream.try_clone().expect("a socket");

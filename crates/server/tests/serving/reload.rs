@@ -1,14 +1,14 @@
 //! Tests users and settings that are replaced while clients are connected.
 
-use crate::served::{LOCAL, ask, at, cache, connect_to, info, over_every_reactor};
+use crate::served::{LOCAL, ask, at, cache, connect_to, info, with_every_io_backend};
 use nuthatch_server::state::{Server, Users};
 use nuthatch_server::{IoBackend, Options, Protocol, Reload, Running};
 use std::io::Read;
 use std::net::TcpStream;
 
-over_every_reactor! {
-    connections_of_users_who_were_removed_or_may_do_less_are_closed
-    clients_who_need_a_password_now_are_closed
+with_every_io_backend! {
+    connections_of_users_with_fewer_permissions_are_closed
+    clients_that_need_a_password_after_a_reload_are_closed
 }
 
 const BEFORE: &str = "
@@ -49,7 +49,7 @@ fn is_closed(mut stream: TcpStream) {
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "it goes on");
 }
 
-fn connections_of_users_who_were_removed_or_may_do_less_are_closed(io_backend: IoBackend) {
+fn connections_of_users_with_fewer_permissions_are_closed(io_backend: IoBackend) {
     let server = serve(BEFORE, io_backend);
     let log_in = |listener: usize, name: &str| {
         let mut stream = connect_to(&server, listener);
@@ -84,7 +84,7 @@ fn connections_of_users_who_were_removed_or_may_do_less_are_closed(io_backend: I
     ask(&mut unknown, b"AUTH stays pass\r\n", b"-WRONGPASS invalid username-password pair");
 }
 
-fn clients_who_need_a_password_now_are_closed(io_backend: IoBackend) {
+fn clients_that_need_a_password_after_a_reload_are_closed(io_backend: IoBackend) {
     let server = serve("", io_backend);
     let (mut used, unused) = (connect_to(&server, 0), connect_to(&server, 0));
     // A connection counts once the server has accepted it.

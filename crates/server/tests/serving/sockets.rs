@@ -1,8 +1,8 @@
 //! Tests sockets, and what is received and sent over them.
 
 use crate::served::{
-    LOCAL, ask, cache, connect, info, iterations, options, over_every_reactor, pass_time, serve,
-    start,
+    LOCAL, ask, cache, connect, info, iterations, options, pass_time, serve, start,
+    with_every_io_backend,
 };
 use nuthatch_server::{IoBackend, Running};
 use std::io::{ErrorKind, Read, Write};
@@ -11,24 +11,24 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-over_every_reactor! {
+with_every_io_backend! {
     values_are_set_and_got
-    requests_come_in_any_pieces
-    what_is_sent_before_the_end_is_answered
+    requests_arrive_in_any_pieces
+    requests_before_the_end_of_input_are_answered
     a_client_that_does_not_read_is_not_read_from
-    a_mistake_is_told_after_the_answers_before_it
+    an_error_is_replied_after_earlier_replies
     many_threads_serve_one_cache
-    connections_come_and_go
-    a_large_value_comes_back
-    requests_without_end_take_no_more_memory_than_there_is
-    the_reactor_is_told
-    interleaved_bytes_are_whole_requests
-    who_sends_no_more_gets_all_answers
-    a_slow_reader_gets_all_of_big_answers
+    connections_open_and_close
+    a_large_value_is_returned
+    endless_requests_fit_into_memory
+    info_reports_the_io_backend
+    interleaved_pieces_become_requests
+    a_client_that_shuts_down_writing_receives_all_replies
+    a_slow_client_receives_long_replies_completely
     more_clients_than_buffers_are_read_from
-    thousands_of_connections_come_and_go
-    who_is_refused_while_it_sends_is_told_at_once
-    who_is_idle_takes_no_turns
+    thousands_of_connections_open_and_close
+    a_client_refused_while_it_sends_receives_the_error_at_once
+    idle_clients_cause_no_iterations
     a_server_stops_with_connections_open
     idle_connections_are_probed
 }
@@ -77,7 +77,7 @@ fn idle_connections_are_probed(io_backend: IoBackend) {
 
 /// A client that sends without an end, and reads nothing, is not left waiting for a free
 /// connection.
-fn who_is_refused_while_it_sends_is_told_at_once(io_backend: IoBackend) {
+fn a_client_refused_while_it_sends_receives_the_error_at_once(io_backend: IoBackend) {
     let server = serve(io_backend);
     for _ in 0..20 {
         let mut stream = connect(&server);
@@ -96,7 +96,7 @@ fn who_is_refused_while_it_sends_is_told_at_once(io_backend: IoBackend) {
     }
 }
 
-fn requests_come_in_any_pieces(io_backend: IoBackend) {
+fn requests_arrive_in_any_pieces(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut stream = connect(&server);
     stream.set_nodelay(true).expect("a socket");
@@ -108,7 +108,7 @@ fn requests_come_in_any_pieces(io_backend: IoBackend) {
     ask(&mut stream, b"", b"+OK\r\n$5\r\nvalue\r\n");
 }
 
-fn what_is_sent_before_the_end_is_answered(io_backend: IoBackend) {
+fn requests_before_the_end_of_input_are_answered(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut stream = connect(&server);
     let requests = b"SET k v\r\n".repeat(10_000);
@@ -148,7 +148,7 @@ fn a_client_that_does_not_read_is_not_read_from(io_backend: IoBackend) {
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
 }
 
-fn a_mistake_is_told_after_the_answers_before_it(io_backend: IoBackend) {
+fn an_error_is_replied_after_earlier_replies(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut stream = connect(&server);
     stream.write_all(b"PING\r\n*1\r\n!\r\nPING\r\n").expect("sent");
@@ -175,7 +175,7 @@ fn many_threads_serve_one_cache(io_backend: IoBackend) {
     assert!(!path.exists());
 }
 
-fn connections_come_and_go(io_backend: IoBackend) {
+fn connections_open_and_close(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 2, io_backend));
     for round in 0..20 {
         let mut streams: Vec<_> = (0..100).map(|_| connect(&server)).collect();
@@ -190,7 +190,7 @@ fn connections_come_and_go(io_backend: IoBackend) {
     ask(&mut connect(&server), b"PING\r\n", b"+PONG\r\n");
 }
 
-fn a_large_value_comes_back(io_backend: IoBackend) {
+fn a_large_value_is_returned(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut stream = connect(&server);
     let value: Vec<u8> = (0..60_000_u32).map(|at| at as u8).collect();
@@ -202,7 +202,7 @@ fn a_large_value_comes_back(io_backend: IoBackend) {
     }
 }
 
-fn requests_without_end_take_no_more_memory_than_there_is(io_backend: IoBackend) {
+fn endless_requests_fit_into_memory(io_backend: IoBackend) {
     let cache = cache();
     let options = options(&[LOCAL], 1, io_backend);
     let server = Running::start(Arc::clone(&cache), &options).expect("a server");
@@ -222,7 +222,7 @@ fn requests_without_end_take_no_more_memory_than_there_is(io_backend: IoBackend)
     ask(&mut connect(&server), b"PING\r\n", b"+PONG\r\n");
 }
 
-fn the_reactor_is_told(io_backend: IoBackend) {
+fn info_reports_the_io_backend(io_backend: IoBackend) {
     let server = serve(io_backend);
     let expected = if io_backend == IoBackend::Uring { "io_uring" } else { "epoll" };
     assert_eq!(server.io_backend(), expected);
@@ -230,7 +230,7 @@ fn the_reactor_is_told(io_backend: IoBackend) {
 }
 
 #[test]
-fn a_server_finds_a_reactor_by_itself() {
+fn the_default_io_backend_is_selected() {
     let server = serve(IoBackend::Auto);
     assert!(["io_uring", "epoll"].contains(&server.io_backend()));
     assert_eq!(info(&mut connect(&server), "multiplexing_api"), server.io_backend());
@@ -247,7 +247,7 @@ fn bulk(value: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
 }
 
-fn interleaved_bytes_are_whole_requests(io_backend: IoBackend) {
+fn interleaved_pieces_become_requests(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut streams: Vec<_> = (0..20).map(|_| connect(&server)).collect();
     for stream in &streams {
@@ -264,7 +264,7 @@ fn interleaved_bytes_are_whole_requests(io_backend: IoBackend) {
     }
 }
 
-fn who_sends_no_more_gets_all_answers(io_backend: IoBackend) {
+fn a_client_that_shuts_down_writing_receives_all_replies(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut stream = connect(&server);
     let value = vec![b'v'; 10_000];
@@ -277,7 +277,7 @@ fn who_sends_no_more_gets_all_answers(io_backend: IoBackend) {
     assert!(answers == bulk(&value).repeat(3000));
 }
 
-fn a_slow_reader_gets_all_of_big_answers(io_backend: IoBackend) {
+fn a_slow_client_receives_long_replies_completely(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut stream = connect(&server);
     let value: Vec<u8> = (0..60_000_u32).map(|at| (at / 7) as u8).collect();
@@ -320,7 +320,7 @@ fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn thousands_of_connections_come_and_go(io_backend: IoBackend) {
+fn thousands_of_connections_open_and_close(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut control = connect(&server);
     for round in 0..3000 {
@@ -354,7 +354,7 @@ fn blocked(server: &Running) -> TcpStream {
     stream
 }
 
-fn who_is_idle_takes_no_turns(io_backend: IoBackend) {
+fn idle_clients_cause_no_iterations(io_backend: IoBackend) {
     let (server, other) = (serve(io_backend), serve(io_backend));
     let (mut control, mut clock) = (connect(&server), connect(&other));
     let (_silent, mut half, _blocked) = (connect(&server), connect(&server), blocked(&server));

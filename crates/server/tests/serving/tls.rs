@@ -1,7 +1,7 @@
 //! Tests TLS, with certificates that each test generates.
 
 use crate::ask_last;
-use crate::served::{LOCAL, ask, connect_to, info, over_every_reactor, start};
+use crate::served::{LOCAL, ask, connect_to, info, start, with_every_io_backend};
 use nuthatch_server::{IoBackend, Listener, Options, Protocol, Reload, Running, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
@@ -14,20 +14,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-over_every_reactor! {
-    requests_and_answers_of_all_sizes_go_through_tls
-    a_long_answer_is_encrypted_as_the_client_takes_it
-    answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget
-    the_end_is_told_so_that_nobody_takes_a_part_for_all
-    what_is_no_tls_ends_the_connection_and_nothing_else
-    with_an_issuer_of_clients_they_need_a_certificate
-    new_connections_use_a_reloaded_certificate_and_others_stay
+with_every_io_backend! {
+    requests_and_replies_of_all_sizes_pass_through_tls
+    a_long_reply_is_encrypted_as_the_client_reads
+    unread_encrypted_replies_count_and_fit_into_the_budget
+    connections_end_with_close_notify
+    input_that_is_not_tls_ends_only_its_connection
+    with_a_client_ca_clients_need_a_certificate
+    new_connections_use_a_reloaded_certificate_and_others_stay_open
     connections_whose_certificate_is_no_longer_accepted_are_closed
 }
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-struct House {
+struct Certificates {
     folder: tempfile::TempDir,
     issuer: Issuer,
 }
@@ -46,7 +46,7 @@ fn certificate(issuer: &Issuer) -> (String, String) {
     (cert.pem(), key.serialize_pem())
 }
 
-impl House {
+impl Certificates {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a folder"), issuer: issuer() }
     }
@@ -99,17 +99,17 @@ fn serve_tls(io_backend: IoBackend, files: &TlsFiles) -> Running {
     start(&Options::new(listeners).tls(tls).io_backend(io_backend))
 }
 
-fn requests_and_answers_of_all_sizes_go_through_tls(io_backend: IoBackend) {
-    let house = House::new();
-    let server = serve_tls(io_backend, &house.files());
-    let mut stream = house.client((&server, 0), None);
+fn requests_and_replies_of_all_sizes_pass_through_tls(io_backend: IoBackend) {
+    let certificates = Certificates::new();
+    let server = serve_tls(io_backend, &certificates.files());
+    let mut stream = certificates.client((&server, 0), None);
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
     let value = vec![b'v'; 60_000];
     let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\n", &value[..], b"\r\n"].concat();
     ask(&mut stream, &set, b"+OK\r\n");
     let expected = [b"$60000\r\n", &value[..], b"\r\n"].concat().repeat(50);
     ask(&mut stream, &b"GET k\r\n".repeat(50), &expected);
-    let mut other = house.client((&server, 1), None);
+    let mut other = certificates.client((&server, 1), None);
     ask(&mut other, b"mg k s\r\n", b"HD s60000\r\n");
     // So long that it is received into the cache, from records that hold more than the value.
     let long = vec![b'w'; 5_000_001];
@@ -130,12 +130,10 @@ fn requests_and_answers_of_all_sizes_go_through_tls(io_backend: IoBackend) {
 }
 
 /// Each client has a slice of encrypted bytes, beside a reply that references an item of the cache.
-fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(
-    io_backend: IoBackend,
-) {
+fn unread_encrypted_replies_count_and_fit_into_the_budget(io_backend: IoBackend) {
     const MIB: u64 = 1 << 20;
-    let house = House::new();
-    let server = serve_tls(io_backend, &house.files());
+    let certificates = Certificates::new();
+    let server = serve_tls(io_backend, &certificates.files());
     let mut control = connect_to(&server, 2);
     let set = |key: &str, len: usize| {
         let head = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${len}\r\n", key.len());
@@ -144,7 +142,7 @@ fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(
     ask(&mut control, &set("k", 10 << 20), b"+OK\r\n");
     let clients: Vec<_> = (0..280)
         .map(|_| {
-            let mut client = house.client((&server, 0), None);
+            let mut client = certificates.client((&server, 0), None);
             set_socket_recv_buffer_size(&client.sock, 16 << 10).expect("a socket");
             client.write_all(b"GET k\r\n").expect("sent");
             client.flush().expect("sent");
@@ -166,14 +164,14 @@ fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(
 }
 
 /// Encrypted at once, the replies would use as much memory as all values together.
-fn a_long_answer_is_encrypted_as_the_client_takes_it(io_backend: IoBackend) {
-    let house = House::new();
-    let server = serve_tls(io_backend, &house.files());
+fn a_long_reply_is_encrypted_as_the_client_reads(io_backend: IoBackend) {
+    let certificates = Certificates::new();
+    let server = serve_tls(io_backend, &certificates.files());
     let mut control = connect_to(&server, 2);
     let value: Vec<u8> = (0..30_000_000_u32).map(|at| (at / 7) as u8).collect();
     let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n", value.len());
     ask(&mut control, &[set.as_bytes(), &value, b"\r\n"].concat(), b"+OK\r\n");
-    let mut streams: Vec<_> = (0..4).map(|_| house.client((&server, 0), None)).collect();
+    let mut streams: Vec<_> = (0..4).map(|_| certificates.client((&server, 0), None)).collect();
     for stream in &mut streams {
         ask(stream, b"PING\r\n", b"+PONG\r\n");
     }
@@ -184,9 +182,9 @@ fn a_long_answer_is_encrypted_as_the_client_takes_it(io_backend: IoBackend) {
     for stream in &mut streams {
         ask(stream, b"GET k\r\n", b"$30000000\r\n");
         // The client has not read the rest yet.
-        let most = before + (4 << 20);
+        let max = before + (4 << 20);
         let now = held(&mut control);
-        assert!(now < most, "{before} bytes, then {now}");
+        assert!(now < max, "{before} bytes, then {now}");
     }
     for stream in &mut streams {
         let mut answer = vec![0; value.len()];
@@ -196,13 +194,14 @@ fn a_long_answer_is_encrypted_as_the_client_takes_it(io_backend: IoBackend) {
     }
 }
 
-fn the_end_is_told_so_that_nobody_takes_a_part_for_all(io_backend: IoBackend) {
-    let house = House::new();
-    let server = serve_tls(io_backend, &house.files());
+fn connections_end_with_close_notify(io_backend: IoBackend) {
+    let certificates = Certificates::new();
+    let server = serve_tls(io_backend, &certificates.files());
     // Without the server's close_notify, reading would fail here.
-    let answer = ask_last(&mut house.client((&server, 0), None), b"PING\r\nQUIT\r\nPING\r\n");
+    let answer =
+        ask_last(&mut certificates.client((&server, 0), None), b"PING\r\nQUIT\r\nPING\r\n");
     assert_eq!(answer, r"+PONG\r\n+OK\r\n");
-    let mut stream = house.client((&server, 0), None);
+    let mut stream = certificates.client((&server, 0), None);
     stream.write_all(&b"SET k v\r\n".repeat(10_000)).expect("sent");
     stream.conn.send_close_notify();
     stream.flush().expect("sent");
@@ -211,9 +210,9 @@ fn the_end_is_told_so_that_nobody_takes_a_part_for_all(io_backend: IoBackend) {
     assert!(answer == b"+OK\r\n".repeat(10_000));
 }
 
-fn what_is_no_tls_ends_the_connection_and_nothing_else(io_backend: IoBackend) {
-    let house = House::new();
-    let server = serve_tls(io_backend, &house.files());
+fn input_that_is_not_tls_ends_only_its_connection(io_backend: IoBackend) {
+    let certificates = Certificates::new();
+    let server = serve_tls(io_backend, &certificates.files());
     let mut plain = connect_to(&server, 0);
     plain.write_all(b"*1\r\n$4\r\nPING\r\n").expect("sent");
     let mut answer = Vec::new();
@@ -223,25 +222,25 @@ fn what_is_no_tls_ends_the_connection_and_nothing_else(io_backend: IoBackend) {
     let mut half = connect_to(&server, 0);
     half.write_all(b"\x16\x03\x01\x02\x00\x01").expect("sent");
     half.shutdown(Shutdown::Both).expect("a socket");
-    ask(&mut house.client((&server, 0), None), b"PING\r\n", b"+PONG\r\n");
+    ask(&mut certificates.client((&server, 0), None), b"PING\r\n", b"+PONG\r\n");
 }
 
-fn with_an_issuer_of_clients_they_need_a_certificate(io_backend: IoBackend) {
-    let house = House::new();
+fn with_a_client_ca_clients_need_a_certificate(io_backend: IoBackend) {
+    let certificates = Certificates::new();
     let clients = issuer();
-    let client_ca = Some(house.put("clients", &clients.pem()));
-    let server = serve_tls(io_backend, &TlsFiles { client_ca, ..house.files() });
-    ask(&mut house.client((&server, 0), Some(&clients)), b"PING\r\n", b"+PONG\r\n");
-    for stranger in [None, Some(&house.issuer)] {
-        let mut stream = house.client((&server, 0), stranger);
+    let client_ca = Some(certificates.put("clients", &clients.pem()));
+    let server = serve_tls(io_backend, &TlsFiles { client_ca, ..certificates.files() });
+    ask(&mut certificates.client((&server, 0), Some(&clients)), b"PING\r\n", b"+PONG\r\n");
+    for stranger in [None, Some(&certificates.issuer)] {
+        let mut stream = certificates.client((&server, 0), stranger);
         let error = stream.write_all(b"PING\r\n").and_then(|()| stream.read_exact(&mut [0; 7]));
         let error = error.expect_err("no answer").to_string();
         assert!(error.contains("alert"), "{error}");
     }
 }
 
-fn new_connections_use_a_reloaded_certificate_and_others_stay(io_backend: IoBackend) {
-    let (before, after) = (House::new(), House::new());
+fn new_connections_use_a_reloaded_certificate_and_others_stay_open(io_backend: IoBackend) {
+    let (before, after) = (Certificates::new(), Certificates::new());
     let server = serve_tls(io_backend, &before.files());
     let mut stays = before.client((&server, 0), None);
     ask(&mut stays, b"PING\r\n", b"+PONG\r\n");
@@ -271,12 +270,12 @@ fn read_bulk(stream: &mut impl Read) -> String {
 }
 
 fn connections_whose_certificate_is_no_longer_accepted_are_closed(io_backend: IoBackend) {
-    let (house, other) = (House::new(), House::new());
-    let both = house.put("both", &(house.issuer.pem() + &other.issuer.pem()));
-    let files = house.files();
+    let (certificates, other) = (Certificates::new(), Certificates::new());
+    let both = certificates.put("both", &(certificates.issuer.pem() + &other.issuer.pem()));
+    let files = certificates.files();
     let server = serve_tls(io_backend, &TlsFiles { client_ca: Some(both), ..files.clone() });
-    let mut stays = house.client((&server, 0), Some(&house.issuer));
-    let mut closed = house.client((&server, 0), Some(&other.issuer));
+    let mut stays = certificates.client((&server, 0), Some(&certificates.issuer));
+    let mut closed = certificates.client((&server, 0), Some(&other.issuer));
     for client in [&mut stays, &mut closed] {
         ask(client, b"PING\r\n", b"+PONG\r\n");
     }
@@ -288,7 +287,7 @@ fn connections_whose_certificate_is_no_longer_accepted_are_closed(io_backend: Io
         stays.write_all(b"INFO clients\r\n").expect("sent");
         lines = read_bulk(&mut stays);
     }
-    let ca = house.put("ca", &house.issuer.pem());
+    let ca = certificates.put("ca", &certificates.issuer.pem());
     let mut reload = Reload::default();
     reload.tls = Some(Tls::open(&TlsFiles { client_ca: Some(ca), ..files }).expect("good files"));
     server.reloader().reload(reload).expect("reloaded");
@@ -317,9 +316,9 @@ fn refusal(files: &TlsFiles) -> String {
 }
 
 #[test]
-fn files_of_tls_that_cannot_be_used_are_named_with_what_they_hold_and_what_to_do() {
-    let house = House::new();
-    let good = house.files();
+fn errors_of_tls_files_name_the_file_its_contents_and_the_remedy() {
+    let certificates = Certificates::new();
+    let good = certificates.files();
     let request = "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n";
     let damaged = "-----BEGIN CERTIFICATE-----\nAA";
     let encrypted =
@@ -341,8 +340,8 @@ fn files_of_tls_that_cannot_be_used_are_named_with_what_they_hold_and_what_to_do
         ),
     ] {
         let path = match content {
-            Some(content) => house.put(name, content),
-            None => house.folder.path().join(name),
+            Some(content) => certificates.put(name, content),
+            None => certificates.folder.path().join(name),
         };
         let error = |expected: &str| format!("{}: {expected}{found}", path.display());
         let refused = refusal(&TlsFiles { cert: path.clone(), ..good.clone() });
@@ -357,16 +356,16 @@ fn files_of_tls_that_cannot_be_used_are_named_with_what_they_hold_and_what_to_do
     let refused = refusal(&TlsFiles { key: good.cert.clone(), ..good.clone() });
     assert_eq!(refused, format!("{}: {KEY}{}", good.cert.display(), swapped[0]));
     for cut in [damaged, &text(&good.cert)[..200]] {
-        let refused = refusal(&TlsFiles { cert: house.put("cut", cut), ..good.clone() });
+        let refused = refusal(&TlsFiles { cert: certificates.put("cut", cut), ..good.clone() });
         assert!(refused.contains(&format!("cut: {CHAIN}found damaged PEM (")), "{refused}");
     }
 }
 
 #[test]
-fn a_key_of_another_certificate_is_named_with_the_certificate() {
-    let house = House::new();
-    let good = house.files();
-    let other = house.put("other", &certificate(&house.issuer).1);
+fn a_key_of_another_certificate_is_an_error_that_names_both() {
+    let certificates = Certificates::new();
+    let good = certificates.files();
+    let other = certificates.put("other", &certificate(&certificates.issuer).1);
     let refused = refusal(&TlsFiles { key: other.clone(), ..good.clone() });
     let expected = format!(
         "{}: expected the private key of {}, found that of another certificate; name the key that \
@@ -377,7 +376,7 @@ fn a_key_of_another_certificate_is_named_with_the_certificate() {
     assert_eq!(refused, expected);
     // PEM without a certificate.
     let wrong = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    let wrong = house.put("wrong", wrong);
+    let wrong = certificates.put("wrong", wrong);
     let refused = refusal(&TlsFiles { cert: wrong.clone(), ..good.clone() });
     let expected = format!("{}: not usable with the key {}: ", wrong.display(), good.key.display());
     assert!(refused.starts_with(&expected), "{refused}");
@@ -388,9 +387,9 @@ fn a_key_of_another_certificate_is_named_with_the_certificate() {
 
 /// Root may read every file: then only the text is checked.
 #[test]
-fn a_file_that_may_not_be_read_names_the_user_of_the_process() {
-    let house = House::new();
-    let good = house.files();
+fn the_error_of_an_unreadable_file_names_the_user_of_the_process() {
+    let certificates = Certificates::new();
+    let good = certificates.files();
     std::fs::set_permissions(&good.key, std::fs::Permissions::from_mode(0o000)).expect("a mode");
     let user = rustix::process::geteuid();
     let text = if user.is_root() {
@@ -405,7 +404,7 @@ fn a_file_that_may_not_be_read_names_the_user_of_the_process() {
 }
 
 #[test]
-fn a_listener_with_tls_needs_files() {
+fn a_listener_with_tls_needs_certificate_files() {
     let listener = Listener::new(Protocol::Resp, LOCAL.parse().expect("an address")).with_tls();
     let cache = nuthatch_cache::Cache::new(nuthatch_cache::Options::new().memory(16 << 20));
     let cache = Arc::new(cache.expect("a cache"));

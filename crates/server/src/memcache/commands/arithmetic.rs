@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_digits_and_spaces_behind_them() {
+    fn a_counter_is_digits_and_trailing_spaces() {
         assert_eq!(parse(b"0"), Some(0));
         assert_eq!(parse(b"007"), Some(7));
         assert_eq!(parse(b"9   "), Some(9));

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_from_now_on_or_since_1970() {
+    fn times_are_relative_or_since_1970() {
         let now = 1_700_000_000_500;
         let end_ms = |exptime| End::new(exptime, now).0;
         assert_eq!(end_ms(0), None);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_that_runs_counts() {
+    fn the_current_second_counts() {
         let ttl_secs = |end_ms| End(Some(end_ms)).ttl_secs(5);
         assert_eq!(End(None).ttl_secs(5), None);
         assert_eq!((ttl_secs(4), ttl_secs(5)), (Some(0), Some(0)));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_before_nothing() {
+    fn an_expiry_of_never_is_before_nothing() {
         let (never, early, late) = (End(None), End(Some(1)), End(Some(2)));
         assert!(early.is_before(late));
         assert!(

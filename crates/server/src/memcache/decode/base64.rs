@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64() {
+    fn invalid_base64_is_refused() {
         let texts: [&[u8]; 9] =
             [b"", b"=", b"====", b"Zg", b"Zg=", b"Zg===", b"Z===", b"Zg==Zg==", b"Zm9-"];
         for text in texts {

@@ -77,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn epoll_stands_in_where_there_is_no_io_uring() {
+    fn epoll_is_used_without_io_uring() {
         assert_eq!(IoBackend::Auto.choose_by(|| Ok(())).expect("one"), Backend::Uring);
         assert_eq!(IoBackend::Auto.choose_by(forbidden).expect("one"), Backend::Epoll);
     }
 
     #[test]
-    fn what_is_asked_for_is_used_or_refused() {
+    fn a_requested_backend_is_used_or_refused() {
         assert_eq!(IoBackend::Uring.choose_by(|| Ok(())).expect("one"), Backend::Uring);
         assert_eq!(IoBackend::Epoll.choose_by(|| Ok(())).expect("one"), Backend::Epoll);
         let error = IoBackend::Uring.choose_by(forbidden).expect_err("it is forbidden");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reactor_that_works_passes_its_trial() {
+    fn a_working_backend_passes_its_trial() {
         for kind in [Backend::Uring, Backend::Epoll] {
             try_out(kind).unwrap_or_else(|error| panic!("{kind}: {error}"));
         }

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// A module for each backend with all tests.
-macro_rules! of_every_reactor {
+macro_rules! with_every_backend {
     ($($test:ident)*) => {
         mod io_uring {
             $(#[test] fn $test() { super::$test(super::Driver::new(super::Backend::Uring)); })*
@@ -22,23 +22,23 @@ macro_rules! of_every_reactor {
     };
 }
 
-of_every_reactor! {
+with_every_backend! {
     each_connection_is_an_event
-    what_does_not_listen_does_not_accept
-    bytes_come_then_the_end
-    buffers_that_come_back_are_filled_again
-    without_a_free_buffer_receiving_ends
-    buffers_do_with_little_memory_and_have_it_again
-    receiving_goes_on_after_a_pause
-    what_has_no_room_is_sent_later
-    who_has_gone_is_not_sent_to
-    bytes_are_received_while_others_are_sent
-    a_shutdown_ends_what_goes_on
-    a_socket_is_let_go_with_its_last_event
-    what_is_no_socket_is_told
-    one_who_is_sent_to_in_every_turn_leaves_turns_to_others
-    calls_of_a_waker_are_one_event
-    nothing_happens_for_a_while
+    a_socket_that_does_not_listen_does_not_accept
+    bytes_arrive_before_the_end
+    returned_buffers_are_filled_again
+    without_a_free_buffer_receiving_stops
+    fewer_buffers_are_used_while_memory_is_short
+    receiving_continues_after_a_pause
+    bytes_beyond_the_socket_buffer_are_sent_later
+    sending_to_a_closed_peer_fails
+    bytes_are_received_while_a_send_is_pending
+    a_shutdown_ends_pending_operations
+    a_socket_is_closed_with_its_last_event
+    operations_on_other_files_are_errors
+    a_connection_that_always_sends_does_not_starve_others
+    several_wake_calls_are_one_event
+    a_wait_ends_at_its_timeout
 }
 
 const BUFFERS: u16 = 4;
@@ -155,7 +155,7 @@ fn each_connection_is_an_event(mut driver: Driver) {
     }
 }
 
-fn what_does_not_listen_does_not_accept(mut driver: Driver) {
+fn a_socket_that_does_not_listen_does_not_accept(mut driver: Driver) {
     let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
     let ours = Socket::new(socket(family, kind, None).expect("a socket"));
     for _ in 0..2 {
@@ -167,7 +167,7 @@ fn what_does_not_listen_does_not_accept(mut driver: Driver) {
     }
 }
 
-fn bytes_come_then_the_end(mut driver: Driver) {
+fn bytes_arrive_before_the_end(mut driver: Driver) {
     let (ours, mut theirs) = pair();
     driver.receive(&ours, 5);
     driver.nothing();
@@ -184,7 +184,7 @@ fn bytes_come_then_the_end(mut driver: Driver) {
     driver.nothing();
 }
 
-fn buffers_that_come_back_are_filled_again(mut driver: Driver) {
+fn returned_buffers_are_filled_again(mut driver: Driver) {
     let (ours, mut theirs) = pair();
     driver.receive(&ours, 0);
     for round in 0..10 * BUFFERS {
@@ -200,7 +200,7 @@ fn buffers_that_come_back_are_filled_again(mut driver: Driver) {
     }
 }
 
-fn without_a_free_buffer_receiving_ends(mut driver: Driver) {
+fn without_a_free_buffer_receiving_stops(mut driver: Driver) {
     let (ours, mut theirs) = pair();
     driver.receive(&ours, 0);
     let mut held = Vec::new();
@@ -224,7 +224,7 @@ fn without_a_free_buffer_receiving_ends(mut driver: Driver) {
 }
 
 /// As many buffers as have memory can be filled at the same time.
-fn buffers_do_with_little_memory_and_have_it_again(mut driver: Driver) {
+fn fewer_buffers_are_used_while_memory_is_short(mut driver: Driver) {
     const MANY: u16 = 64;
     let reactor = match driver.reactor {
         Reactor::Uring(_) => Reactor::new(Backend::Uring, MANY),
@@ -255,7 +255,7 @@ fn buffers_do_with_little_memory_and_have_it_again(mut driver: Driver) {
     }
 }
 
-fn receiving_goes_on_after_a_pause(mut driver: Driver) {
+fn receiving_continues_after_a_pause(mut driver: Driver) {
     let (ours, mut theirs) = pair();
     for round in 0..5 {
         driver.receive(&ours, 1);
@@ -278,7 +278,7 @@ fn receiving_goes_on_after_a_pause(mut driver: Driver) {
     driver.nothing();
 }
 
-fn what_has_no_room_is_sent_later(mut driver: Driver) {
+fn bytes_beyond_the_socket_buffer_are_sent_later(mut driver: Driver) {
     let (ours, mut theirs) = pair();
     let bytes: Vec<u8> = (0..TOO_MUCH).map(|at| (at / 4096) as u8).collect();
     for _ in 0..2 {
@@ -298,7 +298,7 @@ fn what_has_no_room_is_sent_later(mut driver: Driver) {
     driver.nothing();
 }
 
-fn who_has_gone_is_not_sent_to(mut driver: Driver) {
+fn sending_to_a_closed_peer_fails(mut driver: Driver) {
     let (ours, theirs) = pair();
     drop(theirs);
     for _ in 0..3 {
@@ -310,7 +310,7 @@ fn who_has_gone_is_not_sent_to(mut driver: Driver) {
     }
 }
 
-fn bytes_are_received_while_others_are_sent(mut driver: Driver) {
+fn bytes_are_received_while_a_send_is_pending(mut driver: Driver) {
     let (ours, mut theirs) = pair();
     driver.receive(&ours, 4);
     driver.send(&ours, 4, &vec![1; TOO_MUCH]);
@@ -328,7 +328,7 @@ fn bytes_are_received_while_others_are_sent(mut driver: Driver) {
     assert_eq!(driver.received().0.expect("bytes"), b"more");
 }
 
-fn a_shutdown_ends_what_goes_on(mut driver: Driver) {
+fn a_shutdown_ends_pending_operations(mut driver: Driver) {
     let (ours, _theirs) = pair();
     driver.receive(&ours, 6);
     driver.send(&ours, 6, &vec![1; TOO_MUCH]);
@@ -350,7 +350,7 @@ fn a_shutdown_ends_what_goes_on(mut driver: Driver) {
     driver.nothing();
 }
 
-fn a_socket_is_let_go_with_its_last_event(mut driver: Driver) {
+fn a_socket_is_closed_with_its_last_event(mut driver: Driver) {
     let (ours, theirs) = pair();
     driver.receive(&ours, 8);
     driver.send(&ours, 8, b"bytes");
@@ -362,7 +362,7 @@ fn a_socket_is_let_go_with_its_last_event(mut driver: Driver) {
     driver.nothing();
 }
 
-fn what_is_no_socket_is_told(mut driver: Driver) {
+fn operations_on_other_files_are_errors(mut driver: Driver) {
     let file = Socket::new(File::open("/dev/null").expect("a device").into());
     driver.receive(&file, 1);
     let (received, more) = driver.received();
@@ -376,7 +376,7 @@ fn what_is_no_socket_is_told(mut driver: Driver) {
     driver.nothing();
 }
 
-fn one_who_is_sent_to_in_every_turn_leaves_turns_to_others(mut driver: Driver) {
+fn a_connection_that_always_sends_does_not_starve_others(mut driver: Driver) {
     let (greedy, _reads_later) = pair();
     let (other, mut client) = pair();
     driver.receive(&other, 1);
@@ -397,7 +397,7 @@ fn one_who_is_sent_to_in_every_turn_leaves_turns_to_others(mut driver: Driver) {
     }
 }
 
-fn calls_of_a_waker_are_one_event(mut driver: Driver) {
+fn several_wake_calls_are_one_event(mut driver: Driver) {
     let waker = driver.reactor.waker();
     for _ in 0..3 {
         let from_another = waker.clone();
@@ -409,7 +409,7 @@ fn calls_of_a_waker_are_one_event(mut driver: Driver) {
     }
 }
 
-fn nothing_happens_for_a_while(mut driver: Driver) {
+fn a_wait_ends_at_its_timeout(mut driver: Driver) {
     driver.reactor.wait(Some(Duration::from_millis(1)), &mut driver.events).expect("a wait");
     driver.nothing();
 }

@@ -10,8 +10,8 @@ use crate::state::{Answers, Denied, Server, State};
 ///
 /// # Errors
 ///
-/// The [`Failure`] to answer with. With [`Failure::Full`] nothing was replied: the caller renews the
-/// guard and tries once more.
+/// The [`Failure`] to answer with. With [`Failure::Full`] nothing was replied: the caller renews
+/// the guard and tries once more.
 #[inline]
 pub fn execute(call: &mut Call<'_>) -> Result {
     let found = lookup(call.args.get(0));

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_command_has_a_number_of_its_own_and_is_found() {
+    fn every_command_is_found_at_its_index() {
         for (number, command) in everything().enumerate() {
             let name = command.name;
             let found = CATALOG.find(name.to_uppercase().as_bytes()).expect(name);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_named_after_their_container() {
+    fn subcommands_are_named_after_their_container() {
         for command in all() {
             assert_eq!(command.flags.container, parts(command).len() > 0, "{}", command.name);
             for part in parts(command) {

@@ -7,7 +7,7 @@ use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
 
 /// A module for each backend with all tests.
-macro_rules! over_every_reactor {
+macro_rules! with_every_backend {
     ($($test:ident)*) => {
         mod io_uring {
             $(#[test] fn $test() { super::$test(crate::net::reactor::Backend::Uring); })*
@@ -21,12 +21,12 @@ macro_rules! over_every_reactor {
 mod shedding;
 mod starving;
 
-over_every_reactor! {
-    buffers_of_unknown_connections_come_back
-    memory_that_nobody_uses_goes_back_while_there_is_little
-    answers_to_many_who_do_not_read_count_before_the_turn_ends
-    a_long_pipeline_leaves_turns_to_others
-    many_long_pipelines_leave_turns_to_each_other
+with_every_backend! {
+    buffers_of_unknown_connections_are_returned
+    unused_memory_is_returned_while_little_is_free
+    unread_replies_count_before_the_iteration_ends
+    a_long_pipeline_does_not_starve_others
+    many_long_pipelines_do_not_starve_each_other
     a_long_pipeline_is_executed_although_its_client_sends_no_more
     bytes_that_the_kernel_did_not_report_are_received
 }
@@ -89,7 +89,7 @@ fn expect(worker: &mut Worker<'_>, client: &mut UnixStream, expected: &[u8]) {
 }
 
 /// Regression test: a buffer with bytes for a removed connection was lost, until there were none.
-fn buffers_of_unknown_connections_come_back(kind: Backend) {
+fn buffers_of_unknown_connections_are_returned(kind: Backend) {
     let common = common(16 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let (ours, theirs) = pair();
@@ -110,7 +110,7 @@ fn buffers_of_unknown_connections_come_back(kind: Backend) {
 }
 
 /// No reply is so long that its client must read it first, and together they exceed the budget.
-fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Backend) {
+fn unread_replies_count_before_the_iteration_ends(kind: Backend) {
     const MEMORY: u64 = 64 << 20;
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -130,7 +130,7 @@ fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Backend) {
     }
 }
 
-fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Backend) {
+fn unused_memory_is_returned_while_little_is_free(kind: Backend) {
     const MEMORY: isize = 64 << 20;
     let common = common(MEMORY as u64, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -235,7 +235,7 @@ fn numbers(client: &mut UnixStream, answers: &mut Vec<u8>) -> usize {
 
 /// While one client has a pipeline of many requests, a request of another client is executed before
 /// most of them.
-fn a_long_pipeline_leaves_turns_to_others(kind: Backend) {
+fn a_long_pipeline_does_not_starve_others(kind: Backend) {
     const REQUESTS: usize = 60_000;
     let common = common(64 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -272,7 +272,7 @@ fn a_long_pipeline_leaves_turns_to_others(kind: Backend) {
 }
 
 /// More requests than one iteration serves.
-fn many_long_pipelines_leave_turns_to_each_other(kind: Backend) {
+fn many_long_pipelines_do_not_starve_each_other(kind: Backend) {
     const REQUESTS: usize = 10_000;
     let common = common(64 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");

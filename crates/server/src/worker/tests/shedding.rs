@@ -2,12 +2,12 @@
 
 use super::*;
 
-over_every_reactor! {
-    clients_that_do_not_read_are_closed_once_connections_take_five_eighths
-    closing_goes_on_until_connections_take_less
+with_every_backend! {
+    clients_that_do_not_read_are_closed_at_five_eighths_of_the_memory
+    clients_are_closed_until_connections_use_less
     a_client_that_must_not_be_evicted_keeps_its_output
     a_worker_sleeps_where_no_client_may_be_closed
-    a_value_without_memory_for_requests_is_refused_and_the_connection_goes_on
+    a_value_without_memory_for_requests_is_refused_and_the_connection_stays_open
     a_value_without_memory_for_requests_waits_while_clients_are_closed
 }
 
@@ -55,7 +55,7 @@ fn open(worker: &mut Worker<'_>, clients: &[(UnixStream, Number)]) -> usize {
     clients.iter().filter(|(_, number)| worker.connections.get(*number).is_some()).count()
 }
 
-fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: Backend) {
+fn clients_that_do_not_read_are_closed_at_five_eighths_of_the_memory(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let clients = silent_clients(&mut worker, 8, b"");
@@ -71,7 +71,7 @@ fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: 
 }
 
 /// One round is not sufficient.
-fn closing_goes_on_until_connections_take_less(kind: Backend) {
+fn clients_are_closed_until_connections_use_less(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let clients = silent_clients(&mut worker, 12, b"");
@@ -123,7 +123,7 @@ fn requests(len: usize) -> Vec<u8> {
     [head.as_bytes(), &vec![b'v'; len], b"\r\nPING\r\nSTRLEN new\r\n"].concat()
 }
 
-fn a_value_without_memory_for_requests_is_refused_and_the_connection_goes_on(kind: Backend) {
+fn a_value_without_memory_for_requests_is_refused_and_the_connection_stays_open(kind: Backend) {
     for len in [100_000, 900_000, 5 << 20] {
         let common = common(MEMORY, kind);
         let mut worker = Worker::new(&common, Vec::new()).expect("a worker");

@@ -2,8 +2,8 @@
 
 use super::*;
 
-over_every_reactor! {
-    a_write_that_waits_for_closed_clients_keeps_no_worker_busy
+with_every_backend! {
+    a_write_that_waits_for_closed_clients_does_not_busy_wait
     many_clients_that_keep_one_removed_item_are_closed_in_few_rounds
     clients_that_receive_an_item_of_the_cache_are_not_closed_for_a_write
     long_requests_do_not_exceed_a_budget_that_items_use
@@ -69,7 +69,7 @@ fn send(worker: &mut Worker<'_>, (client, number): &mut (UnixStream, Number), by
 
 /// Regression test: the worker executed the write in each iteration until the clients of the other
 /// one were closed.
-fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Backend) {
+fn a_write_that_waits_for_closed_clients_does_not_busy_wait(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let mut other = Worker::new(&common, Vec::new()).expect("a worker");

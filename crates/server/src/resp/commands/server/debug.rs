@@ -165,7 +165,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn who_sleeps_wakes_up_when_the_server_stops() {
+    fn debug_sleep_ends_when_the_server_stops() {
         let asked = Cell::new(0);
         rest(Duration::MAX, || {
             asked.set(asked.get() + 1);

@@ -46,7 +46,7 @@ fn give_up(engine: &Engine, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn without_room_nothing_is_answered_until_the_request_is_given_up() {
+fn without_memory_nothing_is_replied_before_the_last_attempt() {
     let refused = "before SERVER_ERROR out of memory storing object\r\n";
     let value = "v".repeat(50_000);
     let gone = "END\r\n";
@@ -86,16 +86,16 @@ fn without_room_nothing_is_answered_until_the_request_is_given_up() {
 #[test]
 fn a_value_over_the_limit_of_the_cache_is_refused() {
     let mut engine = Engine::with(Options::new().memory(16 << 20));
-    engine.object_most = 16 << 20;
-    let (most, refused) =
+    engine.max_object_len = 16 << 20;
+    let (max, refused) =
         (engine.cache.max_value_len(), "SERVER_ERROR object too large for cache\r\n");
-    assert!(most < engine.object_most, "the decoder lets it through");
+    assert!(max < engine.max_object_len, "the decoder lets it through");
     let value = |len: usize| "v".repeat(len);
     let set = |len| format!("set a 0 0 {len}\r\n{}\r\n", value(len));
-    assert_eq!(engine.run(set(most).as_bytes()), "STORED\r\n");
+    assert_eq!(engine.run(set(max).as_bytes()), "STORED\r\n");
     assert_eq!(engine.run(b"append a 0 0 1\r\nx\r\n"), refused);
     assert_eq!(engine.run(b"ms a 1 MP\r\nx\r\n"), refused);
-    assert_eq!(engine.run(b"append a 0 0 1 noreply\r\nx\r\nmg a s\r\n"), format!("HD s{most}\r\n"));
-    assert_eq!(engine.run(set(most + 1).as_bytes()), refused);
+    assert_eq!(engine.run(b"append a 0 0 1 noreply\r\nx\r\nmg a s\r\n"), format!("HD s{max}\r\n"));
+    assert_eq!(engine.run(set(max + 1).as_bytes()), refused);
     assert_eq!(engine.run(b"get a\r\n"), "END\r\n");
 }

@@ -39,7 +39,7 @@ fn with_key() -> Subject {
 
 /// Lines of memcached that store a value, and the reply. The bytes after them look like requests.
 #[test]
-fn values_of_memcached_are_not_executed_where_their_length_cannot_be_told() {
+fn values_of_memcached_with_an_invalid_length_are_not_executed() {
     let subject = with_key();
     let bad = "CLIENT_ERROR bad command line format\\r\\n";
     let error = "ERROR\\r\\n";
@@ -93,7 +93,7 @@ fn values_of_memcached_of_2_gib_and_more_are_too_large_and_skipped() {
 
 /// As a client sends it that does not know of a limit.
 #[test]
-fn a_value_of_2_gib_is_skipped_to_its_end_and_the_connection_goes_on() {
+fn a_value_of_2_gib_is_skipped_and_the_connection_stays_open() {
     let subject = Subject::new();
     let mut stream = subject.connect(MEMCACHE);
     let piece = b"flush_all\r\nget k\r\n".repeat(1 << 16);

@@ -11,7 +11,7 @@ const KEYS: usize = 100_000;
 const TOO_LONG: &str = "-ERR the answer is longer than there is memory for\r\n";
 
 #[test]
-fn one_request_is_not_answered_with_more_than_there_is_memory() {
+fn the_reply_to_one_request_fits_into_memory() {
     let subject = Subject::new();
     let mut resp = subject.connect(RESP);
     let (request, stored) = set(RESP, "k", &VALUE);
@@ -35,7 +35,7 @@ fn one_request_is_not_answered_with_more_than_there_is_memory() {
 
 /// The reply to a name of a few bytes has hundreds of bytes.
 #[test]
-fn the_same_asked_for_again_and_again_is_not_answered_with_more_than_there_is_memory() {
+fn replies_that_repeat_a_value_fit_into_memory() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::S3Fifo, 1);
     let mut stream = subject.connect(RESP);
     for words in [["COMMAND", "INFO", "client"], ["COMMAND", "DOCS", "get"], ["CLIENT", "ID", "1"]]
@@ -56,7 +56,7 @@ fn the_same_asked_for_again_and_again_is_not_answered_with_more_than_there_is_me
 
 /// Before, a refused `MGET` removed the replies before its own, too.
 #[test]
-fn an_answer_that_is_too_long_leaves_those_before_it() {
+fn a_reply_without_memory_leaves_earlier_replies() {
     let subject = Subject::new();
     for (listener, verb, too_long) in [
         (RESP, "MGET", TOO_LONG),
@@ -75,7 +75,7 @@ fn an_answer_that_is_too_long_leaves_those_before_it() {
 
 /// Each requests a little less than the memory holds, at the same moment, and none of them reads.
 #[test]
-fn many_long_answers_at_once_take_no_more_than_there_is_memory() {
+fn many_long_replies_at_once_fit_into_memory() {
     let subject = Subject::new();
     let mut control = subject.connect(RESP);
     let (request, stored) = set(RESP, "k", &VALUE);
@@ -97,7 +97,7 @@ fn many_long_answers_at_once_take_no_more_than_there_is_memory() {
 
 /// All of it is executed, and as many replies as fit are complete.
 #[test]
-fn a_transaction_is_not_answered_with_more_than_there_is_memory() {
+fn replies_of_a_transaction_fit_into_memory() {
     const REQUESTS: usize = 5000;
     let subject = Subject::new();
     let mut stream = subject.connect(RESP);
@@ -140,7 +140,7 @@ fn a_transaction_is_not_answered_with_more_than_there_is_memory() {
 
 /// A request that is queued for `EXEC` uses memory like one that waits to be executed.
 #[test]
-fn transactions_take_no_more_memory_than_there_is() {
+fn queued_transactions_fit_into_memory() {
     let subject = Subject::new();
     let mut streams = Vec::new();
     for _ in 0..40 {

@@ -1,18 +1,18 @@
 //! Tests values that are sent in the iteration that reads them, as far as the kernel takes them.
 
 use crate::served::{
-    LOCAL, ask, at, cache, connect, connect_to, options, over_every_reactor, start,
+    LOCAL, ask, at, cache, connect, connect_to, options, start, with_every_io_backend,
 };
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
 
-over_every_reactor! {
-    values_are_whole_when_the_client_takes_them_late
-    values_come_in_order_in_every_protocol
-    what_is_taken_back_is_not_sent
-    commands_that_want_to_be_alone_come_between
-    clients_that_go_take_nobody_with_them
+with_every_io_backend! {
+    values_are_complete_when_the_client_reads_late
+    values_arrive_in_order_in_every_protocol
+    truncated_replies_are_not_sent
+    exclusive_commands_run_between_others
+    clients_that_disconnect_do_not_affect_others
 }
 
 /// Copied, referenced beside copies, referenced alone, and kept by an item reference.
@@ -43,7 +43,7 @@ fn expect(stream: &mut impl Read, expected: &[u8]) {
 
 /// Reads and writes of one client, all sent before it reads the first reply: more than the kernel's
 /// buffers hold.
-fn values_are_whole_when_the_client_takes_them_late(io_backend: IoBackend) {
+fn values_are_complete_when_the_client_reads_late(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 1, io_backend));
     let mut stream = connect(&server);
     let (mut requests, mut answers) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ fn every_protocol(io_backend: IoBackend) -> Running {
     Running::start(cache(), &options).expect("a server")
 }
 
-fn values_come_in_order_in_every_protocol(io_backend: IoBackend) {
+fn values_arrive_in_order_in_every_protocol(io_backend: IoBackend) {
     let server = every_protocol(io_backend);
     let mut stream = connect_to(&server, 0);
     let one: Vec<_> = value(3, 1).iter().map(|byte| byte | 0x40).collect();
@@ -116,7 +116,7 @@ fn values_come_in_order_in_every_protocol(io_backend: IoBackend) {
     }
 }
 
-fn what_is_taken_back_is_not_sent(io_backend: IoBackend) {
+fn truncated_replies_are_not_sent(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 1, io_backend));
     let mut stream = connect(&server);
     let one = value(3, 1);
@@ -134,7 +134,7 @@ fn what_is_taken_back_is_not_sent(io_backend: IoBackend) {
     }
 }
 
-fn commands_that_want_to_be_alone_come_between(io_backend: IoBackend) {
+fn exclusive_commands_run_between_others(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 2, io_backend));
     let mut stream = connect(&server);
     let one = value(3, 1);
@@ -155,7 +155,7 @@ fn commands_that_want_to_be_alone_come_between(io_backend: IoBackend) {
     });
 }
 
-fn clients_that_go_take_nobody_with_them(io_backend: IoBackend) {
+fn clients_that_disconnect_do_not_affect_others(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 1, io_backend));
     let mut stream = connect(&server);
     let one = value(4, 1);

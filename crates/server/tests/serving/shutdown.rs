@@ -1,6 +1,6 @@
 //! Tests how a server ends: it drains, it stops at once, or one of its threads panics.
 
-use crate::served::{LOCAL, ask, cache, connect, options, over_every_reactor, serve, start};
+use crate::served::{LOCAL, ask, cache, connect, options, serve, start, with_every_io_backend};
 use nuthatch_server::state::Debugging;
 use nuthatch_server::state::Server;
 use nuthatch_server::{IoBackend, Running};
@@ -8,10 +8,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-over_every_reactor! {
-    a_server_that_drains_finishes_what_is_under_way_and_accepts_no_more
-    a_server_that_drains_waits_no_longer_than_it_was_told
-    a_server_that_drains_stops_at_once_when_it_is_told
+with_every_io_backend! {
+    a_draining_server_finishes_pending_work_and_accepts_no_connections
+    a_draining_server_stops_after_its_timeout
+    a_draining_server_can_be_stopped_at_once
     a_panic_in_one_thread_stops_the_others
 }
 
@@ -31,7 +31,7 @@ fn wait_until_refused(server: &Running) {
     while TcpStream::connect(address).is_ok() {}
 }
 
-fn a_server_that_drains_finishes_what_is_under_way_and_accepts_no_more(io_backend: IoBackend) {
+fn a_draining_server_finishes_pending_work_and_accepts_no_connections(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 2, io_backend));
     let mut connections: Vec<_> = (0..5).map(|_| connect(&server)).collect();
     for stream in &mut connections {
@@ -62,7 +62,7 @@ fn a_server_that_drains_finishes_what_is_under_way_and_accepts_no_more(io_backen
     server.wait().expect("it ends by itself");
 }
 
-fn a_server_that_drains_waits_no_longer_than_it_was_told(io_backend: IoBackend) {
+fn a_draining_server_stops_after_its_timeout(io_backend: IoBackend) {
     let server = serve(io_backend);
     let mut stream = connect(&server);
     ask(&mut stream, b"PING\r\n*1\r\n", b"+PONG\r\n");
@@ -71,7 +71,7 @@ fn a_server_that_drains_waits_no_longer_than_it_was_told(io_backend: IoBackend) 
     assert!(stream.read(&mut [0]).is_ok_and(|len| len == 0));
 }
 
-fn a_server_that_drains_stops_at_once_when_it_is_told(io_backend: IoBackend) {
+fn a_draining_server_can_be_stopped_at_once(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 2, io_backend));
     let mut stream = connect(&server);
     ask(&mut stream, b"PING\r\n*1\r\n", b"+PONG\r\n");

@@ -2,7 +2,7 @@
 
 use crate::ask_last;
 use crate::served::{
-    LOCAL, ask, at, cache, connect_to, info, options, over_every_reactor, pass_time, start,
+    LOCAL, ask, at, cache, connect_to, info, options, pass_time, start, with_every_io_backend,
 };
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::state::{Server, Users};
@@ -14,16 +14,16 @@ use std::time::Duration;
 /// The time after which a test fails that waits for something.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-over_every_reactor! {
+with_every_io_backend! {
     clients_of_memcached_log_in_with_their_first_set
-    before_a_log_in_little_can_be_sent
-    before_a_log_in_no_request_is_longer_than_8_kib
-    before_a_log_in_clients_that_do_not_read_hold_little
-    after_a_log_in_requests_may_be_long
+    before_login_requests_are_limited
+    before_login_no_request_is_longer_than_8_kib
+    before_login_clients_that_do_not_read_use_little_memory
+    after_login_requests_may_be_long
     clients_of_poor_mans_cache_log_in_through_resp
-    clients_of_mrcache_cannot_log_in_and_are_who_everybody_is
-    who_sends_nothing_for_too_long_is_sent_away
-    every_thread_learns_of_a_setting
+    clients_of_mrcache_are_the_default_user
+    silent_clients_are_closed
+    every_thread_applies_a_changed_setting
 }
 
 const USERS: &str = "
@@ -73,7 +73,7 @@ fn clients_of_memcached_log_in_with_their_first_set(io_backend: IoBackend) {
     ask(&mut stream, b"flush_all\r\nget app:1\r\n", b"OK\r\nEND\r\n");
 }
 
-fn before_a_log_in_little_can_be_sent(io_backend: IoBackend) {
+fn before_login_requests_are_limited(io_backend: IoBackend) {
     let server = server(USERS, io_backend);
     let mut stream = connect_to(&server, 1);
     let long = [b"set x 0 0 5000\r\n".as_slice(), &[b'x'; 5000], b"\r\n"].concat();
@@ -85,7 +85,7 @@ fn before_a_log_in_little_can_be_sent(io_backend: IoBackend) {
 }
 
 /// Before, lines of RESP and messages of poor-man's-cache could be as long as after a login.
-fn before_a_log_in_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
+fn before_login_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
     let server = server(USERS, io_backend);
     let x = |len: usize| "x".repeat(len);
     let argument = format!("$3000\r\n{}\r\n", x(3000));
@@ -114,7 +114,7 @@ fn before_a_log_in_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
 }
 
 /// Before, each connection held a megabyte of errors, and the input after them.
-fn before_a_log_in_clients_that_do_not_read_hold_little(io_backend: IoBackend) {
+fn before_login_clients_that_do_not_read_use_little_memory(io_backend: IoBackend) {
     const CLIENTS: usize = 20;
     const EACH: usize = 64 << 10;
     let server = server(USERS, io_backend);
@@ -147,7 +147,7 @@ fn before_a_log_in_clients_that_do_not_read_hold_little(io_backend: IoBackend) {
     drop(clients);
 }
 
-fn after_a_log_in_requests_may_be_long(io_backend: IoBackend) {
+fn after_login_requests_may_be_long(io_backend: IoBackend) {
     let server = server(USERS, io_backend);
     let log_in = b"*3\r\n$4\r\nAUTH\r\n$3\r\nall\r\n$4\r\nopen\r\n";
     let mut stream = connect_to(&server, 0);
@@ -171,7 +171,7 @@ fn clients_of_poor_mans_cache_log_in_through_resp(io_backend: IoBackend) {
     ask(&mut stream, b"DEL app:1\x1f", b"ERROR: No permission to run this command\x1f");
 }
 
-fn clients_of_mrcache_cannot_log_in_and_are_who_everybody_is(io_backend: IoBackend) {
+fn clients_of_mrcache_are_the_default_user(io_backend: IoBackend) {
     let get = b"\0\x01\x05\0app:1";
     assert_eq!(ask_last(&mut connect_to(&server(USERS, io_backend), 3), get), "");
     let server = server("user default on nopass ~app:* +get", io_backend);
@@ -180,7 +180,7 @@ fn clients_of_mrcache_cannot_log_in_and_are_who_everybody_is(io_backend: IoBacke
     assert_eq!(ask_last(&mut stream, b"\0\x02\x01\0\x01\0\0\0k1"), "");
 }
 
-fn who_sends_nothing_for_too_long_is_sent_away(io_backend: IoBackend) {
+fn silent_clients_are_closed(io_backend: IoBackend) {
     let server = server("", io_backend);
     let mut silent = connect_to(&server, 1);
     ask(&mut silent, b"mn\r\n", b"MN\r\n");
@@ -191,7 +191,7 @@ fn who_sends_nothing_for_too_long_is_sent_away(io_backend: IoBackend) {
 }
 
 /// The other threads sleep when the setting changes.
-fn every_thread_learns_of_a_setting(io_backend: IoBackend) {
+fn every_thread_applies_a_changed_setting(io_backend: IoBackend) {
     let server = start(&options(&[LOCAL], 4, io_backend));
     let mut silent: Vec<_> = (0..20).map(|_| connect_to(&server, 0)).collect();
     for stream in &mut silent {

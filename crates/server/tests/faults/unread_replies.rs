@@ -7,17 +7,17 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 /// The maximum of bytes that the server may read of requests whose replies are not read.
-const READ_MOST: usize = 16 << 20;
+const MAX_READ: usize = 16 << 20;
 
 /// The number of requests of other clients that are answered without the server reading a byte of a
 /// client, after which it has stopped reading.
-const PATIENT: usize = 30;
+const MIN_OTHER_REPLIES: usize = 30;
 
 /// Sends requests until the server reads no more. Returns how many bytes of requests it read.
 fn flood(subject: &Subject, stream: &mut TcpStream, request: &[u8]) -> usize {
     stream.set_nonblocking(true).expect("a socket");
     let (mut sent, mut blocked) = (0, 0);
-    while blocked < PATIENT {
+    while blocked < MIN_OTHER_REPLIES {
         match stream.write(&request[sent % request.len()..]) {
             Ok(len) => (sent, blocked) = (sent + len, 0),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -28,7 +28,7 @@ fn flood(subject: &Subject, stream: &mut TcpStream, request: &[u8]) -> usize {
             Err(error) if is_end(&error) => break,
             Err(error) => panic!("{error}"),
         }
-        assert!(sent < READ_MOST, "the server reads on");
+        assert!(sent < MAX_READ, "the server reads on");
     }
     stream.set_nonblocking(false).expect("a socket");
     sent
@@ -48,7 +48,7 @@ fn connect(subject: &Subject, listener: usize) -> TcpStream {
 
 /// Then the clients read: every reply is there, and the request that was sent in part is continued.
 #[test]
-fn who_does_not_read_is_not_read_from_until_it_does() {
+fn the_server_does_not_read_from_a_client_that_does_not_read() {
     let subject = Subject::new();
     let key = "k".repeat(200);
     let value: Vec<u8> = (0..5000_usize).map(|at| b'a' + (at % 26) as u8).collect();
@@ -68,7 +68,7 @@ fn who_does_not_read_is_not_read_from_until_it_does() {
 }
 
 #[test]
-fn who_goes_without_reading_leaves_nothing() {
+fn clients_that_disconnect_without_reading_leave_no_memory_behind() {
     let subject = Subject::new();
     let key = "k".repeat(200);
     let mut before = None;
@@ -97,7 +97,7 @@ fn who_goes_without_reading_leaves_nothing() {
 
 /// Measured with a second connection: a slow client does not slow down another one.
 #[test]
-fn others_are_served_while_many_do_not_read() {
+fn other_clients_are_served_while_many_do_not_read() {
     let subject = Subject::new();
     let key = "k".repeat(200);
     let mut streams: Vec<_> = [RESP, MEMCACHE, PMC, MRCACHE]
@@ -219,7 +219,7 @@ fn a_client_that_reads_at_once_is_closed_for_a_value_beyond_the_hard_limit() {
 
 /// Each client has the value twice in its output, and the value is in memory once.
 #[test]
-fn a_value_that_many_clients_do_not_take_counts_once() {
+fn an_unread_value_of_many_clients_counts_once() {
     for threads in [1, 2] {
         let subject = Subject::with(64 << 20, Eviction::S3Fifo, threads);
         let mut control = subject.connect(RESP);
@@ -242,7 +242,7 @@ fn a_value_that_many_clients_do_not_take_counts_once() {
 
 /// All memory is in the output of clients that do not read, as values that were replaced since.
 #[test]
-fn a_write_is_not_refused_for_output_that_others_do_not_take() {
+fn a_write_is_not_refused_because_of_unread_output() {
     // Without eviction, all keys that are written must fit.
     let all = [(Eviction::S3Fifo, 1, 60), (Eviction::S3Fifo, 2, 60), (Eviction::None, 1, 50)];
     for (eviction, threads, keys) in all.into_iter().chain([(Eviction::None, 2, 50)]) {
@@ -344,7 +344,7 @@ fn a_command_with_a_long_value_waits_while_clients_that_do_not_read_are_closed()
 
 /// Empty lines, which have no reply, are where the server looks for the next request.
 #[test]
-fn no_request_is_lost_behind_one_that_waits_for_memory() {
+fn no_request_is_lost_after_one_that_waits_for_memory() {
     let subject = Subject::with(64 << 20, Eviction::None, 1);
     let mut control = subject.connect(RESP);
     let _streams = keep_removed_values(&subject, &mut control);

@@ -1,17 +1,17 @@
 //! Tests values that are sent from the memory of the cache, between replies that are sent from a
 //! buffer.
 
-use crate::served::{LOCAL, ask, at, cache, connect_to, over_every_reactor};
+use crate::served::{LOCAL, ask, at, cache, connect_to, with_every_io_backend};
 use nuthatch_cache::Cache;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-over_every_reactor! {
-    long_values_come_back_in_order_in_every_protocol
-    a_long_value_that_is_being_sent_stays_as_it_is
-    long_values_that_nobody_takes_are_let_go
+with_every_io_backend! {
+    long_values_are_returned_in_order_in_every_protocol
+    a_long_value_does_not_change_while_it_is_sent
+    unread_long_values_are_released
 }
 
 const LEN: usize = 5 << 20;
@@ -47,7 +47,7 @@ fn expect(stream: &mut impl Read, expected: &[u8]) {
     assert!(answer == expected);
 }
 
-fn long_values_come_back_in_order_in_every_protocol(io_backend: IoBackend) {
+fn long_values_are_returned_in_order_in_every_protocol(io_backend: IoBackend) {
     let cache = cache();
     let server = server(&cache, io_backend);
     let (one, two) = (value(1), value(2));
@@ -85,7 +85,7 @@ fn long_values_come_back_in_order_in_every_protocol(io_backend: IoBackend) {
     }
 }
 
-fn a_long_value_that_is_being_sent_stays_as_it_is(io_backend: IoBackend) {
+fn a_long_value_does_not_change_while_it_is_sent(io_backend: IoBackend) {
     let cache = cache();
     let server = server(&cache, io_backend);
     let (mut slow, mut other) = (connect_to(&server, 0), connect_to(&server, 0));
@@ -105,7 +105,7 @@ fn a_long_value_that_is_being_sent_stays_as_it_is(io_backend: IoBackend) {
     assert!(cache.stats().memory <= cache.memory(), "{:?}", cache.stats());
 }
 
-fn long_values_that_nobody_takes_are_let_go(io_backend: IoBackend) {
+fn unread_long_values_are_released(io_backend: IoBackend) {
     let cache = cache();
     let server = server(&cache, io_backend);
     let mut control = connect_to(&server, 0);

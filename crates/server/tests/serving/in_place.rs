@@ -1,6 +1,6 @@
 //! Tests values so long that they are received into the cache before their request is complete.
 
-use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, pass_time};
+use crate::served::{LOCAL, ask, at, connect_to, pass_time, with_every_io_backend};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::state::{Server, Users};
 use nuthatch_server::{IoBackend, Options, Protocol, Running};
@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-over_every_reactor! {
+with_every_io_backend! {
     the_longest_values_are_set_and_got_back
-    requests_with_long_values_may_be_cut_anywhere
-    all_options_of_set_hold_for_long_values
+    requests_with_long_values_may_be_split_anywhere
+    all_options_of_set_apply_to_long_values
     other_commands_take_long_values
-    what_comes_behind_a_long_value_is_executed
+    requests_after_a_long_value_are_executed
     long_values_are_stored_by_memcached_commands
-    a_value_that_is_not_finished_gives_its_memory_back
+    an_incomplete_value_returns_its_memory
     a_value_longer_than_announced_is_refused
-    who_may_not_store_is_refused_and_goes_on
-    without_room_long_values_are_refused_and_the_rest_goes_on
+    a_client_that_may_not_store_is_refused_and_stays_connected
+    without_memory_long_values_are_refused_and_other_requests_executed
     many_long_values_at_once_are_stored_or_refused
 }
 
@@ -134,27 +134,27 @@ fn ask_long(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");
     let mut answer = vec![0; expected.len()];
     stream.read_exact(&mut answer).expect("an answer");
-    let shown = |bytes: &[u8]| bytes[..bytes.len().min(100)].escape_ascii().to_string();
-    assert!(answer == expected, "{} is not {}", shown(&answer), shown(expected));
+    let printable = |bytes: &[u8]| bytes[..bytes.len().min(100)].escape_ascii().to_string();
+    assert!(answer == expected, "{} is not {}", printable(&answer), printable(expected));
 }
 
 fn the_longest_values_are_set_and_got_back(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let mut stream = subject.connect(RESP);
-    let most = subject.cache.max_value_len();
-    assert!(most > MEMORY as usize / 8 * 5 - 100_000);
-    for (number, len) in [(0, LONG), (1, most), (2, most - 1), (3, 3 * LONG + 7), (4, most)] {
+    let max = subject.cache.max_value_len();
+    assert!(max > MEMORY as usize / 8 * 5 - 100_000);
+    for (number, len) in [(0, LONG), (1, max), (2, max - 1), (3, 3 * LONG + 7), (4, max)] {
         let stored = value(number, len);
         ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"k", &stored]), b"+OK\r\n");
         ask_long(&mut stream, b"GET k\r\n", &bulk(&stored));
         let stats = subject.cache.stats();
         assert!(stats.memory <= MEMORY, "{stats:?}");
     }
-    ask(&mut stream, format!("*2\r\n$4\r\nECHO\r\n${}\r\n", most + 1).as_bytes(), b"-ERR Protocol");
+    ask(&mut stream, format!("*2\r\n$4\r\nECHO\r\n${}\r\n", max + 1).as_bytes(), b"-ERR Protocol");
     subject.is_empty_after_all();
 }
 
-fn requests_with_long_values_may_be_cut_anywhere(io_backend: IoBackend) {
+fn requests_with_long_values_may_be_split_anywhere(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let mut clock = subject.connect(RESP);
     let stored = value(1, LONG + 5);
@@ -202,7 +202,7 @@ fn requests_with_long_values_may_be_cut_anywhere(io_backend: IoBackend) {
     subject.is_empty_after_all();
 }
 
-fn all_options_of_set_hold_for_long_values(io_backend: IoBackend) {
+fn all_options_of_set_apply_to_long_values(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let mut stream = subject.connect(RESP);
     let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
@@ -266,7 +266,7 @@ fn other_commands_take_long_values(io_backend: IoBackend) {
     subject.is_empty_after_all();
 }
 
-fn what_comes_behind_a_long_value_is_executed(io_backend: IoBackend) {
+fn requests_after_a_long_value_are_executed(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
     let before = [b"PING\r\n", &framed(&[b"SET", b"k", b"short"])[..]].concat();
@@ -343,21 +343,21 @@ fn long_values_are_stored_by_memcached_commands(io_backend: IoBackend) {
     subject.is_empty_after_all();
 }
 
-fn a_value_that_is_not_finished_gives_its_memory_back(io_backend: IoBackend) {
+fn an_incomplete_value_returns_its_memory(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
-    let most = subject.cache.max_value_len();
+    let max = subject.cache.max_value_len();
     let heads = [
-        (RESP, format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${most}\r\n")),
-        (MEMCACHE, format!("set k 0 0 {most}\r\n")),
-        (MEMCACHE, format!("ms k {most} T0\r\n")),
+        (RESP, format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${max}\r\n")),
+        (MEMCACHE, format!("set k 0 0 {max}\r\n")),
+        (MEMCACHE, format!("ms k {max} T0\r\n")),
     ];
     for (listener, head) in heads {
-        for len in [0, 1, 300_000, 20 << 20, most, most + 1] {
+        for len in [0, 1, 300_000, 20 << 20, max, max + 1] {
             let mut stream = subject.connect(listener);
             stream.write_all(head.as_bytes()).expect("sent");
             subject.wait("it begins", |cache| cache.pending_bytes() > 0);
-            stream.write_all(&value(1, len)[..len.min(most)]).expect("sent");
-            if len > most {
+            stream.write_all(&value(1, len)[..len.min(max)]).expect("sent");
+            if len > max {
                 stream.write_all(b"\r").expect("sent");
             }
             drop(stream);
@@ -382,7 +382,7 @@ fn a_value_longer_than_announced_is_refused(io_backend: IoBackend) {
     subject.is_empty_after_all();
 }
 
-fn who_may_not_store_is_refused_and_goes_on(io_backend: IoBackend) {
+fn a_client_that_may_not_store_is_refused_and_stays_connected(io_backend: IoBackend) {
     let users = "user default on nopass ~a* +@all\nuser reader on >r ~* +get +ping +auth +flushall";
     let subject = Subject::with(Eviction::S3Fifo, users, io_backend);
     let stored = value(1, LONG);
@@ -404,7 +404,7 @@ fn who_may_not_store_is_refused_and_goes_on(io_backend: IoBackend) {
     subject.is_empty_after_all();
 }
 
-fn without_room_long_values_are_refused_and_the_rest_goes_on(io_backend: IoBackend) {
+fn without_memory_long_values_are_refused_and_other_requests_executed(io_backend: IoBackend) {
     let subject = Subject::with(Eviction::None, ALL, io_backend);
     let mut stream = subject.connect(RESP);
     let stored = value(1, 12 << 20);

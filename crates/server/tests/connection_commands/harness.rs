@@ -10,29 +10,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A clock that tests set.
 #[derive(Default)]
-pub(crate) struct Hands(AtomicU64);
+pub(crate) struct ManualClock(AtomicU64);
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// A server, and what its worker threads would have.
-pub(crate) struct House {
+pub(crate) struct Harness {
     pub(crate) server: Server,
     pub(crate) metrics: Arc<Metrics>,
-    hands: Arc<Hands>,
+    hands: Arc<ManualClock>,
 }
 
-impl House {
+impl Harness {
     pub(crate) fn new() -> Self {
         Self::with_users("")
     }
 
     /// Creates a server with the users in this text.
     pub(crate) fn with_users(text: &str) -> Self {
-        let hands = Arc::new(Hands(AtomicU64::new(1_000_000)));
+        let hands = Arc::new(ManualClock(AtomicU64::new(1_000_000)));
         let options = Options::new().memory(32 << 20).clock(hands.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let server = Server::new(cache).with_users(Users::parse(text).expect("users"));

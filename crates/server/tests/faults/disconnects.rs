@@ -27,7 +27,7 @@ fn leave<S: Read + Write>(connect: impl Fn() -> S) {
 
 /// Some kernels report the input, and not the end that came with it.
 #[test]
-fn who_speaks_and_goes_at_once_is_seen_to_go() {
+fn clients_that_disconnect_after_a_request_are_removed() {
     let subject = Subject::new();
     leave(|| subject.connect(RESP));
     let folder = tempfile::tempdir().expect("a folder");
