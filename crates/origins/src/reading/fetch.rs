@@ -153,9 +153,9 @@ impl Fetch {
         Some(start..flights.back()?.range().end)
     }
 
-    /// Takes the fetch lock of the blocks. Waits for other processes that fetch some of them as long
-    /// as blocks keep arriving. Returns `None` if they stop arriving, or if the folder does not
-    /// support fetch locks.
+    /// Takes the fetch lock of the blocks. Waits for other processes that fetch some of them as
+    /// long as blocks keep arriving. Returns `None` if they stop arriving, or if the folder does
+    /// not support fetch locks.
     async fn wait_for_fetch_lock(&self, cached: &CachedVersion) -> Option<FetchLock> {
         let wait = self.version.engine.claim_wait(&cached.key);
         let mut retry_delay = MIN_POLL_INTERVAL;
