@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_server::protocol::memcache::meta_reply::{Item, Outcome, debug, reply};
-use nuthatch_server::protocol::memcache::{
+use nuthatch_server::memcache::meta_reply::{Item, Outcome, debug, reply};
+use nuthatch_server::memcache::{
     Decoder, Error, KeyBuffer, Limits, MAX_KEY_LEN, Meta, MetaVerb, Request, Step,
 };
 

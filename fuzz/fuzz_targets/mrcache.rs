@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_server::protocol::mrcache::{Decoder, Error, Limits, Request, Step};
+use nuthatch_server::mrcache::{Decoder, Error, Limits, Request, Step};
 
 /// The requests with where each ends, and what ended the connection or the count of bytes left.
 type Decoded<'b> = (Vec<(Request<'b>, usize)>, Result<usize, Error>);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_server::protocol::pmc::{Decoder, Request, Span, Step, TooLong};
+use nuthatch_server::pmc::{Decoder, Request, Span, Step, TooLong};
 
 /// The parts of each request, and what ended the connection or the count of bytes left over.
 type Decoded = (Vec<(&'static str, Vec<Vec<u8>>)>, Result<usize, TooLong>);

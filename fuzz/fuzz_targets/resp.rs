@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_server::protocol::resp::{Decoder, Limits, ProtocolError, Span, Step};
+use nuthatch_server::resp::{Decoder, Limits, ProtocolError, Span, Step};
 
 /// The arguments of each request, and what ended the connection or the count of bytes left over.
 type Decoded = (Vec<Vec<Vec<u8>>>, Result<usize, ProtocolError>);
