@@ -1,6 +1,14 @@
 //! Keys in base64: the alphabet of RFC 4648 with padding.
 
 use crate::memcache::MAX_KEY_LEN;
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::PAD;
+
+/// As in memcached, unused bits before the padding may have any value.
+const ENGINE: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
 /// A buffer for a key that was decoded from base64.
 #[derive(Clone, Debug)]
@@ -12,51 +20,16 @@ impl Default for KeyBuffer {
     }
 }
 
-const INVALID: u8 = 0xff;
-
-/// The six bits that each character encodes.
-static SIX_BITS: [u8; 256] = {
-    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut table = [INVALID; 256];
-    let mut i = 0;
-    while i < alphabet.len() {
-        table[alphabet[i] as usize] = i as u8;
-        i += 1;
-    }
-    table
-};
-
-/// Returns whether `text` is base64 of at least one byte. As in memcached, unused bits before the
-/// padding may have any value.
+/// Returns whether `text`, which is no longer than a key, is base64 of at least one byte.
 pub(crate) fn is_base64(text: &[u8]) -> bool {
-    let unpadded = unpadded(text);
-    text.len().is_multiple_of(4)
-        && !unpadded.is_empty()
-        && unpadded.iter().all(|&byte| SIX_BITS[usize::from(byte)] != INVALID)
+    let mut buffer = KeyBuffer::default();
+    ENGINE.decode_slice(text, &mut buffer.0).is_ok_and(|len| len > 0)
 }
 
-/// Decodes `text`, which [`is_base64`] and is no longer than a key.
-pub(crate) fn decode<'r>(text: &[u8], room: &'r mut KeyBuffer) -> &'r [u8] {
-    let (mut bits, mut count, mut len) = (0_u32, 0, 0);
-    for &byte in unpadded(text) {
-        bits = bits << 6 | u32::from(SIX_BITS[usize::from(byte)]);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            // `len` is within the buffer: it grows by 3 for each 4 characters of a key of limited
-            // length.
-            if let Some(place) = room.0.get_mut(len) {
-                *place = (bits >> count) as u8;
-                len += 1;
-            }
-        }
-    }
-    &room.0[..len]
-}
-
-fn unpadded(text: &[u8]) -> &[u8] {
-    let one = text.strip_suffix(b"=").unwrap_or(text);
-    one.strip_suffix(b"=").unwrap_or(one)
+/// Decodes `text`, which [`is_base64`].
+pub(crate) fn decode<'r>(text: &[u8], buffer: &'r mut KeyBuffer) -> &'r [u8] {
+    let len = ENGINE.decode_slice(text, &mut buffer.0).unwrap_or_default();
+    &buffer.0[..len]
 }
 
 #[cfg(test)]
@@ -65,7 +38,7 @@ mod tests {
 
     #[test]
     fn vectors_of_rfc_4648() {
-        let pairs: [(&[u8], &[u8]); 7] = [
+        let pairs: [(&[u8], &[u8]); 8] = [
             (b"Zg==", b"f"),
             (b"Zm8=", b"fo"),
             (b"Zm9v", b"foo"),
@@ -73,6 +46,8 @@ mod tests {
             (b"Zm9vYmE=", b"fooba"),
             (b"Zm9vYmFy", b"foobar"),
             (b"/+8A", b"\xff\xef\0"),
+            // Bits that the padding leaves over.
+            (b"Zh==", b"f"),
         ];
         for (text, bytes) in pairs {
             assert!(is_base64(text), "{}", text.escape_ascii());
