@@ -207,7 +207,7 @@ impl ZeroCopyValues {
     /// Takes the first part of the output: bytes of the buffer or one value.
     #[inline]
     pub(crate) fn take_next(&mut self, out: &mut Vec<u8>) -> Outgoing {
-        debug_assert!(self.value_refs.is_empty(), "the turn has ended");
+        debug_assert!(self.value_refs.is_empty(), "value references of an iteration are left");
         if self.item_refs.is_empty() && self.taken_len == 0 {
             return Outgoing::Bytes(std::mem::take(out));
         }

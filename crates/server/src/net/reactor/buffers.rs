@@ -63,7 +63,7 @@ impl Buffers {
 
     /// Limits the memory, or ends the limit. Buffers that the kernel has stay with it until they
     /// are filled and returned.
-    pub(crate) fn spare(&mut self, little: bool) {
+    pub(crate) fn save_memory(&mut self, little: bool) {
         if little {
             self.memory.become_scarce();
         } else {
@@ -88,7 +88,7 @@ impl Buffers {
     pub(crate) fn publish(&mut self) {
         let word = self.word(0, 1);
         let without_tail = word.load(Ordering::Relaxed) & (u64::MAX >> 16);
-        // Release ordering: whoever reads the tail also sees the entries.
+        // Release ordering: a thread that reads the tail also reads the entries.
         word.store(without_tail | u64::from(self.tail) << 48, Ordering::Release);
     }
 

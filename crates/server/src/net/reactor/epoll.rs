@@ -185,7 +185,7 @@ impl Epoll {
 
     /// Limits the memory of buffers, or ends the limit.
     pub(crate) fn save_memory(&mut self, little: bool) {
-        self.buffers.spare(little);
+        self.buffers.save_memory(little);
     }
 
     /// Accepts connections that wait at a listener.

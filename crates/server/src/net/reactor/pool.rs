@@ -54,7 +54,7 @@ impl Pool {
     }
 
     /// Limits the memory, or ends the limit.
-    pub(crate) fn spare(&mut self, little: bool) {
+    pub(crate) fn save_memory(&mut self, little: bool) {
         let Self { memory, free } = self;
         if little {
             memory.become_scarce();

@@ -205,7 +205,7 @@ impl Uring {
 
     /// Limits the memory of buffers, or ends the limit.
     pub(crate) fn save_memory(&mut self, little: bool) {
-        self.buffers.spare(little);
+        self.buffers.save_memory(little);
     }
 
     fn expect_wake(&mut self) -> io::Result<()> {

@@ -79,8 +79,8 @@ impl Index {
     #[expect(clippy::large_stack_arrays, reason = "it is made as it compiles")]
     pub(crate) const fn new(tables: &'static [&'static [Command]]) -> Self {
         let name = Name { first: 0, last: 0, len: 0 };
-        let nobody = Entry { name, command: None, number: 0 };
-        let mut index = Self([nobody; PLACES]);
+        let empty = Entry { name, command: None, number: 0 };
+        let mut index = Self([empty; PLACES]);
         let (mut table, mut taken) = (0, 0);
         while table < tables.len() {
             let mut at = 0;

@@ -65,7 +65,7 @@ fn connect(worker: &mut Worker<'_>) -> (UnixStream, Number) {
 /// Runs an iteration, whether or not there are events.
 fn run_iteration(worker: &mut Worker<'_>) {
     worker.reactor.waker().wake();
-    worker.run_iteration(&mut Vec::new()).expect("a turn");
+    worker.run_iteration(&mut Vec::new()).expect("an iteration");
 }
 
 /// Runs iterations until these bytes have arrived.
@@ -254,7 +254,7 @@ fn a_long_pipeline_does_not_starve_others(kind: Backend) {
             numbers(&mut long, &mut answers);
         }
         let mut answer = Vec::new();
-        assert_eq!(numbers(&mut short, &mut answer), 1, "it has waited for three turns");
+        assert_eq!(numbers(&mut short, &mut answer), 1, "it has waited for three iterations");
         let now = String::from_utf8(answer).expect("a number")[1..].trim_end().parse();
         let now: u64 = now.expect("a number");
         assert!(now - last <= 3 * 1024 + 1024, "{} were executed before it", now - last);

@@ -204,7 +204,7 @@ struct Filter<'a> {
     peer: Option<&'a [u8]>,
     local: Option<&'a [u8]>,
     user: Option<&'a [u8]>,
-    nobody: bool,
+    matches_none: bool,
     itself: bool,
 }
 
@@ -223,7 +223,7 @@ impl<'a> Filter<'a> {
                     let id = integer(value).and_then(|id| u64::try_from(id).ok());
                     filter.id = Some(id.filter(|id| *id > 0).ok_or(Failure::answer(text))?);
                 }
-                b"type" => filter.nobody |= !is_type(value)?,
+                b"type" => filter.matches_none |= !is_type(value)?,
                 b"addr" => filter.peer = Some(value),
                 b"laddr" => filter.local = Some(value),
                 b"user" => {
@@ -248,7 +248,7 @@ impl<'a> Filter<'a> {
 
     fn is_for(&self, connection: &Connection, own: u64) -> bool {
         let is = |wanted: Option<&[u8]>, found: &str| wanted.is_none_or(|w| w == found.as_bytes());
-        !self.nobody
+        !self.matches_none
             && (self.itself || connection.id != own)
             && self.id.is_none_or(|id| id == connection.id)
             && is(self.peer, &connection.endpoints.peer)
