@@ -1,7 +1,7 @@
-//! Logs on standard error, which keep nobody waiting.
+//! The log on standard error. Threads that log never wait for its reader.
 
 use crate::outcome::Failure;
-use crate::terminal::tell;
+use crate::terminal::print_message;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
-/// Lines that may wait to be written.
-const LINES_MOST: usize = 1024;
+/// Maximum number of lines that wait to be written.
+const MAX_QUEUED_LINES: usize = 1024;
 
-/// How long the last lines may take to be written.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// The maximum time to write the last lines.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How lines are written.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// For people.
+    /// Readable text.
     Text,
-    /// One object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Whether [`warn`] logs records.
+/// Set if [`warn`] logs records.
 static WARNINGS_ARE_RECORDS: AtomicBool = AtomicBool::new(false);
 
 /// Reports a warning about settings or files. It is a record of the log if the log has JSON lines
@@ -38,16 +38,16 @@ pub(crate) fn warn(message: impl Display) {
     if WARNINGS_ARE_RECORDS.load(Ordering::Relaxed) {
         tracing::warn!(target: "nuthatch::server", "{message}");
     } else {
-        tell(format_args!("warning: {message}"));
+        print_message(format_args!("warning: {message}"));
     }
 }
 
-/// Notes that the server runs: from now on, each warning is a record.
-pub(crate) fn server_runs() {
+/// Records that the server has started: from now on, each warning is a record of the log.
+pub(crate) fn server_started() {
     WARNINGS_ARE_RECORDS.store(true, Ordering::Relaxed);
 }
 
-/// Logs what a filter lets through from here on, until what is answered is dropped.
+/// Starts the log with a filter. Dropping the returned value ends it.
 pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
     let filter = parse(filter).map_err(Failure::Usage)?;
     let logs = Logs::to(io::stderr(), format);
@@ -66,77 +66,79 @@ pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
     Ok(logs)
 }
 
-/// What is wrong with a filter, if something is.
+/// Checks a filter. Returns the problem as the error.
 pub(crate) fn check(filter: &str) -> Result<(), String> {
     parse(filter).map(drop)
 }
 
-/// A filter such as `info` or `warn,nuthatch::users=off`. What it does not name is logged from
-/// warnings on.
+/// Parses a filter such as `info` or `warn,nuthatch::users=off`. The level of other targets is
+/// `warn`.
 fn parse(text: &str) -> Result<Targets, String> {
     let (mut filter, mut default) = (Targets::new(), LevelFilter::WARN);
     for part in text.split(',').map(str::trim) {
-        let (about, level) = match part.split_once('=') {
-            Some((about, level)) => (Some(about), level),
+        let (target, level) = match part.split_once('=') {
+            Some((target, level)) => (Some(target), level),
             None => (None, part),
         };
         let levels = "a level: off, error, warn, info, debug or trace";
         let found = level_named(level);
         let level = found.ok_or_else(|| format!("expected {levels}, found `{part}`"))?;
-        match about {
-            Some(about) => filter = filter.with_target(about, level),
+        match target {
+            Some(target) => filter = filter.with_target(target, level),
             None => default = level,
         }
     }
     Ok(filter.with_default(default))
 }
 
-/// A level by its name. Numbers and nothing at all would be read, too.
+/// Parses the name of a level. Numbers and the empty text, which `LevelFilter` accepts, are
+/// refused.
 fn level_named(name: &str) -> Option<LevelFilter> {
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
     name.parse().ok().filter(|_| is_name)
 }
 
-/// What the thread that writes is told.
+/// A message to the thread that writes.
 enum Message {
     Line(Vec<u8>),
     End,
 }
 
-/// The filter of what is logged, which can be replaced.
+/// The filter of the log, which can be replaced.
 #[derive(Clone)]
 pub(crate) struct LogFilter(Option<reload::Handle<Targets, Registry>>);
 
 impl LogFilter {
-    /// Replaces the filter. One that is wrong, which [`check`] tells, changes nothing.
+    /// Replaces the filter. An invalid filter (see [`check`]) changes nothing.
     pub(crate) fn set(&self, filter: &str) {
         if let (Some(handle), Ok(filter)) = (&self.0, parse(filter)) {
-            // It fails only where nothing is logged any more.
+            // This fails only after the log has ended.
             let _ = handle.reload(filter);
         }
     }
 }
 
-/// The thread that writes. What was logged before this is dropped is written, if anybody reads.
+/// The log. Dropping it writes the lines that were logged before, if their reader reads them in
+/// time.
 pub(crate) struct Logs {
     sender: SyncSender<Message>,
     filter: LogFilter,
-    /// Closed when the thread is done.
+    /// Closed when the thread has ended.
     done: Receiver<()>,
 }
 
-/// Where lines are handed over.
-struct Lines {
+/// Passes lines to the thread that writes.
+struct LineWriter {
     sender: SyncSender<Message>,
     dropped: Arc<AtomicU64>,
 }
 
 impl Logs {
-    fn to(mut out: impl Write + Send + 'static, format: Format) -> io::Result<(Self, Lines)> {
-        let (sender, messages) = sync_channel(LINES_MOST);
+    fn to(mut out: impl Write + Send + 'static, format: Format) -> io::Result<(Self, LineWriter)> {
+        let (sender, messages) = sync_channel(MAX_QUEUED_LINES);
         let (is_done, done) = sync_channel(0);
         let dropped = Arc::new(AtomicU64::new(0));
-        let lines = Lines { sender: sender.clone(), dropped: Arc::clone(&dropped) };
+        let lines = LineWriter { sender: sender.clone(), dropped: Arc::clone(&dropped) };
         thread::Builder::new().name("nuthatch-logs".to_owned()).spawn(move || {
             let _is_done: SyncSender<()> = is_done;
             write_all(&messages, &dropped, format, &mut out);
@@ -144,13 +146,13 @@ impl Logs {
         Ok((Self { sender, filter: LogFilter(None), done }, lines))
     }
 
-    /// Returns what replaces the filter.
+    /// Returns a handle that replaces the filter.
     pub(crate) fn filter(&self) -> LogFilter {
         self.filter.clone()
     }
 }
 
-/// Writes lines until the end. Where nobody reads them, nothing is lost.
+/// Writes lines until the log ends. Errors are ignored.
 fn write_all(
     messages: &Receiver<Message>,
     dropped: &AtomicU64,
@@ -177,14 +179,14 @@ fn write_all(
 
 impl Drop for Logs {
     fn drop(&mut self) {
-        // Where there is no room, nobody has read for long: what waits is not waited for.
+        // A full queue means that the reader has stopped reading: the lines are dropped.
         if self.sender.try_send(Message::End).is_ok() {
-            let _ = self.done.recv_timeout(FAREWELL);
+            let _ = self.done.recv_timeout(FLUSH_TIMEOUT);
         }
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
+impl<'a> MakeWriter<'a> for LineWriter {
     type Writer = &'a Self;
 
     fn make_writer(&'a self) -> Self::Writer {
@@ -192,8 +194,8 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// Each line comes with one call.
-impl Write for &Lines {
+/// The subscriber writes each line with one call.
+impl Write for &LineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let sent = self.sender.try_send(Message::Line(line.to_vec()));
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = sent {
@@ -214,9 +216,9 @@ mod tests {
     use tracing::Level;
 
     #[test]
-    fn filters_are_levels_alone_or_by_what_a_line_is_about() {
-        let logs = |filter: &str, about, level| {
-            parse(filter).expect("a filter").would_enable(about, &level)
+    fn filters_are_a_level_or_levels_by_target() {
+        let logs = |filter: &str, target, level| {
+            parse(filter).expect("a filter").would_enable(target, &level)
         };
         assert!(logs("info", "nuthatch::users", Level::INFO));
         assert!(!logs("info", "nuthatch::users", Level::DEBUG));
@@ -225,7 +227,7 @@ mod tests {
         assert!(logs(filter, "nuthatch::users", Level::DEBUG));
         assert!(!logs(filter, "nuthatch::server", Level::ERROR));
         assert!(logs(filter, "elsewhere", Level::ERROR));
-        // What is not named is as it is without a filter.
+        // Other targets have the default level.
         assert!(logs("nuthatch::users=off", "nuthatch::server", Level::WARN));
         for filter in ["", "chatty", "3", "info,", "nuthatch", "nuthatch=", "a=b=info"] {
             let problem = parse(filter).expect_err(filter);
@@ -233,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Takes nothing until the lock is free.
+    /// A writer that blocks until the lock is free.
     #[derive(Clone, Default)]
     struct Slow(Arc<Mutex<Vec<u8>>>);
 
@@ -248,21 +250,24 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_does_not_read_keeps_nobody_waiting() {
+    fn a_reader_that_does_not_read_blocks_no_thread() {
         let slow = Slow::default();
         let (logs, lines) = Logs::to(slow.clone(), Format::Text).expect("a thread");
         let held = slow.0.lock().expect("no panic");
-        for _ in 0..2 * LINES_MOST {
+        for _ in 0..2 * MAX_QUEUED_LINES {
             assert_eq!((&lines).write(b"line\n").expect("never fails"), 5);
         }
         let dropped = lines.dropped.load(Ordering::Relaxed);
-        assert!((LINES_MOST - 1..=LINES_MOST).contains(&(dropped as usize)), "{dropped}");
+        assert!(
+            (MAX_QUEUED_LINES - 1..=MAX_QUEUED_LINES).contains(&(dropped as usize)),
+            "{dropped}"
+        );
         drop(held);
-        // Once it reads again, what was kept is written, and how much was not.
+        // When it reads again, the queued lines are written, with the number of dropped ones.
         logs.sender.send(Message::End).expect("a thread");
         logs.done.recv().expect_err("closed at the end");
         let text = String::from_utf8(slow.0.lock().expect("no panic").clone()).expect("a text");
-        assert_eq!(text.matches("line\n").count(), 2 * LINES_MOST - dropped as usize);
+        assert_eq!(text.matches("line\n").count(), 2 * MAX_QUEUED_LINES - dropped as usize);
         assert!(text.contains(&format!("nobody read them dropped={dropped}\n")), "{text}");
     }
 }

@@ -15,10 +15,10 @@ mod settings;
 mod terminal;
 
 use commands::Cli;
-use outcome::{Answer, Failure};
+use outcome::{Failure, Outcome};
 use std::process::ExitCode;
 
-/// Exit statuses, as `nuthatch --help` tells them.
+/// The exit statuses, which `nuthatch --help` documents.
 mod status {
     pub(crate) const MISSING: u8 = 1;
     pub(crate) const USAGE: u8 = 2;
@@ -29,22 +29,23 @@ fn main() -> ExitCode {
     let cli = match Cli::from_arguments() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help goes to stdout and is no failure; where nobody reads it, nothing is lost.
+            // Help is written to stdout and is not a failure. If it cannot be written, nothing is
+            // lost.
             let _ = error.print();
             return if error.use_stderr() { status::USAGE.into() } else { ExitCode::SUCCESS };
         }
     };
     match cli.run() {
-        Ok(Answer::KeysMissing | Answer::Damaged) => status::MISSING.into(),
-        // A reader of the output who goes away has enough of it.
-        Ok(Answer::Whole) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(Outcome::NotFound | Outcome::Damaged) => status::MISSING.into(),
+        // A reader that closes the output needs no more of it.
+        Ok(Outcome::Success) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => fail(&message, status::USAGE),
         Err(Failure::Error(message)) => fail(&message, status::FAILURE),
     }
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    terminal::tell(format_args!("{message}{}", file_limit_advice(message)));
+    terminal::print_message(format_args!("{message}{}", file_limit_advice(message)));
     status.into()
 }
 

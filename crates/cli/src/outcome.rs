@@ -1,27 +1,27 @@
 //! The outcome of a command, and its failure.
 
-/// What a command did.
-pub(crate) enum Answer {
-    /// All that was asked for.
-    Whole,
-    /// All but some keys, which are not there.
-    KeysMissing,
-    /// All, and found something damaged that can be had again.
+/// The outcome of a command that did not fail.
+pub(crate) enum Outcome {
+    /// Everything was done.
+    Success,
+    /// Everything was done, but keys or objects do not exist, or a condition does not hold.
+    NotFound,
+    /// Everything was done, and damage was found that the origin can replace.
     Damaged,
 }
 
-/// Why a command did not do what was asked for.
+/// The failure of a command.
 pub(crate) enum Failure {
     /// The arguments contradict each other or the inputs.
     Usage(String),
-    /// Anything else.
+    /// Any other error.
     Error(String),
-    /// The reader of the output went away.
+    /// The reader of the output closed it.
     ClosedPipe,
 }
 
 impl Failure {
-    /// Returns what is told about it.
+    /// Returns the message for users.
     pub(crate) fn into_message(self) -> String {
         match self {
             Self::Usage(message) | Self::Error(message) => message,

@@ -6,8 +6,8 @@ mod quantity;
 mod tls;
 mod tokens;
 
-pub(crate) use listen::{MIN_LIMIT_MS, address, not_started};
-pub(crate) use monitoring::{EXPOSED_ADMIN, Watched};
-pub(crate) use quantity::{exact_duration, exact_size, parse_duration, parse_time};
-pub(crate) use tls::{TlsArguments, server_tls};
+pub(crate) use listen::{MIN_LIMIT_MS, parse_address, start_failure};
+pub(crate) use monitoring::{EXPOSED_ADMIN, MonitoringArgs};
+pub(crate) use quantity::{format_duration, format_size, parse_duration, parse_time};
+pub(crate) use tls::{TlsArgs, server_tls};
 pub(crate) use tokens::read_tokens;

@@ -1,6 +1,6 @@
 //! The arguments of servers for the admin endpoint and the log.
 
-use super::listen::not_started;
+use super::listen::start_failure;
 use crate::logs::{self, Logs};
 use crate::outcome::Failure;
 use clap::Args;
@@ -8,13 +8,13 @@ use nuthatch_server::Address;
 use nuthatch_server::admin::{Admin, Format, MetricsSource};
 use std::sync::Arc;
 
-/// The problem of an admin endpoint that other machines can reach.
+/// The problem with an admin endpoint that other machines can reach.
 pub(crate) const EXPOSED_ADMIN: &str =
     "this address is reachable by other machines, and the admin endpoint has no login";
 
-/// Where a server exports its metrics, and what it logs.
+/// The arguments for the admin endpoint and for the log.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Watched {
+pub(crate) struct MonitoringArgs {
     /// Address of the admin endpoint (HTTP): host:port or unix:PATH; can be repeated
     ///
     /// Prometheus metrics at /metrics, health at /healthz. No TLS and no password.
@@ -29,15 +29,15 @@ pub(crate) struct Watched {
     log_json: bool,
 }
 
-impl Watched {
-    /// Starts the log, which ends when the returned value is dropped.
+impl MonitoringArgs {
+    /// Starts the log. Dropping the returned value ends it.
     pub(crate) fn start_logs(&self) -> Result<Logs, Failure> {
         let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
         logs::start(&self.log, format)
     }
 
-    /// Refuses addresses with a problem, and admin endpoints that other machines can reach, unless
-    /// that is allowed.
+    /// Rejects an address with a problem, and admin endpoints that other machines can reach unless
+    /// `insecure` allows them.
     pub(crate) fn check(&self, problem: Option<String>, insecure: bool) -> Result<(), Failure> {
         if let Some(problem) = problem {
             return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
@@ -51,26 +51,26 @@ impl Watched {
         }
     }
 
-    /// Tells what is counted, until the port is dropped; answers where, too.
-    pub(crate) fn tell<C: Send + Sync + 'static>(
+    /// Opens the admin endpoint. Returns it and its addresses; dropping it closes it.
+    pub(crate) fn open_admin<C: Send + Sync + 'static>(
         &self,
         counts: C,
         exposition: fn(&C) -> String,
         is_stopping: fn(&C) -> bool,
     ) -> Result<(Admin, Vec<Address>), Failure> {
-        let source: Arc<dyn MetricsSource> = Arc::new(Counted { counts, exposition, is_stopping });
-        Admin::open(&self.admin, &source).map_err(|error| not_started("--admin", &error))
+        let source: Arc<dyn MetricsSource> = Arc::new(Metrics { counts, exposition, is_stopping });
+        Admin::open(&self.admin, &source).map_err(|error| start_failure("--admin", &error))
     }
 }
 
-/// What a server counts, for the admin port.
-struct Counted<C> {
+/// The metrics of a server, for the admin endpoint.
+struct Metrics<C> {
     counts: C,
     exposition: fn(&C) -> String,
     is_stopping: fn(&C) -> bool,
 }
 
-impl<C: Send + Sync + 'static> MetricsSource for Counted<C> {
+impl<C: Send + Sync + 'static> MetricsSource for Metrics<C> {
     fn metrics(&self, format: Format) -> String {
         format.page(&(self.exposition)(&self.counts))
     }

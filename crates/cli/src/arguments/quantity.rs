@@ -1,8 +1,8 @@
-//! Sizes and durations as texts from which the very same number is read again.
+//! Sizes and durations as text, without loss: parsing the text returns the same number.
 
 use std::time::Duration;
 
-/// Units of durations, the longest first, in nanoseconds.
+/// The units of durations in nanoseconds, longest first.
 const UNITS: [(&str, u64); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -13,8 +13,8 @@ const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
 ];
 
-/// `1073741824` as `1GiB`, `1000` as `1000`.
-pub(crate) fn exact_size(bytes: u64) -> String {
+/// Formats a size: `1073741824` as `1GiB`, `1000` as `1000`.
+pub(crate) fn format_size(bytes: u64) -> String {
     let units = ["TiB", "GiB", "MiB", "KiB"];
     let unit = units
         .iter()
@@ -23,19 +23,19 @@ pub(crate) fn exact_size(bytes: u64) -> String {
     unit.map_or_else(|| bytes.to_string(), |(unit, bits)| format!("{}{unit}", bytes >> bits))
 }
 
-/// 90 seconds as `90s`, 120 as `2min`.
-pub(crate) fn exact_duration(duration: Duration) -> String {
+/// Formats a duration: 90 seconds as `90s`, 120 as `2min`.
+pub(crate) fn format_duration(duration: Duration) -> String {
     let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let unit = UNITS.iter().find(|(_, unit)| ns > 0 && ns.is_multiple_of(*unit));
     unit.map_or_else(|| "0s".to_owned(), |(name, unit)| format!("{}{name}", ns / unit))
 }
 
-/// Reads a whole number with a unit, such as `30s`.
+/// Parses a whole number with a unit, such as `30s`.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = match unit.trim() {
-        // Of nothing it does not matter how much there is of it.
+        // Zero needs no unit.
         "" if number == "0" => 1,
         "m" => 60_000_000_000,
         unit => UNITS.iter().find(|(name, _)| *name == unit)?.1,
@@ -64,7 +64,7 @@ mod tests {
             (1 << 30, "1GiB"),
             (3 << 40, "3TiB"),
         ] {
-            assert_eq!(exact_size(bytes), text);
+            assert_eq!(format_size(bytes), text);
             assert_eq!(parse_size(text), Ok(bytes));
         }
     }
@@ -80,7 +80,7 @@ mod tests {
             (7_200_000_000_000, "2h"),
             (86_400_000_000_000, "1d"),
         ] {
-            assert_eq!(exact_duration(Duration::from_nanos(ns)), text);
+            assert_eq!(format_duration(Duration::from_nanos(ns)), text);
             assert_eq!(parse_duration(text), Some(Duration::from_nanos(ns)));
         }
         for (text, ms) in [("0", 0), ("5m", 300_000), ("30 s", 30_000)] {

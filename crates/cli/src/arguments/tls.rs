@@ -1,15 +1,15 @@
 //! The arguments of servers for TLS.
 
-use crate::files::warn_if_open;
+use crate::files::warn_if_world_readable;
 use crate::outcome::Failure;
 use clap::Args;
 use nuthatch_rpc::{ServerTls, TlsError};
 use std::path::{Path, PathBuf};
 
-/// The files of TLS.
+/// The arguments with the files of TLS.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Access")]
-pub(crate) struct TlsArguments {
+pub(crate) struct TlsArgs {
     /// The server's certificate and its chain, in PEM
     #[arg(id = "tls_cert", long = "tls-cert", value_name = "FILE", requires = "tls_key")]
     pub(crate) cert: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct TlsArguments {
 /// Reads the files of TLS, and warns if other users can read the key.
 pub(crate) fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<ServerTls, Failure> {
     let failed = |error: TlsError| Failure::Error(error.to_string());
-    warn_if_open(key);
+    warn_if_world_readable(key);
     let tls = ServerTls::open(cert, key).map_err(failed)?;
     ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
 }

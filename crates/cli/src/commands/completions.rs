@@ -1,6 +1,6 @@
 //! `nuthatch completions`: scripts that let shells complete commands.
 
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -21,12 +21,12 @@ pub(crate) struct Completions {
 
 impl Completions {
     /// Prints the script for the commands of `command`.
-    pub(crate) fn run(&self, mut command: Command) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self, mut command: Command) -> Result<Outcome, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "nuthatch", &mut script);
         let mut stdout = Stdout::new();
-        stdout.put(&script)?;
+        stdout.write(&script)?;
         stdout.flush()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }

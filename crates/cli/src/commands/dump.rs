@@ -1,8 +1,8 @@
 //! `nuthatch dump`: prints all entries as text.
 
-use crate::outcome::{Answer, Failure};
-use crate::terminal::shown;
-use crate::terminal::{Stdout, tell};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::quote_key;
+use crate::terminal::{Stdout, print_message};
 use clap::{Args, ValueEnum};
 use nuthatch_cli::output::{json_row, tsv_escape, tsv_value};
 use nuthatch_import::FieldType;
@@ -50,7 +50,7 @@ enum DumpFormat {
 }
 
 impl Dump {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let snapshot = Snapshot::open(&self.file)?;
         let mut stdout = Stdout::new();
         match self.format {
@@ -58,7 +58,7 @@ impl Dump {
             DumpFormat::Tsv => self.tsv(&snapshot, &mut stdout)?,
         }
         stdout.flush()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
     fn tsv(&self, snapshot: &Snapshot, stdout: &mut Stdout) -> Result<(), Failure> {
@@ -70,7 +70,9 @@ impl Dump {
         if let Some(other) = types.iter().find(|other| !value_type.can_hold(**other)) {
             return Err(self.mixed(snapshot, value_type, *other));
         }
-        tell(format_args!("to read this back: nuthatch build --format tsv --type {value_type}"));
+        print_message(format_args!(
+            "to read this back: nuthatch build --format tsv --type {value_type}"
+        ));
         let (mut scratch, mut line, mut field) = (Scratch::new(), Vec::new(), Vec::new());
         for entry in snapshot.iter_verified()? {
             let entry = entry?;
@@ -86,7 +88,7 @@ impl Dump {
             tsv_escape(&field, &mut line);
             line.push(b'\n');
             snapshot.check_readable()?;
-            stdout.put(&line)?;
+            stdout.write(&line)?;
         }
         Ok(snapshot.check_readable()?)
     }
@@ -96,7 +98,7 @@ impl Dump {
         let key_of = |wanted: &dyn Fn(ValueType) -> bool| {
             let mut entries = snapshot.iter().flatten();
             let found = entries.find(|entry| wanted(entry.value.value_type()));
-            found.map_or_else(|| "a key".to_owned(), |entry| shown(entry.key))
+            found.map_or_else(|| "a key".to_owned(), |entry| quote_key(entry.key))
         };
         let one = key_of(&|found| FieldType::of(found) == Some(expected));
         let another = key_of(&|found| found == other);
@@ -117,7 +119,7 @@ fn jsonl(snapshot: &Snapshot, stdout: &mut Stdout) -> Result<(), Failure> {
         json_row(entry.key, &value, &mut line);
         line.push(b'\n');
         snapshot.check_readable()?;
-        stdout.put(&line)?;
+        stdout.write(&line)?;
     }
     Ok(snapshot.check_readable()?)
 }

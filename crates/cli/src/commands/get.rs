@@ -1,8 +1,8 @@
 //! `nuthatch get`: looks up keys.
 
-use crate::outcome::{Answer, Failure};
-use crate::terminal::shown;
-use crate::terminal::{Stdout, tell};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::quote_key;
+use crate::terminal::{Stdout, print_message};
 use clap::Args;
 use nuthatch_cli::output::{json_row, raw_value, tsv_escape, tsv_value};
 use nuthatch_snapshot::{Scratch, Snapshot, Value};
@@ -55,11 +55,11 @@ pub(crate) struct Get {
 }
 
 impl Get {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let snapshot = Snapshot::open(&self.file)?;
         let (mut scratch, mut line) = (Scratch::new(), Vec::new());
         let mut stdout = Stdout::new();
-        let mut answer = Answer::Whole;
+        let mut outcome = Outcome::Success;
         for key in &self.keys {
             let key = key.as_encoded_bytes();
             let found = snapshot.find(key)?;
@@ -67,18 +67,18 @@ impl Get {
             let Some(stored) = found else {
                 // Values that were found before are printed before the message.
                 stdout.flush()?;
-                tell(format_args!("{}: no key {}", self.file.display(), shown(key)));
-                answer = Answer::KeysMissing;
+                print_message(format_args!("{}: no key {}", self.file.display(), quote_key(key)));
+                outcome = Outcome::NotFound;
                 continue;
             };
             let value = stored.decompress(&mut scratch)?;
             line.clear();
             self.print(key, &value, stdout.is_terminal(), &mut line);
             snapshot.check_readable()?;
-            stdout.put(&line)?;
+            stdout.write(&line)?;
         }
         stdout.flush()?;
-        Ok(answer)
+        Ok(outcome)
     }
 
     fn print(&self, key: &[u8], value: &Value<'_>, terminal: bool, line: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
 //! `nuthatch info`: prints statistics of a snapshot.
 
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_cli::output::json_string;
@@ -34,13 +34,13 @@ pub(crate) struct Info {
 }
 
 impl Info {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let stats = Snapshot::open(&self.file)?.stats();
         let text = if self.json { self.json(&stats) } else { self.text(&stats) };
         let mut stdout = Stdout::new();
-        stdout.put(text.as_bytes())?;
+        stdout.write(text.as_bytes())?;
         stdout.flush()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
     fn text(&self, stats: &Stats) -> String {

@@ -1,4 +1,4 @@
-//! The commands, one file each: arguments, manual page and what they do.
+//! The commands, one file or folder for each: arguments, manual page, and execution.
 
 mod build;
 #[cfg(feature = "chunks")]
@@ -12,7 +12,7 @@ mod store;
 mod top;
 mod verify;
 
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use clap::{CommandFactory, Parser, Subcommand};
 
 const ABOUT: &str = "\
@@ -80,7 +80,7 @@ impl Cli {
         Self::try_parse()
     }
 
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         match &self.command {
             Command::Build(build) => build.run(),
             Command::Get(get) => get.run(),

@@ -1,8 +1,8 @@
 //! `nuthatch verify`: checks every byte of a snapshot.
 
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Display;
-use crate::terminal::report_result;
+use crate::terminal::print_result;
 use clap::Args;
 use nuthatch_snapshot::Snapshot;
 use nuthatch_units::{bytes, grouped, seconds};
@@ -39,7 +39,7 @@ pub(crate) struct Verify {
 }
 
 impl Verify {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
         let snapshot = Snapshot::open(&self.file)?;
         let threads = available_parallelism().map_or(1, usize::from);
@@ -53,8 +53,8 @@ impl Verify {
             let (file, stats) = (self.file.display(), snapshot.stats());
             let (entries, len) = (grouped(stats.entries), bytes(stats.file_len));
             let time = seconds(start.elapsed());
-            report_result(&format!("{file}: valid: {entries} entries, {len}, {time}\n"))?;
+            print_result(&format!("{file}: valid: {entries} entries, {len}, {time}\n"))?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }

@@ -1,60 +1,62 @@
-//! Files that appear when they are whole: written under a name of their own, then renamed.
+//! Atomic replacement of files: a file is written under a temporary name and then renamed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// What stands between the name of a file and the number of the process that writes it.
+/// The text between the name of a file and the number of the process that writes it.
 const PARTIAL: &str = ".partial-";
-/// Maximum number of names that are tried for a file.
-const NAMES_MAX: u32 = 100;
+/// Maximum number of temporary names that are tried.
+const MAX_NAMES: u32 = 100;
 
-/// A file that is being written. Dropping it removes it, and leaves what has its name.
+/// A file that is written under a temporary name. Dropping it removes it and leaves the target
+/// unchanged.
 #[derive(Debug)]
-pub(crate) struct WholeFile {
+pub(crate) struct AtomicFile {
     target: PathBuf,
     path: PathBuf,
     file: File,
-    published: bool,
+    is_published: bool,
     sync_folder: fn(&File) -> io::Result<()>,
 }
 
-/// Symbolic links that are followed at most, as by the kernel.
+/// Maximum number of symbolic links that are followed, as by the kernel.
 const MAX_LINKS: usize = 40;
 
-impl WholeFile {
-    /// Begins a file under a name that begins with its own. Where `target` is a symbolic link, the
-    /// file it leads to is replaced. Removes what killed processes left of the same file.
-    pub(crate) fn begin(target: PathBuf) -> io::Result<Self> {
-        let target = behind_links(target)?;
+impl AtomicFile {
+    /// Creates a temporary file beside `target`. If `target` is a symbolic link, the file that it
+    /// points to is replaced. Removes temporary files of the same target that killed processes
+    /// left.
+    pub(crate) fn create(target: PathBuf) -> io::Result<Self> {
+        let target = resolve_links(target)?;
         remove_leftovers(&target);
         let process = std::process::id();
-        for number in 0..NAMES_MAX {
-            // A process in another container may have the same number.
+        for number in 0..MAX_NAMES {
+            // A process in another container can have the same number.
             let more = if number == 0 { String::new() } else { format!("-{number}") };
             let mut name = target.as_os_str().to_owned();
             name.push(format!("{PARTIAL}{process}{more}"));
-            match Self::begin_new(name.into(), target.clone(), 0o666) {
+            match Self::create_at(name.into(), target.clone(), 0o666) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                begun => return begun,
+                created => return created,
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Begins a file under this name that only the user of this process can read, to be given the
-    /// name of `target`, in the same folder, once it is whole.
-    pub(crate) fn begin_private(path: PathBuf, target: PathBuf) -> io::Result<Self> {
-        // One that is there was left by a process that was killed.
+    /// Creates a file at `path` that only the user of this process can read. Publishing renames it
+    /// to `target`, in the same folder.
+    pub(crate) fn create_private(path: PathBuf, target: PathBuf) -> io::Result<Self> {
+        // An existing file was left by a killed process.
         let _ = fs::remove_file(&path);
-        Self::begin_new(path, target, 0o600)
+        Self::create_at(path, target, 0o600)
     }
 
-    /// Begins a file under another name in the same folder. It has the mode of the file that it is
-    /// to replace, or `mode` if there is none, before it has any bytes: they may be secret. It has
-    /// its owner, too, if the process may set it. Fails if there is something else than a file.
-    fn begin_new(path: PathBuf, target: PathBuf, mode: u32) -> io::Result<Self> {
+    /// Creates a file at `path`. Before it has any bytes, which can be secret, it gets the mode of
+    /// the file that it replaces, or `mode` if there is none, and also the owner if the process may
+    /// set it. Fails if `target` exists and is not a regular file.
+    fn create_at(path: PathBuf, target: PathBuf, mode: u32) -> io::Result<Self> {
         let replaced = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found),
             Ok(_) => {
@@ -67,36 +69,36 @@ impl WholeFile {
         options.write(true).create_new(true);
         options.mode(replaced.as_ref().map_or(mode, |replaced| replaced.mode() & 0o700));
         let file = options.open(&path)?;
-        // Held until the file is closed: it tells that this is no leftover. Where there are no
-        // locks, nothing is taken for a leftover either.
+        // The lock is held until the file is closed, and shows that the file is in use. On a
+        // filesystem without locks, no file is removed as a leftover.
         let _ = file.lock();
         if !is_at(&file, &path) {
-            // Another process took it for a leftover before it was locked.
+            // Another process removed it as a leftover before it was locked.
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let sync_folder = File::sync_all;
-        let begun = Self { target, path, file, published: false, sync_folder };
+        let created = Self { target, path, file, is_published: false, sync_folder };
         if let Some(replaced) = replaced {
             let owner = (Some(replaced.uid()), Some(replaced.gid()));
-            // Only the super-user may give files away; members of a group may give them to it.
-            let _ = fchown(&begun.file, owner.0, owner.1)
-                .or_else(|_| fchown(&begun.file, None, owner.1));
-            begun.file.set_permissions(replaced.permissions())?;
+            // Only the super-user may change the owner; members of a group may set the group.
+            let _ = fchown(&created.file, owner.0, owner.1)
+                .or_else(|_| fchown(&created.file, None, owner.1));
+            created.file.set_permissions(replaced.permissions())?;
         }
-        Ok(begun)
+        Ok(created)
     }
 
-    /// Gives the file its name, durably. An error says so if the file has its name, but may lose it
-    /// in a power failure.
+    /// Renames the file to its target, durably. If the file is renamed but a power failure may undo
+    /// that, the error reports it.
     pub(crate) fn publish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        // Opened before the rename: when this fails, nothing is published.
+        // Opened before the rename: if this fails, nothing is published.
         let folder = File::open(folder_of(&self.target))?;
         fs::rename(&self.path, &self.target).map_err(|error| {
             let (path, target) = (self.path.display(), self.target.display());
             io::Error::new(error.kind(), format!("rename {path} to {target}: {error}"))
         })?;
-        self.published = true;
+        self.is_published = true;
         (self.sync_folder)(&folder).map_err(|error| {
             let state = "published, but may not survive a power failure";
             io::Error::new(error.kind(), format!("{state}: sync its folder: {error}"))
@@ -108,8 +110,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Follows symbolic links, also one that leads to a file which does not exist yet.
-fn behind_links(mut path: PathBuf) -> io::Result<PathBuf> {
+/// Follows symbolic links, also to a file that does not exist yet.
+fn resolve_links(mut path: PathBuf) -> io::Result<PathBuf> {
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(link) => path = folder_of(&path).join(link),
@@ -119,7 +121,7 @@ fn behind_links(mut path: PathBuf) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-impl Write for WholeFile {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -129,16 +131,16 @@ impl Write for WholeFile {
     }
 }
 
-impl Drop for WholeFile {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if !self.published {
-            // It may not be there any more.
+        if !self.is_published {
+            // The file may have been removed already.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Removes files that killed processes left of a target. One that still runs has its file locked.
+/// Removes temporary files of a target that killed processes left. Running processes lock theirs.
 fn remove_leftovers(target: &Path) {
     let Some(name) = target.file_name().and_then(|name| name.to_str()) else { return };
     let Ok(entries) = folder_of(target).read_dir() else { return };
@@ -151,14 +153,14 @@ fn remove_leftovers(target: &Path) {
             let path = entry.path();
             let file = File::open(&path);
             if file.is_ok_and(|file| file.try_lock().is_ok() && is_at(&file, &path)) {
-                // One that cannot be removed is there for the next one to try.
+                // If it cannot be removed, the next process tries again.
                 let _ = fs::remove_file(&path);
             }
         }
     }
 }
 
-/// Returns whether a path leads to an open file.
+/// Returns whether a path refers to an open file.
 fn is_at(file: &File, path: &Path) -> bool {
     let number = |found: fs::Metadata| (found.dev(), found.ino());
     let (open, named) = (file.metadata().map(number), fs::symlink_metadata(path).map(number));
@@ -171,7 +173,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn write(target: &Path) -> io::Result<()> {
-        let mut file = WholeFile::begin(target.to_owned())?;
+        let mut file = AtomicFile::create(target.to_owned())?;
         file.write_all(b"new")?;
         file.publish()
     }
@@ -193,21 +195,21 @@ mod tests {
         let target = folder.path().join("file");
         let leftover = folder.path().join("file.partial-999999999");
         fs::write(&leftover, b"left over").expect("a file");
-        let others = ["file.partial-", "file.partial-1x", "other.partial-1", "file"];
-        let others = others.map(|name| folder.path().join(name));
-        for other in &others[1..] {
-            fs::write(other, b"of somebody else").expect("a file");
+        let other_files = ["file.partial-", "file.partial-1x", "other.partial-1", "file"];
+        let other_files = other_files.map(|name| folder.path().join(name));
+        for other in &other_files[1..] {
+            fs::write(other, b"of another program").expect("a file");
         }
-        let mut first = WholeFile::begin(target.clone()).expect("a file");
+        let mut first = AtomicFile::create(target.clone()).expect("a file");
         assert!(!leftover.exists());
-        let mut second = WholeFile::begin(target.clone()).expect("a second file");
+        let mut second = AtomicFile::create(target.clone()).expect("a second file");
         assert_ne!(first.path, second.path);
         first.write_all(b"first").expect("room");
         second.write_all(b"second").expect("room");
         second.publish().expect("room");
         first.publish().expect("it was not removed");
         assert_eq!(fs::read(&target).expect("the file"), b"first");
-        assert!(others[1..].iter().all(|other| other.exists()));
+        assert!(other_files[1..].iter().all(|other| other.exists()));
     }
 
     #[test]
@@ -240,7 +242,7 @@ mod tests {
     fn a_failed_sync_of_the_folder_says_that_the_file_is_published() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("file");
-        let mut file = WholeFile::begin(target.clone()).expect("a file");
+        let mut file = AtomicFile::create(target.clone()).expect("a file");
         file.sync_folder = |_| Err(io::Error::from_raw_os_error(5));
         let error = file.publish().expect_err("a failed sync").to_string();
         assert!(error.starts_with("published, but may not survive a power failure: "), "{error}");
@@ -251,9 +253,9 @@ mod tests {
     fn a_failed_rename_names_both_paths() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("file");
-        let file = WholeFile::begin(target.clone()).expect("a file");
+        let file = AtomicFile::create(target.clone()).expect("a file");
         let path = file.path.clone();
-        fs::create_dir(&target).expect("a folder in its place");
+        fs::create_dir(&target).expect("a folder at the target");
         let error = file.publish().expect_err("a folder").to_string();
         let both = format!("rename {} to {}: ", path.display(), target.display());
         assert!(error.starts_with(&both), "{error}");
@@ -265,7 +267,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("file");
         fs::write(&target, b"old").expect("a file");
-        let mut file = WholeFile::begin(target.clone()).expect("a file");
+        let mut file = AtomicFile::create(target.clone()).expect("a file");
         file.write_all(b"new").expect("room");
         drop(file);
         assert_eq!(fs::read(&target).expect("the file"), b"old");

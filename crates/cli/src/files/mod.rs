@@ -3,5 +3,5 @@
 mod atomic_file;
 mod read;
 
-pub(crate) use atomic_file::WholeFile;
-pub(crate) use read::{open_to_all, read_text, warn_if_open};
+pub(crate) use atomic_file::AtomicFile;
+pub(crate) use read::{read_text, warn_if_world_readable, world_readable_warning};

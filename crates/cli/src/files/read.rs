@@ -1,4 +1,4 @@
-//! Files that a server reads when it starts.
+//! Reading of small files as a whole, such as settings, passwords and tokens.
 
 use crate::logs;
 use crate::outcome::Failure;
@@ -8,11 +8,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A file as text, or standard input for `-`; no longer than `longest` bytes.
-pub(crate) fn read_text(file: &str, longest: u64) -> Result<String, Failure> {
+/// Reads a file, or standard input for `-`, as text of at most `max_len` bytes.
+pub(crate) fn read_text(file: &str, max_len: u64) -> Result<String, Failure> {
     let bytes = match file {
-        "-" => read(file, io::stdin().lock(), longest),
-        file => read_bytes(Path::new(file), longest),
+        "-" => read(file, io::stdin().lock(), max_len),
+        file => read_bytes(Path::new(file), max_len),
     }?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -20,19 +20,19 @@ pub(crate) fn read_text(file: &str, longest: u64) -> Result<String, Failure> {
     })
 }
 
-/// The bytes of a file, no more than `longest`.
-pub(crate) fn read_bytes(path: &Path, longest: u64) -> Result<Vec<u8>, Failure> {
+/// Reads a file of at most `max_len` bytes.
+pub(crate) fn read_bytes(path: &Path, max_len: u64) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| failed(&name, &error))?;
-    read(&name, file, longest)
+    read(&name, file, max_len)
 }
 
-fn read(name: &str, from: impl Read, longest: u64) -> Result<Vec<u8>, Failure> {
+fn read(name: &str, from: impl Read, max_len: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let mut from = from.take(longest + 1);
+    let mut from = from.take(max_len + 1);
     from.read_to_end(&mut bytes).map_err(|error| failed(name, &error))?;
-    if bytes.len() as u64 > longest {
-        let text = format!("{name}: expected a file of at most {longest} bytes, found more");
+    if bytes.len() as u64 > max_len {
+        let text = format!("{name}: expected a file of at most {max_len} bytes, found more");
         return Err(Failure::Error(text));
     }
     Ok(bytes)
@@ -42,8 +42,8 @@ fn failed(name: &str, error: &io::Error) -> Failure {
     Failure::Error(format!("{name}: expected a file, but {}", unreadable(error)))
 }
 
-/// A warning, if everybody on this machine may read a file that holds a secret.
-pub(crate) fn open_to_all(path: &Path) -> Option<String> {
+/// Returns a warning if all users of this machine can read a file with a secret.
+pub(crate) fn world_readable_warning(path: &Path) -> Option<String> {
     const BY_ALL: u32 = 0o004;
     let mode = path.metadata().ok()?.permissions().mode();
     let path = path.display();
@@ -52,8 +52,8 @@ pub(crate) fn open_to_all(path: &Path) -> Option<String> {
     })
 }
 
-pub(crate) fn warn_if_open(secret: &Path) {
-    if let Some(warning) = open_to_all(secret) {
+pub(crate) fn warn_if_world_readable(secret: &Path) {
+    if let Some(warning) = world_readable_warning(secret) {
         logs::warn(warning);
     }
 }

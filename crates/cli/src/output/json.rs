@@ -1,11 +1,11 @@
-//! JSON lines, as `build` reads them.
+//! JSON lines, in the form that `build` reads.
 
 use super::{Number, number_list, string_list};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nuthatch_snapshot::Value;
 
-/// Appends `{"key":…,"value":…}`, without a line end.
+/// Appends a row as `{"key":…,"value":…}`, without a line end.
 pub fn json_row(key: &[u8], value: &Value<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"key\":");
     match std::str::from_utf8(key) {

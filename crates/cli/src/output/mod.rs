@@ -8,13 +8,13 @@ pub use json::{json_row, json_string, json_value};
 pub use raw::raw_value;
 pub use tsv::{tsv_escape, tsv_value};
 
-/// Appends numbers, and the floats that have names only.
+/// A number that can be appended to text.
 trait Number: Copy {
-    /// Appends the number; floats that JSON cannot hold as a name or their bits, in quotes if
-    /// `quoted` says so.
+    /// Appends the number. A float that JSON cannot represent is appended as its name or its bits,
+    /// in quotes if `quoted` is set.
     fn append(self, quoted: bool, out: &mut Vec<u8>);
 
-    /// Whether JSON cannot hold it.
+    /// Returns whether JSON cannot represent the number.
     fn is_special(self) -> bool;
 }
 
@@ -61,7 +61,7 @@ macro_rules! float_number {
 float_number!(f64, 16);
 float_number!(f32, 8);
 
-/// Appends a list as JSON has it, with quotes around the numbers that JSON cannot hold.
+/// Appends a list in JSON, with quotes around the numbers that JSON cannot represent.
 fn number_list<N: Number>(list: &[N], out: &mut Vec<u8>) {
     out.push(b'[');
     for (i, number) in list.iter().enumerate() {
@@ -73,7 +73,7 @@ fn number_list<N: Number>(list: &[N], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Appends a list as JSON has it.
+/// Appends a list of strings in JSON.
 fn string_list<'a>(list: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
     out.push(b'[');
     for (i, string) in list.enumerate() {

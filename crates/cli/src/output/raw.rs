@@ -1,9 +1,9 @@
-//! Values as the bytes a snapshot has for them.
+//! Values as bytes, for `get --raw`.
 
 use nuthatch_snapshot::{StringList, Value};
 
-/// Appends a value's bytes: text and bytes as they are, numbers and lists of them little-endian, a
-/// list of strings as the number of strings, the end of each string within the text, and the text.
+/// Appends the bytes of a value: strings and bytes unchanged; numbers, also in lists,
+/// little-endian; a list of strings as their number, the end offset of each, and all strings.
 pub fn raw_value(value: &Value<'_>, out: &mut Vec<u8>) {
     match value {
         Value::Bytes(bytes) => out.extend_from_slice(bytes),
@@ -23,7 +23,7 @@ fn raw_strings(list: &StringList<'_>, out: &mut Vec<u8>) {
     if list.is_empty() {
         return;
     }
-    // A stored list has at most 4 GiB, so that count and ends fit.
+    // A stored list has at most 4 GiB, so its count and offsets fit into 32 bits.
     out.extend_from_slice(&(list.len() as u32).to_le_bytes());
     let mut end = 0_u32;
     for string in list.iter() {

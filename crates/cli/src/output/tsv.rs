@@ -1,4 +1,4 @@
-//! TSV fields, as `build` reads them.
+//! TSV fields, in the form that `build` reads.
 
 use super::{Number, number_list, string_list};
 use nuthatch_snapshot::Value;
@@ -21,8 +21,7 @@ pub fn tsv_value(value: &Value<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a field with what would break a line or a terminal escaped: backslashes, control
-/// characters, and bytes that are not UTF-8.
+/// Appends a field with escapes for backslashes, control characters, and bytes that are not UTF-8.
 pub fn tsv_escape(field: &[u8], out: &mut Vec<u8>) {
     for chunk in field.utf8_chunks() {
         let mut rest = chunk.valid();

@@ -5,7 +5,7 @@ use nuthatch_units::bytes;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A default budget takes at most this part of the available memory.
+/// A default budget takes at most this many quarters of the available memory.
 const DEFAULT_QUARTERS: u64 = 3;
 
 /// The memory available to this process, and what limits it.
@@ -17,13 +17,13 @@ pub(crate) struct MemoryLimit {
 
 impl MemoryLimit {
     /// Returns the limit of this process: the memory of the machine, or the smallest limit of its
-    /// control group (version 1 or 2) and of the groups above that. None if the system tells
-    /// nothing.
+    /// control group (version 1 or 2) and of the groups above that. `None` if the system does not
+    /// report them.
     pub(crate) fn of_this_process() -> Option<Self> {
         Self::read(Path::new("/proc"))
     }
 
-    /// As [`of_this_process`](Self::of_this_process), with `/proc` in another place.
+    /// As [`of_this_process`](Self::of_this_process), with the path of `/proc`.
     fn read(proc: &Path) -> Option<Self> {
         let machine = fs::read_to_string(proc.join("meminfo")).ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -36,12 +36,12 @@ impl MemoryLimit {
         machine.into_iter().chain(of_groups).min_by_key(|limit| limit.bytes)
     }
 
-    /// Returns what is left beside the budget of another part of the process.
+    /// Returns the limit less the budget of another part of the process.
     pub(crate) fn beside(&self, other: u64) -> Self {
         Self { bytes: self.bytes.saturating_sub(other), source: self.source.clone() }
     }
 
-    /// Returns the default budget: less than usual where there is little memory.
+    /// Returns the default budget: `usual`, or less if there is little memory.
     pub(crate) fn default_budget(&self, usual: u64) -> u64 {
         let most = self.bytes / 4 * DEFAULT_QUARTERS;
         // Whole MiB are easier to read.
@@ -74,8 +74,8 @@ fn limits_of_group(line: &str, mounts: &str) -> Vec<MemoryLimit> {
         .collect()
 }
 
-/// Where the hierarchy of control groups is mounted, version 2 or that of memory of version 1: the
-/// group that the mount shows, and the folder.
+/// Returns the mount of the control groups, of version 2 or of memory in version 1: the group at
+/// the root of the mount, and the folder.
 fn mount(mounts: &str, version_2: bool) -> Option<(PathBuf, PathBuf)> {
     mounts.lines().find_map(|line| {
         let (mount, system) = line.split_once(" - ")?;
@@ -90,7 +90,7 @@ fn mount(mounts: &str, version_2: bool) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
-/// A path of `mountinfo`, where a space is `\040`.
+/// Unescapes a path of `mountinfo`, in which a space is `\040`.
 fn unescaped(path: &str) -> PathBuf {
     path.replace("\\040", " ").replace("\\134", "\\").into()
 }
@@ -127,7 +127,7 @@ pub(crate) fn check_memory(limit: Option<&MemoryLimit>, wanted: u64) -> Result<(
 mod tests {
     use super::*;
 
-    /// A folder in the place of `/proc`, and of what is mounted.
+    /// A folder that replaces `/proc` and the mounts.
     struct Machine(tempfile::TempDir);
 
     impl Machine {
@@ -137,8 +137,8 @@ mod tests {
                 .write("proc/meminfo", &format!("MemTotal:   {mem_total_kib} kB\nMemFree: 1 kB"));
             machine.write("proc/self/cgroup", groups);
             let root = machine.0.path().display().to_string();
-            let mounts = mounts.iter().map(|(shown, at, system)| {
-                format!("31 23 0:27 {shown} {root}/{at} rw,nosuid shared:9 - {system}\n")
+            let mounts = mounts.iter().map(|(mount_root, at, system)| {
+                format!("31 23 0:27 {mount_root} {root}/{at} rw,nosuid shared:9 - {system}\n")
             });
             machine.write("proc/self/mountinfo", &mounts.collect::<String>());
             machine
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn a_container_sees_its_own_group_as_the_root() {
         // With a namespace of its own, and with paths of the machine.
-        for (groups, shown) in [("0::/\n", "/"), ("0::/docker/abc\n", "/docker/abc")] {
-            let machine = Machine::new(8 << 20, groups, &[(shown, "cg", V2)]);
+        for (groups, mount_root) in [("0::/\n", "/"), ("0::/docker/abc\n", "/docker/abc")] {
+            let machine = Machine::new(8 << 20, groups, &[(mount_root, "cg", V2)]);
             machine.write("cg/memory.max", "67108864\n");
             assert_eq!(machine.limit(), of_group(64 << 20, "cg/memory.max"), "{groups}");
         }

@@ -24,14 +24,17 @@ pub(crate) fn spare_files(file_limit: u64) -> u64 {
 }
 
 /// Returns how many connections there can be with this limit of open files. With a limit, the
-/// server opens as many files for something else as `others` returns.
+/// server opens as many files for something else as `other_files` returns.
 ///
 /// # Errors
 ///
 /// Returns how many files are needed if the limit allows no connection at all.
-pub(crate) fn max_connections(file_limit: u64, others: impl Fn(u64) -> u64) -> Result<u64, String> {
+pub(crate) fn max_connections(
+    file_limit: u64,
+    other_files: impl Fn(u64) -> u64,
+) -> Result<u64, String> {
     let open = fs::read_dir("/proc/self/fd").map_or(16, |files| files.count() as u64);
-    let free = |limit: u64| limit.saturating_sub(open + others(limit) + spare_files(limit));
+    let free = |limit: u64| limit.saturating_sub(open + other_files(limit) + spare_files(limit));
     match free(file_limit) {
         0 => {
             let enough = (file_limit..1 << 20).find(|limit| free(*limit) > 0);
@@ -47,15 +50,15 @@ pub(crate) fn max_connections(file_limit: u64, others: impl Fn(u64) -> u64) -> R
 
 /// Returns how many connections a server accepts: as many as configured under this name, or fewer
 /// with a warning.
-pub(crate) fn limit_connections(name: &str, wanted: u64, limit: u64) -> u64 {
-    if wanted > limit {
+pub(crate) fn limit_connections(name: &str, configured: u64, limit: u64) -> u64 {
+    if configured > limit {
         let raise = "raise the limit of open files (`ulimit -n`, LimitNOFILE= of systemd)";
         warn(format_args!(
-            "{name} is {limit} instead of {wanted}: the process may open too few files \
+            "{name} is {limit} instead of {configured}: the process may open too few files \
              for more; {raise}"
         ));
     }
-    wanted.min(limit)
+    configured.min(limit)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The process of a server: signals, and its end when a thread panics.
 
 use crate::outcome::Failure;
-use crate::terminal::tell;
+use crate::terminal::print_message;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::panic;
@@ -78,7 +78,7 @@ fn end_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         report(panic);
-        tell("a thread panicked, which is a bug: the server ends, to be restarted");
+        print_message("a thread panicked, which is a bug: the server ends, to be restarted");
         #[expect(clippy::disallowed_methods, reason = "a panic leaves nothing to clean up safely")]
         process::exit(PANICKED);
     }));

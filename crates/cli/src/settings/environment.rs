@@ -1,79 +1,82 @@
-//! The settings as environment variables.
+//! Settings from environment variables.
 
-use super::raw_value::Given;
-use super::setting::{PREFIX, Setting};
-use super::setting_type::Kind;
-use super::suggestion::nearest;
-use super::table::settings;
+use super::raw_value::RawValue;
+use super::setting::{Setting, VARIABLE_PREFIX};
+use super::setting_type::SettingType;
+use super::suggestion::closest_name;
+use super::table::all_settings;
 use std::ffi::OsString;
 
-/// The variable that names the configuration file.
-pub(crate) const FILE: &str = "NUTHATCH_CONFIG";
+/// The variable with the path of the settings file.
+pub(crate) const CONFIG_VARIABLE: &str = "NUTHATCH_CONFIG";
 
-/// Variables that are meant for `nuthatch chunks`.
-const CHUNKS: [&str; 2] = ["NUTHATCH_CACHE", "NUTHATCH_ORIGIN"];
+/// The variables of `nuthatch chunks`.
+const CHUNK_VARIABLES: [&str; 2] = ["NUTHATCH_CACHE", "NUTHATCH_ORIGIN"];
 
-/// What the environment says.
+/// The settings in the environment.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
-    /// The configuration file.
+    /// The settings file.
     pub(crate) file: Option<String>,
-    pub(crate) given: Vec<(&'static str, Given)>,
-    /// About variables that look as if they were settings.
+    pub(crate) values: Vec<(&'static str, RawValue)>,
+    /// Warnings about variables that look like settings.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Environment {
-    /// Reads the variables that are meant for us.
+    /// Reads the variables whose names begin with `NUTHATCH_`.
     pub(crate) fn read(
         variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Self, String> {
         let mut read = Self::default();
         for (name, value) in variables {
-            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
+            let Some(name) = name.to_str().filter(|name| name.starts_with(VARIABLE_PREFIX)) else {
                 continue;
             };
             let value = value.into_string();
             let value = value.map_err(|_| format!("{name}: expected UTF-8, found other bytes"));
-            if name == FILE {
+            if name == CONFIG_VARIABLE {
                 read.file = Some(value?);
-            } else if let Some(setting) = settings().find(|one| one.variable() == name) {
-                read.given.push((setting.name, given(setting, value?)));
-            } else if !CHUNKS.contains(&name)
-                && !is_of_kubernetes(name, value.as_deref().unwrap_or_default())
+            } else if let Some(setting) = all_settings().find(|one| one.variable() == name) {
+                read.values.push((setting.name, raw_value(setting, value?)));
+            } else if !CHUNK_VARIABLES.contains(&name)
+                && !is_from_kubernetes(name, value.as_deref().unwrap_or_default())
             {
                 read.warnings.push(unknown(name));
             }
         }
-        read.given.sort_by_key(|(name, _)| *name);
+        read.values.sort_by_key(|(name, _)| *name);
         read.warnings.sort();
         Ok(read)
     }
 }
 
-fn given(setting: &Setting, value: String) -> Given {
-    match setting.kind {
-        Kind::Places(_) => Given::List(value.split(',').map(|one| one.trim().to_owned()).collect()),
-        _ => Given::Word(value),
+fn raw_value(setting: &Setting, value: String) -> RawValue {
+    match setting.value_type {
+        SettingType::Addresses(_) => {
+            RawValue::List(value.split(',').map(|one| one.trim().to_owned()).collect())
+        }
+        _ => RawValue::Untyped(value),
     }
 }
 
 fn unknown(name: &str) -> String {
-    let variables: Vec<_> = settings().map(Setting::variable).collect();
-    let names = variables.iter().map(String::as_str).chain([FILE]);
-    // What all of them begin with would make any two alike.
-    let names = names.filter_map(|name| name.strip_prefix(PREFIX));
-    let wrong = name.strip_prefix(PREFIX).unwrap_or(name);
-    let hint = match nearest(wrong, names) {
-        Some(near) => format!("; did you mean {PREFIX}{near}?"),
+    let variables: Vec<_> = all_settings().map(Setting::variable).collect();
+    let names = variables.iter().map(String::as_str).chain([CONFIG_VARIABLE]);
+    // With the common prefix, all names would be similar.
+    let names = names.filter_map(|name| name.strip_prefix(VARIABLE_PREFIX));
+    let wrong = name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name);
+    let hint = match closest_name(wrong, names) {
+        Some(near) => format!("; did you mean {VARIABLE_PREFIX}{near}?"),
         None => String::new(),
     };
     format!("{name} is not a setting and is ignored{hint}")
 }
 
-/// Kubernetes tells pods of every service; for one named `nuthatch` that looks like settings.
-fn is_of_kubernetes(name: &str, value: &str) -> bool {
-    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
+/// Returns whether Kubernetes set a variable: for a service named `nuthatch`, its variables look
+/// like settings.
+fn is_from_kubernetes(name: &str, value: &str) -> bool {
+    let rest = name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name);
     rest.starts_with("SERVICE_")
         || rest.starts_with("PORT_")
         || (rest == "PORT" && value.contains("://"))
@@ -97,14 +100,14 @@ mod tests {
             ("NUTHATCH_RESP", "127.0.0.1:1, unix:x"),
         ]);
         assert_eq!(environment.file.as_deref(), Some("a.toml"));
-        let list = Given::List(vec!["127.0.0.1:1".to_owned(), "unix:x".to_owned()]);
-        let number = Given::Word("5".to_owned());
-        assert_eq!(environment.given, [("max-clients", number), ("resp", list)]);
+        let list = RawValue::List(vec!["127.0.0.1:1".to_owned(), "unix:x".to_owned()]);
+        let number = RawValue::Untyped("5".to_owned());
+        assert_eq!(environment.values, [("max-clients", number), ("resp", list)]);
         assert_eq!(environment.warnings, [""; 0]);
     }
 
     #[test]
-    fn variables_that_are_no_settings_are_told_of() {
+    fn unknown_variables_are_warnings() {
         let environment = read(&[("NUTHATCH_MEMROY", "1GiB"), ("NUTHATCH_XYZ", "")]);
         assert_eq!(
             environment.warnings,
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubernetes_says_of_a_service_is_no_setting() {
+    fn variables_of_a_kubernetes_service_are_ignored() {
         let environment = read(&[
             ("NUTHATCH_SERVICE_HOST", "10.0.0.1"),
             ("NUTHATCH_PORT", "tcp://10.0.0.1:6379"),

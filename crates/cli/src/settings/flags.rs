@@ -1,13 +1,13 @@
-//! The settings as flags of the command line.
+//! Settings from flags of the command line.
 
 use super::setting::Setting;
-use super::setting_type::{Kind, Words};
-use super::table::{GROUPS, settings};
+use super::setting_type::{Choices, SettingType};
+use super::table::{GROUPS, all_settings};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-/// What was given on the command line: settings by name, with their values as texts.
+/// The settings on the command line, by name, with their values as text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags(pub(crate) Vec<(&'static str, Vec<String>)>);
 
@@ -34,9 +34,9 @@ impl FromArgMatches for Flags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        let flags = settings().filter(|setting| setting.is_flag());
+        let flags = all_settings().filter(|setting| setting.is_flag());
         for name in flags.map(|setting| setting.name) {
-            // The default is there for help alone.
+            // The default value is only for the help page.
             if matches.value_source(name) == Some(ValueSource::CommandLine) {
                 let values = matches.get_many::<String>(name).unwrap_or_default();
                 self.0.push((name, values.cloned().collect()));
@@ -58,15 +58,17 @@ fn flag(setting: &'static Setting, heading: &'static str) -> Arg {
     if !setting.default.is_empty() {
         flag = flag.default_value(setting.default);
     }
-    match setting.kind {
-        Kind::Places(_) => flag.action(ArgAction::Append),
-        Kind::Choice { words, .. } => flag.value_parser(choice(words)),
-        // `--insecure` alone says yes.
-        Kind::Truth(_) => flag.num_args(0..=1).require_equals(true).default_missing_value("true"),
+    match setting.value_type {
+        SettingType::Addresses(_) => flag.action(ArgAction::Append),
+        SettingType::Choice { choices, .. } => flag.value_parser(choice(choices)),
+        // `--insecure` without a value means true.
+        SettingType::Bool(_) => {
+            flag.num_args(0..=1).require_equals(true).default_missing_value("true")
+        }
         _ => flag,
     }
 }
 
-fn choice(words: Words) -> PossibleValuesParser {
-    words.iter().map(|(word, meaning)| PossibleValue::new(*word).help(*meaning)).into()
+fn choice(choices: Choices) -> PossibleValuesParser {
+    choices.iter().map(|(word, meaning)| PossibleValue::new(*word).help(*meaning)).into()
 }

@@ -1,20 +1,20 @@
-//! An address to listen at, as users write it.
+//! Addresses to listen at, in the notation of settings.
 
 use nuthatch_server::Address;
 use std::fmt;
 use std::path::Path;
 
-/// An address, with what stands before it.
+/// An address, and whether it uses TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// As it was written, which may be a name that became an address.
+pub(crate) struct ListenAddress {
+    /// The text of the setting, which can have the name of a host.
     text: String,
     pub(crate) tls: bool,
     pub(crate) address: Address,
 }
 
-impl Place {
-    /// Reads `host:port`, `unix:PATH` or `tls:host:port`. Paths are from the folder `from` on.
+impl ListenAddress {
+    /// Parses `host:port`, `unix:PATH` or `tls:host:port`. Relative paths are relative to `from`.
     pub(crate) fn parse(text: &str, from: &Path) -> Result<Self, String> {
         let (tls, rest) = match text.strip_prefix("tls:") {
             Some(rest) => (true, rest),
@@ -33,7 +33,7 @@ impl Place {
         Ok(Self { text, tls, address })
     }
 
-    /// The same as long as the machine is the same, wherever it is read.
+    /// Returns the address with an absolute path.
     pub(crate) fn absolute(&self) -> String {
         match &self.address {
             Address::Unix(path) => {
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -56,20 +56,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_read_and_written() {
+    fn addresses_are_parsed_and_formatted() {
         let from = Path::new("/etc/nuthatch");
-        for (text, tls, shown) in [
+        for (text, tls, expected) in [
             ("127.0.0.1:6379", false, "127.0.0.1:6379"),
             ("tls:[::]:6380", true, "tls:[::]:6380"),
             ("unix:/run/a.sock", false, "unix:/run/a.sock"),
             ("unix:a.sock", false, "unix:/etc/nuthatch/a.sock"),
         ] {
-            let place = Place::parse(text, from).expect("a place");
-            assert_eq!((place.tls, &place.to_string()[..]), (tls, shown), "{text}");
-            assert_eq!(place.absolute(), shown);
+            let listen_address = ListenAddress::parse(text, from).expect("an address");
+            assert_eq!(
+                (listen_address.tls, &listen_address.to_string()[..]),
+                (tls, expected),
+                "{text}"
+            );
+            assert_eq!(listen_address.absolute(), expected);
         }
         for text in ["", "off", "tls:", "tls:unix:/run/a.sock", "tls:tls:[::]:1", "unix:"] {
-            assert!(Place::parse(text, from).is_err(), "{text}");
+            assert!(ListenAddress::parse(text, from).is_err(), "{text}");
         }
     }
 }

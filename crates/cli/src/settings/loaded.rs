@@ -1,45 +1,45 @@
-//! Puts together what defaults, file, environment and command line say, in this order: what comes
-//! later wins.
+//! Loads the settings from defaults, file, environment and command line. Later sources override
+//! earlier ones.
 
 use super::environment::Environment;
 use super::flags::Flags;
-use super::raw_value::Given;
+use super::raw_value::RawValue;
 use super::setting::Setting;
-use super::source::{Origin, Source};
-use super::table::settings;
+use super::source::{SettingSource, Source};
+use super::table::all_settings;
 use super::toml_file;
-use super::values::Configuration;
+use super::values::Settings;
 use crate::files::read_text;
 use crate::outcome::Failure;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// A configuration, with the origin of each value.
+/// The settings, with the source of each value.
 #[derive(Clone, Debug)]
-pub(crate) struct Loaded {
-    pub(crate) configuration: Configuration,
-    /// The file it is from, if there is one.
+pub(crate) struct LoadedSettings {
+    pub(crate) settings: Settings,
+    /// The settings file, if there is one.
     pub(crate) file: Option<String>,
-    /// By the place of a setting in the table.
-    origins: Vec<Origin>,
+    /// The source of each setting, in the order of the table.
+    sources: Vec<Source>,
 }
 
-impl Loaded {
-    /// The defaults.
+impl LoadedSettings {
+    /// Returns the default settings.
     pub(crate) fn defaults() -> Self {
-        let origins = settings().map(|_| Origin::Default).collect();
-        let configuration = Configuration::default();
-        let mut loaded = Self { configuration, file: None, origins };
-        for setting in settings().filter(|setting| !setting.default.is_empty()) {
-            let given = Given::Word(setting.default.to_owned());
-            let set = setting.kind.set(&mut loaded.configuration, &given, Path::new(""));
-            // Each is set by a test.
+        let sources = all_settings().map(|_| Source::Default).collect();
+        let settings = Settings::default();
+        let mut loaded = Self { settings, file: None, sources };
+        for setting in all_settings().filter(|setting| !setting.default.is_empty()) {
+            let value = RawValue::Untyped(setting.default.to_owned());
+            let set = setting.value_type.set(&mut loaded.settings, &value, Path::new(""));
+            // A test sets each default.
             debug_assert_eq!(set, Ok(()), "{}", setting.name);
         }
         loaded
     }
 
-    /// The configuration that a server is to have.
+    /// Loads the settings of a server.
     pub(crate) fn load(
         file: Option<&str>,
         environment: Environment,
@@ -50,22 +50,22 @@ impl Loaded {
             loaded.apply_file(&file)?;
             loaded.file = Some(file);
         }
-        for (name, given) in environment.given {
-            loaded.apply(name, &given, Origin::Environment, Path::new(""))?;
+        for (name, value) in environment.values {
+            loaded.apply(name, &value, Source::Environment, Path::new(""))?;
         }
         for (name, values) in &flags.0 {
-            let given = match values.as_slice() {
-                // A list that is not one is refused there.
-                [value] => Given::Word(value.clone()),
-                values => Given::List(values.to_vec()),
+            let value = match values.as_slice() {
+                // The setting rejects the list if it has one value only.
+                [value] => RawValue::Untyped(value.clone()),
+                values => RawValue::List(values.to_vec()),
             };
-            loaded.apply(name, &given, Origin::Flag, Path::new(""))?;
+            loaded.apply(name, &value, Source::Flag, Path::new(""))?;
         }
         Ok(loaded)
     }
 
     fn apply_file(&mut self, file: &str) -> Result<(), Failure> {
-        let text = read_text(file, toml_file::LONGEST)?;
+        let text = read_text(file, toml_file::MAX_FILE_LEN)?;
         let folder = match file {
             "-" => PathBuf::new(),
             file => std::path::absolute(file).unwrap_or_else(|_| file.into()),
@@ -74,18 +74,19 @@ impl Loaded {
         self.apply_text(file, &text, folder).map_err(Failure::Error)
     }
 
-    /// Applies the text of a file that messages call `file`, with paths from `folder` on.
+    /// Applies the text of a settings file. Messages name it `file`; relative paths are relative to
+    /// `folder`.
     pub(crate) fn apply_text(
         &mut self,
         file: &str,
         text: &str,
         folder: &Path,
     ) -> Result<(), String> {
-        for toml_file::Entry { name, given, line, column } in toml_file::parse(file, text)? {
+        for toml_file::Entry { name, value, line, column } in toml_file::parse(file, text)? {
             let (at, setting) = find(name);
-            let set = setting.kind.set(&mut self.configuration, &given, folder);
+            let set = setting.value_type.set(&mut self.settings, &value, folder);
             set.map_err(|wrong| format!("{file}:{line}:{column}: {name}: {wrong}"))?;
-            self.origins[at] = Origin::File(file.to_owned(), line);
+            self.sources[at] = Source::File(file.to_owned(), line);
         }
         Ok(())
     }
@@ -93,23 +94,23 @@ impl Loaded {
     fn apply(
         &mut self,
         name: &str,
-        given: &Given,
-        origin: Origin,
+        value: &RawValue,
+        source: Source,
         from: &Path,
     ) -> Result<(), Failure> {
         let (at, setting) = find(name);
-        let set = setting.kind.set(&mut self.configuration, given, from);
+        let set = setting.value_type.set(&mut self.settings, value, from);
         set.map_err(|wrong| {
-            Failure::Usage(format!("{}: {wrong}", Source(setting, &origin).named()))
+            Failure::Usage(format!("{}: {wrong}", SettingSource(setting, &source).named()))
         })?;
-        self.origins[at] = origin;
+        self.sources[at] = source;
         Ok(())
     }
 
-    /// Where the value of a setting is from.
-    pub(crate) fn source(&self, name: &str) -> Source<'_> {
+    /// Returns the source of the value of a setting.
+    pub(crate) fn source(&self, name: &str) -> SettingSource<'_> {
         let (at, setting) = find(name);
-        Source(setting, &self.origins[at])
+        SettingSource(setting, &self.sources[at])
     }
 
     /// Returns the failure of a setting whose value cannot be used: a file is invalid, or the
@@ -119,26 +120,27 @@ impl Loaded {
         if self.is_from_file(name) { Failure::Error(message) } else { Failure::Usage(message) }
     }
 
-    /// Whether the value of a setting is from the file.
+    /// Returns whether the value of a setting is from the file.
     pub(crate) fn is_from_file(&self, name: &str) -> bool {
-        matches!(self.origins[find(name).0], Origin::File(..))
+        matches!(self.sources[find(name).0], Source::File(..))
     }
 
     /// Returns whether the value of a setting is from the file, and is the default.
     pub(crate) fn is_default_from_file(&self, name: &str) -> bool {
-        let shown = |mut of: Configuration| find(name).1.kind.shown(&mut of);
+        let value_of = |mut of: Settings| find(name).1.value_type.shown_value(&mut of);
         self.is_from_file(name)
-            && shown(self.configuration.clone()) == shown(Self::defaults().configuration)
+            && value_of(self.settings.clone()) == value_of(Self::defaults().settings)
     }
 
-    /// Whether the value of a setting is not the default's.
-    pub(crate) fn is_given(&self, name: &str) -> bool {
-        self.origins[find(name).0] != Origin::Default
+    /// Returns whether a setting is set by a file, a variable or a flag.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.sources[find(name).0] != Source::Default
     }
 }
 
-/// The setting of this name, with its place in the table. Names come from there.
+/// Returns the setting of this name and its index in the table. Names are always those of the
+/// table.
 fn find(name: &str) -> (usize, &'static Setting) {
-    let mut all = settings().enumerate();
+    let mut all = all_settings().enumerate();
     all.find(|(_, setting)| setting.name == name).expect("a setting of the table")
 }

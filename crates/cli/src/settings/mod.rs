@@ -17,15 +17,15 @@ mod values;
 
 pub(crate) use environment::Environment;
 pub(crate) use flags::Flags;
-pub(crate) use listen_address::Place;
-pub(crate) use loaded::Loaded;
-pub(crate) use raw_value::Given;
-pub(crate) use setting::{Setting, Told};
-pub(crate) use setting_type::Kind;
+pub(crate) use listen_address::ListenAddress;
+pub(crate) use loaded::LoadedSettings;
+pub(crate) use raw_value::RawValue;
+pub(crate) use setting::{ConfigName, Setting};
+pub(crate) use setting_type::SettingType;
 pub(crate) use show::{json, toml};
-pub(crate) use table::{ADMIN, settings};
-pub(crate) use toml_file::LONGEST as MAX_FILE_LEN;
-pub(crate) use values::Configuration;
+pub(crate) use table::{DEFAULT_ADMIN, all_settings};
+pub(crate) use toml_file::MAX_FILE_LEN;
+pub(crate) use values::Settings;
 
 #[cfg(test)]
 pub(crate) use table::GROUPS;

@@ -1,55 +1,57 @@
-//! What somebody gave as a setting's value, before it is known to be one.
+//! The value of a setting before its type is checked.
 
-/// A value as it was given.
+/// A value before its type is checked.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Given {
-    /// A text that may stand for anything, as flags and variables have it.
-    Word(String),
-    /// A string of a file.
-    Text(String),
+pub(crate) enum RawValue {
+    /// Text from a flag or a variable, which can be of any type.
+    Untyped(String),
+    /// A string in a file.
+    String(String),
     Integer(i64),
-    Truth(bool),
+    Bool(bool),
     List(Vec<String>),
-    /// Something that no setting is, by its name.
-    Other(&'static str),
+    /// A type that no setting has, with its name.
+    Unsupported(&'static str),
 }
 
-impl Given {
-    /// The value for messages.
-    pub(crate) fn found(&self) -> String {
+impl RawValue {
+    /// Returns the value for messages.
+    pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Word(text) if text.is_empty() => "nothing".to_owned(),
-            Self::Word(text) => quoted(text),
-            Self::Text(text) => format!("the string {}", quoted(text)),
+            Self::Untyped(text) if text.is_empty() => "nothing".to_owned(),
+            Self::Untyped(text) => quote(text),
+            Self::String(text) => format!("the string {}", quote(text)),
             Self::Integer(number) => format!("the integer {number}"),
-            Self::Truth(truth) => truth.to_string(),
+            Self::Bool(flag) => flag.to_string(),
             Self::List(_) => "a list".to_owned(),
-            Self::Other(name) => (*name).to_owned(),
+            Self::Unsupported(name) => (*name).to_owned(),
         }
     }
 
-    /// The text, if it is one.
-    pub(crate) fn text(&self) -> Option<&str> {
+    /// Returns the text, if the value is one.
+    pub(crate) fn as_text(&self) -> Option<&str> {
         match self {
-            Self::Word(text) | Self::Text(text) => Some(text),
+            Self::Untyped(text) | Self::String(text) => Some(text),
             _ => None,
         }
     }
 
-    /// The number, if it is one.
-    pub(crate) fn number(&self) -> Option<u64> {
+    /// Returns the number, if the value is one.
+    pub(crate) fn as_number(&self) -> Option<u64> {
         match self {
-            Self::Word(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+            Self::Untyped(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                text.parse().ok()
+            }
             Self::Integer(number) => u64::try_from(*number).ok(),
             _ => None,
         }
     }
 
-    /// The truth, if it is one.
-    pub(crate) fn truth(&self) -> Option<bool> {
+    /// Returns the boolean, if the value is one.
+    pub(crate) fn as_bool(&self) -> Option<bool> {
         match self {
-            Self::Truth(truth) => Some(*truth),
-            Self::Word(text) => match text.as_str() {
+            Self::Bool(flag) => Some(*flag),
+            Self::Untyped(text) => match text.as_str() {
                 "true" | "yes" => Some(true),
                 "false" | "no" => Some(false),
                 _ => None,
@@ -59,14 +61,14 @@ impl Given {
     }
 }
 
-/// A text for messages, in backticks and not too long.
-pub(crate) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 80;
-    let mut shown: String = text.chars().take(LONGEST).collect::<String>();
-    if shown.len() < text.len() {
-        shown.push('…');
+/// Returns a text in backticks for messages, shortened to 80 characters.
+pub(crate) fn quote(text: &str) -> String {
+    const MAX_LEN: usize = 80;
+    let mut shortened: String = text.chars().take(MAX_LEN).collect::<String>();
+    if shortened.len() < text.len() {
+        shortened.push('…');
     }
-    format!("`{}`", shown.escape_debug())
+    format!("`{}`", shortened.escape_debug())
 }
 
 #[cfg(test)]
@@ -74,20 +76,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_for_anything_and_strings_for_texts_alone() {
-        let word = |text: &str| Given::Word(text.to_owned());
-        assert_eq!(word("12").number(), Some(12));
-        assert_eq!(word("yes").truth(), Some(true));
-        assert_eq!(word("+1").number(), None);
-        assert_eq!(word("").number(), None);
-        let text = Given::Text("12".to_owned());
-        assert_eq!((text.number(), text.truth(), text.text()), (None, None, Some("12")));
-        assert_eq!(Given::Integer(-1).number(), None);
+    fn untyped_text_has_any_type_and_strings_are_only_text() {
+        let word = |text: &str| RawValue::Untyped(text.to_owned());
+        assert_eq!(word("12").as_number(), Some(12));
+        assert_eq!(word("yes").as_bool(), Some(true));
+        assert_eq!(word("+1").as_number(), None);
+        assert_eq!(word("").as_number(), None);
+        let text = RawValue::String("12".to_owned());
+        assert_eq!((text.as_number(), text.as_bool(), text.as_text()), (None, None, Some("12")));
+        assert_eq!(RawValue::Integer(-1).as_number(), None);
     }
 
     #[test]
-    fn messages_quote_little_and_no_line_ends() {
-        assert_eq!(quoted("a\nb"), "`a\\nb`");
-        assert_eq!(quoted(&"é".repeat(100)).chars().count(), 83);
+    fn quoted_text_is_short_and_has_no_line_ends() {
+        assert_eq!(quote("a\nb"), "`a\\nb`");
+        assert_eq!(quote(&"é".repeat(100)).chars().count(), 83);
     }
 }

@@ -1,46 +1,47 @@
 //! A setting: its name, default, help and type.
 
-use super::setting_type::Kind;
+use super::setting_type::SettingType;
 
-/// What the names of environment variables begin with.
-pub(crate) const PREFIX: &str = "NUTHATCH_";
+/// The prefix of environment variables.
+pub(crate) const VARIABLE_PREFIX: &str = "NUTHATCH_";
 
-/// What `CONFIG` of Redis's protocol has of a setting.
+/// The name of a setting in the command `CONFIG` of Redis, and what `CONFIG` may do.
 #[derive(Clone, Copy)]
-pub(crate) enum Told {
-    /// Nothing.
-    Not,
-    /// It is told by this name.
-    As(&'static str),
-    /// And can be changed while the server runs.
-    AndChanged(&'static str),
+pub(crate) enum ConfigName {
+    /// `CONFIG` does not have it.
+    None,
+    /// `CONFIG GET` shows it under this name.
+    ReadOnly(&'static str),
+    /// `CONFIG SET` also changes it.
+    Changeable(&'static str),
 }
 
 /// A setting.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
-    /// As flags and the file call it.
+    /// The name in the settings file and, with `--`, of the flag.
     pub(crate) name: &'static str,
-    /// What stands for its value in help.
+    /// The placeholder for the value on the help page.
     pub(crate) value_name: &'static str,
-    /// The value it has until another is given; an empty one stands for none.
+    /// The default value; empty for none.
     pub(crate) default: &'static str,
-    /// What it is for, in a line.
+    /// The help text, one line.
     pub(crate) help: &'static str,
-    /// What else there is to know.
+    /// The rest of the help text; can be empty.
     pub(crate) more: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) told: Told,
+    pub(crate) value_type: SettingType,
+    pub(crate) config_name: ConfigName,
 }
 
 impl Setting {
-    /// The environment variable that sets it.
+    /// Returns the environment variable that sets it.
     pub(crate) fn variable(&self) -> String {
-        format!("{PREFIX}{}", self.name.replace('-', "_").to_ascii_uppercase())
+        format!("{VARIABLE_PREFIX}{}", self.name.replace('-', "_").to_ascii_uppercase())
     }
 
-    /// Whether it can be given on the command line, where everybody on the machine may read it.
+    /// Returns whether it has a flag. All users of the machine can read command lines, so secrets
+    /// have none.
     pub(crate) fn is_flag(&self) -> bool {
-        !matches!(self.kind, Kind::Secret(_))
+        !matches!(self.value_type, SettingType::Secret(_))
     }
 }

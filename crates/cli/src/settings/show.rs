@@ -1,8 +1,8 @@
-//! Shows what a configuration is, and where each value is from.
+//! The output of `--show-config`: all settings with the source of each value.
 
-use super::loaded::Loaded;
+use super::loaded::LoadedSettings;
 use super::setting::Setting;
-use super::setting_type::{Kind, Shown};
+use super::setting_type::{SettingType, ShownValue};
 use super::table::GROUPS;
 use nuthatch_cli::output::json_string;
 use std::fmt::Write;
@@ -16,8 +16,8 @@ to the folder of this file.";
 
 const WIDTH: usize = 98;
 
-/// The configuration as a file that says the same, with comments.
-pub(crate) fn toml(loaded: &Loaded) -> String {
+/// Returns the settings as a settings file with comments.
+pub(crate) fn toml(loaded: &LoadedSettings) -> String {
     let mut text = String::new();
     comment(&mut text, HEAD);
     for group in GROUPS {
@@ -30,9 +30,9 @@ pub(crate) fn toml(loaded: &Loaded) -> String {
             }
             choices(&mut text, setting);
             let (name, source) = (setting.name, loaded.source(setting.name));
-            let _ = match shown(loaded, setting) {
-                Shown::Hidden => writeln!(text, "# {name} = \"(hidden)\"  # {source}"),
-                Shown::Nothing => writeln!(text, "# {name} = \"{}\"", setting.value_name),
+            let _ = match shown_value(loaded, setting) {
+                ShownValue::Hidden => writeln!(text, "# {name} = \"(hidden)\"  # {source}"),
+                ShownValue::Unset => writeln!(text, "# {name} = \"{}\"", setting.value_name),
                 value => writeln!(text, "{name} = {}  # {source}", toml_value(&value)),
             };
         }
@@ -40,30 +40,30 @@ pub(crate) fn toml(loaded: &Loaded) -> String {
     text
 }
 
-/// The same as one JSON object: for each setting its value and where that is from.
-pub(crate) fn json(loaded: &Loaded) -> String {
+/// Returns the settings as one JSON object, with value and source of each.
+pub(crate) fn json(loaded: &LoadedSettings) -> String {
     let rows = GROUPS.iter().flat_map(|group| group.settings).map(|setting| {
-        let value = json_value(&shown(loaded, setting));
+        let value = json_value(&shown_value(loaded, setting));
         let source = json_text(&loaded.source(setting.name).to_string());
         format!("{}:{{\"value\":{value},\"from\":{source}}}", json_text(setting.name))
     });
     format!("{{{}}}\n", rows.collect::<Vec<_>>().join(","))
 }
 
-fn shown(loaded: &Loaded, setting: &Setting) -> Shown {
-    setting.kind.shown(&mut loaded.configuration.clone())
+fn shown_value(loaded: &LoadedSettings, setting: &Setting) -> ShownValue {
+    setting.value_type.shown_value(&mut loaded.settings.clone())
 }
 
-/// What there is to choose from, a line for each.
+/// Appends a comment line for each choice of a setting.
 fn choices(text: &mut String, setting: &Setting) {
-    if let Kind::Choice { words, .. } = setting.kind {
-        for (word, meaning) in words {
+    if let SettingType::Choice { choices, .. } = setting.value_type {
+        for (word, meaning) in choices {
             let _ = writeln!(text, "#   {word}: {meaning}");
         }
     }
 }
 
-/// Appends comment lines, none of them too wide.
+/// Appends comment lines of at most [`WIDTH`] columns.
 fn comment(text: &mut String, content: &str) {
     text.push('#');
     let mut width = 1;
@@ -80,31 +80,31 @@ fn comment(text: &mut String, content: &str) {
     text.push('\n');
 }
 
-fn toml_value(value: &Shown) -> String {
+fn toml_value(value: &ShownValue) -> String {
     let text = |text: &str| Value::from(text).to_string();
     match value {
-        Shown::Text(one) => text(one),
-        Shown::Number(number) => number.to_string(),
-        Shown::Truth(truth) => truth.to_string(),
-        Shown::List(list) => {
+        ShownValue::Text(one) => text(one),
+        ShownValue::Number(number) => number.to_string(),
+        ShownValue::Bool(flag) => flag.to_string(),
+        ShownValue::List(list) => {
             let list: Vec<_> = list.iter().map(|one| text(one)).collect();
             format!("[{}]", list.join(", "))
         }
-        Shown::Hidden | Shown::Nothing => String::new(),
+        ShownValue::Hidden | ShownValue::Unset => String::new(),
     }
 }
 
-fn json_value(value: &Shown) -> String {
+fn json_value(value: &ShownValue) -> String {
     match value {
-        Shown::Text(text) => json_text(text),
-        Shown::Number(number) => number.to_string(),
-        Shown::Truth(truth) => truth.to_string(),
-        Shown::List(list) => {
+        ShownValue::Text(text) => json_text(text),
+        ShownValue::Number(number) => number.to_string(),
+        ShownValue::Bool(flag) => flag.to_string(),
+        ShownValue::List(list) => {
             let list: Vec<_> = list.iter().map(|one| json_text(one)).collect();
             format!("[{}]", list.join(","))
         }
-        Shown::Hidden => json_text("(hidden)"),
-        Shown::Nothing => "null".to_owned(),
+        ShownValue::Hidden => json_text("(hidden)"),
+        ShownValue::Unset => "null".to_owned(),
     }
 }
 

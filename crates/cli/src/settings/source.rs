@@ -1,11 +1,11 @@
-//! Where a setting's value is from.
+//! The source of the value of a setting.
 
 use super::setting::Setting;
 use std::fmt;
 
-/// Where a value is from; what comes later here wins.
+/// The source of a value. Later variants override earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum Source {
     Default,
     /// The file, and the line.
     File(String, usize),
@@ -13,27 +13,27 @@ pub(crate) enum Origin {
     Flag,
 }
 
-/// A setting with the origin of its value, for people.
-pub(crate) struct Source<'a>(pub(crate) &'a Setting, pub(crate) &'a Origin);
+/// A setting with the source of its value, for messages.
+pub(crate) struct SettingSource<'a>(pub(crate) &'a Setting, pub(crate) &'a Source);
 
-impl fmt::Display for Source<'_> {
+impl fmt::Display for SettingSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(setting, origin) = self;
-        match origin {
-            Origin::Default => f.write_str("default"),
-            Origin::File(file, line) => write!(f, "{file}:{line}"),
-            Origin::Environment => f.write_str(&setting.variable()),
-            Origin::Flag => write!(f, "--{}", setting.name),
+        let Self(setting, source) = self;
+        match source {
+            Source::Default => f.write_str("default"),
+            Source::File(file, line) => write!(f, "{file}:{line}"),
+            Source::Environment => f.write_str(&setting.variable()),
+            Source::Flag => write!(f, "--{}", setting.name),
         }
     }
 }
 
-impl Source<'_> {
-    /// The same, so that it also names the setting.
+impl SettingSource<'_> {
+    /// Returns the source together with the name of the setting.
     pub(crate) fn named(&self) -> String {
         match self.1 {
-            Origin::Default | Origin::File(..) => format!("{self}: {}", self.0.name),
-            Origin::Environment | Origin::Flag => self.to_string(),
+            Source::Default | Source::File(..) => format!("{self}: {}", self.0.name),
+            Source::Environment | Source::Flag => self.to_string(),
         }
     }
 }

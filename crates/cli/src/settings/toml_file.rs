@@ -1,38 +1,38 @@
-//! The settings as a file in TOML.
+//! Settings from a file in TOML.
 //!
 //! A key is the name of a setting, with `-` or `_` between its words. A table's name is the
 //! beginning of its keys' names: `[tls]` with `cert` is `tls-cert`.
 
-use super::raw_value::{Given, quoted};
-use super::suggestion::hint;
-use super::table::settings;
+use super::raw_value::{RawValue, quote};
+use super::suggestion::suggestion;
+use super::table::all_settings;
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, Value};
 
-/// Bytes that a file may have. Nobody's settings take a thousandth of it.
-pub(crate) const LONGEST: u64 = 1 << 20;
+/// Maximum length of a settings file, in bytes.
+pub(crate) const MAX_FILE_LEN: u64 = 1 << 20;
 
 /// A setting in a file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Entry {
-    /// The name of the setting, as the table has it.
+    /// The name of the setting in the table.
     pub(crate) name: &'static str,
-    pub(crate) given: Given,
-    /// Where the value begins.
+    pub(crate) value: RawValue,
+    /// The position of the value.
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// A file that was parsed.
+/// The state of parsing a file.
 #[derive(Debug)]
 pub(crate) struct Parser<'a> {
-    /// What messages call it.
+    /// The name of the file in messages.
     name: &'a str,
     text: &'a str,
     entries: Vec<Entry>,
 }
 
-/// The settings in a file that messages call `name`, or what is wrong with it.
+/// Parses the settings of a file. Messages name it `name`.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Entry>, String> {
     let mut parser = Parser { name, text, entries: Vec::new() };
     let document = Document::parse(text).map_err(|error| {
@@ -51,10 +51,10 @@ impl Parser<'_> {
             let at = span.map_or(0, |span| span.start);
             let name = format!("{prefix}{}", key.replace('_', "-"));
             let inner = format!("{name}-");
-            if let Some(setting) = settings().find(|setting| setting.name == name) {
+            if let Some(setting) = all_settings().find(|setting| setting.name == name) {
                 self.entry(setting.name, item, at)?;
-            } else if settings().any(|setting| setting.name.starts_with(&inner)) {
-                // As deep as names have words, at most.
+            } else if all_settings().any(|setting| setting.name.starts_with(&inner)) {
+                // The depth is at most the number of words in a name.
                 match item.as_table_like() {
                     Some(table) => self.table(table, &inner)?,
                     None => return Err(self.not_a_table(at, &name, item)),
@@ -71,48 +71,48 @@ impl Parser<'_> {
             return Err(self.error(key_at, &format!("expected {name} once, found it again")));
         }
         let at = item.span().map_or(key_at, |span: Range<usize>| span.start);
-        let given = match item {
-            Item::Value(Value::String(text)) => Given::Text(text.value().clone()),
-            Item::Value(Value::Integer(number)) => Given::Integer(*number.value()),
-            Item::Value(Value::Boolean(truth)) => Given::Truth(*truth.value()),
+        let value = match item {
+            Item::Value(Value::String(text)) => RawValue::String(text.value().clone()),
+            Item::Value(Value::Integer(number)) => RawValue::Integer(*number.value()),
+            Item::Value(Value::Boolean(flag)) => RawValue::Bool(*flag.value()),
             Item::Value(Value::Array(array)) => self.list(array)?,
-            item => Given::Other(called(item)),
+            item => RawValue::Unsupported(type_name(item)),
         };
-        let (line, column) = self.place(at);
-        self.entries.push(Entry { name, given, line, column });
+        let (line, column) = self.position(at);
+        self.entries.push(Entry { name, value, line, column });
         Ok(())
     }
 
-    fn list(&self, array: &Array) -> Result<Given, String> {
+    fn list(&self, array: &Array) -> Result<RawValue, String> {
         let text = |value: &Value| {
             value.as_str().map(str::to_owned).ok_or_else(|| {
                 let at = value.span().map_or(0, |span| span.start);
-                let found = called(&Item::Value(value.clone()));
+                let found = type_name(&Item::Value(value.clone()));
                 self.error(at, &format!("expected a string in this list, found {found}"))
             })
         };
-        Ok(Given::List(array.iter().map(text).collect::<Result<_, _>>()?))
+        Ok(RawValue::List(array.iter().map(text).collect::<Result<_, _>>()?))
     }
 
     fn unknown(&self, at: usize, name: &str) -> String {
-        let hint = hint(name, settings().map(|setting| setting.name));
-        self.error(at, &format!("expected the name of a setting, found {}{hint}", quoted(name)))
+        let hint = suggestion(name, all_settings().map(|setting| setting.name));
+        self.error(at, &format!("expected the name of a setting, found {}{hint}", quote(name)))
     }
 
     fn not_a_table(&self, at: usize, name: &str, item: &Item) -> String {
-        let found = called(item);
-        let hint = hint(name, settings().map(|setting| setting.name));
+        let found = type_name(item);
+        let hint = suggestion(name, all_settings().map(|setting| setting.name));
         self.error(at, &format!("{name}: expected a table, found {found}{hint}"))
     }
 
-    /// A message about what is at this offset.
+    /// Returns a message with the position of this offset.
     fn error(&self, at: usize, problem: &str) -> String {
-        let (line, column) = self.place(at);
+        let (line, column) = self.position(at);
         format!("{}:{line}:{column}: {problem}", self.name)
     }
 
-    /// The line and the character in it, the first being 1.
-    fn place(&self, at: usize) -> (usize, usize) {
+    /// Returns the line and the character in it, both counted from one.
+    fn position(&self, at: usize) -> (usize, usize) {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -120,8 +120,8 @@ impl Parser<'_> {
     }
 }
 
-/// What people call such a value.
-fn called(item: &Item) -> &'static str {
+/// Returns the name of the type of a value, for messages.
+fn type_name(item: &Item) -> &'static str {
     match item {
         Item::Value(Value::String(_)) => "a string",
         Item::Value(Value::Integer(_)) => "an integer",
@@ -166,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_file_says_it_is_read_or_refused_at_a_place(
+        fn any_file_is_parsed_or_rejected_with_a_position(
             parts in vec(select(PARTS), 0..12),
             other in ".{0,4}",
             at in 0..12_usize,
@@ -175,9 +175,9 @@ mod tests {
             parts.insert(at.min(parts.len()), &other);
             if let Err(problem) = parse("a.toml", &parts.concat()) {
                 let mut numbers = problem.strip_prefix("a.toml:").expect("a name").split(':');
-                let place = [numbers.next(), numbers.next()];
+                let position = [numbers.next(), numbers.next()];
                 let is_number = |text: Option<&str>| text.is_some_and(|t| t.parse::<u32>().is_ok());
-                prop_assert!(place.into_iter().all(is_number), "{problem}");
+                prop_assert!(position.into_iter().all(is_number), "{problem}");
             }
         }
     }
@@ -214,14 +214,14 @@ mod tests {
     fn values_keep_their_types() {
         let text = "resp = ['a', \"b\"]\ninsecure = true\nmemory = 5\nusers = 'x'\ntimeout = 1.5";
         let entries = parse("a.toml", text).expect("settings");
-        let given: Vec<_> = entries.into_iter().map(|entry| entry.given).collect();
+        let value: Vec<_> = entries.into_iter().map(|entry| entry.value).collect();
         let expected = [
-            Given::List(vec!["a".to_owned(), "b".to_owned()]),
-            Given::Truth(true),
-            Given::Integer(5),
-            Given::Text("x".to_owned()),
-            Given::Other("a float"),
+            RawValue::List(vec!["a".to_owned(), "b".to_owned()]),
+            RawValue::Bool(true),
+            RawValue::Integer(5),
+            RawValue::String("x".to_owned()),
+            RawValue::Unsupported("a float"),
         ];
-        assert_eq!(given, expected);
+        assert_eq!(value, expected);
     }
 }

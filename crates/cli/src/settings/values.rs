@@ -1,21 +1,21 @@
-//! What a server can be told, each thing with its type.
+//! The values of all settings, with their types.
 
-use super::listen_address::Place;
+use super::listen_address::ListenAddress;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// All settings. What each means, and its default, is in the [table](super::table).
+/// The values of all settings. The [table](super::table) has their meanings and defaults.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "settings that are independent of each other")]
-pub(crate) struct Configuration {
-    pub(crate) resp: Vec<Place>,
-    pub(crate) memcache: Vec<Place>,
-    pub(crate) pmc: Vec<Place>,
-    pub(crate) mrcache: Vec<Place>,
+pub(crate) struct Settings {
+    pub(crate) resp: Vec<ListenAddress>,
+    pub(crate) memcache: Vec<ListenAddress>,
+    pub(crate) pmc: Vec<ListenAddress>,
+    pub(crate) mrcache: Vec<ListenAddress>,
     pub(crate) mrcache_reply: &'static str,
-    pub(crate) admin: Vec<Place>,
-    pub(crate) grpc: Vec<Place>,
+    pub(crate) admin: Vec<ListenAddress>,
+    pub(crate) grpc: Vec<ListenAddress>,
     pub(crate) store: Option<PathBuf>,
     pub(crate) store_create: bool,
     pub(crate) store_allow_network_filesystem: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Configuration {
     pub(crate) event_loop: &'static str,
     pub(crate) memory: u64,
     pub(crate) eviction: &'static str,
-    /// One for each core, where it is not said how many.
+    /// `None` for one thread per core.
     pub(crate) threads: Option<u64>,
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) max_clients: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Configuration {
     pub(crate) tls_client_ca: Option<PathBuf>,
 }
 
-/// A text that nobody is to see.
+/// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) String);
 

@@ -1,11 +1,11 @@
-//! What a server prints when it runs: its addresses.
+//! The lines that a server prints when it has started: its addresses.
 
 use super::streams::Stdout;
 use crate::outcome::Failure;
 use nuthatch_server::Address;
 use std::net::SocketAddr;
 
-/// Prints where a server listens, where it tells what it counts, and a line of its own.
+/// Prints the addresses of a server and of its admin endpoint, and `line`.
 pub(crate) fn greet(
     scheme: &str,
     addresses: &[SocketAddr],
@@ -15,11 +15,11 @@ pub(crate) fn greet(
     let listening = |address| format!("listening at {scheme}://{address}\n");
     let text: String = addresses.iter().map(listening).collect();
     let mut stdout = Stdout::new();
-    stdout.put(format!("{text}{}{line}\n", metrics_at(admin)).as_bytes())?;
+    stdout.write(format!("{text}{}{line}\n", metrics_at(admin)).as_bytes())?;
     stdout.flush()
 }
 
-/// Lines that tell where metrics are.
+/// Returns lines with the addresses of the admin endpoint.
 pub(crate) fn metrics_at(addresses: &[Address]) -> String {
     let lines = addresses.iter().map(|address| match address {
         Address::Tcp(address) => format!("metrics at http://{address}/metrics\n"),

@@ -7,5 +7,7 @@ mod streams;
 
 pub(crate) use greeting::{greet, metrics_at};
 pub(crate) use progress::Display;
-pub(crate) use quote::shown;
-pub(crate) use streams::{Stdout, print, report, report_result, tell, tell_lines};
+pub(crate) use quote::quote_key;
+pub(crate) use streams::{
+    Stdout, print, print_error_lines, print_message, print_result, print_summary,
+};

@@ -1,6 +1,6 @@
-//! How far a command is, on stderr: a bar on a terminal, else a line from time to time.
+//! The progress of a command on stderr: a bar on a terminal, otherwise a line every few seconds.
 
-use super::streams::tell;
+use super::streams::print_message;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nuthatch_import::ReadProgress;
 use nuthatch_snapshot::{Progress, Stage};
@@ -9,10 +9,10 @@ use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Time between lines.
-const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The minimum time between lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Tells how far a command is.
+/// Shows the progress of a command.
 pub(crate) struct Display {
     form: Form,
     total_bytes: Option<u64>,
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl Display {
-    /// A display for inputs of so many bytes, where that is known.
+    /// Starts a display. `total_bytes` is the length of the inputs, if it is known.
     pub(crate) fn new(quiet: bool, total_bytes: Option<u64>) -> Self {
         let form = if quiet {
             Form::Quiet
@@ -46,7 +46,7 @@ impl Display {
         Self { form, total_bytes, state: Mutex::new(state) }
     }
 
-    /// Inputs are being read.
+    /// Shows the progress of reading inputs.
     pub(crate) fn reading(&self, step: ReadProgress) {
         match &self.form {
             Form::Quiet => {}
@@ -55,8 +55,8 @@ impl Display {
         }
     }
 
-    /// The file is being made.
-    pub(crate) fn making(&self, progress: Progress) {
+    /// Shows the progress of building a snapshot.
+    pub(crate) fn building(&self, progress: Progress) {
         let Progress { stage, done, total } = progress;
         let stage = match stage {
             Stage::Sorting => "sorting",
@@ -67,7 +67,7 @@ impl Display {
         self.stage(stage, done, total);
     }
 
-    /// In this stage so many rows or entries are done. A total of zero means that it is not known.
+    /// Shows how many rows or entries of a stage are done. A total of zero is unknown.
     pub(crate) fn stage(&self, name: &'static str, done: u64, total: u64) {
         if matches!(self.form, Form::Quiet) {
             return;
@@ -79,12 +79,12 @@ impl Display {
         }
     }
 
-    /// In this stage so many bytes are done, of so many; what else there is to say goes with it.
-    pub(crate) fn moved(&self, name: &'static str, note: &str, done: u64, total: u64) {
+    /// Shows how many bytes of a stage are done. `note` is appended to the name of the stage.
+    pub(crate) fn transferred(&self, name: &'static str, note: &str, done: u64, total: u64) {
         match &self.form {
             Form::Quiet => {}
             Form::Bar(bar) => {
-                if self.begins(name) {
+                if self.is_new_stage(name) {
                     bar.set_style(style(
                         "{msg} [{wide_bar}] {binary_bytes}/{binary_total_bytes}, \
                          {binary_bytes_per_sec}, {eta} left",
@@ -96,40 +96,40 @@ impl Display {
                 bar.set_position(done);
             }
             Form::Lines => {
-                self.begins(name);
-                self.line(|elapsed| moved_line(name, note, done, total, elapsed));
+                self.is_new_stage(name);
+                self.line(|elapsed| transfer_line(name, note, done, total, elapsed));
             }
         }
     }
 
-    /// Does something while no bar is in the way of what it writes.
-    pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
+    /// Calls `act` while the bar is hidden, so that `act` can write to the terminal.
+    pub(crate) fn suspend<T>(&self, act: impl FnOnce() -> T) -> T {
         match &self.form {
             Form::Bar(bar) => bar.suspend(act),
             Form::Quiet | Form::Lines => act(),
         }
     }
 
-    /// Clears the bar, so that what is written next stands alone.
+    /// Clears the bar.
     pub(crate) fn finish(&self) {
         if let Form::Bar(bar) = &self.form {
             bar.finish_and_clear();
         }
     }
 
-    /// Whether a stage is another one than before.
-    fn begins(&self, name: &'static str) -> bool {
+    /// Returns whether the stage differs from the previous one, and records it.
+    fn is_new_stage(&self, name: &'static str) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
-        let begins = state.stage != name;
-        if begins {
+        let is_new_stage = state.stage != name;
+        if is_new_stage {
             state.stage = name;
             state.stage_start = Instant::now();
         }
-        begins
+        is_new_stage
     }
 
     fn enter(&self, name: &'static str, total: u64) {
-        if !self.begins(name) {
+        if !self.is_new_stage(name) {
             return;
         }
         if let Form::Bar(bar) = &self.form {
@@ -145,9 +145,9 @@ impl Display {
     /// Writes a line, unless the last one is too recent.
     fn line(&self, line: impl FnOnce(Duration) -> String) {
         let Ok(mut state) = self.state.lock() else { return };
-        if state.last_line.elapsed() >= LINE_EVERY {
+        if state.last_line.elapsed() >= LINE_INTERVAL {
             state.last_line = Instant::now();
-            tell(line(state.stage_start.elapsed()));
+            print_message(line(state.stage_start.elapsed()));
         }
     }
 }
@@ -185,7 +185,7 @@ fn reading_line(step: ReadProgress, total: Option<u64>, elapsed: Duration) -> St
     }
 }
 
-fn moved_line(stage: &str, note: &str, done: u64, total: u64, elapsed: Duration) -> String {
+fn transfer_line(stage: &str, note: &str, done: u64, total: u64, elapsed: Duration) -> String {
     let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
     let left = total.saturating_sub(done) as f64 / rate.max(1.0);
     #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(line, "writing: 250 of 1,000, 30 s left");
         assert_eq!(stage_line("syncing", 0, 0, elapsed), "syncing");
         assert_eq!(
-            moved_line("reading", ", 50 % from the cache", 30 << 20, 90 << 20, elapsed),
+            transfer_line("reading", ", 50 % from the cache", 30 << 20, 90 << 20, elapsed),
             "reading, 50 % from the cache: 30.0 MiB of 90.0 MiB, 3.0 MiB/s, 20 s left"
         );
     }

@@ -2,8 +2,8 @@
 
 use nuthatch_cli::output::tsv_escape;
 
-/// A key as messages show it.
-pub(crate) fn shown(key: &[u8]) -> String {
+/// Returns a key in quotes, with control characters escaped.
+pub(crate) fn quote_key(key: &[u8]) -> String {
     let mut text = Vec::new();
     tsv_escape(key, &mut text);
     format!("\"{}\"", String::from_utf8_lossy(&text))

@@ -1,11 +1,11 @@
-//! Standard output and standard error, either of which may be a pipe whose reader goes away.
+//! Standard output and standard error. Either can be a pipe whose reader closes it.
 
 use crate::outcome::Failure;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
-/// Standard output with a buffer.
+/// Buffered standard output.
 pub(crate) struct Stdout(BufWriter<StdoutLock<'static>>);
 
 impl Stdout {
@@ -13,37 +13,37 @@ impl Stdout {
         Self(BufWriter::with_capacity(1 << 16, io::stdout().lock()))
     }
 
-    /// Whether a person looks at the output.
+    /// Returns whether the output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.0.get_ref().is_terminal()
     }
 
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.0.write_all(bytes).map_err(|e| failure(&e))
     }
 
-    /// Writes the rest of a file.
-    pub(crate) fn put_file(&mut self, mut file: File) -> Result<(), Failure> {
+    /// Copies the rest of a file to the output.
+    pub(crate) fn write_file(&mut self, mut file: File) -> Result<(), Failure> {
         io::copy(&mut file, &mut self.0).map(|_| ()).map_err(|e| failure(&e))
     }
 
-    /// Writes what the buffer holds. Without it a full disk would go unnoticed.
+    /// Writes the content of the buffer. Without this call, the error of a full disk is lost.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.0.flush().map_err(|e| failure(&e))
     }
 }
 
 /// Prints the summary of a change that was made. If it cannot be printed, the error contains it.
-pub(crate) fn report(text: &str) -> Result<(), Failure> {
-    report_as("the change was made", text)
+pub(crate) fn print_summary(text: &str) -> Result<(), Failure> {
+    print_or_quote("the change was made", text)
 }
 
 /// Prints the result of a check. If it cannot be printed, the error contains it.
-pub(crate) fn report_result(text: &str) -> Result<(), Failure> {
-    report_as("the result is", text)
+pub(crate) fn print_result(text: &str) -> Result<(), Failure> {
+    print_or_quote("the result is", text)
 }
 
-fn report_as(what: &str, text: &str) -> Result<(), Failure> {
+fn print_or_quote(what: &str, text: &str) -> Result<(), Failure> {
     print(text).map_err(|failure| match failure {
         Failure::Error(error) => {
             let summary = text.trim_end().replace('\n', "; ");
@@ -56,17 +56,17 @@ fn report_as(what: &str, text: &str) -> Result<(), Failure> {
 /// Prints the whole output of a command.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = Stdout::new();
-    stdout.put(text.as_bytes())?;
+    stdout.write(text.as_bytes())?;
     stdout.flush()
 }
 
-/// Writes a message to standard error. Where nobody reads it, nothing is lost.
-pub(crate) fn tell(message: impl Display) {
+/// Writes a message to standard error. A message that cannot be written is dropped.
+pub(crate) fn print_message(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "nuthatch: {message}");
 }
 
-/// Writes whole lines to standard error.
-pub(crate) fn tell_lines(lines: &str) {
+/// Writes whole lines to standard error, without the name of the program.
+pub(crate) fn print_error_lines(lines: &str) {
     let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 

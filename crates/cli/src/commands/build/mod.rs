@@ -2,10 +2,10 @@
 
 mod manual;
 
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Display;
-use crate::terminal::shown;
-use crate::terminal::{Stdout, report as print_report, tell_lines};
+use crate::terminal::quote_key;
+use crate::terminal::{Stdout, print_error_lines, print_summary};
 use clap::{Args, ValueEnum};
 use nuthatch_cli::output::json_string;
 use nuthatch_import::{FieldType, Format, Inputs, Options, Pattern};
@@ -154,7 +154,7 @@ fn parse_column(text: &str) -> Result<(String, FieldType), String> {
 }
 
 impl Build {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
         let inputs = Inputs::new(&self.inputs, self.options())?;
         // A shell may have opened an input as standard output.
@@ -170,18 +170,18 @@ impl Build {
         let (summary, file) = built.map_err(|error| failure(&inputs, error))?;
         let mut stdout = Stdout::new();
         if let Some(file) = file {
-            stdout.put_file(file).map_err(cut_off)?;
-            stdout.flush().map_err(cut_off)?;
+            stdout.write_file(file).map_err(incomplete_output)?;
+            stdout.flush().map_err(incomplete_output)?;
         }
         if !self.quiet {
             let report = self.report(&summary, start.elapsed());
             if self.to_stdout() {
-                tell_lines(&report);
+                print_error_lines(&report);
             } else {
-                print_report(&report)?;
+                print_summary(&report)?;
             }
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
     /// Returns whether the snapshot goes to standard output.
@@ -209,7 +209,7 @@ impl Build {
         let threads = self.threads.map_or_else(cores, usize::from);
         let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
         let readers = reading_threads(threads, memory);
-        let shown = Arc::clone(display);
+        let progress_display = Arc::clone(display);
         let options = WriterOptions::new()
             .on_duplicate(match self.on_duplicate {
                 KeepRow::Error => OnDuplicate::Error,
@@ -220,7 +220,7 @@ impl Build {
             .memory(memory.saturating_sub(Inputs::memory_bytes(readers)))
             .threads(threads)
             .seed(self.seed)
-            .progress(move |progress| shown.making(progress));
+            .progress(move |progress| progress_display.building(progress));
         let mut writer = if self.to_stdout() {
             options.create_unnamed(env::temp_dir())?
         } else {
@@ -285,7 +285,7 @@ fn cores() -> usize {
 
 /// Returns the failure of writing the snapshot to standard output. A reader of text may have
 /// enough of it; part of a snapshot is of no use.
-fn cut_off(failure: Failure) -> Failure {
+fn incomplete_output(failure: Failure) -> Failure {
     match failure {
         Failure::ClosedPipe => Failure::Error(
             "standard output: the reader closed it before it had the whole snapshot".to_owned(),
@@ -301,7 +301,7 @@ fn failure(inputs: &Inputs, error: nuthatch_import::Error) -> Failure {
                 inputs.describe_position(duplicate.first),
                 inputs.describe_position(duplicate.second),
             );
-            let key = shown(&duplicate.key);
+            let key = quote_key(&duplicate.key);
             Failure::Error(format!(
                 "{second}: expected every key once, found {key} again, first given at {first}; \
                  --on-duplicate first or last keeps one"

@@ -1,18 +1,18 @@
-//! `--range`: which bytes of an object.
+//! The argument `--range`: bytes of an object.
 
 use nuthatch_units::parse_size;
 use std::ops::Range;
 
-/// A range as it is written: `A-B`, `A-` or `-N`.
+/// A range of bytes: `A-B`, `A-` or `-N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ByteRange {
     From(u64),
-    /// The second is the first byte that does not belong to it.
+    /// The start, included, and the end, excluded.
     Between(u64, u64),
     Last(u64),
 }
 
-impl Part {
+impl ByteRange {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || "expected A-B, A- or -N, such as 0-4096, 1GiB- or -64KiB".to_owned();
         let size = |text: &str| parse_size(text).map_err(|_| wrong());
@@ -29,8 +29,8 @@ impl Part {
         }
     }
 
-    /// The bytes of an object of this length. Fails with what is wrong: it has no such beginning.
-    pub(super) fn of(self, len: u64) -> Result<Range<u64>, String> {
+    /// Returns the range within an object of this length. Fails if it begins behind the end.
+    pub(super) fn resolve(self, len: u64) -> Result<Range<u64>, String> {
         let (from, to) = match self {
             Self::From(from) => (from, len),
             Self::Between(from, to) => (from, to.min(len)),
@@ -48,29 +48,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read() {
+    fn ranges_are_parsed() {
         for (text, expected) in [
-            ("0-10", Part::Between(0, 10)),
-            ("7-7", Part::Between(7, 7)),
-            ("1KiB-1MB", Part::Between(1024, 1_000_000)),
-            ("5-", Part::From(5)),
-            ("-2KiB", Part::Last(2048)),
+            ("0-10", ByteRange::Between(0, 10)),
+            ("7-7", ByteRange::Between(7, 7)),
+            ("1KiB-1MB", ByteRange::Between(1024, 1_000_000)),
+            ("5-", ByteRange::From(5)),
+            ("-2KiB", ByteRange::Last(2048)),
         ] {
-            assert_eq!(Part::parse(text), Ok(expected), "{text}");
+            assert_eq!(ByteRange::parse(text), Ok(expected), "{text}");
         }
         for text in ["", "-", "5", "9-8", "a-b", "1-2-3", "--1", "1--2"] {
-            assert!(Part::parse(text).is_err(), "{text}");
+            assert!(ByteRange::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn ranges_end_with_the_object() {
-        assert_eq!(Part::Between(2, 50).of(10), Ok(2..10));
-        assert_eq!(Part::Between(2, 5).of(10), Ok(2..5));
-        assert_eq!(Part::From(10).of(10), Ok(10..10));
-        assert_eq!(Part::Last(3).of(10), Ok(7..10));
-        assert_eq!(Part::Last(30).of(10), Ok(0..10));
-        assert_eq!(Part::Last(3).of(0), Ok(0..0));
-        assert!(Part::From(11).of(10).is_err());
+        assert_eq!(ByteRange::Between(2, 50).resolve(10), Ok(2..10));
+        assert_eq!(ByteRange::Between(2, 5).resolve(10), Ok(2..5));
+        assert_eq!(ByteRange::From(10).resolve(10), Ok(10..10));
+        assert_eq!(ByteRange::Last(3).resolve(10), Ok(7..10));
+        assert_eq!(ByteRange::Last(30).resolve(10), Ok(0..10));
+        assert_eq!(ByteRange::Last(3).resolve(0), Ok(0..0));
+        assert!(ByteRange::From(11).resolve(10).is_err());
     }
 }

@@ -1,17 +1,17 @@
-//! Which cache: its folder.
+//! The argument with the folder of the cache, and opening it.
 
-use super::limit_args::Limit;
+use super::limit_args::LimitArgs;
 use crate::outcome::Failure;
 use crate::process;
-use crate::terminal::tell;
+use crate::terminal::print_message;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Contents, FolderError, Options, Unreadable};
 use nuthatch_origins::{Error, ObjectCache, Settings, default_folder};
 use std::path::PathBuf;
 
-/// Which cache.
+/// The argument with the folder of the cache.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Place {
+pub(super) struct FolderArgs {
     /// The folder of the cache
     ///
     /// Without it: `$NUTHATCH_CACHE`, or nuthatch/chunks below `$XDG_CACHE_HOME` or ~/.cache.
@@ -19,8 +19,8 @@ pub(super) struct Place {
     cache: Option<PathBuf>,
 }
 
-impl Place {
-    /// The folder.
+impl FolderArgs {
+    /// Returns the folder, or the default one.
     pub(super) fn folder(&self) -> Result<PathBuf, Failure> {
         self.cache.clone().or_else(default_folder).ok_or_else(|| {
             let expected = "expected --cache, or one of NUTHATCH_CACHE, XDG_CACHE_HOME and HOME";
@@ -28,29 +28,29 @@ impl Place {
         })
     }
 
-    /// Opens a cache to read objects through, and makes it if the folder is empty. `options` are
-    /// those of the limit, or come from them. A folder that cannot be opened is not used; with
+    /// Opens a cache to read objects through, and creates it if the folder is empty. `options` are
+    /// those of `limit`, possibly with additions. A folder that cannot be opened is not used; with
     /// `offline` that is an error. The caller reports the warnings and the problem of the cache.
     ///
     /// # Errors
     /// Fails, among other causes, if an option would change a folder that can only be read.
-    pub(super) fn make(
+    pub(super) fn open_or_create(
         &self,
-        limit: Limit,
+        limit: LimitArgs,
         options: &Options,
         settings: Settings,
         offline: bool,
     ) -> Result<ObjectCache, Failure> {
         let folder = self.folder()?;
         let before = match Contents::of(&folder) {
-            // Its files would count, and those of the cache lie among them.
+            // The other files would count towards the limit.
             Ok(Contents::Other) => {
                 let folder = folder.display();
                 let problem = "expected a cache or an empty folder, found other files";
                 return Err(Failure::Error(format!("{folder}: {problem}")));
             }
             Ok(Contents::Segments) => limit.confirm(&folder)?,
-            // A folder that cannot be listed cannot be opened either.
+            // Opening reports why a folder cannot be listed.
             Ok(Contents::Nothing) | Err(_) => None,
         };
         let cache = ObjectCache::open(folder, options, settings).map_err(not_opened)?;
@@ -63,12 +63,12 @@ impl Place {
         }
     }
 
-    /// Opens a cache that must be there, with the limits that it has.
+    /// Opens an existing cache with its own limits.
     pub(super) fn open(&self) -> Result<Chunks, Failure> {
         let folder = self.folder()?;
         let contents = Contents::of(&folder).map_err(nuthatch_chunks::Error::from)?;
         if contents != Contents::Segments {
-            // Opening would make one, wherever the folder is.
+            // Opening would create one.
             let folder = folder.display();
             return Err(Failure::Error(format!("{folder}: expected a cache, found none")));
         }
@@ -98,7 +98,7 @@ pub(super) fn check_readable(
     outcome: &str,
 ) -> Result<(), Failure> {
     for Unreadable { segment, reason, .. } in unreadable {
-        tell(format_args!("{}: {reason}", chunks.path().join(segment).display()));
+        print_message(format_args!("{}: {reason}", chunks.path().join(segment).display()));
     }
     match unreadable.len() {
         0 => Ok(()),
@@ -110,8 +110,8 @@ pub(super) fn check_readable(
 }
 
 /// Prints the warnings of a folder that was opened.
-pub(super) fn tell_warnings(chunks: &Chunks) {
+pub(super) fn print_warnings(chunks: &Chunks) {
     for warning in chunks.warnings() {
-        tell(format_args!("warning: {warning}"));
+        print_message(format_args!("warning: {warning}"));
     }
 }

@@ -1,4 +1,5 @@
-//! Whether an origin is asked, and how old a version may be that it does not confirm.
+//! The arguments for requests to the origin: whether to send them, and the maximum age of a version
+//! that the origin does not confirm.
 
 use crate::arguments::parse_time;
 use clap::Args;
@@ -6,7 +7,7 @@ use nuthatch_origins::Settings;
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Args)]
-pub(super) struct Freshness {
+pub(super) struct FreshnessArgs {
     /// Never connect to the origin: read only from the cache, whatever the age, or fail
     #[arg(long)]
     offline: bool,
@@ -19,8 +20,8 @@ pub(super) struct Freshness {
     max_stale: Option<Duration>,
 }
 
-impl Freshness {
-    pub(super) fn on(self, settings: Settings) -> Settings {
+impl FreshnessArgs {
+    pub(super) fn apply(self, settings: Settings) -> Settings {
         let settings = settings.offline(self.offline);
         self.max_stale.map_or(settings.clone(), |age| settings.max_stale(age))
     }

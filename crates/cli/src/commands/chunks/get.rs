@@ -1,17 +1,17 @@
-//! `nuthatch chunks get`: an object, or a part of it, through the cache.
+//! `nuthatch chunks get`: reads an object, or a part of it, through the cache.
 
-use super::byte_range::Part;
-use super::folder_args::{Place, tell_warnings};
-use super::freshness_args::Freshness;
-use super::header_args::Shown;
-use super::json_object::Json;
-use super::limit_args::Limit;
-use super::object_name::ago;
+use super::byte_range::ByteRange;
+use super::folder_args::{FolderArgs, print_warnings};
+use super::freshness_args::FreshnessArgs;
+use super::header_args::HeaderArgs;
+use super::json_object::JsonObject;
+use super::limit_args::LimitArgs;
+use super::object_name::format_age;
 use super::output::{Output, is_stdout};
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use crate::process::raise_file_limit;
 use crate::terminal::Display;
-use crate::terminal::{report, tell};
+use crate::terminal::{print_message, print_summary};
 use clap::Args;
 use nuthatch_chunks::{Clock, SystemClock};
 use nuthatch_origins::{
@@ -85,16 +85,16 @@ pub(super) struct Get {
     #[arg(value_name = "URL")]
     address: String,
     /// Bytes to read: A-B (without B), A- or -N
-    #[arg(long, value_name = "RANGE", allow_hyphen_values = true, value_parser = Part::parse)]
-    range: Option<Part>,
+    #[arg(long, value_name = "RANGE", allow_hyphen_values = true, value_parser = ByteRange::parse)]
+    range: Option<ByteRange>,
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     #[command(flatten)]
-    limit: Limit,
+    limit: LimitArgs,
     #[command(flatten)]
-    freshness: Freshness,
+    freshness: FreshnessArgs,
     #[command(flatten)]
-    shown: Shown,
+    headers: HeaderArgs,
     /// Maximum retries after a transient failure
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
@@ -110,39 +110,39 @@ pub(super) struct Get {
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
         raise_file_limit();
-        let access = self.shown.access()?;
-        let settings = self.freshness.on(Settings::new().retries(self.retries));
+        let access = self.headers.access()?;
+        let settings = self.freshness.apply(Settings::new().retries(self.retries));
         let (options, offline) = (self.limit.options(), self.freshness.is_offline());
-        let cache = self.place.make(self.limit, &options, settings, offline)?;
+        let cache = self.folder.open_or_create(self.limit, &options, settings, offline)?;
         if let Some(chunks) = cache.chunks() {
-            tell_warnings(&chunks);
+            print_warnings(&chunks);
         }
         if let Some(problem) = cache.folder_problem() {
             self.limit.check_applied(&problem)?;
-            tell(format_args!("warning: {problem}; reads pass through to the origin"));
+            print_message(format_args!("warning: {problem}; reads pass through to the origin"));
         }
-        // The work is done by threads of the cache; this one waits for it and writes.
+        // Threads of the cache do the work; this thread waits for them and writes.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
         let object = match runtime.block_on(cache.object_as(&self.address, &access)) {
             Ok(object) => object,
             Err(error @ Error::NotFound { .. }) => {
-                tell(error);
-                return Ok(Answer::KeysMissing);
+                print_message(error);
+                return Ok(Outcome::NotFound);
             }
             Err(error) => return Err(self.not_opened(&cache, &error)),
         };
         if let Some(age) = object.stale_age() {
-            let age = ago(age);
+            let age = format_age(age);
             let told = "the origin did not confirm this version, which it last did";
-            tell(format_args!("warning: {told} {age} ago"));
+            print_message(format_args!("warning: {told} {age} ago"));
         }
-        let range = self.range.map_or(Ok(0..object.len()), |part| part.of(object.len()));
+        let range = self.range.map_or(Ok(0..object.len()), |part| part.resolve(object.len()));
         let range = range.map_err(|problem| Failure::Error(format!("--range: {problem}")))?;
-        // What goes to standard output leaves nothing behind: an interrupt ends it there and then.
+        // Without a file to remove, an interrupt may end the process at once.
         let to_stdout = self.output.as_deref().is_none_or(is_stdout);
         let interrupted = if to_stdout { None } else { Some(interrupted()?) };
         let copying = self.copy(&object, range, Output::open(self.output.as_deref())?);
@@ -152,12 +152,12 @@ impl Get {
                 () = ended(interrupted) => Err(Failure::Error("interrupted".to_owned())),
             }
         })?;
-        // What the origin answered, and the pin that moves with it, may not be in the folder yet.
+        // Metadata, and the pin that moves with it, may not be in the folder yet.
         cache.wait_for_puts();
         self.sum_up(&object, start.elapsed(), to_stdout)
     }
 
-    /// An object that cannot be opened, and what to do if the cache has it.
+    /// Returns the failure of an object that cannot be opened, with advice if the cache has it.
     fn not_opened(&self, cache: &ObjectCache, error: &Error) -> Failure {
         let away = matches!(error, Error::Unreachable { .. } | Error::Status { .. });
         let address = plain_address(&self.address).ok();
@@ -165,7 +165,9 @@ impl Get {
         let Some(known) = found.and_then(|(chunks, address)| chunks.metadata(&address)) else {
             return Failure::Error(error.to_string());
         };
-        let age = ago(Duration::from_millis(SystemClock.now_ms().saturating_sub(known.checked_ms)));
+        let age = format_age(Duration::from_millis(
+            SystemClock.now_ms().saturating_sub(known.checked_ms),
+        ));
         let advice = "--offline or --max-stale TIME reads what the cache has of it";
         Failure::Error(format!("{error}; a version was confirmed {age} ago: {advice}"))
     }
@@ -184,7 +186,7 @@ impl Get {
                 let piece = piece?;
                 output.write(&piece)?;
                 done += piece.len() as u64;
-                display.moved("reading", &hits(&object.counts()), done, total);
+                display.transferred("reading", &hit_note(&object.counts()), done, total);
             }
         }
         display.finish();
@@ -196,38 +198,38 @@ impl Get {
         object: &ChunkedObject,
         time: Duration,
         to_stdout: bool,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Outcome, Failure> {
         let counts = object.counts();
         if self.json {
             let line = summary(object, &counts, time);
             if to_stdout {
-                // Where nobody reads it, nothing is lost.
+                // A summary that cannot be written is dropped.
                 let _ = stderr().lock().write_all(line.as_bytes());
             } else {
-                report(&line)?;
+                print_summary(&line)?;
             }
         } else if !self.quiet {
-            tell(in_words(object, &counts, time));
+            print_message(in_words(object, &counts, time));
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }
 
-/// Waits for a signal that ends the command.
+/// Returns a receiver of signals that end the command.
 fn interrupted() -> Result<oneshot::Receiver<()>, Failure> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
     let mut signals = signals.map_err(|error| Failure::Error(error.to_string()))?;
     let (sender, receiver) = oneshot::channel();
     thread::spawn(move || {
         if signals.forever().next().is_some() {
-            // Where nobody waits any more, it is over anyway.
+            // If there is no receiver any more, the command is ending.
             let _ = sender.send(());
         }
     });
     Ok(receiver)
 }
 
-/// Ends when there was such a signal; never, if nobody waits for one.
+/// Ends when a signal arrived; never, without a receiver.
 async fn ended(interrupted: Option<oneshot::Receiver<()>>) {
     match interrupted {
         Some(interrupted) => drop(interrupted.await),
@@ -235,12 +237,12 @@ async fn ended(interrupted: Option<oneshot::Receiver<()>>) {
     }
 }
 
-fn hits(counts: &Counts) -> String {
+fn hit_note(counts: &Counts) -> String {
     let share = counts.hit_share().unwrap_or(0.0) * 100.0;
     format!(", {:.0} % from the cache", share.floor())
 }
 
-/// Why blocks were not kept, and how many.
+/// Returns the causes for which blocks were not kept, with the number of blocks.
 fn causes(counts: &Counts) -> Vec<(NotKept, u64)> {
     let all = NotKept::ALL.map(|cause| (cause, counts.not_kept_by(cause)));
     all.into_iter().filter(|(_, blocks)| *blocks > 0).collect()
@@ -250,8 +252,8 @@ fn summary(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
     let share = counts.hit_share().map_or("null".to_owned(), |share| format!("{share:.4}"));
     let causes = causes(counts).into_iter();
     let not_kept =
-        causes.fold(Json::new(), |json, (cause, blocks)| json.plain(cause.code(), blocks));
-    Json::new()
+        causes.fold(JsonObject::new(), |json, (cause, blocks)| json.plain(cause.code(), blocks));
+    JsonObject::new()
         .text("address", object.address())
         .plain("object_bytes", object.len())
         .plain("bytes", counts.read())

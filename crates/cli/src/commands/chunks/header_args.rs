@@ -1,16 +1,16 @@
-//! What requests show to an origin that speaks HTTP.
+//! The arguments for headers of requests to an HTTP origin.
 
-use crate::files::{read_text, warn_if_open};
+use crate::files::{read_text, warn_if_world_readable};
 use crate::outcome::Failure;
 use clap::Args;
 use nuthatch_origins::Access;
 
-/// Bytes that a file of headers may have.
-const HEADERS_LONGEST: u64 = 1 << 20;
+/// Maximum length of a file of headers, in bytes.
+const MAX_HEADERS_LEN: u64 = 1 << 20;
 
-/// Headers of requests.
+/// The headers of requests to the origin.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Shown {
+pub(super) struct HeaderArgs {
     /// Header to send to the origin, "NAME: VALUE", or @FILE with one per line; can be repeated
     ///
     /// Use a file for secrets: other users can see the arguments of a command. Headers are sent
@@ -19,7 +19,7 @@ pub(super) struct Shown {
     headers: Vec<String>,
 }
 
-impl Shown {
+impl HeaderArgs {
     pub(super) fn access(&self) -> Result<Access, Failure> {
         let mut access = Access::new();
         for (number, header) in self.headers.iter().enumerate() {
@@ -28,8 +28,8 @@ impl Shown {
                 access = access.line(header).map_err(|expected| Failure::Usage(wrong(expected)))?;
                 continue;
             };
-            warn_if_open(file.as_ref());
-            let text = read_text(file, HEADERS_LONGEST)?;
+            warn_if_world_readable(file.as_ref());
+            let text = read_text(file, MAX_HEADERS_LEN)?;
             for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
                 let wrong = |expected| format!("{file}, line {}: expected {expected}", number + 1);
                 access = access.line(line).map_err(|expected| Failure::Error(wrong(expected)))?;

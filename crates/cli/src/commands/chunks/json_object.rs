@@ -1,24 +1,24 @@
-//! Answers as JSON objects, one on a line.
+//! Output as JSON objects, one per line.
 
 use nuthatch_cli::output::json_string;
 use std::fmt::Display;
 
-/// An object that is being written.
-pub(super) struct Json(Vec<u8>);
+/// A JSON object under construction.
+pub(super) struct JsonObject(Vec<u8>);
 
-impl Json {
+impl JsonObject {
     pub(super) fn new() -> Self {
         Self(vec![b'{'])
     }
 
-    /// A field with a text.
+    /// Appends a field with a string.
     pub(super) fn text(mut self, name: &str, value: &str) -> Self {
         self.name(name);
         json_string(value, &mut self.0);
         self
     }
 
-    /// A field with what is written in JSON as it is displayed: a number, a truth, another object.
+    /// Appends a field whose display is JSON: a number, a boolean, another object.
     pub(super) fn plain(mut self, name: &str, value: impl Display) -> Self {
         self.name(name);
         self.0.extend(value.to_string().bytes());
@@ -33,13 +33,13 @@ impl Json {
         self.0.push(b':');
     }
 
-    /// The object.
+    /// Returns the object.
     pub(super) fn end(mut self) -> String {
         self.0.push(b'}');
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
-    /// The object as a line.
+    /// Returns the object as a line.
     pub(super) fn line(self) -> String {
         self.end() + "\n"
     }

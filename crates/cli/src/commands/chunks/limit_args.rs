@@ -1,7 +1,7 @@
-//! A limit for a cache that already has more.
+//! The arguments for the settings of a cache folder, and the report of what a lower limit evicts.
 
 use crate::outcome::Failure;
-use crate::terminal::tell;
+use crate::terminal::print_message;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Options};
 use nuthatch_origins::Error;
@@ -10,7 +10,7 @@ use std::io::{IsTerminal, Write, stderr, stdin};
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, Args)]
-pub(super) struct Limit {
+pub(super) struct LimitArgs {
     /// Limit of the cache folder from now on, such as 10GB or 512MiB; 10 GiB for a new folder
     ///
     /// At least 4MiB. A limit below the bytes in use evicts the excess at once: on a terminal the
@@ -27,7 +27,7 @@ pub(super) struct Limit {
     share_with_group: bool,
 }
 
-impl Limit {
+impl LimitArgs {
     /// Returns how the folder is opened.
     pub(super) fn options(self) -> Options {
         let mut options = Options::new();
@@ -80,7 +80,7 @@ impl Limit {
         let evicted = bytes(used - limit);
         let told =
             format!("{folder}: {used_text} in use; a limit of {} evicts {evicted}", bytes(limit));
-        // A question that cannot be shown is not answered.
+        // If the question cannot be shown, reading the answer fails.
         let _ = write!(stderr(), "{told}. Go on? [y/N] ");
         let mut answer = String::new();
         let read = stdin().read_line(&mut answer);
@@ -103,7 +103,7 @@ impl Limit {
             ""
         };
         let used = bytes(used);
-        tell(format_args!(
+        print_message(format_args!(
             "{folder}: the limit of {limit_text} evicted {evicted}; {used} in use{above}"
         ));
     }

@@ -1,9 +1,9 @@
 //! `nuthatch chunks list`.
 
-use super::folder_args::{Place, check_readable};
-use super::json_object::Json;
-use super::object_name::{ago, escaped, name_of, shown_name};
-use crate::outcome::{Answer, Failure};
+use super::folder_args::{FolderArgs, check_readable};
+use super::json_object::JsonObject;
+use super::object_name::{escaped, escaped_name, format_age, object_name};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::print;
 use clap::{Args, ValueEnum};
 use nuthatch_chunks::{Clock, Description, Object, SystemClock};
@@ -34,7 +34,7 @@ Exit status:
 #[command(after_long_help = NOTES)]
 pub(super) struct List {
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     /// Sort order
     #[arg(long, value_enum, value_name = "ORDER", default_value = "size")]
     sort: Order,
@@ -56,10 +56,10 @@ enum Order {
 }
 
 impl List {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let chunks = self.place.open()?;
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let chunks = self.folder.open()?;
         let (mut objects, unreadable) = chunks.list_all();
-        let name = |object: &Object| name_of(&object.key);
+        let name = |object: &Object| object_name(&object.key);
         match self.sort {
             Order::Size => objects.sort_by_cached_key(|one| (Reverse(one.bytes), name(one))),
             Order::Put => objects.sort_by_cached_key(|one| (Reverse(one.put_ms), name(one))),
@@ -68,7 +68,7 @@ impl List {
         }
         print(&if self.json { objects.iter().map(json).collect() } else { text(&objects) })?;
         check_readable(&chunks, &unreadable, "chunks in them are not listed")?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }
 
@@ -83,7 +83,7 @@ fn text(objects: &[Object]) -> String {
     );
     for object in objects {
         let put = Duration::from_millis(now.saturating_sub(object.put_ms));
-        let (mut name, mut share) = (shown_name(&object.key), "-".to_owned());
+        let (mut name, mut share) = (escaped_name(&object.key), "-".to_owned());
         if let Description::Blocks { validator, object_len, .. } = object.key.describe() {
             let _ = write!(name, "  {}", escaped(&validator));
             share = format!("{} %", percent(object.bytes, object_len));
@@ -95,20 +95,20 @@ fn text(objects: &[Object]) -> String {
             bytes(object.bytes),
             grouped(object.chunks),
             object.uses,
-            if object.put_ms == 0 { "-".to_owned() } else { ago(put) },
+            if object.put_ms == 0 { "-".to_owned() } else { format_age(put) },
             if object.pinned { "yes" } else { "" },
         );
     }
     text
 }
 
-/// A share that is whole only where nothing is missing.
+/// Returns a percentage that is 100 only if nothing is missing.
 fn percent(part: u64, whole: u64) -> u64 {
     if whole == 0 { 100 } else { (u128::from(part) * 100 / u128::from(whole)) as u64 }
 }
 
 fn json(object: &Object) -> String {
-    let line = Json::new().text("name", &name_of(&object.key));
+    let line = JsonObject::new().text("name", &object_name(&object.key));
     let line = match object.key.describe() {
         Description::Blocks { validator, object_len, block_len, .. } => line
             .text("kind", "blocks")
@@ -137,13 +137,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_short_and_never_round_up_to_all() {
+    fn percentages_and_ages_are_rounded_down() {
         assert_eq!([percent(0, 0), percent(999, 1000), percent(7, 7)], [100, 99, 100]);
         assert_eq!(percent(u64::MAX / 2, u64::MAX), 49);
         for (seconds, text) in
             [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (172_800, "2 d")]
         {
-            assert_eq!(ago(Duration::from_secs(seconds)), text);
+            assert_eq!(format_age(Duration::from_secs(seconds)), text);
         }
     }
 }

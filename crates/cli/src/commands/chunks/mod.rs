@@ -16,7 +16,7 @@ mod serve;
 mod stat;
 mod verify;
 
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use clap::{Args, Subcommand};
 
 const ABOUT: [&str; 2] = [
@@ -55,11 +55,11 @@ not undone, and the error message contains the summary.";
 #[command(arg_required_else_help = true)]
 pub(crate) struct Chunks {
     #[command(subcommand)]
-    act: Act,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum Act {
+enum Command {
     Get(get::Get),
     Serve(serve::Serve),
     Stat(stat::Stat),
@@ -73,18 +73,18 @@ enum Act {
 }
 
 impl Chunks {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        match &self.act {
-            Act::Get(get) => get.run(),
-            Act::Serve(serve) => serve.run(),
-            Act::Stat(stat) => stat.run(),
-            Act::List(list) => list.run(),
-            Act::Verify(verify) => verify.run(),
-            Act::Prune(prune) => prune.run(),
-            Act::Clear(clear) => clear.run(),
-            Act::Pin(pin) => pin.run(),
-            Act::Unpin(unpin) => unpin.run(),
-            Act::Remove(remove) => remove.run(),
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        match &self.command {
+            Command::Get(get) => get.run(),
+            Command::Serve(serve) => serve.run(),
+            Command::Stat(stat) => stat.run(),
+            Command::List(list) => list.run(),
+            Command::Verify(verify) => verify.run(),
+            Command::Prune(prune) => prune.run(),
+            Command::Clear(clear) => clear.run(),
+            Command::Pin(pin) => pin.run(),
+            Command::Unpin(unpin) => unpin.run(),
+            Command::Remove(remove) => remove.run(),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! How objects are called in what is printed.
+//! The names of objects, and ages, in the output.
 
 use nuthatch_chunks::{Description, Key};
 use nuthatch_cli::output::tsv_escape;
 use std::time::Duration;
 
-/// What an object is called, and found by on the command line: its address, the name that was
-/// made up for it, or the hash of its bytes.
-pub(super) fn name_of(key: &Key) -> String {
+/// Returns the name of an object in output and arguments: its address, its name, or the hash of its
+/// bytes.
+pub(super) fn object_name(key: &Key) -> String {
     match key.describe() {
         Description::Named(name) => String::from_utf8_lossy(&name).into_owned(),
         Description::Blocks { address, .. } => address,
@@ -16,12 +16,12 @@ pub(super) fn name_of(key: &Key) -> String {
     }
 }
 
-/// The same for a terminal: nothing in it ends the line or moves a cursor.
-pub(super) fn shown_name(key: &Key) -> String {
-    escaped(&name_of(key))
+/// Returns the name of an object, escaped for a terminal.
+pub(super) fn escaped_name(key: &Key) -> String {
+    escaped(&object_name(key))
 }
 
-/// A text without anything that ends the line or moves a cursor.
+/// Returns a text without characters that end the line or move the cursor.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = Vec::new();
     tsv_escape(text.as_bytes(), &mut out);
@@ -34,8 +34,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     digits.concat()
 }
 
-/// `45 s`, `12 min`, `3 h`, `20 d`.
-pub(super) fn ago(time: Duration) -> String {
+/// Formats an age: `45 s`, `12 min`, `3 h`, `20 d`.
+pub(super) fn format_age(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
         seconds @ 120..7200 => format!("{} min", seconds / 60),

@@ -1,35 +1,35 @@
-//! Where bytes of an object go: a file that appears when it is whole, or standard output.
+//! The output of `chunks get`: a file that is replaced atomically, or standard output.
 
-use crate::files::WholeFile;
+use crate::files::AtomicFile;
 use crate::outcome::Failure;
 use crate::terminal::Stdout;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are looked at to tell whether a terminal should show them.
-const LOOKED_AT: usize = 4096;
+/// Maximum number of bytes that are checked before a terminal shows them.
+const SNIFF_LEN: usize = 4096;
 
 pub(super) enum Output {
     Stdout {
         out: Stdout,
-        /// Nothing was written yet to a terminal, which is to be spared what is no text.
-        spared: bool,
+        /// Set before the first write to a terminal, which must be text.
+        checks_text: bool,
     },
-    /// A device or a pipe, which cannot be replaced.
+    /// A device or a pipe, which is written in place.
     Device(PathBuf, File),
-    File(PathBuf, WholeFile),
+    File(PathBuf, AtomicFile),
 }
 
 impl Output {
-    /// Standard output, as it is with `-`, or a file.
+    /// Opens the output: a file, or standard output without a path or with `-`.
     pub(super) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path.filter(|path| !is_stdout(path)) else {
             let out = Stdout::new();
-            let spared = path.is_none() && out.is_terminal();
-            return Ok(Self::Stdout { out, spared });
+            let checks_text = path.is_none() && out.is_terminal();
+            return Ok(Self::Stdout { out, checks_text });
         };
-        // What a link leads to is replaced, not the link.
+        // The target of a symbolic link is replaced, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&target) {
             Ok(found) if found.is_dir() => {
@@ -42,32 +42,32 @@ impl Output {
                 Ok(Self::Device(target, file))
             }
             _ => {
-                let file = WholeFile::begin(target).map_err(|error| failure(path, &error))?;
+                let file = AtomicFile::create(target).map_err(|error| failure(path, &error))?;
                 Ok(Self::File(path.to_owned(), file))
             }
         }
     }
 
-    /// Whether bytes are shown to somebody, so that nothing else should be.
+    /// Returns whether the output is a terminal, which must not show progress as well.
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Self::Stdout { out, .. } if out.is_terminal())
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::Stdout { out, spared } => {
-                if std::mem::take(spared) && !is_text(&bytes[..bytes.len().min(LOOKED_AT)]) {
+            Self::Stdout { out, checks_text } => {
+                if std::mem::take(checks_text) && !is_text(&bytes[..bytes.len().min(SNIFF_LEN)]) {
                     let advice = "-o FILE writes it to a file, -o - shows it all the same";
                     return Err(Failure::Usage(format!("the object is no text; {advice}")));
                 }
-                out.put(bytes)
+                out.write(bytes)
             }
             Self::Device(path, file) => file.write_all(bytes).map_err(|e| failure(path, &e)),
             Self::File(path, file) => file.write_all(bytes).map_err(|e| failure(path, &e)),
         }
     }
 
-    /// All was written: the file appears.
+    /// Ends the output and publishes the file.
     pub(super) fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Stdout { mut out, .. } => out.flush(),
@@ -77,12 +77,12 @@ impl Output {
     }
 }
 
-/// Whether a path is the name that standard output has on the command line.
+/// Returns whether a path is `-`, which stands for standard output.
 pub(super) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Whether bytes are those of a text, perhaps cut off within a character.
+/// Returns whether bytes are text, possibly cut within a character.
 fn is_text(bytes: &[u8]) -> bool {
     let cut_off = |error: std::str::Utf8Error| error.error_len().is_none();
     !bytes.contains(&0) && std::str::from_utf8(bytes).map_or_else(cut_off, |_| true)
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_told_from_other_bytes() {
+    fn text_is_distinguished_from_other_bytes() {
         for text in [&b""[..], b"a\tb\n", "é".as_bytes(), b"caf\xc3"] {
             assert!(is_text(text), "{text:?}");
         }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_when_it_is_whole() {
+    fn a_file_is_published_when_it_is_complete() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         let names = || fs::read_dir(folder.path()).expect("a folder").count();

@@ -1,10 +1,10 @@
 //! `nuthatch chunks pin`, `unpin` and `remove`.
 
-use super::folder_args::{Place, check_readable};
-use super::json_object::Json;
-use super::object_name::{escaped, name_of};
-use crate::outcome::{Answer, Failure};
-use crate::terminal::{report, tell};
+use super::folder_args::{FolderArgs, check_readable};
+use super::json_object::JsonObject;
+use super::object_name::{escaped, object_name};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{print_message, print_summary};
 use clap::Args;
 use nuthatch_chunks::{Chunks, Object};
 use nuthatch_origins::plain_address;
@@ -34,7 +34,7 @@ Exit status:
 #[command(after_long_help = PIN_NOTES)]
 pub(super) struct Pin {
     #[command(flatten)]
-    chosen: Chosen,
+    selection: Selection,
 }
 
 const UNPIN_NOTES: &str = "\
@@ -55,7 +55,7 @@ Exit status:
 #[command(after_long_help = UNPIN_NOTES)]
 pub(super) struct Unpin {
     #[command(flatten)]
-    chosen: Chosen,
+    selection: Selection,
 }
 
 const REMOVE_NOTES: &str = "\
@@ -78,12 +78,12 @@ Exit status:
 #[command(after_long_help = REMOVE_NOTES)]
 pub(super) struct Remove {
     #[command(flatten)]
-    chosen: Chosen,
+    selection: Selection,
 }
 
-/// Which objects.
+/// The objects of a command, by name or by prefix.
 #[derive(Debug, Args)]
-struct Chosen {
+struct Selection {
     /// The addresses or names of objects, as "list" shows them
     #[arg(value_name = "NAME", required_unless_present = "prefix")]
     names: Vec<String>,
@@ -91,15 +91,15 @@ struct Chosen {
     #[arg(long, value_name = "TEXT", conflicts_with = "names")]
     prefix: Option<String>,
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
 
 impl Pin {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        self.chosen.each("pinned", |chunks, object| {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        self.selection.each("pinned", |chunks, object| {
             if !is_latest(chunks, object) {
                 return Ok(None);
             }
@@ -109,14 +109,14 @@ impl Pin {
 }
 
 impl Unpin {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        self.chosen.each("not pinned", |chunks, object| pin(chunks, object, false))
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        self.selection.each("not pinned", |chunks, object| pin(chunks, object, false))
     }
 }
 
 impl Remove {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        self.chosen.each("removed", |chunks, object| Ok(Some(chunks.remove(&object.key)?)))
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        self.selection.each("removed", |chunks, object| Ok(Some(chunks.remove(&object.key)?)))
     }
 }
 
@@ -138,23 +138,23 @@ fn is_latest(chunks: &Chunks, object: &Object) -> bool {
     last.is_none_or(|(_, last)| last == object.key)
 }
 
-impl Chosen {
-    /// Does something with each object that was chosen, and returns how many chunks that concerned;
-    /// `None` if it does not count.
+impl Selection {
+    /// Calls `act` for each selected object, and prints a summary. `act` returns the number of
+    /// chunks, or `None` if it did nothing.
     fn each(
         &self,
         done: &str,
         act: impl Fn(&Chunks, &Object) -> Result<Option<u64>, Failure>,
-    ) -> Result<Answer, Failure> {
-        let cache = self.place.open()?;
-        // Names may be given as addresses are given to "get", secrets and all.
+    ) -> Result<Outcome, Failure> {
+        let cache = self.folder.open()?;
+        // A name can be an address as for "get", with secrets.
         let plain = |name: &String| plain_address(name).ok();
         let plain: Vec<_> = self.names.iter().map(plain).collect();
         let mut missing: BTreeSet<_> = (0..self.names.len()).collect();
         let (mut objects, mut chunks) = (0_u64, 0_u64);
         let (objects_there, unreadable) = cache.list_all();
         for object in objects_there {
-            let name = name_of(&object.key);
+            let name = object_name(&object.key);
             let named = |at: &usize| name == self.names[*at] || plain[*at].as_ref() == Some(&name);
             let found: Vec<_> = (0..self.names.len()).filter(named).collect();
             let below = self.prefix.as_ref().is_some_and(|prefix| name.starts_with(prefix));
@@ -166,8 +166,8 @@ impl Chosen {
                 }
             }
         }
-        report(&if self.json {
-            Json::new().plain("objects", objects).plain("chunks", chunks).line()
+        print_summary(&if self.json {
+            JsonObject::new().plain("objects", objects).plain("chunks", chunks).line()
         } else {
             let (objects, chunks) = (grouped(objects), grouped(chunks));
             format!("{done}: objects {objects}, chunks {chunks}\n")
@@ -176,9 +176,9 @@ impl Chosen {
         for &at in &missing {
             let name = plain[at].as_ref().filter(|_| self.names[at].contains("://"));
             let name = escaped(name.unwrap_or(&self.names[at]));
-            tell(format_args!("{folder}: no object \"{name}\""));
+            print_message(format_args!("{folder}: no object \"{name}\""));
         }
         check_readable(&cache, &unreadable, "objects in them stay as they were")?;
-        Ok(if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing })
+        Ok(if missing.is_empty() { Outcome::Success } else { Outcome::NotFound })
     }
 }

@@ -1,10 +1,10 @@
 //! `nuthatch chunks prune` and `clear`.
 
-use super::folder_args::Place;
-use super::json_object::Json;
+use super::folder_args::FolderArgs;
+use super::json_object::JsonObject;
 use crate::arguments::parse_duration;
-use crate::outcome::{Answer, Failure};
-use crate::terminal::report;
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::print_summary;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Clock, SystemClock};
 use nuthatch_units::{bytes, parse_size};
@@ -32,7 +32,7 @@ Exit status:
 #[command(after_long_help = PRUNE_NOTES)]
 pub(super) struct Prune {
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     /// Maximum size afterwards, such as 512MiB or 10GB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     to: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Prune {
     #[arg(long, value_name = "TIME", value_parser = parse_age)]
     older_than: Option<Duration>,
     #[command(flatten)]
-    print: Print,
+    print: PrintArgs,
 }
 
 const CLEAR_NOTES: &str = "\
@@ -61,14 +61,14 @@ Exit status:
 #[command(after_long_help = CLEAR_NOTES)]
 pub(super) struct Clear {
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     #[command(flatten)]
-    print: Print,
+    print: PrintArgs,
 }
 
-/// What is printed of an eviction.
+/// The arguments for the output of an eviction.
 #[derive(Debug, Args)]
-struct Print {
+struct PrintArgs {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -78,8 +78,8 @@ struct Print {
 }
 
 impl Prune {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let chunks = self.place.open()?;
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let chunks = self.folder.open()?;
         let before = chunks.stat().used;
         if let Some(age) = self.older_than {
             let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
@@ -91,26 +91,26 @@ impl Prune {
 }
 
 impl Clear {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let chunks = self.place.open()?;
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let chunks = self.folder.open()?;
         let before = chunks.stat().used;
         let after = chunks.clear()?;
         self.print.print(&chunks, before, after)
     }
 }
 
-impl Print {
-    fn print(&self, chunks: &Chunks, before: u64, after: u64) -> Result<Answer, Failure> {
+impl PrintArgs {
+    fn print(&self, chunks: &Chunks, before: u64, after: u64) -> Result<Outcome, Failure> {
         let line = if self.json {
-            Json::new().plain("before_bytes", before).plain("after_bytes", after).line()
+            JsonObject::new().plain("before_bytes", before).plain("after_bytes", after).line()
         } else {
             let folder = chunks.path().display();
             format!("{folder}: {} in use before, {} now\n", bytes(before), bytes(after))
         };
         if !self.quiet {
-            report(&line)?;
+            print_summary(&line)?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }
 

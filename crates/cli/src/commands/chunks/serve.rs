@@ -1,14 +1,15 @@
 //! `nuthatch chunks serve`: an HTTP cache in front of an origin.
 
-use super::folder_args::Place;
-use super::freshness_args::Freshness;
-use super::header_args::Shown;
-use super::limit_args::Limit;
+use super::folder_args::FolderArgs;
+use super::freshness_args::FreshnessArgs;
+use super::header_args::HeaderArgs;
+use super::limit_args::LimitArgs;
 use crate::arguments::{
-    MIN_LIMIT_MS, TlsArguments, Watched, address, not_started, parse_time, read_tokens, server_tls,
+    MIN_LIMIT_MS, MonitoringArgs, TlsArgs, parse_address, parse_time, read_tokens, server_tls,
+    start_failure,
 };
-use crate::logs::{server_runs, warn};
-use crate::outcome::{Answer, Failure};
+use crate::logs::{server_started, warn};
+use crate::outcome::{Failure, Outcome};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
 use crate::terminal::greet;
 use clap::Args;
@@ -20,8 +21,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The variable that names the origin, for addresses with a password.
-const ORIGIN: &str = "NUTHATCH_ORIGIN";
+/// The environment variable with the address of the origin, which can have a password.
+const ORIGIN_VARIABLE: &str = "NUTHATCH_ORIGIN";
 
 const NOTES: &str = "\
 The path of a request is appended to the origin's address. Paths with `.`, `..`, encoded slashes or
@@ -85,32 +86,33 @@ pub(super) struct Serve {
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
     #[command(flatten)]
-    shown: Shown,
+    headers: HeaderArgs,
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     #[command(flatten)]
-    limit: Limit,
+    limit: LimitArgs,
     /// How long the last answer of the origin about an object is used without asking again
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
     believe: Duration,
     #[command(flatten)]
-    freshness: Freshness,
+    freshness: FreshnessArgs,
     #[command(flatten)]
     access: Access,
     #[command(flatten)]
-    bounds: Bounds,
+    limits: ServerLimits,
     #[command(flatten)]
-    watched: Watched,
+    monitoring: MonitoringArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Access")]
 struct Access {
     /// Address to listen on, host:port; port 0 selects a free port; can be repeated
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7381", value_parser = address)]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7381")]
+    #[arg(value_parser = parse_address)]
     listen: Vec<SocketAddr>,
     #[command(flatten)]
-    tls: TlsArguments,
+    tls: TlsArgs,
     /// A file with the tokens that clients must present
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
@@ -121,7 +123,7 @@ struct Access {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
-struct Bounds {
+struct ServerLimits {
     /// Maximum number of connections; further ones wait
     ///
     /// At the maximum, a waiting connection replaces one that has had no request for 500 ms.
@@ -159,24 +161,23 @@ struct Bounds {
     drain_ms: u64,
 }
 
-/// Memory of one connection, besides what is fetched ahead for it.
+/// Memory of one connection in bytes, in addition to its read-ahead.
 const CONNECTION_BYTES: u64 = 256 << 10;
 
-/// Files that the server opens later for itself: its threads, the files of the folder, connections
-/// to the origin. Without them it answers no request.
+/// Number of files that the server needs for its threads, the folder and connections to the origin.
 const WORKING_FILES: u64 = 16;
 
-/// What the server can have of the files and the memory of this process.
+/// The maximum numbers that files and memory of this process allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Room {
+struct ResourceLimits {
     connections: usize,
-    /// Segments of the cache that are held open for reading.
+    /// Segments of the cache that stay open for reading.
     segment_files: usize,
 }
 
-impl Room {
+impl ResourceLimits {
     /// Raises the limit of open files, and returns what that and the memory allow.
-    fn of_this_process(bounds: &Bounds) -> Result<Self, Failure> {
+    fn of_this_process(bounds: &ServerLimits) -> Result<Self, Failure> {
         let files = process::raise_file_limit();
         let limit = MemoryLimit::of_this_process();
         let each = CONNECTION_BYTES.saturating_add(bounds.read_ahead);
@@ -205,32 +206,40 @@ impl Room {
 }
 
 impl Serve {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let prefix = self.prefix()?;
-        let _logs = self.watched.start_logs()?;
+        let _logs = self.monitoring.start_logs()?;
         let options = self.options()?;
-        self.watched.check(options.problem(), self.access.insecure)?;
-        let Bounds { read_ahead, unmeasured, retries, .. } = self.bounds;
+        self.monitoring.check(options.problem(), self.access.insecure)?;
+        let ServerLimits { read_ahead, unmeasured, retries, .. } = self.limits;
         let settings = Settings::new()
             .believe(self.believe)
             .read_ahead(read_ahead)
             .max_unsized_len(unmeasured)
             .retries(retries);
-        let settings = self.freshness.on(settings);
-        let room = Room::of_this_process(&self.bounds)?;
-        let options = options.connections(room.connections);
-        let folder = self.limit.options().open_files(room.segment_files);
-        let cache = self.place.make(self.limit, &folder, settings, self.freshness.is_offline())?;
-        // A folder that could not be opened is in the log already.
+        let settings = self.freshness.apply(settings);
+        let limits = ResourceLimits::of_this_process(&self.limits)?;
+        let options = options.connections(limits.connections);
+        let folder = self.limit.options().open_files(limits.segment_files);
+        let cache = self.folder.open_or_create(
+            self.limit,
+            &folder,
+            settings,
+            self.freshness.is_offline(),
+        )?;
+        // The log already has the problem of a folder that could not be opened.
         for warning in cache.chunks().iter().flat_map(|chunks| chunks.warnings()) {
             tracing::warn!(target: "nuthatch::chunks", "{warning}");
         }
         let process = ServerProcess::begin()?;
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options);
-        let server = server.map_err(|error| not_started("--listen", &error))?;
-        let (_admin, admin) =
-            self.watched.tell(server.metrics(), Metrics::exposition, Metrics::is_stopping)?;
+        let server = server.map_err(|error| start_failure("--listen", &error))?;
+        let (_admin, admin) = self.monitoring.open_admin(
+            server.metrics(),
+            Metrics::exposition,
+            Metrics::is_stopping,
+        )?;
         let cached = match cache.chunks() {
             Some(chunks) => {
                 let (folder, limit) = (chunks.path().display(), bytes(chunks.stat().limit));
@@ -240,7 +249,7 @@ impl Serve {
         };
         let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
         greet(scheme, server.addresses(), &admin, &cached)?;
-        server_runs();
+        server_started();
         let (stopper, reloader, serve) = (server.stopper(), server.reloader(), self.clone());
         let reload = move || {
             let options = serve.options().map_err(Failure::into_message);
@@ -256,15 +265,15 @@ impl Serve {
             Request::StopAtOnce => end_at_once(),
         });
         server.wait().map_err(|error| Failure::Error(error.to_string()))?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
     fn prefix(&self) -> Result<Prefix, Failure> {
-        let (name, address) = match (&self.origin, std::env::var(ORIGIN)) {
+        let (name, address) = match (&self.origin, std::env::var(ORIGIN_VARIABLE)) {
             (Some(address), _) => ("--origin", address.clone()),
-            (None, Ok(address)) => (ORIGIN, address),
+            (None, Ok(address)) => (ORIGIN_VARIABLE, address),
             (None, Err(_)) => {
-                let problem = format!("expected --origin or {ORIGIN}, found neither");
+                let problem = format!("expected --origin or {ORIGIN_VARIABLE}, found neither");
                 return Err(Failure::Usage(problem));
             }
         };
@@ -273,9 +282,9 @@ impl Serve {
 
     fn options(&self) -> Result<Options, Failure> {
         let Access { listen, tls, tokens, insecure } = &self.access;
-        let Bounds { threads, idle_ms, origin_ms, drain_ms, .. } = &self.bounds;
+        let ServerLimits { threads, idle_ms, origin_ms, drain_ms, .. } = &self.limits;
         let mut options = Options::new(listen.clone())
-            .access(self.shown.access()?)
+            .access(self.headers.access()?)
             .insecure(*insecure)
             .idle(Duration::from_millis(*idle_ms))
             .origin_timeout(Duration::from_millis(*origin_ms))
@@ -283,7 +292,7 @@ impl Serve {
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));
         }
-        if let TlsArguments { cert: Some(cert), key: Some(key), client_ca } = tls {
+        if let TlsArgs { cert: Some(cert), key: Some(key), client_ca } = tls {
             let tls = server_tls(cert, key, client_ca.as_deref())?;
             options = options.tls(tls.config());
             if tls.needs_client_certificate() {

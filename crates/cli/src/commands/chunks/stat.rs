@@ -1,8 +1,8 @@
 //! `nuthatch chunks stat`.
 
-use super::folder_args::{Place, check_readable, tell_warnings};
-use super::json_object::Json;
-use crate::outcome::{Answer, Failure};
+use super::folder_args::{FolderArgs, check_readable, print_warnings};
+use super::json_object::JsonObject;
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::print;
 use clap::Args;
 use nuthatch_chunks::Stat as ChunksStat;
@@ -39,17 +39,17 @@ Exit status:
 #[command(after_long_help = NOTES)]
 pub(super) struct Stat {
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
 
 impl Stat {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let chunks = self.place.open()?;
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let chunks = self.folder.open()?;
         let (stat, unreadable) = (chunks.stat(), chunks.unreadable());
-        tell_warnings(&chunks);
+        print_warnings(&chunks);
         let count = unreadable.len();
         print(&if self.json {
             json(chunks.path(), &stat, count)
@@ -57,7 +57,7 @@ impl Stat {
             text(chunks.path(), &stat, count)
         })?;
         check_readable(&chunks, &unreadable, "chunks in them are counted, and cannot be used")?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }
 
@@ -93,7 +93,7 @@ fn text(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
 }
 
 fn json(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
-    Json::new()
+    JsonObject::new()
         .text("folder", &folder.display().to_string())
         .plain("limit_bytes", stat.limit)
         .plain("min_free_bytes", stat.min_free)

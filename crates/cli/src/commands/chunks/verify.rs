@@ -1,11 +1,11 @@
 //! `nuthatch chunks verify`.
 
-use super::folder_args::Place;
-use super::json_object::Json;
-use super::object_name::{name_of, shown_name};
-use crate::outcome::{Answer, Failure};
+use super::folder_args::FolderArgs;
+use super::json_object::JsonObject;
+use super::object_name::{escaped_name, object_name};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Display;
-use crate::terminal::{report_result, tell};
+use crate::terminal::{print_message, print_result};
 use clap::Args;
 use nuthatch_chunks::{Verified, VerifyEvent};
 use nuthatch_units::{bytes, grouped, seconds};
@@ -36,7 +36,7 @@ Exit status:
 #[command(after_long_help = NOTES)]
 pub(super) struct Verify {
     #[command(flatten)]
-    place: Place,
+    folder: FolderArgs,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -46,30 +46,30 @@ pub(super) struct Verify {
 }
 
 impl Verify {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
-        let chunks = self.place.open()?;
+        let chunks = self.folder.open()?;
         let display = Display::new(self.quiet, None);
         let folder = chunks.path().to_owned();
         let mut listed = Vec::new();
         let verified = chunks.verify_with(|looked| match looked {
-            VerifyEvent::Bytes { done, total } => display.moved("verifying", "", done, total),
+            VerifyEvent::Bytes { done, total } => display.transferred("verifying", "", done, total),
             found => {
-                display.aside(|| tell(message(&folder, &found)));
+                display.suspend(|| print_message(message(&folder, &found)));
                 listed.extend(json(&found));
             }
         });
         display.finish();
         if self.json {
-            report_result(&summary(&verified, &listed.join(",")))?;
+            print_result(&summary(&verified, &listed.join(",")))?;
         } else if !self.quiet {
             let time = seconds(start.elapsed());
             let words = in_words(&verified, chunks.is_read_only());
-            report_result(&format!("{}: {words}, {time}\n", folder.display()))?;
+            print_result(&format!("{}: {words}, {time}\n", folder.display()))?;
         }
         match (verified.unreadable, verified.damaged) {
-            (0, 0) => Ok(Answer::Whole),
-            (0, _) => Ok(Answer::Damaged),
+            (0, 0) => Ok(Outcome::Success),
+            (0, _) => Ok(Outcome::Damaged),
             (unread, _) => {
                 Err(Failure::Error(format!("{unread} segments could not be read completely")))
             }
@@ -81,7 +81,7 @@ fn message(folder: &Path, damaged: &VerifyEvent) -> String {
     let at = |file: &str| folder.join(file).display().to_string();
     match damaged {
         VerifyEvent::Damaged { key, chunk, file } => {
-            format!("{}: chunk {chunk} of {} is damaged", at(file), shown_name(key))
+            format!("{}: chunk {chunk} of {} is damaged", at(file), escaped_name(key))
         }
         VerifyEvent::Lost { chunks, file } => {
             format!("{}: damaged, with {} chunks", at(file), grouped(*chunks))
@@ -93,18 +93,20 @@ fn message(folder: &Path, damaged: &VerifyEvent) -> String {
 
 fn json(damaged: &VerifyEvent) -> Option<String> {
     Some(match damaged {
-        VerifyEvent::Damaged { key, chunk, file } => {
-            Json::new().text("name", &name_of(key)).plain("chunk", chunk).text("file", file).end()
-        }
+        VerifyEvent::Damaged { key, chunk, file } => JsonObject::new()
+            .text("name", &object_name(key))
+            .plain("chunk", chunk)
+            .text("file", file)
+            .end(),
         VerifyEvent::Lost { chunks, file } => {
-            Json::new().plain("chunks", chunks).text("file", file).end()
+            JsonObject::new().plain("chunks", chunks).text("file", file).end()
         }
         _ => return None,
     })
 }
 
 fn summary(verified: &Verified, damaged: &str) -> String {
-    Json::new()
+    JsonObject::new()
         .plain("whole_chunks", verified.good)
         .plain("whole_bytes", verified.good_bytes)
         .plain("damaged_chunks", verified.damaged)

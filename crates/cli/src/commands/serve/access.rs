@@ -1,44 +1,44 @@
-//! Who may connect, and from where: users, and the addresses that are refused without them.
+//! Access control: users, TLS, and the check of addresses that other machines can reach.
 
 use crate::arguments::EXPOSED_ADMIN;
-use crate::files::{open_to_all, read_text};
+use crate::files::{read_text, world_readable_warning};
 use crate::outcome::Failure;
-use crate::settings::{Configuration, Loaded, Place};
+use crate::settings::{ListenAddress, LoadedSettings, Settings};
 use nuthatch_server::state::Users;
 use nuthatch_server::{Tls, TlsFiles};
 use std::path::{Path, PathBuf};
 
-/// What makes an address be taken all the same.
-const ALLOWS: &str = "; --insecure allows it";
+/// The advice for addresses that are refused.
+const INSECURE_ADVICE: &str = "; --insecure allows it";
 
-/// Bytes that a file of users may have.
-const LONGEST: u64 = 16 << 20;
+/// Maximum length of a file of users, in bytes.
+const MAX_USERS_LEN: u64 = 16 << 20;
 
-/// Bytes that a password may have.
-const PASSWORD_LONGEST: u64 = 64 << 10;
+/// Maximum length of a password, in bytes.
+const MAX_PASSWORD_LEN: u64 = 64 << 10;
 
-/// Refuses more than one of the settings that say who can log in.
-pub(crate) fn check_logins(loaded: &Loaded) -> Result<(), Failure> {
-    let given = ["password", "password-file", "users"].into_iter();
-    let given: Vec<_> = given.filter(|name| loaded.is_given(name)).collect();
-    let [one, other, ..] = given.as_slice() else { return Ok(()) };
+/// Fails if more than one of `password`, `password-file` and `users` is set.
+pub(crate) fn check_logins(loaded: &LoadedSettings) -> Result<(), Failure> {
+    let names = ["password", "password-file", "users"].into_iter();
+    let names: Vec<_> = names.filter(|name| loaded.is_set(name)).collect();
+    let [one, other, ..] = names.as_slice() else { return Ok(()) };
     let (one, other) = (loaded.source(one).named(), loaded.source(other).named());
     let expected = "expected one of password, password-file and users";
     Err(Failure::Usage(format!("{expected}, found {one} and {other}")))
 }
 
-/// Returns whether clients must log in; `None` if a file of users says so.
-pub(crate) fn must_log_in(loaded: &Loaded) -> Option<bool> {
-    let Configuration { password, password_file, users, .. } = &loaded.configuration;
+/// Returns whether clients must log in. `None` if a file of users determines it.
+pub(crate) fn must_log_in(loaded: &LoadedSettings) -> Option<bool> {
+    let Settings { password, password_file, users, .. } = &loaded.settings;
     users.is_none().then(|| password.is_some() || password_file.is_some())
 }
 
-/// Returns the users: those of a file, or the default user with its password, or without.
-pub(crate) fn users(loaded: &Loaded) -> Result<Users, Failure> {
-    let Configuration { password, password_file, users, .. } = &loaded.configuration;
+/// Returns the users: those of a file, or the default user with or without a password.
+pub(crate) fn users(loaded: &LoadedSettings) -> Result<Users, Failure> {
+    let Settings { password, password_file, users, .. } = &loaded.settings;
     if let Some(path) = users {
         let name = path.display().to_string();
-        let text = read_text(&name, LONGEST)?;
+        let text = read_text(&name, MAX_USERS_LEN)?;
         return Users::parse(&text).map_err(|error| Failure::Error(format!("{name}: {error}")));
     }
     let mut users = Users::default();
@@ -50,10 +50,10 @@ pub(crate) fn users(loaded: &Loaded) -> Result<Users, Failure> {
     Ok(users)
 }
 
-/// The only line of a file.
+/// Reads the password from a file with one line.
 fn read_password(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
-    let text = read_text(&name, PASSWORD_LONGEST)?;
+    let text = read_text(&name, MAX_PASSWORD_LEN)?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     let found = match line {
@@ -69,52 +69,58 @@ fn read_password(path: &Path) -> Result<String, Failure> {
 /// # Errors
 ///
 /// Fails if an address uses TLS and the certificate or the key is not set.
-pub(crate) fn tls_files(loaded: &Loaded) -> Result<Option<TlsFiles>, Failure> {
-    let Configuration { tls_cert, tls_key, tls_client_ca, .. } = &loaded.configuration;
-    let Some((name, place)) = places(&loaded.configuration).find(|(_, place)| place.tls) else {
+pub(crate) fn tls_files(loaded: &LoadedSettings) -> Result<Option<TlsFiles>, Failure> {
+    let Settings { tls_cert, tls_key, tls_client_ca, .. } = &loaded.settings;
+    let Some((name, listen_address)) =
+        listen_addresses(&loaded.settings).find(|(_, listen_address)| listen_address.tls)
+    else {
         return Ok(None);
     };
     let (Some(cert), Some(key)) = (tls_cert, tls_key) else {
         let absent = if tls_cert.is_none() { "tls-cert" } else { "tls-key" };
         let at = loaded.source(name).named();
-        return Err(Failure::Usage(format!("{at} {place}: expected {absent} too, found none")));
+        return Err(Failure::Usage(format!(
+            "{at} {listen_address}: expected {absent} too, found none"
+        )));
     };
     let (cert, key) = (cert.clone(), key.clone());
     Ok(Some(TlsFiles { cert, key, client_ca: tls_client_ca.clone() }))
 }
 
 /// Opens the files of TLS; `None` if no address uses TLS.
-pub(crate) fn tls(loaded: &Loaded) -> Result<Option<Tls>, Failure> {
+pub(crate) fn tls(loaded: &LoadedSettings) -> Result<Option<Tls>, Failure> {
     let tls = tls_files(loaded)?.map(|files| Tls::open(&files)).transpose();
     tls.map_err(|error| Failure::Error(error.to_string()))
 }
 
-/// All addresses, each with the name of its setting.
-fn places(configuration: &Configuration) -> impl Iterator<Item = (&'static str, &Place)> {
-    let Configuration { resp, memcache, pmc, mrcache, admin, .. } = configuration;
+/// Returns all addresses, each with the name of its setting.
+fn listen_addresses(settings: &Settings) -> impl Iterator<Item = (&'static str, &ListenAddress)> {
+    let Settings { resp, memcache, pmc, mrcache, admin, .. } = settings;
     let clients = [("resp", resp), ("memcache", memcache), ("pmc", pmc), ("mrcache", mrcache)];
-    clients
-        .into_iter()
-        .chain([("admin", admin)])
-        .flat_map(|(name, places)| places.iter().map(move |place| (name, place)))
+    clients.into_iter().chain([("admin", admin)]).flat_map(|(name, listen_addresses)| {
+        listen_addresses.iter().map(move |listen_address| (name, listen_address))
+    })
 }
 
-/// Whether others than this machine can reach an address, without showing a certificate.
-fn is_exposed(configuration: &Configuration, place: &Place) -> bool {
-    let asks_for_certificate = place.tls && configuration.tls_client_ca.is_some();
-    !place.address.is_local() && !asks_for_certificate
+/// Returns whether other machines can reach an address without a client certificate.
+fn is_exposed(settings: &Settings, listen_address: &ListenAddress) -> bool {
+    let requires_certificate = listen_address.tls && settings.tls_client_ca.is_some();
+    !listen_address.address.is_local() && !requires_certificate
 }
 
 /// Refuses addresses that other machines can reach without a login, and those that bypass the
 /// login. `must_log_in` is `None` if it is not known yet: then nothing that depends on it is
 /// refused. Returns whether the default user must keep a password.
-pub(crate) fn check_exposure(loaded: &Loaded, must_log_in: Option<bool>) -> Result<bool, Failure> {
-    let configuration = &loaded.configuration;
-    for (name, place) in places(configuration) {
-        let exposed = is_exposed(configuration, place) && !configuration.insecure;
+pub(crate) fn check_exposure(
+    loaded: &LoadedSettings,
+    must_log_in: Option<bool>,
+) -> Result<bool, Failure> {
+    let settings = &loaded.settings;
+    for (name, listen_address) in listen_addresses(settings) {
+        let exposed = is_exposed(settings, listen_address) && !settings.insecure;
         let (problem, advice) = match name {
-            "admin" if place.tls => ("the admin port has no TLS", ""),
-            "admin" if exposed => (EXPOSED_ADMIN, ALLOWS),
+            "admin" if listen_address.tls => ("the admin port has no TLS", ""),
+            "admin" if exposed => (EXPOSED_ADMIN, INSECURE_ADVICE),
             "mrcache" if must_log_in == Some(true) => (
                 "mrcache has no login, so every client would be refused while a password or users \
                  are set; remove mrcache, or the password and users",
@@ -124,29 +130,31 @@ pub(crate) fn check_exposure(loaded: &Loaded, must_log_in: Option<bool>) -> Resu
             _ if exposed && must_log_in == Some(false) => (
                 "this address is reachable by other machines and needs no login; expected a \
                  password, a users file with `user default off`, or `tls:` with tls-client-ca",
-                ALLOWS,
+                INSECURE_ADVICE,
             ),
             _ => continue,
         };
         let at = loaded.source(name).named();
-        return Err(Failure::Usage(format!("{at} {place}: {problem}{advice}")));
+        return Err(Failure::Usage(format!("{at} {listen_address}: {problem}{advice}")));
     }
-    let clients = places(configuration).filter(|(name, _)| *name != "admin");
-    let exposed = clients.filter(|(_, place)| is_exposed(configuration, place)).count() > 0;
-    Ok(exposed && !configuration.insecure)
+    let clients = listen_addresses(settings).filter(|(name, _)| *name != "admin");
+    let exposed =
+        clients.filter(|(_, listen_address)| is_exposed(settings, listen_address)).count() > 0;
+    Ok(exposed && !settings.insecure)
 }
 
-/// What whoever starts the server should know.
-pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
-    let configuration = &loaded.configuration;
-    let Configuration { password_file, users, tls_key, .. } = configuration;
+/// Returns warnings about the settings.
+pub(crate) fn warnings(loaded: &LoadedSettings) -> Vec<String> {
+    let settings = &loaded.settings;
+    let Settings { password_file, users, tls_key, .. } = settings;
     let mut secret: Vec<_> =
         [password_file, users, tls_key].into_iter().flatten().map(PathBuf::as_path).collect();
     let file = loaded.file.as_deref().filter(|_| loaded.is_from_file("password"));
     secret.extend(file.map(Path::new));
-    let mut warnings: Vec<_> = secret.into_iter().filter_map(open_to_all).collect();
-    let mut all = places(configuration).map(|(_, place)| place).chain(&configuration.grpc);
-    if configuration.tls_cert.is_some() && !all.any(|place| place.tls) {
+    let mut warnings: Vec<_> = secret.into_iter().filter_map(world_readable_warning).collect();
+    let mut all =
+        listen_addresses(settings).map(|(_, listen_address)| listen_address).chain(&settings.grpc);
+    if settings.tls_cert.is_some() && !all.any(|listen_address| listen_address.tls) {
         let at = loaded.source("tls-cert").named();
         warnings.push(format!("{at} is not used: no address begins with `tls:`"));
     }

@@ -1,32 +1,36 @@
 //! What the command `CONFIG` of Redis shows and changes of the settings.
 
 use crate::outcome::Failure;
-use crate::settings::{Kind, Loaded, Told, settings};
+use crate::settings::{ConfigName, LoadedSettings, SettingType, all_settings};
 use nuthatch_server::state::Server;
 
 /// Returns the settings that change while the server runs, by Redis's names.
-pub(super) fn changeable_settings(loaded: &Loaded) -> Vec<(&'static str, String)> {
-    let mut configuration = loaded.configuration.clone();
-    let changeable = settings().filter_map(|setting| match setting.told {
-        Told::AndChanged(name) => Some((name, setting.kind.redis(&mut configuration)?)),
-        Told::As(_) | Told::Not => None,
+pub(super) fn changeable_settings(loaded: &LoadedSettings) -> Vec<(&'static str, String)> {
+    let mut settings = loaded.settings.clone();
+    let changeable = all_settings().filter_map(|setting| match setting.config_name {
+        ConfigName::Changeable(name) => {
+            Some((name, setting.value_type.to_config_text(&mut settings)?))
+        }
+        ConfigName::ReadOnly(_) | ConfigName::None => None,
     });
     changeable.collect()
 }
 
-/// Tells the server what `CONFIG` shows and changes of the settings.
-pub(super) fn tell_settings(loaded: &Loaded, server: &mut Server) -> Result<(), Failure> {
-    let mut configuration = loaded.configuration.clone();
-    for setting in settings() {
-        let Some(text) = setting.kind.redis(&mut configuration) else { continue };
-        match (setting.told, setting.kind) {
-            (Told::AndChanged(name), _) => {
+/// Passes the settings to the server that `CONFIG` shows and changes.
+pub(super) fn pass_settings(loaded: &LoadedSettings, server: &mut Server) -> Result<(), Failure> {
+    let mut settings = loaded.settings.clone();
+    for setting in all_settings() {
+        let Some(text) = setting.value_type.to_config_text(&mut settings) else { continue };
+        match (setting.config_name, setting.value_type) {
+            (ConfigName::Changeable(name), _) => {
                 let changed = server.settings.change(name, &text);
                 changed.map_err(|problem| loaded.invalid(setting.name, problem))?;
             }
-            // The server knows the others itself.
-            (Told::As(name), Kind::Path(_)) => server.fixed_settings.push((name, text)),
-            (Told::As(_) | Told::Not, _) => {}
+            // The server has the values of all others.
+            (ConfigName::ReadOnly(name), SettingType::Path(_)) => {
+                server.fixed_settings.push((name, text));
+            }
+            (ConfigName::ReadOnly(_) | ConfigName::None, _) => {}
         }
     }
     Ok(())

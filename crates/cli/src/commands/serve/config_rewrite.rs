@@ -1,19 +1,21 @@
-//! Writes settings that changed while the server ran to the file they came from. What else is in
-//! the file, comments among it, stays.
+//! `CONFIG REWRITE`: writes settings that changed while the server ran to the settings file.
+//! Comments and everything else in the file stay.
 
-use crate::files::{WholeFile, read_text};
+use crate::files::{AtomicFile, read_text};
 use crate::outcome::Failure;
-use crate::settings::{Configuration, Given, Loaded, MAX_FILE_LEN, Setting, Told, settings};
+use crate::settings::{
+    ConfigName, LoadedSettings, MAX_FILE_LEN, RawValue, Setting, Settings, all_settings,
+};
 use nuthatch_server::state::Rewrite;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-/// What `CONFIG REWRITE` does, if there is a file to write to.
-pub(crate) fn rewrite(loaded: &Loaded) -> Option<Rewrite> {
+/// Returns the function of `CONFIG REWRITE`. `None` without a settings file.
+pub(crate) fn rewrite(loaded: &LoadedSettings) -> Option<Rewrite> {
     let name = loaded.file.clone().filter(|name| name != "-")?;
-    // The working directory may change, and links may lead elsewhere.
+    // The working directory and symbolic links can change later.
     let path = fs::canonicalize(&name).ok().filter(|path| path.is_file())?;
     Some(Rewrite::new(move |settings| {
         let old = read_text(&path.display().to_string(), MAX_FILE_LEN).map_err(text)?;
@@ -32,17 +34,19 @@ fn text(failure: Failure) -> String {
     }
 }
 
-/// The text of a file that says these settings, which have Redis's names and values.
+/// Returns the text of a settings file with new values, which have the names and notation of
+/// `CONFIG`.
 fn edited(old: &str, wanted: &[(&'static str, String)]) -> Result<String, String> {
     let mut document: DocumentMut = old.parse().map_err(|_| "the file is no TOML now")?;
     let mut says = read(old)?;
-    for (setting, text) in settings().filter_map(|setting| Some((setting, find(setting, wanted)?)))
+    for (setting, text) in
+        all_settings().filter_map(|setting| Some((setting, find(setting, wanted)?)))
     {
-        if setting.kind.redis(&mut says).as_ref() == Some(text) {
+        if setting.value_type.to_config_text(&mut says).as_ref() == Some(text) {
             continue;
         }
-        let given = setting.kind.given_by_redis(text);
-        let value = given.and_then(value).ok_or_else(|| format!("{}: {text}", setting.name))?;
+        let raw = setting.value_type.parse_config_text(text);
+        let value = raw.and_then(toml_value).ok_or_else(|| format!("{}: {text}", setting.name))?;
         let absent = match item(document.as_table_mut(), "", setting.name) {
             Some(item) => {
                 exchange(item, value);
@@ -55,25 +59,25 @@ fn edited(old: &str, wanted: &[(&'static str, String)]) -> Result<String, String
         }
     }
     let new = document.to_string();
-    // A value that changes while the server runs may be none that it starts with.
+    // A value that `CONFIG SET` accepts may be invalid at the start of a server.
     read(&new)?;
     Ok(new)
 }
 
-/// What a file says, with defaults where it says nothing.
-fn read(text: &str) -> Result<Configuration, String> {
-    let mut loaded = Loaded::defaults();
+/// Returns the settings of a file, with defaults for the others.
+fn read(text: &str) -> Result<Settings, String> {
+    let mut loaded = LoadedSettings::defaults();
     loaded.apply_text("the file", text, Path::new(""))?;
-    Ok(loaded.configuration)
+    Ok(loaded.settings)
 }
 
-/// The value that is wanted of a setting.
+/// Returns the new value of a setting, if there is one.
 fn find<'a>(setting: &Setting, wanted: &'a [(&'static str, String)]) -> Option<&'a String> {
-    let Told::AndChanged(name) = setting.told else { return None };
+    let ConfigName::Changeable(name) = setting.config_name else { return None };
     wanted.iter().find(|(wanted, _)| *wanted == name).map(|(_, text)| text)
 }
 
-/// Where a file has a setting, by any spelling of its name.
+/// Finds a setting in a file, in any notation of its name.
 fn item<'a>(table: &'a mut dyn TableLike, prefix: &str, name: &str) -> Option<&'a mut Item> {
     table.iter_mut().find_map(|(key, found)| {
         let path = format!("{prefix}{}", key.get().replace('_', "-"));
@@ -86,7 +90,7 @@ fn item<'a>(table: &'a mut dyn TableLike, prefix: &str, name: &str) -> Option<&'
     })
 }
 
-/// Exchanges a value and leaves what is around it, such as a comment.
+/// Replaces a value and keeps the text around it, such as a comment.
 fn exchange(item: &mut Item, mut value: Value) {
     if let Some(old) = item.as_value() {
         *value.decor_mut() = old.decor().clone();
@@ -94,18 +98,18 @@ fn exchange(item: &mut Item, mut value: Value) {
     *item = Item::Value(value);
 }
 
-fn value(given: Given) -> Option<Value> {
-    match given {
-        Given::Text(text) => Some(text.into()),
-        Given::Integer(number) => Some(number.into()),
-        Given::Truth(truth) => Some(truth.into()),
-        Given::Word(_) | Given::List(_) | Given::Other(_) => None,
+fn toml_value(raw: RawValue) -> Option<Value> {
+    match raw {
+        RawValue::String(text) => Some(text.into()),
+        RawValue::Integer(number) => Some(number.into()),
+        RawValue::Bool(flag) => Some(flag.into()),
+        RawValue::Untyped(_) | RawValue::List(_) | RawValue::Unsupported(_) => None,
     }
 }
 
-/// Replaces a file as a whole: there is the old one or the new one.
+/// Replaces a file atomically.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = WholeFile::begin(path.to_owned())?;
+    let mut file = AtomicFile::create(path.to_owned())?;
     file.write_all(text.as_bytes())?;
     file.publish()
 }
@@ -129,7 +133,7 @@ threshold = '10ms'
     }
 
     #[test]
-    fn what_changed_is_written_and_all_else_stays() {
+    fn changed_settings_are_written_and_all_else_stays() {
         let wanted = wanted(&[
             ("timeout", "90"),
             ("maxclients", "7"),
@@ -156,14 +160,14 @@ threshold = \"off\"
     }
 
     #[test]
-    fn what_the_file_says_already_is_left_as_it_is() {
+    fn equal_values_in_the_file_are_not_changed() {
         let wanted =
             wanted(&[("maxclients", "5"), ("timeout", "0"), ("slowlog-log-slower-than", "10000")]);
         assert_eq!(edited(FILE, &wanted).expect("the same file"), FILE);
     }
 
     #[test]
-    fn a_value_that_no_server_starts_with_is_not_written() {
+    fn a_value_that_is_invalid_at_the_start_is_not_written() {
         let wanted = wanted(&[("slowlog-max-len", "9000000000")]);
         let problem = edited(FILE, &wanted).expect_err("too many");
         assert!(problem.contains("slow-log-length: expected a number from 0 to"), "{problem}");
@@ -172,15 +176,20 @@ threshold = \"off\"
     }
 
     #[test]
-    fn every_setting_that_changes_comes_back_from_what_redis_calls_it() {
-        for setting in settings().filter(|setting| setting.name != "password") {
-            let Told::AndChanged(_) = setting.told else { continue };
-            let mut defaults = Loaded::defaults().configuration;
-            let text = setting.kind.redis(&mut defaults).expect("a text");
-            let given = setting.kind.given_by_redis(&text).expect("a value");
-            let mut again = Configuration::default();
-            setting.kind.set(&mut again, &given, Path::new("")).expect("a value");
-            assert_eq!(setting.kind.redis(&mut again), Some(text), "{}", setting.name);
+    fn every_changeable_setting_survives_the_notation_of_config() {
+        for setting in all_settings().filter(|setting| setting.name != "password") {
+            let ConfigName::Changeable(_) = setting.config_name else { continue };
+            let mut defaults = LoadedSettings::defaults().settings;
+            let text = setting.value_type.to_config_text(&mut defaults).expect("a text");
+            let raw = setting.value_type.parse_config_text(&text).expect("a value");
+            let mut again = Settings::default();
+            setting.value_type.set(&mut again, &raw, Path::new("")).expect("a value");
+            assert_eq!(
+                setting.value_type.to_config_text(&mut again),
+                Some(text),
+                "{}",
+                setting.name
+            );
         }
     }
 }

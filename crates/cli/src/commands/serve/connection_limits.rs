@@ -2,7 +2,7 @@
 
 use crate::outcome::Failure;
 use crate::process;
-use crate::settings::Loaded;
+use crate::settings::LoadedSettings;
 use nuthatch_rpc::Options as StoreOptions;
 use nuthatch_server::state::Server;
 
@@ -10,7 +10,7 @@ use nuthatch_server::state::Server;
 /// wakes it.
 const FILES_PER_THREAD: u64 = 3;
 
-/// The part of all connections that clients of the store may have at least, where there are few.
+/// If there are few connections, one of this many is for clients of the store.
 const STORE_RATIO: u64 = 4;
 
 /// How many connections there can be.
@@ -25,32 +25,32 @@ pub(super) struct ConnectionLimits {
 impl ConnectionLimits {
     /// Raises the limit of open files, and returns what it allows.
     pub(super) fn of_this_process(
-        loaded: &Loaded,
+        loaded: &LoadedSettings,
         threads: usize,
         listeners: usize,
     ) -> Result<Self, Failure> {
-        let has_store = loaded.configuration.store.is_some();
+        let has_store = loaded.settings.store.is_some();
         let files = process::raise_file_limit();
-        let others = threads as u64 * (FILES_PER_THREAD + listeners as u64);
-        Self::of(files, others, has_store).map_err(Failure::Error)
+        let other_files = threads as u64 * (FILES_PER_THREAD + listeners as u64);
+        Self::of(files, other_files, has_store).map_err(Failure::Error)
     }
 
     /// Shares the connections that a limit of open files allows: one in four is kept for clients of
     /// the store, up to the limit of the gRPC server.
-    fn of(file_limit: u64, others: u64, has_store: bool) -> Result<Self, String> {
+    fn of(file_limit: u64, other_files: u64, has_store: bool) -> Result<Self, String> {
         if !has_store {
-            let clients = process::max_connections(file_limit, |_| others)?;
+            let clients = process::max_connections(file_limit, |_| other_files)?;
             return Ok(Self { clients, store: 0 });
         }
         // The store's files, and its first connection.
-        let others = |limit| others + process::spare_files(limit) + 1;
-        let all = process::max_connections(file_limit, others)?;
+        let other_files = |limit| other_files + process::spare_files(limit) + 1;
+        let all = process::max_connections(file_limit, other_files)?;
         let more = (StoreOptions::CONNECTIONS as u64 - 1).min(all / STORE_RATIO);
         Ok(Self { clients: all - more, store: more as usize + 1 })
     }
 
     /// Sets how many clients the cache accepts.
-    pub(super) fn apply(self, loaded: &Loaded, server: &Server) -> Result<(), Failure> {
+    pub(super) fn apply(self, loaded: &LoadedSettings, server: &Server) -> Result<(), Failure> {
         server.settings.limit_max_clients(self.clients);
         let clients = max_clients(loaded, self.clients);
         server.settings.change("maxclients", &clients.to_string()).map_err(Failure::Error)
@@ -58,15 +58,15 @@ impl ConnectionLimits {
 }
 
 /// Returns how many clients there may be: as configured, or fewer, with a warning.
-pub(super) fn max_clients(loaded: &Loaded, limit: u64) -> u64 {
-    process::limit_connections("max-clients", loaded.configuration.max_clients, limit)
+pub(super) fn max_clients(loaded: &LoadedSettings, limit: u64) -> u64 {
+    process::limit_connections("max-clients", loaded.settings.max_clients, limit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The store's clients were not counted: with few files they took those of the cache's.
+    /// Clients of the store were not counted, and with few files they left none for the cache.
     #[test]
     fn clients_of_the_store_count_against_the_limit_of_open_files() {
         for files in [100, 1024, 4096, 1 << 20] {

@@ -1,19 +1,19 @@
-//! A folder that belongs to one server at a time.
+//! The folder of `data-dir`, which one server at a time can use.
 
 use crate::outcome::Failure;
-use crate::settings::Loaded;
+use crate::settings::LoadedSettings;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// The file that is locked.
+/// The name of the lock file.
 const LOCK: &str = "nuthatch.lock";
 
-/// What to do about a path that is of no use.
+/// The advice for a path that cannot be used.
 const ADVICE: &str = "name a folder, or a path where one can be created";
 
-/// A folder that is this server's until this is dropped.
+/// A lock on a folder. Dropping it releases the folder.
 #[derive(Debug)]
 #[expect(dead_code, reason = "the lock holds as long as the file is open")]
 pub(crate) struct DataDir(File);
@@ -24,7 +24,7 @@ impl DataDir {
     /// # Errors
     ///
     /// Returns what was expected and found at the path, and what to do.
-    pub(crate) fn take(path: &Path) -> Result<Self, String> {
+    pub(crate) fn lock(path: &Path) -> Result<Self, String> {
         let name = path.display();
         if path.metadata().is_ok_and(|found| !found.is_dir()) {
             return Err(format!("{name}: expected a folder, found a file; {ADVICE}"));
@@ -49,14 +49,14 @@ impl DataDir {
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        // For people who find the folder taken.
+        // For the error message of other servers.
         file.set_len(0).map_err(unusable)?;
         writeln!(file, "{}", std::process::id()).map_err(unusable)?;
         Ok(Self(file))
     }
 }
 
-/// The process that has the folder, as far as it said so.
+/// Returns the process that has locked the folder, if the lock file names it.
 fn holder(file: File) -> String {
     let mut text = String::new();
     let read = file.take(20).read_to_string(&mut text);
@@ -67,11 +67,11 @@ fn holder(file: File) -> String {
 }
 
 /// Locks the folder of `data-dir` for this server, if there is one.
-pub(super) fn take_data_dir(loaded: &Loaded) -> Result<Option<DataDir>, Failure> {
-    let Some(path) = &loaded.configuration.data_dir else { return Ok(None) };
+pub(super) fn lock_data_dir(loaded: &LoadedSettings) -> Result<Option<DataDir>, Failure> {
+    let Some(path) = &loaded.settings.data_dir else { return Ok(None) };
     let named = loaded.source("data-dir").named();
-    let taken = DataDir::take(path);
-    taken.map(Some).map_err(|problem| Failure::Error(format!("{named}: {problem}")))
+    let locked = DataDir::lock(path);
+    locked.map(Some).map_err(|problem| Failure::Error(format!("{named}: {problem}")))
 }
 
 #[cfg(test)]
@@ -80,28 +80,28 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_folder_is_made_for_this_user_alone() {
+    fn a_new_folder_is_only_for_this_user() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a/b");
-        let _taken = DataDir::take(&path).expect("a new folder");
+        let _data_dir = DataDir::lock(&path).expect("a new folder");
         let mode = path.metadata().expect("a folder").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]
-    fn a_folder_is_taken_once_at_a_time() {
+    fn a_locked_folder_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let first = DataDir::take(folder.path()).expect("a free folder");
-        let text = DataDir::take(folder.path()).expect_err("it is taken");
+        let first = DataDir::lock(folder.path()).expect("a free folder");
+        let text = DataDir::lock(folder.path()).expect_err("a locked folder");
         let found = format!("found it taken by process {}; stop", std::process::id());
         assert!(text.contains(&found), "{text}");
         drop(first);
-        assert!(DataDir::take(folder.path()).is_ok(), "it is free again");
+        assert!(DataDir::lock(folder.path()).is_ok(), "it is free again");
     }
 
     #[test]
     fn a_file_is_no_folder() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        assert!(DataDir::take(file.path()).is_err());
+        assert!(DataDir::lock(file.path()).is_err());
     }
 }

@@ -1,14 +1,17 @@
-//! Help, the page on configuration and the example file tell of all settings, and agree.
+//! Tests that compare the help page, `docs/configuration.md` and `docs/nuthatch.toml` with the
+//! table of settings.
 
 use super::Serve;
-use crate::settings::{Configuration, GROUPS, Given, Kind, Loaded, Setting, Told, settings};
+use crate::settings::{
+    ConfigName, GROUPS, LoadedSettings, RawValue, Setting, SettingType, Settings, all_settings,
+};
 use clap::{Args, Command};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// With `NUTHATCH_BLESS=1` in the environment, a page becomes what is expected of it.
+/// Compares a page with its expected text. With `NUTHATCH_BLESS=1` in the environment, writes it.
 #[track_caller]
 fn check(page: &str, expected: impl FnOnce(&str) -> String) {
     let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
@@ -24,19 +27,19 @@ fn check(page: &str, expected: impl FnOnce(&str) -> String) {
     assert_eq!(text.len(), expected.len(), "lines are missing, or too many, in docs/{page}");
 }
 
-/// A row of the page on configuration.
+/// Returns the row of a setting in `docs/configuration.md`.
 fn row(setting: &Setting) -> String {
     let name = if setting.is_flag() { "" } else { ", no flag" };
     let default = match setting.default {
         "" => String::new(),
         default => format!("`{default}`"),
     };
-    let told = match setting.told {
-        Told::Not => String::new(),
-        Told::As(name) => format!("`{name}`"),
-        Told::AndChanged(name) => format!("`{name}`, changes"),
+    let config_name = match setting.config_name {
+        ConfigName::None => String::new(),
+        ConfigName::ReadOnly(name) => format!("`{name}`"),
+        ConfigName::Changeable(name) => format!("`{name}`, changes"),
     };
-    format!("| `{}`{name} | {default} | {told} | {} |", setting.name, setting.help)
+    format!("| `{}`{name} | {default} | {config_name} | {} |", setting.name, setting.help)
 }
 
 #[test]
@@ -55,10 +58,10 @@ fn the_page_has_a_row_for_each_setting_and_no_other() {
 }
 
 #[test]
-fn the_example_file_is_what_is_shown_without_any_configuration() {
-    let shown = crate::settings::toml(&Loaded::defaults());
-    assert_eq!(shown.lines().find(|line| line.chars().count() > 100), None);
-    check("nuthatch.toml", |_| shown);
+fn the_example_file_is_the_output_of_show_config() {
+    let expected_file = crate::settings::toml(&LoadedSettings::defaults());
+    assert_eq!(expected_file.lines().find(|line| line.chars().count() > 100), None);
+    check("nuthatch.toml", |_| expected_file);
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn help_has_a_flag_for_each_setting_that_is_no_secret() {
     let command = Serve::augment_args(Command::new("serve"));
     let flags: BTreeSet<_> = command.get_arguments().filter_map(|one| one.get_long()).collect();
     let mut expected: BTreeSet<_> =
-        settings().filter(|one| one.is_flag()).map(|one| one.name).collect();
+        all_settings().filter(|one| one.is_flag()).map(|one| one.name).collect();
     expected.extend(["config", "show-config", "json"]);
     assert_eq!(flags, expected);
     for argument in command.get_arguments() {
@@ -77,9 +80,9 @@ fn help_has_a_flag_for_each_setting_that_is_no_secret() {
 
 #[test]
 fn every_default_is_a_value_of_its_setting() {
-    for setting in settings().filter(|setting| !setting.default.is_empty()) {
-        let given = Given::Word(setting.default.to_owned());
-        let set = setting.kind.set(&mut Configuration::default(), &given, Path::new(""));
+    for setting in all_settings().filter(|setting| !setting.default.is_empty()) {
+        let value = RawValue::Untyped(setting.default.to_owned());
+        let set = setting.value_type.set(&mut Settings::default(), &value, Path::new(""));
         assert_eq!(set, Ok(()), "{}", setting.name);
     }
 }
@@ -88,22 +91,22 @@ fn every_default_is_a_value_of_its_setting() {
 fn no_two_settings_share_a_field_or_a_name() {
     let mut names = BTreeSet::new();
     let mut fields = BTreeSet::new();
-    let mut all = Configuration::default();
-    for setting in settings() {
+    let mut all = Settings::default();
+    for setting in all_settings() {
         assert!(names.insert(setting.name), "{}", setting.name);
-        let place = match setting.kind {
-            Kind::Places(field) => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::Size { field, .. } | Kind::Count { field, .. } => {
+        let address = match setting.value_type {
+            SettingType::Addresses(field) => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::Size { field, .. } | SettingType::Count { field, .. } => {
                 std::ptr::from_mut(field(&mut all)).addr()
             }
-            Kind::Duration { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::CountOrAuto { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::Choice { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::Truth(field) => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::Text { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::Path(field) => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::Secret(field) => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::Duration { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::CountOrAuto { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::Choice { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::Bool(field) => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::Text { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::Path(field) => std::ptr::from_mut(field(&mut all)).addr(),
+            SettingType::Secret(field) => std::ptr::from_mut(field(&mut all)).addr(),
         };
-        assert!(fields.insert(place), "{}", setting.name);
+        assert!(fields.insert(address), "{}", setting.name);
     }
 }

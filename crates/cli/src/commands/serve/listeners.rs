@@ -2,26 +2,26 @@
 
 use crate::logs;
 use crate::outcome::Failure;
-use crate::settings::Loaded;
+use crate::settings::LoadedSettings;
 use nuthatch_server::admin::BindError;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{ListenError, Listener, Protocol, Running};
 
-/// Where to listen, and what is spoken there.
-pub(super) fn listeners(loaded: &Loaded) -> Result<Vec<Listener>, Failure> {
-    let configuration = &loaded.configuration;
-    let framing = if configuration.mrcache_reply == "ver6" { Framing::Ver6 } else { Framing::Len4 };
+/// Returns the addresses to listen at, with the protocol of each.
+pub(super) fn listeners(loaded: &LoadedSettings) -> Result<Vec<Listener>, Failure> {
+    let settings = &loaded.settings;
+    let framing = if settings.mrcache_reply == "ver6" { Framing::Ver6 } else { Framing::Len4 };
     let all = [
-        (Protocol::Resp, &configuration.resp),
-        (Protocol::Memcache, &configuration.memcache),
-        (Protocol::Pmc, &configuration.pmc),
-        (Protocol::Mrcache(framing), &configuration.mrcache),
+        (Protocol::Resp, &settings.resp),
+        (Protocol::Memcache, &settings.memcache),
+        (Protocol::Pmc, &settings.pmc),
+        (Protocol::Mrcache(framing), &settings.mrcache),
     ];
-    let listeners = all.into_iter().flat_map(|(protocol, places)| {
-        places.iter().map(move |place| {
-            let mut listener = Listener::new(protocol, place.address.clone());
-            listener.tls = place.tls;
-            listener.optional = protocol == Protocol::Memcache && !loaded.is_given("memcache");
+    let listeners = all.into_iter().flat_map(|(protocol, listen_addresses)| {
+        listen_addresses.iter().map(move |listen_address| {
+            let mut listener = Listener::new(protocol, listen_address.address.clone());
+            listener.tls = listen_address.tls;
+            listener.optional = protocol == Protocol::Memcache && !loaded.is_set("memcache");
             listener
         })
     });
@@ -32,14 +32,14 @@ pub(super) fn listeners(loaded: &Loaded) -> Result<Vec<Listener>, Failure> {
     Ok(listeners)
 }
 
-/// Warns of the addresses that nobody has configured and that are in use.
-pub(super) fn tell_skipped(loaded: &Loaded, running: &Running) {
-    let is_admin_skipped = running.admin().is_empty() && !loaded.configuration.admin.is_empty();
-    let admin = loaded.configuration.admin.iter().filter(|_| is_admin_skipped);
+/// Warns of default addresses that another process uses.
+pub(super) fn warn_skipped(loaded: &LoadedSettings, running: &Running) {
+    let is_admin_skipped = running.admin().is_empty() && !loaded.settings.admin.is_empty();
+    let admin = loaded.settings.admin.iter().filter(|_| is_admin_skipped);
     let listeners = running.skipped().iter();
     let skipped = listeners
         .map(|listener| (setting_of(listener.protocol), listener.address.to_string()))
-        .chain(admin.map(|place| ("admin", place.to_string())));
+        .chain(admin.map(|listen_address| ("admin", listen_address.to_string())));
     for (name, address) in skipped {
         logs::warn(format_args!(
             "{name} {address} is in use: the server goes on without it; --{name} ADDR chooses \
@@ -58,8 +58,8 @@ fn setting_of(protocol: Protocol) -> &'static str {
     }
 }
 
-/// Why the server did not start: an address that cannot be listened at is named with its setting.
-pub(super) fn not_started(loaded: &Loaded, error: &std::io::Error) -> Failure {
+/// Returns the failure of the server to start. If an address cannot be used, it names the setting.
+pub(super) fn start_failure(loaded: &LoadedSettings, error: &std::io::Error) -> Failure {
     let inner = error.get_ref();
     let listener = inner.and_then(|inner| inner.downcast_ref::<ListenError>());
     let admin = inner.and_then(|inner| inner.downcast_ref::<BindError>());
@@ -81,13 +81,14 @@ mod tests {
 
     #[test]
     fn a_default_port_in_use_is_named_with_its_setting_and_the_flag() {
-        let Ok(loaded) = Loaded::load(None, Environment::default(), &Flags::default()) else {
+        let Ok(loaded) = LoadedSettings::load(None, Environment::default(), &Flags::default())
+        else {
             panic!("the default settings")
         };
         let in_use = || std::io::Error::from(Errno::ADDRINUSE);
         let listener = listeners(&loaded).ok().and_then(|listeners| listeners.into_iter().next());
         let error = ListenError { listener: listener.expect("that of Redis"), error: in_use() };
-        let Failure::Error(message) = not_started(&loaded, &error.into()) else {
+        let Failure::Error(message) = start_failure(&loaded, &error.into()) else {
             panic!("a failure")
         };
         let expected = "default: resp: 127.0.0.1:6379: Address already in use (os error 98); \

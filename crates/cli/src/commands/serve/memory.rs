@@ -2,13 +2,13 @@
 
 use crate::outcome::Failure;
 use crate::process::{self, MemoryLimit};
-use crate::settings::{Configuration, Loaded};
+use crate::settings::{LoadedSettings, Settings};
 use nuthatch_cache::{Cache, Error as CacheError, Eviction, Options as CacheOptions};
 use nuthatch_units::bytes;
 
-pub(super) fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
-    let Configuration { memory, eviction, .. } = loaded.configuration;
-    let all = memory.saturating_add(store_memory(&loaded.configuration));
+pub(super) fn cache(loaded: &LoadedSettings) -> Result<Cache, Failure> {
+    let Settings { memory, eviction, .. } = loaded.settings;
+    let all = memory.saturating_add(store_memory(&loaded.settings));
     let limit = MemoryLimit::of_this_process();
     process::check_memory(limit.as_ref(), all)
         .map_err(|problem| loaded.invalid("memory", problem))?;
@@ -25,17 +25,17 @@ pub(super) fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
     })
 }
 
-/// Lowers the default budget where this process cannot have as much.
-pub(super) fn set_default_memory(loaded: &mut Loaded) {
-    if !loaded.is_given("memory") {
+/// Lowers the default budget if the process cannot have as much memory.
+pub(super) fn set_default_memory(loaded: &mut LoadedSettings) {
+    if !loaded.is_set("memory") {
         let limit = MemoryLimit::of_this_process();
-        let limit = limit.map(|limit| limit.beside(store_memory(&loaded.configuration)));
-        let memory = &mut loaded.configuration.memory;
+        let limit = limit.map(|limit| limit.beside(store_memory(&loaded.settings)));
+        let memory = &mut loaded.settings.memory;
         *memory = process::default_memory("memory", *memory, limit.as_ref());
     }
 }
 
 /// Returns the budget of the store; 0 without a store.
-fn store_memory(configuration: &Configuration) -> u64 {
-    configuration.store.as_ref().map_or(0, |_| configuration.store_memory)
+fn store_memory(settings: &Settings) -> u64 {
+    settings.store.as_ref().map_or(0, |_| settings.store_memory)
 }

@@ -17,8 +17,8 @@ mod shutdown;
 mod store_server;
 
 use crate::logs::{self, Logs};
-use crate::outcome::{Answer, Failure};
-use crate::settings::{self, Configuration, Environment, Flags, Loaded};
+use crate::outcome::{Failure, Outcome};
+use crate::settings::{self, Environment, Flags, LoadedSettings, Settings};
 use crate::terminal::Stdout;
 use clap::Args;
 use std::mem;
@@ -46,10 +46,10 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let mut environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
         let warnings = mem::take(&mut environment.warnings);
-        let loaded = Loaded::load(self.config.as_deref(), environment, &self.flags);
+        let loaded = LoadedSettings::load(self.config.as_deref(), environment, &self.flags);
         // Warnings are records of the log if it has JSON lines.
         let logs = loaded.as_ref().ok().filter(|_| !self.show_config).map(start_logs);
         let logs = logs.transpose()?;
@@ -61,27 +61,27 @@ impl Serve {
         let Some(logs) = logs else {
             let text = if self.json { settings::json(&loaded) } else { settings::toml(&loaded) };
             let mut stdout = Stdout::new();
-            stdout.put(text.as_bytes())?;
+            stdout.write(text.as_bytes())?;
             stdout.flush()?;
-            return Ok(Answer::Whole);
+            return Ok(Outcome::Success);
         };
         memory::set_default_memory(&mut loaded);
         self.serve(&loaded, &logs)
     }
 
     /// Serves until a signal ends it.
-    fn serve(&self, loaded: &Loaded, logs: &Logs) -> Result<Answer, Failure> {
+    fn serve(&self, loaded: &LoadedSettings, logs: &Logs) -> Result<Outcome, Failure> {
         let load = {
             let (file, flags) = (self.config.clone(), self.flags.clone());
-            move |environment| Loaded::load(file.as_deref(), environment, &flags)
+            move |environment| LoadedSettings::load(file.as_deref(), environment, &flags)
         };
         run::serve(loaded, logs, load)
     }
 }
 
 /// Starts the log with the format and the filter of the settings.
-fn start_logs(loaded: &Loaded) -> Result<Logs, Failure> {
-    let Configuration { log, log_format, .. } = &loaded.configuration;
+fn start_logs(loaded: &LoadedSettings) -> Result<Logs, Failure> {
+    let Settings { log, log_format, .. } = &loaded.settings;
     let format = if *log_format == "json" { logs::Format::Json } else { logs::Format::Text };
     logs::start(log, format)
 }

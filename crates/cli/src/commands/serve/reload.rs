@@ -1,11 +1,11 @@
-//! SIGHUP: files and settings are read again while the server runs.
+//! Reload of files and settings on SIGHUP.
 
 use super::config_command::changeable_settings;
 use super::connection_limits::max_clients;
 use super::{access, check, store_server};
 use crate::logs::{LogFilter, warn};
 use crate::outcome::Failure;
-use crate::settings::{Configuration, Environment, Loaded, Setting, settings};
+use crate::settings::{Environment, LoadedSettings, Setting, Settings, all_settings};
 use nuthatch_rpc::{ReloadError, Reloader as StoreReloader, ServerTls, Tokens};
 use nuthatch_server::{Reload, Reloader};
 
@@ -35,27 +35,27 @@ pub(crate) fn is_reloaded(setting: &Setting) -> bool {
     RELOADED.contains(&setting.name)
 }
 
-/// What is reloaded, and from where.
-pub(crate) struct Reloading {
-    /// What the server was told until now.
-    pub(crate) loaded: Loaded,
+/// The running servers and the settings that they have.
+pub(crate) struct ReloadState {
+    /// The current settings.
+    pub(crate) loaded: LoadedSettings,
     pub(crate) server: Reloader,
     pub(crate) log: LogFilter,
-    /// How many clients there can be.
+    /// Maximum number of clients that the limit of open files allows.
     pub(crate) clients_limit: u64,
     /// Reloads the server of the store, if there is one.
     pub(crate) store: Option<StoreReloader>,
 }
 
-impl Reloading {
+impl ReloadState {
     /// Reads and checks all settings and files, those of the store included, and then applies all
     /// of them; on an error nothing is applied. `load` reads the settings.
     pub(crate) fn reload(
         &mut self,
-        load: impl FnOnce(Environment) -> Result<Loaded, Failure>,
+        load: impl FnOnce(Environment) -> Result<LoadedSettings, Failure>,
     ) -> Result<(), Failure> {
         let mut loaded = self.loaded.clone();
-        // Standard input cannot be read again.
+        // Settings from standard input cannot be read again.
         if self.loaded.file.as_deref() != Some("-") {
             let environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
             loaded = load(environment)?;
@@ -66,33 +66,35 @@ impl Reloading {
         access::check_exposure(&loaded, Some(users.must_log_in()))?;
         let tls = access::tls(&loaded)?;
         let clients = max_clients(&loaded, self.clients_limit);
-        loaded.configuration.max_clients = clients;
+        loaded.settings.max_clients = clients;
         let mut reload = Reload::default();
         (reload.tls, reload.users) = (tls, Some(users));
         reload.settings = changeable_settings(&loaded);
-        let store = self.store.as_ref().map(|store| Pending::read(store, &loaded)).transpose()?;
+        let store =
+            self.store.as_ref().map(|store| StoreReload::read(store, &loaded)).transpose()?;
         self.server.reload(reload).map_err(Failure::Error)?;
-        self.log.set(&loaded.configuration.log);
+        self.log.set(&loaded.settings.log);
         self.loaded = loaded;
-        store.map_or(Ok(()), Pending::apply)
+        store.map_or(Ok(()), StoreReload::apply)
     }
 }
 
-/// A reload of the server of the store that was read and checked, and not applied yet.
-struct Pending<'r> {
+/// A reload of the store server that was read and checked, and is not applied yet.
+struct StoreReload<'r> {
     server: &'r StoreReloader,
     tls: Option<ServerTls>,
     tokens: Option<Tokens>,
 }
 
-impl<'r> Pending<'r> {
-    fn read(server: &'r StoreReloader, loaded: &Loaded) -> Result<Self, Failure> {
-        let (tls, tokens) = store_server::secrets(&loaded.configuration).read()?;
+impl<'r> StoreReload<'r> {
+    fn read(server: &'r StoreReloader, loaded: &LoadedSettings) -> Result<Self, Failure> {
+        let (tls, tokens) = store_server::credentials(&loaded.settings).read()?;
         server.check(tls.as_ref(), tokens.as_ref()).map_err(refused)?;
         Ok(Self { server, tls, tokens })
     }
 
-    /// Cannot fail after the check: nothing else changes whether there is TLS, or tokens.
+    /// Applies the reload. It cannot fail after the check, since nothing else changes whether TLS
+    /// and tokens are in use.
     fn apply(self) -> Result<(), Failure> {
         self.server.reload(self.tls, self.tokens).map(drop).map_err(refused)
     }
@@ -103,22 +105,26 @@ fn refused(error: ReloadError) -> Failure {
     Failure::Error(format!("the store: {error}"))
 }
 
-/// Gives the settings that cannot change while the server runs their old values, with a warning
-/// for each that would be another one after a restart.
-fn keep_fixed_settings(old: &Loaded, new: &mut Loaded) {
-    // The default budget may have been lowered to what the machine has: no file has changed then.
-    let is_default_memory = !new.is_given("memory");
-    let (old, new) = (&old.configuration, &mut new.configuration);
-    for setting in settings().filter(|setting| !is_reloaded(setting)) {
+/// Restores the values of settings that cannot change while the server runs. Warns of each whose
+/// new value needs a restart.
+fn keep_fixed_settings(old: &LoadedSettings, new: &mut LoadedSettings) {
+    // The default budget may have been lowered to fit the machine, without a change of the
+    // settings.
+    let is_default_memory = !new.is_set("memory");
+    let (old, new) = (&old.settings, &mut new.settings);
+    for setting in all_settings().filter(|setting| !is_reloaded(setting)) {
         let [mut before, mut after] = [old.clone(), new.clone()];
         let is_lowered = setting.name == "memory" && is_default_memory;
-        if !is_lowered && setting.kind.shown(&mut before) != setting.kind.shown(&mut after) {
+        if !is_lowered
+            && setting.value_type.shown_value(&mut before)
+                != setting.value_type.shown_value(&mut after)
+        {
             let name = setting.name;
             warn(format_args!("{name} was changed: it needs a restart to take effect"));
         }
     }
     let fixed = old.clone();
-    *new = Configuration {
+    *new = Settings {
         max_clients: new.max_clients,
         timeout: new.timeout,
         tcp_keepalive: new.tcp_keepalive,

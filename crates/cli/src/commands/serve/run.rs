@@ -1,18 +1,18 @@
 //! Runs the servers until a signal ends them.
 
-use super::config_command::tell_settings;
+use super::config_command::pass_settings;
 use super::connection_limits::ConnectionLimits;
-use super::data_dir::take_data_dir;
-use super::listeners::{listeners, not_started, tell_skipped};
+use super::data_dir::lock_data_dir;
+use super::listeners::{listeners, start_failure, warn_skipped};
 use super::memory::cache;
-use super::reload::Reloading;
-use super::shutdown::Ending;
-use super::store_server::{Joined, Stored};
+use super::reload::ReloadState;
+use super::shutdown::Shutdown;
+use super::store_server::{StoreServer, StoreThread};
 use super::{access, config_rewrite};
 use crate::logs::{self, Logs};
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use crate::process::ServerProcess;
-use crate::settings::{Configuration, Environment, Loaded};
+use crate::settings::{Environment, LoadedSettings, Settings};
 use crate::terminal::{Stdout, metrics_at};
 use nuthatch_server::state::{Debugging, Server};
 use nuthatch_server::{IoBackend, Options, Running};
@@ -24,11 +24,11 @@ use std::time::Duration;
 
 /// Serves until a signal ends it. `load` reads the settings again.
 pub(super) fn serve(
-    loaded: &Loaded,
+    loaded: &LoadedSettings,
     logs: &Logs,
-    load: impl Fn(Environment) -> Result<Loaded, Failure> + Send + 'static,
-) -> Result<Answer, Failure> {
-    let configuration = &loaded.configuration;
+    load: impl Fn(Environment) -> Result<LoadedSettings, Failure> + Send + 'static,
+) -> Result<Outcome, Failure> {
+    let settings = &loaded.settings;
     let users = access::users(loaded)?;
     let must_keep_password = access::check_exposure(loaded, Some(users.must_log_in()))?;
     let listeners = listeners(loaded)?;
@@ -36,34 +36,36 @@ pub(super) fn serve(
     for warning in access::warnings(loaded) {
         logs::warn(warning);
     }
-    let _taken = take_data_dir(loaded)?;
-    let threads = threads(configuration);
+    let _data_dir = lock_data_dir(loaded)?;
+    let threads = threads(settings);
     let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
     server.must_keep_password = must_keep_password;
-    server.debug = Debugging::named(configuration.enable_debug_command).unwrap_or_default();
-    tell_settings(loaded, &mut server)?;
+    server.debug = Debugging::named(settings.enable_debug_command).unwrap_or_default();
+    pass_settings(loaded, &mut server)?;
     let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
     limits.apply(loaded, &server)?;
     server.rewrite = config_rewrite::rewrite(loaded);
     let process = ServerProcess::begin()?;
-    let admin = configuration.admin.iter().map(|place| place.address.clone()).collect();
+    let admin =
+        settings.admin.iter().map(|listen_address| listen_address.address.clone()).collect();
     let options = Options::new(listeners).admin(admin).threads(threads);
-    let mut options = options.io_backend(reactors(configuration));
+    let mut options = options.io_backend(reactors(settings));
     options.tls = tls;
-    options.admin_optional = !loaded.is_given("admin");
-    let stored = Stored::start(loaded, limits.store)?;
-    server.extra_metrics.extend(stored.as_ref().map(Stored::exposition));
-    let running = Running::serve(server, &options).map_err(|error| not_started(loaded, &error))?;
-    tell_skipped(loaded, &running);
-    greet(&running, stored.as_ref(), configuration.memory, threads)?;
-    logs::server_runs();
-    let store_reloader = stored.as_ref().map(Stored::reloader);
-    // One that ends takes the other along: half a server is none.
-    let patience = Duration::from_millis(configuration.drain_ms);
-    let stored = stored.map(|stored| stored.join(running.stopper(), patience));
-    let store = stored.as_ref().map(Joined::stopper);
-    let ending = Ending { cache: running.stopper(), store, patience };
-    let mut reloading = Reloading {
+    options.admin_optional = !loaded.is_set("admin");
+    let stored = StoreServer::start(loaded, limits.store)?;
+    server.extra_metrics.extend(stored.as_ref().map(StoreServer::exposition));
+    let running =
+        Running::serve(server, &options).map_err(|error| start_failure(loaded, &error))?;
+    warn_skipped(loaded, &running);
+    greet(&running, stored.as_ref(), settings.memory, threads)?;
+    logs::server_started();
+    let store_reloader = stored.as_ref().map(StoreServer::reloader);
+    // If one server ends, the other one is stopped, too.
+    let drain_time = Duration::from_millis(settings.drain_ms);
+    let stored = stored.map(|stored| stored.join(running.stopper(), drain_time));
+    let store = stored.as_ref().map(StoreThread::stopper);
+    let ending = Shutdown { cache: running.stopper(), store, drain_time };
+    let mut reloading = ReloadState {
         loaded: loaded.clone(),
         server: running.reloader(),
         log: logs.filter(),
@@ -72,27 +74,27 @@ pub(super) fn serve(
     };
     process.on_request(move |request| ending.handle(request, || reloading.reload(&load)));
     let ended = running.wait().map_err(failure);
-    stored.map_or(Ok(()), Joined::wait)?;
+    stored.map_or(Ok(()), StoreThread::wait)?;
     ended?;
-    Ok(Answer::Whole)
+    Ok(Outcome::Success)
 }
 
-fn reactors(configuration: &Configuration) -> IoBackend {
-    match configuration.event_loop {
+fn reactors(settings: &Settings) -> IoBackend {
+    match settings.event_loop {
         "io_uring" => IoBackend::Uring,
         "epoll" => IoBackend::Epoll,
         _ => IoBackend::Auto,
     }
 }
 
-fn threads(configuration: &Configuration) -> usize {
+fn threads(settings: &Settings) -> usize {
     let cores = || available_parallelism().map_or(1, usize::from);
-    configuration.threads.map_or_else(cores, |threads| threads as usize)
+    settings.threads.map_or_else(cores, |threads| threads as usize)
 }
 
 fn greet(
     running: &Running,
-    stored: Option<&Stored>,
+    stored: Option<&StoreServer>,
     memory: u64,
     threads: usize,
 ) -> Result<(), Failure> {
@@ -101,7 +103,7 @@ fn greet(
         // Writing to a string cannot fail.
         let _ = writeln!(text, "listening at {listener}");
     }
-    for address in stored.into_iter().flat_map(Stored::addresses) {
+    for address in stored.into_iter().flat_map(StoreServer::addresses) {
         let _ = writeln!(text, "listening at {address} for clients of the store");
     }
     text.push_str(&metrics_at(running.admin()));
@@ -109,7 +111,7 @@ fn greet(
     let (memory, reactor) = (bytes(memory), running.io_backend());
     let _ = writeln!(text, "{memory} of memory, {threads} thread{s} on {reactor}");
     let mut stdout = Stdout::new();
-    stdout.put(text.as_bytes())?;
+    stdout.write(text.as_bytes())?;
     stdout.flush()
 }
 

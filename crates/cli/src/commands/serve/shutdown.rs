@@ -1,4 +1,4 @@
-//! How the server ends and reloads when a signal requests it.
+//! Shutdown and reload on signals.
 
 use crate::outcome::Failure;
 use crate::process::{Request, end_at_once};
@@ -7,15 +7,15 @@ use nuthatch_server::Stopper;
 use std::time::Duration;
 use tracing::{error, info};
 
-/// The servers to stop when the process must end.
-pub(crate) struct Ending {
+/// The servers that a signal stops.
+pub(crate) struct Shutdown {
     pub(crate) cache: Stopper,
     pub(crate) store: Option<StoreStopper>,
-    /// How long requests under way may take to finish.
-    pub(crate) patience: Duration,
+    /// The maximum time for requests in progress to finish.
+    pub(crate) drain_time: Duration,
 }
 
-impl Ending {
+impl Shutdown {
     /// Handles a request: reloads, drains, or ends at once.
     pub(crate) fn handle(&self, request: Request, reload: impl FnOnce() -> Result<(), Failure>) {
         match request {
@@ -29,7 +29,7 @@ impl Ending {
             },
             Request::StopAtOnce => self.end_at_once(),
             Request::Stop => {
-                self.cache.drain(self.patience);
+                self.cache.drain(self.drain_time);
                 if let Some(store) = &self.store {
                     store.stop();
                 }
@@ -40,7 +40,7 @@ impl Ending {
     fn end_at_once(&self) {
         self.cache.stop();
         if self.store.is_some() {
-            // The store would wait for its calls.
+            // Dropping the store server would wait for its calls.
             end_at_once();
         }
     }

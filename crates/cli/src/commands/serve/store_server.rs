@@ -1,9 +1,9 @@
-//! A store that is served beside the cache.
+//! The store server beside the cache server.
 
-use crate::commands::store::{Secrets, keep_changes, open_store};
+use crate::commands::store::{Credentials, keep_changes, open_store};
 use crate::outcome::Failure;
 use crate::process::limit_connections;
-use crate::settings::{Configuration, Loaded, Place};
+use crate::settings::{ListenAddress, LoadedSettings, Settings};
 use nuthatch_rpc::{Options, Reloader, Server, Stopper};
 use nuthatch_server::state::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
@@ -13,23 +13,26 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A server of the store that runs.
-pub(crate) struct Stored {
+/// A running store server.
+pub(crate) struct StoreServer {
     server: Server,
     scheme: &'static str,
 }
 
-/// A server of the store that ends with that of the cache.
-pub(crate) struct Joined {
+/// A store server that ends together with the cache server.
+pub(crate) struct StoreThread {
     stopper: Stopper,
     thread: JoinHandle<std::io::Result<()>>,
 }
 
-impl Stored {
-    /// Opens the store and serves it to clients with so many connections at most. Returns none if
-    /// no folder is given.
-    pub(crate) fn start(loaded: &Loaded, connections: usize) -> Result<Option<Self>, Failure> {
-        let Some(path) = &loaded.configuration.store else { return Ok(None) };
+impl StoreServer {
+    /// Opens the store and serves it to at most `connections` clients. Returns `None` if the
+    /// settings have no store.
+    pub(crate) fn start(
+        loaded: &LoadedSettings,
+        connections: usize,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(path) = &loaded.settings.store else { return Ok(None) };
         let options = options(loaded)?.connections(connections);
         let usual = Options::CONNECTIONS as u64;
         limit_connections("the number of connections to the store", usual, connections as u64);
@@ -37,52 +40,52 @@ impl Stored {
             let at = loaded.source("grpc").named();
             return Err(Failure::Usage(format!("{at} {problem}; --insecure allows it")));
         }
-        let store = open(path, &loaded.configuration)?;
+        let store = open(path, &loaded.settings)?;
         let server = Server::start(store, &options);
         let server = server.map_err(|error| {
             let at = loaded.source("grpc").named();
             Failure::Error(format!("{at}: {error}; --grpc ADDR chooses another address"))
         })?;
-        let tls = loaded.configuration.grpc.iter().any(|place| place.tls);
+        let tls = loaded.settings.grpc.iter().any(|listen_address| listen_address.tls);
         Ok(Some(Self { server, scheme: if tls { "grpcs" } else { "grpc" } }))
     }
 
-    /// Where its clients connect.
+    /// Returns the addresses for clients.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = String> {
         let address = |address| format!("{}://{address}", self.scheme);
         self.server.addresses().iter().map(address)
     }
 
-    /// What it counts.
+    /// Returns the metrics.
     pub(crate) fn exposition(&self) -> Exposition {
         let counts = self.server.metrics();
         Exposition::new(move || counts.exposition())
     }
 
-    /// Returns what replaces the certificate and the tokens of the server.
+    /// Returns a handle that replaces the certificate and the tokens of the server.
     pub(crate) fn reloader(&self) -> Reloader {
         self.server.reloader()
     }
 
-    /// Stops the cache when this one ends by itself.
-    pub(crate) fn join(self, cache: CacheStopper, patience: Duration) -> Joined {
+    /// Starts a thread that waits for the server, and stops the cache server when it ends.
+    pub(crate) fn join(self, cache: CacheStopper, drain_time: Duration) -> StoreThread {
         let stopper = self.server.stopper();
         let thread = thread::spawn(move || {
             let ended = self.server.wait();
-            cache.drain(patience);
+            cache.drain(drain_time);
             ended
         });
-        Joined { stopper, thread }
+        StoreThread { stopper, thread }
     }
 }
 
-impl Joined {
-    /// Returns what stops the server of the store.
+impl StoreThread {
+    /// Returns a handle that stops the store server.
     pub(crate) fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Stops, since the cache has, and waits until that is done.
+    /// Stops the store server and waits until it has ended.
     pub(crate) fn wait(self) -> Result<(), Failure> {
         self.stopper.stop();
         let ended = self.thread.join();
@@ -91,9 +94,9 @@ impl Joined {
     }
 }
 
-/// Refuses settings of the store if there is no store. A settings file may have their defaults, as
-/// the one that `--show-config` prints does.
-fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
+/// Fails if settings of the store are set without a store. A settings file may have their defaults,
+/// like the one that `--show-config` prints.
+fn refuse_without_store(loaded: &LoadedSettings) -> Result<(), Failure> {
     let names = [
         "grpc",
         "store-allow-network-filesystem",
@@ -103,7 +106,7 @@ fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
         "store-memory",
         "store-tokens",
     ];
-    let is_meant = |name: &&str| loaded.is_given(name) && !loaded.is_default_from_file(name);
+    let is_meant = |name: &&str| loaded.is_set(name) && !loaded.is_default_from_file(name);
     match names.into_iter().find(is_meant) {
         Some(name) => {
             let at = loaded.source(name).named();
@@ -113,24 +116,24 @@ fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
     }
 }
 
-fn open(path: &Path, configuration: &Configuration) -> Result<Store, Failure> {
-    let store = open_store(path, &store_options(configuration))?;
-    if configuration.store_keep_changes > 0 {
-        keep_changes(&store, configuration.store_keep_changes)?;
+fn open(path: &Path, settings: &Settings) -> Result<Store, Failure> {
+    let store = open_store(path, &store_options(settings))?;
+    if settings.store_keep_changes > 0 {
+        keep_changes(&store, settings.store_keep_changes)?;
     }
     Ok(store)
 }
 
-/// Returns the options that the settings of the store are for.
-fn store_options(configuration: &Configuration) -> StoreOptions {
+/// Returns the options for opening the store.
+fn store_options(settings: &Settings) -> StoreOptions {
     StoreOptions::new()
-        .create(configuration.store_create)
-        .durability(durability(configuration))
-        .allow_network_filesystem(configuration.store_allow_network_filesystem)
+        .create(settings.store_create)
+        .durability(durability(settings))
+        .allow_network_filesystem(settings.store_allow_network_filesystem)
 }
 
-fn durability(configuration: &Configuration) -> Durability {
-    match configuration.store_durability {
+fn durability(settings: &Settings) -> Durability {
+    match settings.store_durability {
         "group" => Durability::Group,
         "none" => Durability::None,
         _ => Durability::Sync,
@@ -138,8 +141,8 @@ fn durability(configuration: &Configuration) -> Durability {
 }
 
 /// Checks the settings of the store: that there is a store, and that its addresses can be used.
-pub(crate) fn check(loaded: &Loaded) -> Result<(), Failure> {
-    if loaded.configuration.store.is_none() {
+pub(crate) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
+    if loaded.settings.store.is_none() {
         return refuse_without_store(loaded);
     }
     addresses(loaded).map(drop)
@@ -150,27 +153,27 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Failure> {
 /// # Errors
 ///
 /// Fails if there is none, if one is not in the network, or if the settings of TLS do not fit them.
-fn addresses(loaded: &Loaded) -> Result<Vec<SocketAddr>, Failure> {
-    let grpc = &loaded.configuration.grpc;
+fn addresses(loaded: &LoadedSettings) -> Result<Vec<SocketAddr>, Failure> {
+    let grpc = &loaded.settings.grpc;
     if grpc.is_empty() {
         let at = loaded.source("grpc").named();
         let text = format!("{at}: expected an address to listen at, found none");
         return Err(Failure::Usage(text));
     }
-    if grpc.iter().any(|place| place.tls) {
+    if grpc.iter().any(|listen_address| listen_address.tls) {
         check_tls(loaded, grpc)?;
     }
-    grpc.iter().map(|place| address(loaded, place)).collect()
+    grpc.iter().map(|listen_address| address(loaded, listen_address)).collect()
 }
 
-fn options(loaded: &Loaded) -> Result<Options, Failure> {
-    let Configuration { insecure, store_memory, .. } = &loaded.configuration;
+fn options(loaded: &LoadedSettings) -> Result<Options, Failure> {
+    let Settings { insecure, store_memory, .. } = &loaded.settings;
     let mut options = Options::new(addresses(loaded)?)
         .insecure(*insecure)
         .memory(*store_memory)
-        .drain(Duration::from_millis(loaded.configuration.drain_ms))
-        .durability(durability(&loaded.configuration));
-    let (tls, tokens) = secrets(&loaded.configuration).read()?;
+        .drain(Duration::from_millis(loaded.settings.drain_ms))
+        .durability(durability(&loaded.settings));
+    let (tls, tokens) = credentials(&loaded.settings).read()?;
     if let Some(tls) = tls {
         options = options.tls(tls);
     }
@@ -180,21 +183,21 @@ fn options(loaded: &Loaded) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// Returns the files of the server of the store.
-pub(crate) fn secrets(configuration: &Configuration) -> Secrets {
-    let Configuration { tls_cert, tls_key, tls_client_ca, .. } = configuration;
-    let has_tls = configuration.grpc.iter().any(|place| place.tls);
+/// Returns the credentials of the store server.
+pub(crate) fn credentials(settings: &Settings) -> Credentials {
+    let Settings { tls_cert, tls_key, tls_client_ca, .. } = settings;
+    let has_tls = settings.grpc.iter().any(|listen_address| listen_address.tls);
     let pair = tls_cert.clone().zip(tls_key.clone()).filter(|_| has_tls);
     let tls = pair.map(|(cert, key)| (cert, key, tls_client_ca.clone()));
-    let tokens = configuration.store_tokens.as_ref();
-    Secrets { tls, tokens: tokens.map(|file| file.to_string_lossy().into_owned()) }
+    let tokens = settings.store_tokens.as_ref();
+    Credentials { tls, tokens: tokens.map(|file| file.to_string_lossy().into_owned()) }
 }
 
-fn check_tls(loaded: &Loaded, grpc: &[Place]) -> Result<(), Failure> {
-    let Configuration { tls_cert, tls_key, .. } = &loaded.configuration;
+fn check_tls(loaded: &LoadedSettings, grpc: &[ListenAddress]) -> Result<(), Failure> {
+    let Settings { tls_cert, tls_key, .. } = &loaded.settings;
     let at = loaded.source("grpc").named();
-    if let Some(place) = grpc.iter().find(|place| !place.tls) {
-        let text = format!("{at} {place}: expected `tls:` before all addresses or none");
+    if let Some(listen_address) = grpc.iter().find(|listen_address| !listen_address.tls) {
+        let text = format!("{at} {listen_address}: expected `tls:` before all addresses or none");
         return Err(Failure::Usage(text));
     }
     if tls_cert.is_none() || tls_key.is_none() {
@@ -203,13 +206,13 @@ fn check_tls(loaded: &Loaded, grpc: &[Place]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn address(loaded: &Loaded, place: &Place) -> Result<SocketAddr, Failure> {
-    match &place.address {
+fn address(loaded: &LoadedSettings, listen_address: &ListenAddress) -> Result<SocketAddr, Failure> {
+    match &listen_address.address {
         Address::Tcp(address) => Ok(*address),
         Address::Unix(_) => {
             let at = loaded.source("grpc").named();
             let found = "a socket in the file system";
-            Err(Failure::Usage(format!("{at} {place}: expected host:port, found {found}")))
+            Err(Failure::Usage(format!("{at} {listen_address}: expected host:port, found {found}")))
         }
     }
 }
@@ -220,10 +223,10 @@ mod tests {
 
     #[test]
     fn a_network_filesystem_is_allowed_only_if_the_settings_say_so() {
-        let mut configuration = Configuration::default();
-        for (given, expected) in [(false, "false"), (true, "true")] {
-            configuration.store_allow_network_filesystem = given;
-            let options = format!("{:?}", store_options(&configuration));
+        let mut settings = Settings::default();
+        for (is_allowed, expected) in [(false, "false"), (true, "true")] {
+            settings.store_allow_network_filesystem = is_allowed;
+            let options = format!("{:?}", store_options(&settings));
             let expected = format!("allow_network_filesystem: {expected}");
             assert!(options.contains(&expected), "{options}");
         }

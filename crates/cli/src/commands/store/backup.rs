@@ -1,10 +1,10 @@
 //! `nuthatch store backup`.
 
-use super::remote_store::{Reach, Remote};
-use super::store_args::Place;
-use crate::files::WholeFile;
-use crate::outcome::{Answer, Failure};
-use crate::terminal::report;
+use super::remote_store::{ConnectionArgs, RemoteStore};
+use super::store_args::StoreArgs;
+use crate::files::AtomicFile;
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::print_summary;
 use clap::Args;
 use nuthatch_units::seconds;
 use std::fs;
@@ -33,7 +33,7 @@ Exit status:
 #[command(after_long_help = BACKUP_NOTES)]
 pub(super) struct Backup {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     /// The folder of the copy; created if missing, but its parent must exist
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
@@ -44,27 +44,27 @@ pub(super) struct Backup {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Backup {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
-        match self.place.remote(&self.reach)? {
+        match self.store.remote(&self.connection)? {
             Some(remote) => self.fetch(&remote)?,
-            None => self.place.read()?.backup(&self.folder, self.compact)?,
+            None => self.store.open_read_only()?.backup(&self.folder, self.compact)?,
         }
         if !self.quiet {
             let (folder, time) = (self.folder.display(), seconds(start.elapsed()));
-            report(&format!("{folder}: copied, {time}\n"))?;
+            print_summary(&format!("{folder}: copied, {time}\n"))?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }
 
 impl Backup {
-    /// Has a server send a copy, which appears when it is whole.
-    fn fetch(&self, remote: &Remote) -> Result<(), Failure> {
+    /// Receives a copy from a server and publishes it when it is complete.
+    fn fetch(&self, remote: &RemoteStore) -> Result<(), Failure> {
         let wrong = |path: &Path| {
             let path = path.display().to_string();
             move |error: io::Error| Failure::Error(format!("{path}: {error}"))
@@ -80,18 +80,18 @@ impl Backup {
         }
         let fetched = self.fetch_into(remote, &target);
         if fetched.is_err() && is_new {
-            // It stays if there is something in it by now.
+            // A folder that is not empty stays.
             let _ = fs::remove_dir(&self.folder);
         }
         fetched
     }
 
-    fn fetch_into(&self, remote: &Remote, target: &Path) -> Result<(), Failure> {
+    fn fetch_into(&self, remote: &RemoteStore, target: &Path) -> Result<(), Failure> {
         let wrong = |error: io::Error| Failure::Error(format!("{}: {error}", target.display()));
-        // As the store itself calls a copy that is not whole.
+        // The store uses the same name for incomplete copies.
         let partial = self.folder.join("data.mdb.partial");
-        let mut file = WholeFile::begin_private(partial, target.to_owned()).map_err(wrong)?;
-        let mut parts = remote.ask(remote.client.backup(self.compact))?;
+        let mut file = AtomicFile::create_private(partial, target.to_owned()).map_err(wrong)?;
+        let mut parts = remote.call(remote.client.backup(self.compact))?;
         while let Some(part) = remote.wait(parts.next()) {
             let part = part.map_err(|error| remote.failure(&error))?;
             file.write_all(&part).map_err(wrong)?;

@@ -1,8 +1,8 @@
 //! `nuthatch store compact`.
 
-use super::store_args::Folder;
-use crate::outcome::{Answer, Failure};
-use crate::terminal::report;
+use super::store_args::FolderArgs;
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::print_summary;
 use clap::Args;
 use nuthatch_store::compact_with;
 use nuthatch_units::bytes;
@@ -34,19 +34,22 @@ Exit status:
 #[command(after_long_help = COMPACT_NOTES)]
 pub(super) struct Compact {
     #[command(flatten)]
-    place: Folder,
+    store: FolderArgs,
     /// Print nothing
     #[arg(short, long)]
     quiet: bool,
 }
 
 impl Compact {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let done = compact_with(self.place.path()?, &self.place.options())?;
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let done = compact_with(self.store.path()?, &self.store.options())?;
         if !self.quiet {
             let (before, after) = (bytes(done.before_bytes), bytes(done.after_bytes));
-            report(&format!("{}: {before} before, {after} now\n", self.place.path()?.display()))?;
+            print_summary(&format!(
+                "{}: {before} before, {after} now\n",
+                self.store.path()?.display()
+            ))?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }

@@ -1,9 +1,9 @@
 //! `nuthatch store count`.
 
-use super::range_args::Ranged;
-use super::remote_store::Reach;
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
+use super::range_args::RangeArgs;
+use super::remote_store::ConnectionArgs;
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_store::Read;
@@ -23,28 +23,28 @@ Exit status:
 #[command(after_long_help = COUNT_NOTES)]
 pub(super) struct Count {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     #[command(flatten)]
-    keys: Ranged,
+    keys: RangeArgs,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Count {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let range = self.keys.range();
-        let count = if let Some(remote) = self.place.remote(&self.reach)? {
-            remote.ask(remote.client.count(self.table.name(), &range))?
+        let count = if let Some(remote) = self.store.remote(&self.connection)? {
+            remote.call(remote.client.count(self.table.name(), &range))?
         } else {
-            let store = self.place.read()?;
-            let table = self.table.find(&store, &self.place)?;
+            let store = self.store.open_read_only()?;
+            let table = self.table.find(&store, &self.store)?;
             store.read()?.count(&table, &range)?
         };
         let mut stdout = Stdout::new();
-        stdout.put(format!("{count}\n").as_bytes())?;
+        stdout.write(format!("{count}\n").as_bytes())?;
         stdout.flush()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }

@@ -8,13 +8,13 @@ use tracing::error;
 
 /// The files with the server's certificate and the credentials of clients. SIGHUP reloads them.
 #[derive(Clone, Debug)]
-pub(crate) struct Secrets {
+pub(crate) struct Credentials {
     /// The certificate, its key, and the CA certificates for clients.
     pub(crate) tls: Option<(PathBuf, PathBuf, Option<PathBuf>)>,
     pub(crate) tokens: Option<String>,
 }
 
-impl Secrets {
+impl Credentials {
     pub(crate) fn read(&self) -> Result<(Option<ServerTls>, Option<Tokens>), Failure> {
         let tls = self.tls.as_ref();
         let tls = tls.map(|(cert, key, ca)| server_tls(cert, key, ca.as_deref())).transpose()?;

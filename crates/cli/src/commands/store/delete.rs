@@ -1,10 +1,10 @@
 //! `nuthatch store del`.
 
-use super::range_args::Ranged;
-use super::remote_store::{Reach, Remote};
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
-use crate::terminal::{report, shown, tell};
+use super::range_args::RangeArgs;
+use super::remote_store::{ConnectionArgs, RemoteStore};
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{print_message, print_summary, quote_key};
 use clap::Args;
 use nuthatch_rpc::Batch;
 use nuthatch_store::WriteTxn;
@@ -30,33 +30,33 @@ Exit status:
 #[command(after_long_help = DEL_NOTES)]
 pub(super) struct Del {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     /// The keys
     #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     #[command(flatten)]
-    range: Ranged,
+    range: RangeArgs,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Del {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         if self.keys.is_empty() != self.range.is_given() {
             let message = "expected either keys or a range of them, such as --prefix";
             return Err(Failure::Usage(message.to_owned()));
         }
-        if let Some(remote) = self.place.remote(&self.reach)? {
-            return self.delete_at(&remote);
+        if let Some(remote) = self.store.remote(&self.connection)? {
+            return self.delete_remote(&remote);
         }
-        let store = self.place.change()?;
-        let table = self.table.find(&store, &self.place)?;
+        let store = self.store.open_writable()?;
+        let table = self.table.find(&store, &self.store)?;
         if self.range.is_given() {
             let range = self.range.range();
             let count = store.update(|txn| txn.delete_range(&table, &range));
-            return counted(count.map_err(|error| self.place.failure(&error))?);
+            return print_count(count.map_err(|error| self.store.failure(&error))?);
         }
         let delete = |txn: &mut WriteTxn<'_>| {
             let keys = self.keys.iter().map(|key| key.as_encoded_bytes());
@@ -68,34 +68,34 @@ impl Del {
             }
             Ok(missing)
         };
-        let missing = store.update(delete).map_err(|error| self.place.failure(&error))?;
-        Ok(told_missing(&missing, &self.place.shown()))
+        let missing = store.update(delete).map_err(|error| self.store.failure(&error))?;
+        Ok(report_missing(&missing, &self.store.display_path()))
     }
 
-    /// Has a server delete them.
-    fn delete_at(&self, remote: &Remote) -> Result<Answer, Failure> {
+    /// Deletes through a server.
+    fn delete_remote(&self, remote: &RemoteStore) -> Result<Outcome, Failure> {
         let (table, client) = (self.table.name(), &remote.client);
         if self.range.is_given() {
-            return counted(remote.ask(client.delete_range(table, &self.range.range()))?);
+            return print_count(remote.call(client.delete_range(table, &self.range.range()))?);
         }
         let keys: Vec<_> = self.keys.iter().map(|key| key.as_encoded_bytes()).collect();
-        let found = remote.ask(client.get_many(table, &keys))?;
+        let found = remote.call(client.get_many(table, &keys))?;
         let batch = keys.iter().fold(Batch::new(), |batch, key| batch.delete(table, key));
-        remote.ask(client.write_batch(batch))?;
+        remote.call(client.write_batch(batch))?;
         let missing = keys.iter().zip(found).filter(|(_, found)| found.is_none());
         let missing: Vec<_> = missing.map(|(key, _)| key.to_vec()).collect();
-        Ok(told_missing(&missing, &remote.address))
+        Ok(report_missing(&missing, &remote.address))
     }
 }
 
-fn counted(count: u64) -> Result<Answer, Failure> {
-    report(&format!("{} keys\n", grouped(count)))?;
-    Ok(Answer::Whole)
+fn print_count(count: u64) -> Result<Outcome, Failure> {
+    print_summary(&format!("{} keys\n", grouped(count)))?;
+    Ok(Outcome::Success)
 }
 
-fn told_missing(missing: &[Vec<u8>], place: &str) -> Answer {
+fn report_missing(missing: &[Vec<u8>], store_name: &str) -> Outcome {
     for key in missing {
-        tell(format_args!("{place}: no key {}", shown(key)));
+        print_message(format_args!("{store_name}: no key {}", quote_key(key)));
     }
-    if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing }
+    if missing.is_empty() { Outcome::Success } else { Outcome::NotFound }
 }

@@ -1,9 +1,9 @@
 //! `nuthatch store dump`.
 
-use super::remote_store::{Reach, Remote};
-use super::row_printer::{Form, Lines};
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
+use super::remote_store::{ConnectionArgs, RemoteStore};
+use super::row_printer::{RowFormat, RowPrinter};
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Display;
 use clap::Args;
 use nuthatch_rpc::Scan as RemoteScan;
@@ -30,26 +30,27 @@ Exit status:
 #[command(after_long_help = DUMP_NOTES)]
 pub(super) struct Dump {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     /// Print no progress
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Dump {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        if let Some(remote) = self.place.remote(&self.reach)? {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        if let Some(remote) = self.store.remote(&self.connection)? {
             return self.dump_from(&remote);
         }
-        let store = self.place.read()?;
-        let table = self.table.find(&store, &self.place)?;
+        let store = self.store.open_read_only()?;
+        let table = self.table.find(&store, &self.store)?;
         let txn = store.read()?;
         let total = store.table_stat(&table)?.entries;
-        let (display, mut lines) = (Display::new(self.quiet, None), Lines::new(Form::Json));
+        let (display, mut lines) =
+            (Display::new(self.quiet, None), RowPrinter::new(RowFormat::Json));
         let mut done = 0_u64;
         let scan = Scanned::new(Range::all());
         let dumped = txn.scan(&table, &scan)?.try_for_each(|row| {
@@ -64,17 +65,18 @@ impl Dump {
         dumped?;
         lines.flush()?;
         txn.check_readable()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
-    /// The same, from a server.
-    fn dump_from(&self, remote: &Remote) -> Result<Answer, Failure> {
+    /// Dumps a table of a server.
+    fn dump_from(&self, remote: &RemoteStore) -> Result<Outcome, Failure> {
         let table = self.table.name();
         // Counting the rows of a large table takes long.
-        let tables = remote.ask(remote.client.stat())?.tables;
+        let tables = remote.call(remote.client.stat())?.tables;
         let found = tables.iter().find(|found| found.name == table);
         let total = found.map_or(0, |found| found.stat.entries);
-        let (display, mut lines) = (Display::new(self.quiet, None), Lines::new(Form::Json));
+        let (display, mut lines) =
+            (Display::new(self.quiet, None), RowPrinter::new(RowFormat::Json));
         let dumped = remote.rows(table, &RemoteScan::all(), |row, done| {
             if done.is_multiple_of(10_000) {
                 display.stage("dumping", done, total);
@@ -84,6 +86,6 @@ impl Dump {
         display.finish();
         dumped?;
         lines.flush()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }

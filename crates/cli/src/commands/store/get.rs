@@ -1,10 +1,10 @@
 //! `nuthatch store get`.
 
-use super::remote_store::Reach;
-use super::row_printer::{Form, Lines};
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
-use crate::terminal::{Stdout, shown, tell};
+use super::remote_store::ConnectionArgs;
+use super::row_printer::{RowFormat, RowPrinter};
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{Stdout, print_message, quote_key};
 use clap::Args;
 use nuthatch_cli::output::tsv_escape;
 use nuthatch_rpc::Found;
@@ -38,12 +38,12 @@ Exit status:
 #[command(after_long_help = GET_NOTES)]
 pub(super) struct Get {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     /// The keys
     #[arg(value_name = "KEY", required = true)]
     keys: Vec<OsString>,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     /// Print a JSON object for each key
     #[arg(long)]
     json: bool,
@@ -51,14 +51,14 @@ pub(super) struct Get {
     #[arg(long, conflicts_with = "json")]
     raw: bool,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        if let Some(remote) = self.place.remote(&self.reach)? {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        if let Some(remote) = self.store.remote(&self.connection)? {
             let keys: Vec<_> = self.keys.iter().map(|key| key.as_encoded_bytes()).collect();
-            let found = remote.ask(remote.client.entries(self.table.name(), &keys))?;
+            let found = remote.call(remote.client.entries(self.table.name(), &keys))?;
             let found = found.iter().map(|found| {
                 Ok(found.as_ref().map(|Found { value, version, expires_at_ms }| Entry {
                     value,
@@ -68,34 +68,35 @@ impl Get {
             });
             return self.print(&remote.address, found);
         }
-        let store = self.place.read()?;
-        let table = self.table.find(&store, &self.place)?;
+        let store = self.store.open_read_only()?;
+        let table = self.table.find(&store, &self.store)?;
         let txn = store.read()?;
         let entries = self.keys.iter().map(|key| {
             let entry = txn.entry(&table, key.as_encoded_bytes());
-            entry.map_err(|error| self.place.failure(&error))
+            entry.map_err(|error| self.store.failure(&error))
         });
-        let answer = self.print(&self.place.shown(), entries)?;
+        let outcome = self.print(&self.store.display_path(), entries)?;
         txn.check_readable()?;
-        Ok(answer)
+        Ok(outcome)
     }
 
     /// Prints the values of the keys, in their order.
     fn print<'v>(
         &self,
-        place: &str,
+        store_name: &str,
         entries: impl Iterator<Item = Result<Option<Entry<'v>>, Failure>>,
-    ) -> Result<Answer, Failure> {
-        let mut answer = Answer::Whole;
+    ) -> Result<Outcome, Failure> {
+        let mut outcome = Outcome::Success;
         let rows = self.json || (self.keys.len() > 1 && !self.raw);
-        let mut lines = rows.then(|| Lines::new(if self.json { Form::Json } else { Form::Tsv }));
+        let mut lines =
+            rows.then(|| RowPrinter::new(if self.json { RowFormat::Json } else { RowFormat::Tsv }));
         for (key, entry) in self.keys.iter().zip(entries) {
             let key = key.as_encoded_bytes();
             let Some(entry) = entry? else {
-                // What was found before should stand before.
-                lines.as_mut().map_or(Ok(()), Lines::flush)?;
-                tell(format_args!("{place}: no key {}", shown(key)));
-                answer = Answer::KeysMissing;
+                // Values that were found before are printed before the message.
+                lines.as_mut().map_or(Ok(()), RowPrinter::flush)?;
+                print_message(format_args!("{store_name}: no key {}", quote_key(key)));
+                outcome = Outcome::NotFound;
                 continue;
             };
             match &mut lines {
@@ -103,15 +104,15 @@ impl Get {
                 None => self.value(entry.value)?,
             }
         }
-        lines.as_mut().map_or(Ok(()), Lines::flush)?;
-        Ok(answer)
+        lines.as_mut().map_or(Ok(()), RowPrinter::flush)?;
+        Ok(outcome)
     }
 
-    /// A value by itself.
+    /// Prints a single value.
     fn value(&self, value: &[u8]) -> Result<(), Failure> {
         let mut stdout = Stdout::new();
         if self.raw {
-            stdout.put(value)?;
+            stdout.write(value)?;
             return stdout.flush();
         }
         let mut line = Vec::new();
@@ -121,7 +122,7 @@ impl Get {
             line.extend_from_slice(value);
         }
         line.push(b'\n');
-        stdout.put(&line)?;
+        stdout.write(&line)?;
         stdout.flush()
     }
 }

@@ -1,10 +1,10 @@
-//! `nuthatch store load`: rows from files.
+//! `nuthatch store load`: loads rows from files.
 
-use super::remote_store::{Reach, Reconnect, Remote};
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
+use super::remote_store::{ConnectionArgs, ReconnectArgs, RemoteStore};
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Display;
-use crate::terminal::report;
+use crate::terminal::print_summary;
 use clap::Args;
 use nuthatch_cli::output::json_value;
 use nuthatch_import::{FieldType, Format, Inputs, Options, ReadProgress, RowSink};
@@ -15,11 +15,11 @@ use nuthatch_units::{grouped, seconds};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Bytes of rows that share a transaction.
-const AT_ONCE: usize = 32 << 20;
-/// Bytes and rows of a batch that is sent to a server.
-const SENT_AT_ONCE: usize = 1 << 20;
-const ROWS_AT_ONCE: usize = 10_000;
+/// Maximum number of bytes of rows in a transaction, approximately.
+const MAX_TRANSACTION_BYTES: usize = 32 << 20;
+/// Maximum numbers of bytes and rows in a batch for a server, approximately.
+const MAX_BATCH_BYTES: usize = 1 << 20;
+const MAX_BATCH_ROWS: usize = 10_000;
 
 const NOTES: &str = "\
 Input formats are those of \"nuthatch build\": JSON lines, TSV, CSV, Parquet and AxonCache text. Its
@@ -46,12 +46,12 @@ Exit status:
 #[command(after_long_help = NOTES)]
 pub(super) struct Load {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     /// The inputs, in order; - is standard input
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     /// Format of all inputs [default: from the extension of each file]
     #[arg(long, value_enum, help_heading = "Input")]
     format: Option<Format>,
@@ -71,13 +71,13 @@ pub(super) struct Load {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
     #[command(flatten)]
-    reconnect: Reconnect,
+    reconnect: ReconnectArgs,
 }
 
 impl Load {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
         let options = Options {
             format: self.format,
@@ -90,7 +90,7 @@ impl Load {
         let target = self.target()?;
         let display = Display::new(self.quiet, inputs.total_bytes());
         let mut rows = 0;
-        let mut sink = Pending::default();
+        let mut sink = PendingRows::default();
         let loaded = inputs.for_each(&mut sink, |sink, bytes| {
             if sink.is_full() {
                 rows += self.write(&target, sink)?;
@@ -103,31 +103,31 @@ impl Load {
         rows += loaded?;
         if !self.quiet {
             let (rows, time) = (grouped(rows), seconds(start.elapsed()));
-            let place = target.shown(&self.place);
-            report(&format!("{place}: {rows} rows, {time}\n"))?;
+            let store_name = target.display_path(&self.store);
+            print_summary(&format!("{store_name}: {rows} rows, {time}\n"))?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
-    /// Where rows go: the table is made if it is not there.
+    /// Opens the target of the rows, and creates the table if it does not exist.
     fn target(&self) -> Result<Target, Failure> {
         let adjust = |options| self.reconnect.apply(options);
-        if let Some(remote) = self.place.remote_with(&self.reach, adjust)? {
+        if let Some(remote) = self.store.remote_with(&self.connection, adjust)? {
             if self.append {
                 let message = "--append needs the folder of the store, found an address";
                 return Err(Failure::Usage(format!("{}: {message}", remote.address)));
             }
-            self.table.make_at(&remote, None)?;
+            self.table.create_remote(&remote, None)?;
             let options = BatchWriterOptions::new();
-            let writer = remote.ask(remote.client.batch_writer(&options))?;
+            let writer = remote.call(remote.client.batch_writer(&options))?;
             return Ok(Target::Remote(Box::new(remote), writer));
         }
-        let store = self.place.make()?;
-        let table = self.table.make(&store, &self.place, None)?;
+        let store = self.store.open_or_create()?;
+        let table = self.table.find_or_create(&store, &self.store, None)?;
         Ok(Target::Local(store, table))
     }
 
-    fn write(&self, target: &Target, rows: &mut Pending) -> Result<u64, Failure> {
+    fn write(&self, target: &Target, rows: &mut PendingRows) -> Result<u64, Failure> {
         match target {
             Target::Local(store, table) => {
                 let written = store.update(|txn| {
@@ -139,11 +139,11 @@ impl Load {
                         }
                     })
                 });
-                written.map_err(|error| self.place.failure(&error))?;
+                written.map_err(|error| self.store.failure(&error))?;
             }
             Target::Remote(remote, writer) => {
                 let limit = self.reconnect.limit();
-                send_whole(remote, writer, self.table.name(), rows, limit)?;
+                send_until_durable(remote, writer, self.table.name(), rows, limit)?;
             }
         }
         let count = rows.ends.len() as u64;
@@ -153,17 +153,17 @@ impl Load {
     }
 }
 
-/// Where rows go.
+/// The target of rows.
 enum Target {
     Local(Store, Table),
-    Remote(Box<Remote>, BatchWriter),
+    Remote(Box<RemoteStore>, BatchWriter),
 }
 
 impl Target {
     /// Returns where the rows go, for messages.
-    fn shown(&self, place: &Place) -> String {
+    fn display_path(&self, store: &StoreArgs) -> String {
         match self {
-            Self::Local(..) => place.shown(),
+            Self::Local(..) => store.display_path(),
             Self::Remote(remote, _) => remote.address.clone(),
         }
     }
@@ -171,11 +171,11 @@ impl Target {
 
 /// Sends rows until all are durable. After a lost connection it sends all rows again, for at most
 /// `reconnect`: writing a row twice is idempotent.
-fn send_whole(
-    remote: &Remote,
+fn send_until_durable(
+    remote: &RemoteStore,
     writer: &BatchWriter,
     table: &str,
-    rows: &Pending,
+    rows: &PendingRows,
     reconnect: Duration,
 ) -> Result<(), Failure> {
     let mut lost = None;
@@ -189,12 +189,12 @@ fn send_whole(
 }
 
 /// Sends rows in batches, and waits until all are durable.
-async fn send(writer: &BatchWriter, table: &str, rows: &Pending) -> nuthatch_rpc::Result<()> {
+async fn send(writer: &BatchWriter, table: &str, rows: &PendingRows) -> nuthatch_rpc::Result<()> {
     let (mut batch, mut bytes, mut acks) = (Batch::new(), 0, Vec::new());
     for (key, value) in rows.iter() {
         batch = batch.put(table, key, value);
         bytes += key.len() + value.len();
-        if bytes >= SENT_AT_ONCE || batch.len() >= ROWS_AT_ONCE {
+        if bytes >= MAX_BATCH_BYTES || batch.len() >= MAX_BATCH_ROWS {
             acks.push(writer.submit(std::mem::take(&mut batch)).await?);
             bytes = 0;
         }
@@ -206,15 +206,15 @@ async fn send(writer: &BatchWriter, table: &str, rows: &Pending) -> nuthatch_rpc
     Ok(())
 }
 
-/// Rows that wait for their transaction: their bytes in one piece.
+/// Rows that wait for their transaction, in one buffer.
 #[derive(Default)]
-struct Pending {
+struct PendingRows {
     bytes: Vec<u8>,
-    /// Where the key and the value of each row end.
+    /// The end offsets of the key and of the value of each row.
     ends: Vec<(usize, usize)>,
 }
 
-impl Pending {
+impl PendingRows {
     fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut start = 0;
         self.ends.iter().map(move |&(key, value)| {
@@ -225,7 +225,7 @@ impl Pending {
     }
 }
 
-impl RowSink for Pending {
+impl RowSink for PendingRows {
     fn row(
         &mut self,
         _line: u64,
@@ -244,6 +244,6 @@ impl RowSink for Pending {
     }
 
     fn is_full(&self) -> bool {
-        self.bytes.len() >= AT_ONCE
+        self.bytes.len() >= MAX_TRANSACTION_BYTES
     }
 }

@@ -21,10 +21,10 @@ mod store_args;
 mod verify;
 mod watch;
 
-use crate::outcome::{Answer, Failure};
+use crate::outcome::{Failure, Outcome};
 use clap::{Args, Subcommand};
 
-pub(crate) use credentials::Secrets;
+pub(crate) use credentials::Credentials;
 pub(crate) use keep_changes::keep_changes;
 pub(crate) use open::open_store;
 
@@ -65,11 +65,11 @@ not undone, and the error message contains the summary. If the reader of the out
 #[command(arg_required_else_help = true)]
 pub(crate) struct Store {
     #[command(subcommand)]
-    act: Act,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum Act {
+enum Command {
     Put(put::Put),
     Get(get::Get),
     Del(delete::Del),
@@ -86,21 +86,21 @@ enum Act {
 }
 
 impl Store {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        match &self.act {
-            Act::Put(put) => put.run(),
-            Act::Get(get) => get.run(),
-            Act::Del(del) => del.run(),
-            Act::Scan(scan) => scan.run(),
-            Act::Count(count) => count.run(),
-            Act::Load(load) => load.run(),
-            Act::Dump(dump) => dump.run(),
-            Act::Stat(stat) => stat.run(),
-            Act::Backup(backup) => backup.run(),
-            Act::Compact(compact) => compact.run(),
-            Act::Verify(verify) => verify.run(),
-            Act::Watch(watch) => watch.run(),
-            Act::Serve(serve) => serve.run(),
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        match &self.command {
+            Command::Put(put) => put.run(),
+            Command::Get(get) => get.run(),
+            Command::Del(del) => del.run(),
+            Command::Scan(scan) => scan.run(),
+            Command::Count(count) => count.run(),
+            Command::Load(load) => load.run(),
+            Command::Dump(dump) => dump.run(),
+            Command::Stat(stat) => stat.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Compact(compact) => compact.run(),
+            Command::Verify(verify) => verify.run(),
+            Command::Watch(watch) => watch.run(),
+            Command::Serve(serve) => serve.run(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Opens a store, and says so if that takes long.
+//! Opens a store, with a warning if that takes long.
 
 use crate::logs::warn;
 use nuthatch_store::{Options, Result, Store};
@@ -7,8 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// A wait that is longer than this is reported.
-const NOTICE: Duration = Duration::from_secs(1);
+/// The time after which a warning is logged.
+const WARN_AFTER: Duration = Duration::from_secs(1);
 
 /// Opens a store. While another process compacts it, opening waits, however long that takes: a
 /// warning says so after a second.
@@ -20,7 +20,7 @@ pub(crate) fn open_store(path: &Path, options: &Options) -> Result<Store> {
     thread::scope(|scope| {
         let (opened, is_opened) = channel::<()>();
         let report = move || {
-            if is_opened.recv_timeout(NOTICE) == Err(RecvTimeoutError::Timeout) {
+            if is_opened.recv_timeout(WARN_AFTER) == Err(RecvTimeoutError::Timeout) {
                 let path = path.display();
                 warn(format_args!(
                     "{path}: waiting to open the store: another process may be compacting it"

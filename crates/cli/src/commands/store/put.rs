@@ -1,9 +1,9 @@
 //! `nuthatch store put`.
 
-use super::remote_store::{Reach, Remote};
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
-use crate::terminal::{shown, tell};
+use super::remote_store::{ConnectionArgs, RemoteStore};
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{print_message, quote_key};
 use clap::Args;
 use nuthatch_rpc::Batch;
 use nuthatch_store::{Clock as _, Condition, Kind, SystemClock};
@@ -30,7 +30,7 @@ Exit status:
 #[command(after_long_help = PUT_NOTES)]
 pub(super) struct Put {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     /// The key, of 1 to 511 bytes
     #[arg(value_name = "KEY")]
     key: OsString,
@@ -38,7 +38,7 @@ pub(super) struct Put {
     #[arg(value_name = "VALUE")]
     value: OsString,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     /// Write it only if the key does not exist
     #[arg(long, conflicts_with_all = ["if_present", "if_equals", "if_version"])]
     if_absent: bool,
@@ -58,21 +58,21 @@ pub(super) struct Put {
     #[arg(long, conflicts_with = "main")]
     stamped: bool,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Put {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let value = self.value()?;
         let stamped = self.stamped || self.expires_in_ms.is_some();
         let kind = stamped.then_some(Kind::Stamped);
         let key = self.key.as_encoded_bytes();
-        if let Some(remote) = self.place.remote(&self.reach)? {
-            self.table.make_at(&remote, kind)?;
-            return self.put_at(&remote, key, &value);
+        if let Some(remote) = self.store.remote(&self.connection)? {
+            self.table.create_remote(&remote, kind)?;
+            return self.put_remote(&remote, key, &value);
         }
-        let store = self.place.make()?;
-        let table = self.table.make(&store, &self.place, kind)?;
+        let store = self.store.open_or_create()?;
+        let table = self.table.find_or_create(&store, &self.store, kind)?;
         let written = store.update(|txn| {
             if let Some(condition) = self.condition()
                 && !txn.holds(&table, key, condition)?
@@ -85,19 +85,24 @@ impl Put {
             }
             Ok(true)
         });
-        let written = written.map_err(|error| self.place.failure(&error))?;
-        Ok(self.answer(written, &self.place.shown()))
+        let written = written.map_err(|error| self.store.failure(&error))?;
+        Ok(self.outcome(written, &self.store.display_path()))
     }
 
-    /// Has a server write it.
-    fn put_at(&self, remote: &Remote, key: &[u8], value: &[u8]) -> Result<Answer, Failure> {
+    /// Writes through a server.
+    fn put_remote(
+        &self,
+        remote: &RemoteStore,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Outcome, Failure> {
         let (table, mut batch) = (self.table.name(), Batch::new());
         if let Some(condition) = self.condition() {
             batch = batch.check(table, key, condition);
         }
         batch = match self.expires_in_ms {
             Some(ms) => {
-                // The server has a clock of its own: both should be right.
+                // The server compares with its own clock.
                 batch.put_until(table, key, value, SystemClock.now_ms().saturating_add(ms))
             }
             None => batch.put(table, key, value),
@@ -107,17 +112,19 @@ impl Put {
             Err(error) if error.code() == "condition-unmet" => false,
             Err(error) => return Err(remote.failure(&error)),
         };
-        Ok(self.answer(written, &remote.address))
+        Ok(self.outcome(written, &remote.address))
     }
 
-    fn answer(&self, written: bool, place: &str) -> Answer {
-        if written {
-            return Answer::Whole;
+    fn outcome(&self, is_written: bool, store_name: &str) -> Outcome {
+        if is_written {
+            return Outcome::Success;
         }
-        let key = shown(self.key.as_encoded_bytes());
-        let why = self.unmet();
-        tell(format_args!("{place}: the condition does not hold for key {key}: {why}"));
-        Answer::KeysMissing
+        let key = quote_key(self.key.as_encoded_bytes());
+        let why = self.unmet_reason();
+        print_message(format_args!(
+            "{store_name}: the condition does not hold for key {key}: {why}"
+        ));
+        Outcome::NotFound
     }
 
     fn condition(&self) -> Option<Condition<'_>> {
@@ -131,7 +138,7 @@ impl Put {
     }
 
     /// Returns why the condition does not hold.
-    fn unmet(&self) -> &'static str {
+    fn unmet_reason(&self) -> &'static str {
         match self.condition() {
             Some(Condition::Absent) => "the key exists",
             Some(Condition::Equals(_)) => "the key does not exist or has another value",

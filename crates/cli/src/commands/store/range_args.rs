@@ -1,12 +1,12 @@
-//! Ranges of keys on the command line.
+//! The arguments with a range of keys.
 
 use clap::Args;
 use nuthatch_store::Range;
 use std::ffi::OsString;
 
-/// Which keys.
+/// The arguments with a range of keys.
 #[derive(Debug, Args)]
-pub(super) struct Ranged {
+pub(super) struct RangeArgs {
     /// From this key on, itself included
     #[arg(long, value_name = "KEY", conflicts_with = "after", help_heading = "Keys")]
     from: Option<OsString>,
@@ -24,7 +24,7 @@ pub(super) struct Ranged {
     prefix: Option<OsString>,
 }
 
-impl Ranged {
+impl RangeArgs {
     pub(super) fn range(&self) -> Range {
         let bytes = |text: &OsString| text.as_encoded_bytes().to_vec();
         let mut range = Range::all();
@@ -46,7 +46,7 @@ impl Ranged {
         }
     }
 
-    /// Whether any bound was given.
+    /// Returns whether any bound is set.
     pub(super) fn is_given(&self) -> bool {
         let Self { from, after, to, before, prefix } = self;
         [from, after, to, before, prefix].iter().any(|bound| bound.is_some())

@@ -1,4 +1,4 @@
-//! A store on the other side of a socket, for commands that wait for each answer.
+//! Stores behind a server, for commands that wait for each response.
 
 use crate::files::read_text;
 use crate::outcome::Failure;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// Bytes that a file with a token may have.
-const TOKEN_LONGEST: u64 = 64 << 10;
+/// Maximum length of a file with a token, in bytes.
+const MAX_TOKEN_LEN: u64 = 64 << 10;
 
 /// The heading of the options for servers. Each option names it, since a heading of the whole
 /// struct would also apply to the arguments that follow the struct.
@@ -20,7 +20,7 @@ const HEADING: &str = "Stores at grpc://HOST:PORT";
 /// Options of connections to a store at `grpc://` or `grpcs://`. Commands flatten them last, so
 /// that help shows them below their own options.
 #[derive(Debug, Args)]
-pub(super) struct Reach {
+pub(super) struct ConnectionArgs {
     /// File with the token to present: one line of printable ASCII without spaces
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     token_file: Option<String>,
@@ -50,13 +50,13 @@ pub(super) struct Reach {
 
 /// The option of the commands that reconnect, `watch` and `load`.
 #[derive(Debug, Args)]
-pub(super) struct Reconnect {
+pub(super) struct ReconnectArgs {
     /// Milliseconds to try to reconnect after a lost connection
     #[arg(long, value_name = "N", default_value_t = 30_000, help_heading = HEADING)]
     reconnect_ms: u64,
 }
 
-impl Reconnect {
+impl ReconnectArgs {
     /// Returns the options with the time to reconnect.
     pub(super) fn apply(&self, options: ClientOptions) -> ClientOptions {
         options.reconnect(self.limit())
@@ -68,14 +68,14 @@ impl Reconnect {
     }
 }
 
-/// A connection, and what runs it.
-pub(super) struct Remote {
+/// A connection to a server, and its runtime.
+pub(super) struct RemoteStore {
     pub(super) address: String,
     pub(super) client: Client,
     runtime: Runtime,
 }
 
-impl Remote {
+impl RemoteStore {
     pub(super) fn connect(address: &str, options: &ClientOptions) -> Result<Self, Failure> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
@@ -84,13 +84,13 @@ impl Remote {
         Ok(Self { address, client, runtime })
     }
 
-    /// Waits for an answer.
+    /// Waits for a call.
     pub(super) fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)
     }
 
-    /// Waits for an answer, which must be no error.
-    pub(super) fn ask<T>(
+    /// Waits for a call, and converts its error.
+    pub(super) fn call<T>(
         &self,
         call: impl Future<Output = nuthatch_rpc::Result<T>>,
     ) -> Result<T, Failure> {
@@ -100,12 +100,12 @@ impl Remote {
     /// Returns an error with the address of the server.
     pub(super) fn failure(&self, error: &nuthatch_rpc::Error) -> Failure {
         let message = error.message();
-        // Errors about the server itself have it already.
-        let place = format!("{}: ", self.address);
-        Failure::Error(format!("{place}{}", message.strip_prefix(&place).unwrap_or(message)))
+        // Errors about the server itself already have the address.
+        let prefix = format!("{}: ", self.address);
+        Failure::Error(format!("{prefix}{}", message.strip_prefix(&prefix).unwrap_or(message)))
     }
 
-    /// All rows of a scan, one after the other. Answers how many there were.
+    /// Calls `act` for each row of a scan, with the number of rows so far.
     pub(super) fn rows(
         &self,
         table: &str,
@@ -123,7 +123,7 @@ impl Remote {
     }
 }
 
-impl Reach {
+impl ConnectionArgs {
     /// Returns the options, with the files read that they name.
     pub(super) fn options(&self) -> Result<ClientOptions, Failure> {
         let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
@@ -150,7 +150,7 @@ impl Reach {
 
 /// Reads the token from a file.
 fn token(file: &str) -> Result<String, Failure> {
-    let text = read_text(file, TOKEN_LONGEST)?;
+    let text = read_text(file, MAX_TOKEN_LEN)?;
     let token = text.trim_end_matches(['\n', '\r']);
     let found = if token.is_empty() {
         "nothing"

@@ -1,4 +1,4 @@
-//! Rows as lines.
+//! Prints rows, one per line.
 
 use crate::outcome::Failure;
 use crate::terminal::Stdout;
@@ -6,40 +6,40 @@ use nuthatch_cli::output::{json_row, tsv_escape};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Entry, Row};
 
-/// How rows are printed.
+/// The format of printed rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RowFormat {
     /// The key, a tab and the value, both escaped.
     Tsv,
-    /// The key alone, escaped.
+    /// The escaped key without the value.
     Keys,
-    /// A JSON object, as `load` reads it.
+    /// A JSON object, in the form that `load` reads.
     Json,
 }
 
-/// Prints rows, one a line.
-pub(super) struct Lines {
+/// Prints rows, one per line.
+pub(super) struct RowPrinter {
     stdout: Stdout,
     line: Vec<u8>,
-    form: Form,
+    format: RowFormat,
 }
 
-impl Lines {
-    pub(super) fn new(form: Form) -> Self {
-        Self { stdout: Stdout::new(), line: Vec::new(), form }
+impl RowPrinter {
+    pub(super) fn new(format: RowFormat) -> Self {
+        Self { stdout: Stdout::new(), line: Vec::new(), format }
     }
 
     pub(super) fn put(&mut self, row: Row<'_>) -> Result<(), Failure> {
-        self.make(row);
+        self.format_row(row);
         self.line.push(b'\n');
-        self.stdout.put(&self.line)
+        self.stdout.write(&self.line)
     }
 
-    /// Prints a row; as JSON with its version and the time it expires, if it has them.
+    /// Prints a row; in JSON also with its version and expiry time, if it has them.
     pub(super) fn put_entry(&mut self, key: &[u8], entry: &Entry<'_>) -> Result<(), Failure> {
-        self.make((key, entry.value));
-        if self.form == Form::Json {
-            // A row is an object: its fields go on here.
+        self.format_row((key, entry.value));
+        if self.format == RowFormat::Json {
+            // Appends fields to the object of the row.
             self.line.pop();
             let fields = [("version", entry.version), ("expires_at_ms", entry.expires_at_ms)];
             for (name, number) in fields {
@@ -49,16 +49,16 @@ impl Lines {
             self.line.push(b'}');
         }
         self.line.push(b'\n');
-        self.stdout.put(&self.line)
+        self.stdout.write(&self.line)
     }
 
-    /// Makes the line of a row.
-    fn make(&mut self, (key, value): Row<'_>) {
+    /// Formats the line of a row.
+    fn format_row(&mut self, (key, value): Row<'_>) {
         self.line.clear();
-        match self.form {
-            Form::Json => json_row(key, &typed(value), &mut self.line),
-            Form::Keys => tsv_escape(key, &mut self.line),
-            Form::Tsv => {
+        match self.format {
+            RowFormat::Json => json_row(key, &json_value_of(value), &mut self.line),
+            RowFormat::Keys => tsv_escape(key, &mut self.line),
+            RowFormat::Tsv => {
                 tsv_escape(key, &mut self.line);
                 self.line.push(b'\t');
                 tsv_escape(value, &mut self.line);
@@ -71,7 +71,7 @@ impl Lines {
     }
 }
 
-/// A value for JSON: text where it is text.
-pub(super) fn typed(value: &[u8]) -> Value<'_> {
+/// Returns a value for JSON: a string if it is UTF-8, otherwise bytes.
+pub(super) fn json_value_of(value: &[u8]) -> Value<'_> {
     std::str::from_utf8(value).map_or(Value::Bytes(value), Value::String)
 }

@@ -1,10 +1,10 @@
 //! `nuthatch store scan`.
 
-use super::range_args::Ranged;
-use super::remote_store::Reach;
-use super::row_printer::{Form, Lines};
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
+use super::range_args::RangeArgs;
+use super::remote_store::ConnectionArgs;
+use super::row_printer::{RowFormat, RowPrinter};
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use nuthatch_rpc::Scan as RemoteScan;
 use nuthatch_store::{Read, Scan as Scanned};
@@ -34,11 +34,11 @@ Exit status:
 #[command(after_long_help = SCAN_NOTES)]
 pub(super) struct Scan {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     #[command(flatten)]
-    keys: Ranged,
+    keys: RangeArgs,
     /// In descending order of the keys
     #[arg(long)]
     reverse: bool,
@@ -52,33 +52,33 @@ pub(super) struct Scan {
     #[arg(long, conflicts_with = "keys_only")]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Scan {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let form = match (self.keys_only, self.json) {
-            (true, _) => Form::Keys,
-            (_, true) => Form::Json,
-            _ => Form::Tsv,
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let format = match (self.keys_only, self.json) {
+            (true, _) => RowFormat::Keys,
+            (_, true) => RowFormat::Json,
+            _ => RowFormat::Tsv,
         };
-        let mut lines = Lines::new(form);
-        if let Some(remote) = self.place.remote(&self.reach)? {
-            remote.rows(self.table.name(), &self.wanted_of(), |row, _| lines.put(row))?;
+        let mut lines = RowPrinter::new(format);
+        if let Some(remote) = self.store.remote(&self.connection)? {
+            remote.rows(self.table.name(), &self.remote_scan(), |row, _| lines.put(row))?;
         } else {
-            let store = self.place.read()?;
-            let table = self.table.find(&store, &self.place)?;
+            let store = self.store.open_read_only()?;
+            let table = self.table.find(&store, &self.store)?;
             let txn = store.read()?;
-            for row in txn.scan(&table, &self.wanted())? {
+            for row in txn.scan(&table, &self.local_scan())? {
                 lines.put(row?)?;
             }
             txn.check_readable()?;
         }
         lines.flush()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
-    fn wanted(&self) -> Scanned {
+    fn local_scan(&self) -> Scanned {
         let mut scan = Scanned::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
         if self.reverse {
             scan = scan.reverse();
@@ -86,8 +86,8 @@ impl Scan {
         if self.keys_only { scan.keys_only() } else { scan }
     }
 
-    /// The same, of a server.
-    fn wanted_of(&self) -> RemoteScan {
+    /// Returns the scan for a server.
+    fn remote_scan(&self) -> RemoteScan {
         let mut scan = RemoteScan::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
         if self.reverse {
             scan = scan.reverse();

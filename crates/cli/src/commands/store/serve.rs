@@ -1,12 +1,12 @@
-//! `nuthatch store serve`: a store for clients of gRPC.
+//! `nuthatch store serve`: serves a store over gRPC.
 
-use super::credentials::Secrets;
+use super::credentials::Credentials;
 use super::keep_changes::keep_changes;
 use super::open::open_store;
-use super::store_args::Network;
-use crate::arguments::{MIN_LIMIT_MS, TlsArguments, Watched, address, not_started};
-use crate::logs::server_runs;
-use crate::outcome::{Answer, Failure};
+use super::store_args::NetworkArgs;
+use crate::arguments::{MIN_LIMIT_MS, MonitoringArgs, TlsArgs, parse_address, start_failure};
+use crate::logs::server_started;
+use crate::outcome::{Failure, Outcome};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
 use crate::terminal::greet;
 use clap::{Args, ValueEnum};
@@ -63,7 +63,7 @@ pub(super) struct Serve {
     #[arg(long, conflicts_with_all = ["create", "keep_changes"])]
     read_only: bool,
     #[command(flatten)]
-    network: Network,
+    network: NetworkArgs,
     /// What a write waits for before it is acknowledged
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sync")]
     durability: Level,
@@ -76,10 +76,10 @@ pub(super) struct Serve {
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
-    watched: Watched,
+    monitoring: MonitoringArgs,
 }
 
-/// What a commit waits for.
+/// The durability of commits.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Level {
     /// The disk: no acknowledged write is lost
@@ -94,10 +94,11 @@ enum Level {
 #[command(next_help_heading = "Access")]
 struct Access {
     /// Address to listen on, host:port; port 0 selects a free port; can be repeated
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7380", value_parser = address)]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7380")]
+    #[arg(value_parser = parse_address)]
     listen: Vec<SocketAddr>,
     #[command(flatten)]
-    tls: TlsArguments,
+    tls: TlsArgs,
     /// A file with the tokens that clients must present
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
@@ -173,12 +174,12 @@ fn parse_message(text: &str) -> Result<u64, String> {
 }
 
 impl Serve {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let _logs = self.watched.start_logs()?;
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let _logs = self.monitoring.start_logs()?;
         let memory = self.limits.memory()?;
         let options = self.options()?.memory(memory).connections(self.limits.connections()?);
         let options = options.message_bytes(self.limits.message(memory)?);
-        self.watched.check(options.problem(), self.access.insecure)?;
+        self.monitoring.check(options.problem(), self.access.insecure)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = self.network.apply(store.durability(self.durability.into()));
         let store = open_store(&self.path, &store)?;
@@ -187,22 +188,25 @@ impl Serve {
         }
         let process = ServerProcess::begin()?;
         let server =
-            Server::start(store, &options).map_err(|error| not_started("--listen", &error))?;
-        let (_admin, admin) =
-            self.watched.tell(server.metrics(), Metrics::exposition, Metrics::is_stopping)?;
+            Server::start(store, &options).map_err(|error| start_failure("--listen", &error))?;
+        let (_admin, admin) = self.monitoring.open_admin(
+            server.metrics(),
+            Metrics::exposition,
+            Metrics::is_stopping,
+        )?;
         let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         greet(scheme, server.addresses(), &admin, &line)?;
-        server_runs();
+        server_started();
         let (stopper, reloader) = (server.stopper(), server.reloader());
-        let secrets = self.access.secrets();
+        let credentials = self.access.credentials();
         process.on_request(move |request| match request {
-            Request::Reload => secrets.reload_or_log(&reloader),
+            Request::Reload => credentials.reload_or_log(&reloader),
             Request::Stop => stopper.stop(),
             Request::StopAtOnce => end_at_once(),
         });
         server.wait().map_err(|error| Failure::Error(error.to_string()))?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
     fn options(&self) -> Result<Options, Failure> {
@@ -219,7 +223,7 @@ impl Serve {
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));
         }
-        let (tls, tokens) = self.access.secrets().read()?;
+        let (tls, tokens) = self.access.credentials().read()?;
         if let Some(tls) = tls {
             options = options.tls(tls);
         }
@@ -231,7 +235,7 @@ impl Serve {
 }
 
 impl Limits {
-    /// Returns the budget of memory: what was given, if this process can have as much.
+    /// Returns the memory budget. Fails if the process cannot have as much.
     fn memory(&self) -> Result<u64, Failure> {
         let limit = MemoryLimit::of_this_process();
         let Some(memory) = self.memory else {
@@ -259,7 +263,7 @@ impl Limits {
     /// Returns how many connections there may be, after raising the limit of open files.
     fn connections(&self) -> Result<usize, Failure> {
         let files = process::raise_file_limit();
-        // Its files, and as many again for those of the store.
+        // The spare files of the server, and as many for the store.
         let limit = process::max_connections(files, process::spare_files);
         let limit = limit.map_err(Failure::Error)?;
         let wanted = u64::from(self.connections);
@@ -268,10 +272,10 @@ impl Limits {
 }
 
 impl Access {
-    fn secrets(&self) -> Secrets {
-        let TlsArguments { cert, key, client_ca } = self.tls.clone();
+    fn credentials(&self) -> Credentials {
+        let TlsArgs { cert, key, client_ca } = self.tls.clone();
         let tls = cert.zip(key).map(|(cert, key)| (cert, key, client_ca));
-        Secrets { tls, tokens: self.tokens.clone() }
+        Credentials { tls, tokens: self.tokens.clone() }
     }
 }
 

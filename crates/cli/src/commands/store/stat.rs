@@ -1,8 +1,8 @@
 //! `nuthatch store stat`.
 
-use super::remote_store::{Reach, Remote};
-use super::store_args::Place;
-use crate::outcome::{Answer, Failure};
+use super::remote_store::{ConnectionArgs, RemoteStore};
+use super::store_args::StoreArgs;
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_cli::output::json_string;
@@ -28,56 +28,56 @@ Exit status:
 #[command(after_long_help = STAT_NOTES)]
 pub(super) struct Stat {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Stat {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let told = match self.place.remote(&self.reach)? {
-            Some(remote) => Told::by(&remote)?,
-            None => Told::of(&self.place.read()?, self.place.shown())?,
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let report = match self.store.remote(&self.connection)? {
+            Some(remote) => Report::by(&remote)?,
+            None => Report::of(&self.store.open_read_only()?, self.store.display_path())?,
         };
-        let text = if self.json { told.json() } else { told.text() };
+        let text = if self.json { report.json() } else { report.text() };
         let mut stdout = Stdout::new();
-        stdout.put(text.as_bytes())?;
+        stdout.write(text.as_bytes())?;
         stdout.flush()?;
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }
 
-/// What a store told of itself.
-struct Told {
-    place: String,
+/// The statistics of a store.
+struct Report {
+    store_name: String,
     stat: StoreStat,
     oldest: Option<u64>,
     tables: Vec<(String, TableStat)>,
 }
 
-impl Told {
-    fn of(store: &Store, place: String) -> Result<Self, Failure> {
+impl Report {
+    fn of(store: &Store, store_name: String) -> Result<Self, Failure> {
         let mut tables = vec![(String::new(), store.table_stat(&store.main_table())?)];
         for name in store.table_names()? {
             if let Some(table) = store.find_table(&name)? {
                 tables.push((name, store.table_stat(&table)?));
             }
         }
-        Ok(Self { place, stat: store.stat()?, oldest: store.oldest_change()?, tables })
+        Ok(Self { store_name, stat: store.stat()?, oldest: store.oldest_change()?, tables })
     }
 
-    fn by(remote: &Remote) -> Result<Self, Failure> {
-        let told = remote.ask(remote.client.stat())?;
-        let tables = told.tables.into_iter().map(|table| (table.name, table.stat)).collect();
-        let (stat, oldest) = (told.store, told.oldest_change);
-        Ok(Self { place: remote.address.clone(), stat, oldest, tables })
+    fn by(remote: &RemoteStore) -> Result<Self, Failure> {
+        let report = remote.call(remote.client.stat())?;
+        let tables = report.tables.into_iter().map(|table| (table.name, table.stat)).collect();
+        let (stat, oldest) = (report.store, report.oldest_change);
+        Ok(Self { store_name: remote.address.clone(), stat, oldest, tables })
     }
 
     fn text(&self) -> String {
-        let Self { place, stat, oldest, tables } = self;
+        let Self { store_name, stat, oldest, tables } = self;
         let kept = match *oldest {
             Some(oldest) => format!("from {} on", grouped(oldest)),
             None => "none".to_owned(),
@@ -94,7 +94,7 @@ impl Told {
              reader slots  {} of {}\n\
              last change   {}\n\
              changes kept  {kept}",
-            place,
+            store_name,
             bytes(stat.file_bytes),
             bytes(stat.used_bytes),
             bytes(stat.free_bytes),

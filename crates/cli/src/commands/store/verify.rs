@@ -1,8 +1,8 @@
 //! `nuthatch store verify`.
 
-use super::store_args::Folder;
-use crate::outcome::{Answer, Failure};
-use crate::terminal::{Display, report_result};
+use super::store_args::FolderArgs;
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{Display, print_result};
 use clap::Args;
 use nuthatch_store::verify_closed;
 use nuthatch_units::{grouped, seconds};
@@ -29,35 +29,35 @@ Exit status:
 #[command(after_long_help = VERIFY_NOTES)]
 pub(super) struct Verify {
     #[command(flatten)]
-    place: Folder,
+    store: FolderArgs,
     /// Print nothing unless the store is damaged
     #[arg(short, long)]
     quiet: bool,
 }
 
 impl Verify {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
         let display = Display::new(self.quiet, None);
         let progress = |done, total| display.stage("verifying", done, total);
-        // What cannot be opened can still be looked at.
-        let verified = match self.place.read() {
+        // A file that cannot be opened as a store can still be verified.
+        let verified = match self.store.open_read_only() {
             Ok(store) => store.verify(progress),
-            Err(failure) if !self.place.path()?.exists() => return Err(failure),
-            Err(_) => verify_closed(self.place.path()?, progress),
+            Err(failure) if !self.store.path()?.exists() => return Err(failure),
+            Err(_) => verify_closed(self.store.path()?, progress),
         };
         display.finish();
         let verified = verified?;
         if !self.quiet {
-            let path = self.place.path()?.display();
+            let path = self.store.path()?.display();
             let (entries, pages) = (grouped(verified.entries), grouped(verified.pages));
             let (free, tables) = (grouped(verified.free_pages), verified.tables);
             let time = seconds(start.elapsed());
-            report_result(&format!(
+            print_result(&format!(
                 "{path}: valid: {entries} entries in {tables} tables, {pages} pages of which \
                  {free} are free, {time}\n"
             ))?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }

@@ -1,19 +1,19 @@
-//! `nuthatch store watch`: changes as they are committed.
+//! `nuthatch store watch`: prints changes as they are committed.
 
 use super::keep_changes::keep_changes;
-use super::range_args::Ranged;
-use super::remote_store::{Reach, Reconnect, Remote};
-use super::row_printer::typed;
-use super::store_args::{Place, Tabled};
-use crate::outcome::{Answer, Failure};
+use super::range_args::RangeArgs;
+use super::remote_store::{ConnectionArgs, ReconnectArgs, RemoteStore};
+use super::row_printer::json_value_of;
+use super::store_args::{StoreArgs, TableArgs};
+use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_cli::output::{json_row, json_string};
 use nuthatch_store::{Act, Change, Start};
 use std::time::Duration;
 
-/// Without changes, whether somebody still reads the output is found out with the next one.
-const WAIT: Duration = Duration::from_hours(1);
+/// The maximum time of one wait for changes. A closed output is detected with the next change.
+const MAX_WAIT: Duration = Duration::from_hours(1);
 
 const NOTES: &str = "\
 Prints a line with a JSON object for each change, in the order of the commits, until it is
@@ -41,14 +41,14 @@ Exit status:
 #[command(after_long_help = NOTES)]
 pub(super) struct Watch {
     #[command(flatten)]
-    place: Place,
+    store: StoreArgs,
     #[command(flatten)]
-    table: Tabled,
+    table: TableArgs,
     /// Changes of all tables
     #[arg(long, conflicts_with_all = ["table", "main"])]
     all: bool,
     #[command(flatten)]
-    keys: Ranged,
+    keys: RangeArgs,
     /// Begin after the change with this sequence number
     #[arg(long = "after-sequence", value_name = "N", conflicts_with = "oldest")]
     after_sequence: Option<u64>,
@@ -62,29 +62,29 @@ pub(super) struct Watch {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
     #[command(flatten)]
-    reconnect: Reconnect,
+    reconnect: ReconnectArgs,
 }
 
 impl Watch {
-    pub(super) fn run(&self) -> Result<Answer, Failure> {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let start = match (self.after_sequence, self.oldest) {
             (Some(sequence), _) => Start::After(sequence),
             (None, true) => Start::Oldest,
             (None, false) => Start::Now,
         };
         let adjust = |options| self.reconnect.apply(options);
-        match self.place.remote_with(&self.reach, adjust)? {
-            Some(remote) => self.watch_at(&remote, start),
+        match self.store.remote_with(&self.connection, adjust)? {
+            Some(remote) => self.watch_remote(&remote, start),
             None => self.watch(start),
         }
     }
 
-    fn watch(&self, start: Start) -> Result<Answer, Failure> {
+    fn watch(&self, start: Start) -> Result<Outcome, Failure> {
         let store = match self.keep {
-            Some(_) => self.place.make()?,
-            None => self.place.read()?,
+            Some(_) => self.store.open_or_create()?,
+            None => self.store.open_read_only()?,
         };
         if let Some(keep) = self.keep {
             keep_changes(&store, keep)?;
@@ -92,34 +92,34 @@ impl Watch {
         let table = if self.all {
             None
         } else if self.keep.is_some() {
-            Some(self.table.make(&store, &self.place, None)?)
+            Some(self.table.find_or_create(&store, &self.store, None)?)
         } else {
-            Some(self.table.find(&store, &self.place)?)
+            Some(self.table.find(&store, &self.store)?)
         };
-        let failed = |error| self.place.failure(&error);
+        let failed = |error| self.store.failure(&error);
         let watch = store.watch(table.as_ref(), self.keys.range(), start);
         let mut watch = watch.map_err(failed)?;
-        self.print(|| Ok(watch.next_within(WAIT).map_err(failed)?.unwrap_or_default()))
+        self.print(|| Ok(watch.next_within(MAX_WAIT).map_err(failed)?.unwrap_or_default()))
     }
 
-    fn watch_at(&self, remote: &Remote, start: Start) -> Result<Answer, Failure> {
+    fn watch_remote(&self, remote: &RemoteStore, start: Start) -> Result<Outcome, Failure> {
         if self.keep.is_some() {
             let message = "--keep needs the folder of the store; a server has --keep-changes";
             return Err(Failure::Usage(message.to_owned()));
         }
         let table = (!self.all).then(|| self.table.name());
-        let mut watch = remote.ask(remote.client.watch(table, &self.keys.range(), start))?;
+        let mut watch = remote.call(remote.client.watch(table, &self.keys.range(), start))?;
         self.print(|| match remote.wait(watch.next()) {
             Some(changes) => changes.map_err(|error| remote.failure(&error)),
             None => Err(Failure::Error(format!("{}: the watch has ended", remote.address))),
         })
     }
 
-    /// Prints changes until there were as many as wanted.
+    /// Prints changes up to the limit.
     fn print(
         &self,
         mut next: impl FnMut() -> Result<Vec<Change>, Failure>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Outcome, Failure> {
         let mut left = self.limit.unwrap_or(u64::MAX);
         let (mut stdout, mut line) = (Stdout::new(), Vec::new());
         while left > 0 {
@@ -129,12 +129,12 @@ impl Watch {
                 }
                 line.clear();
                 json(&change, &mut line);
-                stdout.put(&line)?;
+                stdout.write(&line)?;
                 left -= 1;
             }
             stdout.flush()?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 }
 
@@ -147,9 +147,9 @@ fn json(change: &Change, line: &mut Vec<u8>) {
     line.extend_from_slice(head.as_bytes());
     json_string(table, line);
     line.push(b',');
-    // A row is an object: its fields go on here.
+    // Appends the fields of the row's object.
     let mut row = Vec::new();
-    json_row(key, &typed(value), &mut row);
+    json_row(key, &json_value_of(value), &mut row);
     let fields = match act {
         Act::Put => &row[1..row.len() - 1],
         _ => row[1..].strip_suffix(b",\"value\":\"\"}").unwrap_or(&row[1..row.len() - 1]),

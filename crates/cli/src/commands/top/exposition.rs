@@ -1,29 +1,29 @@
-//! Prometheus's text of metrics, read.
+//! Parses metrics in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 
-/// A number, and what it is the number of.
+/// A sample of a metric: its labels and its value.
 #[derive(Debug, PartialEq)]
-struct Point {
+struct MetricPoint {
     labels: Vec<(String, String)>,
     value: f64,
 }
 
-/// Points by their names.
+/// The points of all metrics, by name.
 #[derive(Debug, Default)]
-pub(super) struct Points(BTreeMap<String, Vec<Point>>);
+pub(super) struct Metrics(BTreeMap<String, Vec<MetricPoint>>);
 
-/// Times by their length.
+/// A histogram of durations.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Times {
-    /// Ends of buckets in seconds, the last being infinite, and how many times are up to each.
+pub(crate) struct Histogram {
+    /// The upper bounds of the buckets in seconds, the last one infinite, with cumulative counts.
     pub(super) buckets: Vec<(f64, f64)>,
-    /// All times together, in seconds.
+    /// The sum of all durations in seconds.
     pub(super) sum: f64,
 }
 
-impl Points {
-    /// The points of a text. An error names the line.
+impl Metrics {
+    /// Parses the metrics of a text. Errors have the line.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut points = Self::default();
         for (at, line) in text.lines().enumerate() {
@@ -31,30 +31,30 @@ impl Points {
                 continue;
             }
             let (name, point) = parse(line).ok_or_else(|| {
-                let shown: String = line.chars().take(80).collect();
+                let shortened: String = line.chars().take(80).collect();
                 let expected = "expected a metric such as name{label=\"value\"} 1";
-                format!("GET /metrics: line {}: {expected}, found {shown:?}", at + 1)
+                format!("GET /metrics: line {}: {expected}, found {shortened:?}", at + 1)
             })?;
             points.0.entry(name).or_default().push(point);
         }
         Ok(points)
     }
 
-    fn of(&self, name: &str) -> &[Point] {
+    fn of(&self, name: &str) -> &[MetricPoint] {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of a metric without labels; none if there is no such.
+    /// Returns the value of a metric without labels.
     pub(super) fn value(&self, name: &str) -> Option<f64> {
         self.of(name).first().map(|point| point.value)
     }
 
-    /// The value that a label has in the first point of a metric.
+    /// Returns the value of a label in the first point of a metric.
     pub(super) fn label(&self, name: &str, label: &str) -> Option<&str> {
         self.of(name).first().and_then(|point| point.label(label))
     }
 
-    /// The numbers of a metric by the value of this label, in the order of the text.
+    /// Returns the values of a metric by the value of a label, in the order of the text.
     pub(super) fn by<'a>(
         &'a self,
         name: &str,
@@ -63,9 +63,9 @@ impl Points {
         self.of(name).iter().filter_map(move |point| Some((point.label(label)?, point.value)))
     }
 
-    /// A histogram by the value of this label.
-    pub(super) fn times_by(&self, name: &str, label: &str) -> BTreeMap<String, Times> {
-        let mut all: BTreeMap<String, Times> = BTreeMap::new();
+    /// Returns the histograms of a metric by the value of a label.
+    pub(super) fn histograms_by(&self, name: &str, label: &str) -> BTreeMap<String, Histogram> {
+        let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
         for point in self.of(&format!("{name}_bucket")) {
             let end = point.label("le").and_then(|end| end.parse().ok());
             if let (Some(of), Some(end)) = (point.label(label), end) {
@@ -82,14 +82,14 @@ impl Points {
     }
 }
 
-impl Point {
+impl MetricPoint {
     fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|label| label.0 == name).map(|label| label.1.as_str())
     }
 }
 
-/// A line such as `name{label="value"} 1 1700000000000`, of which the last number is a time.
-fn parse(line: &str) -> Option<(String, Point)> {
+/// Parses a line such as `name{label="value"} 1 1700000000000`. The last number is a timestamp.
+fn parse(line: &str) -> Option<(String, MetricPoint)> {
     let end = line.find(['{', ' '])?;
     let (name, rest) = line.split_at(end);
     let (labels, rest) = match rest.strip_prefix('{') {
@@ -100,10 +100,10 @@ fn parse(line: &str) -> Option<(String, Point)> {
     let value = words.next()?.parse().ok()?;
     words.next().is_none_or(|time| time.parse::<f64>().is_ok()).then_some(())?;
     (words.next().is_none() && !name.is_empty()).then_some(())?;
-    Some((name.to_owned(), Point { labels, value }))
+    Some((name.to_owned(), MetricPoint { labels, value }))
 }
 
-/// Labels up to the closing brace, and what is behind it.
+/// Parses labels up to the closing brace. Returns them and the rest of the line.
 fn parse_labels(mut text: &str) -> Option<(Vec<(String, String)>, &str)> {
     let mut labels = Vec::new();
     loop {
@@ -129,13 +129,13 @@ fn parse_labels(mut text: &str) -> Option<(Vec<(String, String)>, &str)> {
     }
 }
 
-impl Times {
-    /// How many times there are.
+impl Histogram {
+    /// Returns the number of durations.
     pub(super) fn count(&self) -> f64 {
         self.buckets.last().map_or(0.0, |bucket| bucket.1)
     }
 
-    /// What came since `earlier`.
+    /// Returns the durations since `earlier`.
     pub(super) fn since(&self, earlier: &Self) -> Self {
         let mut times = self.clone();
         times.sum -= earlier.sum;
@@ -146,7 +146,7 @@ impl Times {
         times
     }
 
-    /// Adds others, with the same buckets.
+    /// Adds a histogram with the same buckets.
     pub(super) fn add(&mut self, other: &Self) {
         self.sum += other.sum;
         if self.buckets.is_empty() {
@@ -157,8 +157,7 @@ impl Times {
         }
     }
 
-    /// The time that this part of them does not exceed, in seconds, taken to lie evenly in their
-    /// bucket; none if there are no times.
+    /// Returns a quantile in seconds, interpolated within its bucket. `None` without durations.
     pub(super) fn quantile(&self, part: f64) -> Option<f64> {
         let rank = self.count() * part;
         if rank <= 0.0 {
@@ -182,7 +181,7 @@ mod tests {
     fn lines_are_read_with_their_labels() {
         let text = "# HELP a A.\n# TYPE a gauge\na 1\nb{x=\"1\",y=\"q\\\"\\\\\\n}\"} 2.5e3\n\n\
                     b{x=\"2\", y=\"\",} 3 1700000000000\nc{} +Inf\n# EOF\n";
-        let points = Points::parse(text).expect("a text");
+        let points = Metrics::parse(text).expect("a text");
         assert_eq!(points.value("a"), Some(1.0));
         assert_eq!(points.by("b", "x").collect::<Vec<_>>(), [("1", 2500.0), ("2", 3.0)]);
         assert_eq!(points.label("b", "y"), Some("q\"\\\n}"));
@@ -191,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_metric_is_named_with_its_line() {
+    fn invalid_lines_are_errors_with_their_number() {
         for line in ["a", "a{", "a{b} 1", "a{b=\"c} 1", "a b", "a 1 b", "a 1 2 3", "{} 1", "<html>"]
         {
-            let problem = Points::parse(&format!("a 1\n{line}\n")).expect_err(line);
+            let problem = Metrics::parse(&format!("a 1\n{line}\n")).expect_err(line);
             assert!(problem.starts_with("GET /metrics: line 2: expected a metric"), "{problem}");
         }
-        let long = Points::parse(&"x".repeat(10_000)).expect_err("no metric");
+        let long = Metrics::parse(&"x".repeat(10_000)).expect_err("no metric");
         assert!(long.len() < 200, "{long}");
     }
 
@@ -206,14 +205,14 @@ mod tests {
         let text = "t_bucket{of=\"x\",le=\"0.2\"} 50\nt_bucket{of=\"x\",le=\"+Inf\"} 100\n\
                     t_bucket{of=\"x\",le=\"0.1\"} 0\nt_bucket{of=\"x\",le=\"0.4\"} 99\n\
                     t_sum{of=\"x\"} 20\nt_count{of=\"x\"} 100\n";
-        let times = &Points::parse(text).expect("a text").times_by("t", "of")["x"];
+        let times = &Metrics::parse(text).expect("a text").histograms_by("t", "of")["x"];
         assert!((times.count() - 100.0).abs() < 1e-9 && (times.sum - 20.0).abs() < 1e-9);
         for (part, expected) in [(0.25, 0.15), (0.5, 0.2), (0.99, 0.4), (1.0, 0.4)] {
             let found = times.quantile(part).expect("a time");
             assert!((found - expected).abs() < 1e-9, "{part}: {found}");
         }
         assert_eq!(times.since(times).quantile(0.5), None);
-        assert_eq!(Times::default().quantile(0.5), None);
+        assert_eq!(Histogram::default().quantile(0.5), None);
         let mut twice = times.clone();
         twice.add(times);
         assert_eq!(twice.quantile(0.5), times.quantile(0.5));

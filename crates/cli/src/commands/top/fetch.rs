@@ -1,13 +1,13 @@
 //! Fetches samples from the admin endpoint of a server.
 
 use super::sample::Sample;
-use crate::settings::ADMIN;
+use crate::settings::DEFAULT_ADMIN;
 use nuthatch_server::Address;
 use nuthatch_server::admin::Client;
 use std::fmt::Display;
 use std::io;
 
-/// Returns what the server has counted by now.
+/// Fetches the current counters of the server.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub(super) fn sample(client: &Client) -> Result<Sample, String> {
             "nothing listens at {address}: {error}; `nuthatch serve --admin {address}` starts a \
              server that does"
         ),
-        // It listens, and its answer is not the one of an admin endpoint.
+        // The response is not that of an admin endpoint.
         io::ErrorKind::InvalidData | io::ErrorKind::Other => another_server(address, &error),
         _ => format!("{address}: {error}"),
     })?;
@@ -29,6 +29,7 @@ pub(super) fn sample(client: &Client) -> Result<Sample, String> {
 fn another_server(address: &Address, problem: &dyn Display) -> String {
     format!(
         "{address}: expected the admin endpoint of nuthatch serve, found another server: \
-         {problem}; name the address that --admin of the cache server has (default: {ADMIN})"
+         {problem}; name the address that --admin of the cache server has (default: \
+         {DEFAULT_ADMIN})"
     )
 }

@@ -1,10 +1,10 @@
 //! A view as JSON.
 
-use super::exposition::Times;
-use super::view::{PARTS, View};
+use super::exposition::Histogram;
+use super::view::{PERCENTILES, View};
 use serde_json::{Map, Value, json};
 
-/// A view in one line. Sizes are in bytes, times in seconds, and rates per second.
+/// Returns a view as JSON in one line. Sizes are in bytes, times in seconds, and rates per second.
 pub(crate) fn json(view: &View, address: &str) -> String {
     let now = &view.now;
     let commands = view.commands.iter().map(|command| {
@@ -21,7 +21,7 @@ pub(crate) fn json(view: &View, address: &str) -> String {
         "address": address,
         "version": now.version,
         "uptime_seconds": now.uptime_s,
-        "over_seconds": view.over_s,
+        "over_seconds": view.interval_s,
         "requests_per_second": view.requests,
         "errors_per_second": view.errors,
         "slow_requests_per_second": view.slow,
@@ -42,7 +42,7 @@ pub(crate) fn json(view: &View, address: &str) -> String {
         "output_limit_hits_per_second": view.output_limits,
         "received_bytes_per_second": view.received,
         "sent_bytes_per_second": view.sent,
-        "event_loop_lag_seconds": percentiles(&view.turns),
+        "event_loop_lag_seconds": percentiles(&view.event_loop_lag),
         "busy_by_thread": object(&view.busy),
         "process_cpus": view.cpu,
         "process_resident_bytes": now.resident,
@@ -55,8 +55,8 @@ fn object(numbers: &[(String, f64)]) -> Value {
     numbers.iter().map(|(name, number)| (name.clone(), Value::from(*number))).collect()
 }
 
-fn percentiles(times: &Times) -> Value {
-    PARTS
+fn percentiles(times: &Histogram) -> Value {
+    PERCENTILES
         .iter()
         .map(|(name, part)| ((*name).to_owned(), Value::from(times.quantile(*part))))
         .collect()
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_is_there_for_programs_too() {
+    fn json_has_the_values_of_the_view() {
         let view = View::new(sample(20, 3000), Some(&sample(10, 1000)));
         let text = json(&view, "here");
         assert_eq!(text.lines().count(), 1);

@@ -1,17 +1,17 @@
 //! A view as lines of text.
 
 use super::quantity::{bytes, count, number, percent, rate, span, time};
-use super::view::{PARTS, View};
+use super::view::{PERCENTILES, View};
 
-/// How a line looks on a terminal.
+/// The style of a line on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,
-    /// The line at the top.
+    /// The first line.
     Title,
-    /// The heads of columns.
+    /// The headings of columns.
     Head,
-    /// Something that somebody should look at.
+    /// A problem.
     Alarm,
 }
 
@@ -22,14 +22,14 @@ pub(crate) struct Line {
     pub(crate) style: Style,
 }
 
-/// What each kind of memory is drawn with.
-const SIGNS: [(&str, char); 5] =
+/// The characters for the kinds of memory.
+const MEMORY_SIGNS: [(&str, char); 5] =
     [("items", '#'), ("large", 'L'), ("index", 'i'), ("connections", 'c'), ("other", 'o')];
 
-/// The longest bar of memory.
-const BAR_MOST: usize = 60;
+/// Maximum length of the bar of memory, in characters.
+const MAX_BAR_LEN: usize = 60;
 
-/// The lines of a view, for lines so wide.
+/// Returns the lines of a view for a width in columns.
 pub(crate) fn lines(view: &View, address: &str, width: usize) -> Vec<Line> {
     let mut lines = head(view, address);
     lines.extend(memory(view, width));
@@ -43,15 +43,19 @@ fn plain(text: String) -> Line {
     Line { text, style: Style::Plain }
 }
 
-/// Whatever comes from elsewhere, without what would move the cursor.
+/// Returns a text from a server without control characters.
 fn printable(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '?' } else { character }).collect()
 }
 
 fn head(view: &View, address: &str) -> Vec<Line> {
     let version = printable(&view.now.version);
-    let (up, over) = (span(view.now.uptime_s), time(Some(view.over_s)));
-    let over = if view.whole { "rates since its start".to_owned() } else { format!("over {over}") };
+    let (up, over) = (span(view.now.uptime_s), time(Some(view.interval_s)));
+    let over = if view.is_since_start {
+        "rates since its start".to_owned()
+    } else {
+        format!("over {over}")
+    };
     let title = format!("nuthatch {version} at {address}, up {up}, {over}");
     let misses = view.misses.iter();
     let misses = misses.map(|(cause, n)| format!("{} {}", printable(cause), rate(*n)));
@@ -76,9 +80,9 @@ fn memory(view: &View, width: usize) -> [Line; 2] {
     let (used, limit) = (view.memory(), view.now.memory_limit);
     let part = if limit > 0.0 { used / limit } else { 0.0 };
     let figures = format!("{} of {}, {}", bytes(used), bytes(limit), percent(part));
-    // Behind the name at the left, and before the figures.
+    // Between the name at the left and the numbers.
     let room = width.saturating_sub(10 + 3 + figures.len());
-    let bar = bar(view, room.min(BAR_MOST));
+    let bar = bar(view, room.min(MAX_BAR_LEN));
     let kinds = view.now.memory.iter();
     let kinds = kinds.map(|(kind, n)| format!("{} {} {}", sign(kind), printable(kind), bytes(*n)));
     let kinds = kinds.collect::<Vec<_>>().join("  ");
@@ -86,10 +90,10 @@ fn memory(view: &View, width: usize) -> [Line; 2] {
 }
 
 fn sign(kind: &str) -> char {
-    SIGNS.iter().find(|sign| sign.0 == kind).map_or('?', |sign| sign.1)
+    MEMORY_SIGNS.iter().find(|sign| sign.0 == kind).map_or('?', |sign| sign.1)
 }
 
-/// The budget as a bar, each kind of memory with its sign.
+/// Returns a bar of the memory budget, with a character for each kind of memory.
 fn bar(view: &View, len: usize) -> String {
     let limit = view.now.memory_limit.max(view.memory()).max(1.0);
     let mut bar = String::new();
@@ -114,7 +118,8 @@ fn traffic(view: &View) -> [Line; 3] {
     let network = format!(
         "network   in {received}/s, out {sent}/s; clients paused at the output limit {stuck}"
     );
-    let lag = PARTS.map(|(name, part)| format!("{name} {}", time(view.turns.quantile(part))));
+    let lag = PERCENTILES
+        .map(|(name, part)| format!("{name} {}", time(view.event_loop_lag.quantile(part))));
     let busy = view.busy.iter().map(|(_, part)| percent(*part)).collect::<Vec<_>>().join(", ");
     let (cpu, resident) = (percent(view.cpu), bytes(now.resident));
     let lag = lag.join(", ");
@@ -131,10 +136,11 @@ fn commands(view: &View) -> Vec<Line> {
         let [rate, errors, calls, p50, p99, p999] = cells;
         format!("{name:<20}{rate:>12}{errors:>12}{calls:>16}{p50:>10}{p99:>10}{p999:>10}")
     };
-    let heads = ["calls/s", "errors/s", "calls", PARTS[0].0, PARTS[1].0, PARTS[2].0];
+    let heads =
+        ["calls/s", "errors/s", "calls", PERCENTILES[0].0, PERCENTILES[1].0, PERCENTILES[2].0];
     let mut lines = vec![Line { text: row("command", heads), style: Style::Head }];
     for command in &view.commands {
-        let [p50, p99, p999] = PARTS.map(|(_, part)| time(command.times.quantile(part)));
+        let [p50, p99, p999] = PERCENTILES.map(|(_, part)| time(command.times.quantile(part)));
         let figures = [number(command.rate), number(command.errors), count(command.calls)];
         let [rate, errors, calls] = figures.each_ref();
         let name = printable(&command.name);
@@ -154,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_is_shown_whole() {
+    fn a_view_has_all_lines() {
         let view = View::new(sample(200, 30_000), Some(&sample(190, 10_000)));
         let expected = "\
 nuthatch 1.2.3 at 127.0.0.1:9464, up 3 min 20 s, over 10 s
@@ -175,7 +181,7 @@ set                            0           0               7         -         -
     }
 
     #[test]
-    fn any_width_will_do() {
+    fn the_bar_fits_any_width() {
         let view = View::new(sample(200, 30_000), None);
         for width in 0..200 {
             let text = text(&view, width);
@@ -185,7 +191,7 @@ set                            0           0               7         -         -
     }
 
     #[test]
-    fn names_from_elsewhere_move_no_cursor() {
+    fn control_characters_of_a_server_are_not_printed() {
         let text = "nuthatch_uptime_seconds 1\nnuthatch_commands_total{command=\"\u{1b}[2J\"} 1\n";
         let sample = super::super::sample::Sample::parse(text).expect("a sample");
         let lines = lines(&View::new(sample, None), "x", 80);

@@ -17,12 +17,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread;
 use std::time::Duration;
 
-/// How often the keyboard and signals are looked at.
+/// The interval between checks of the keyboard and of signals.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows samples until somebody has seen enough.
+/// Shows samples until a key or a signal ends the command.
 pub(super) fn watch(client: Client, interval: Duration) -> Result<(), Failure> {
-    // Before the screen is cleared: without an answer there is nothing to show.
+    // Taken before the screen is cleared, so that an error stays visible.
     let first = sample(&client).map_err(Failure::Error)?;
     let address = client.address().to_string();
     let failure = |error: io::Error| Failure::Error(format!("<stdout>: {error}"));
@@ -33,14 +33,14 @@ pub(super) fn watch(client: Client, interval: Duration) -> Result<(), Failure> {
     let (stop, samples) = start_sampling(client, interval);
     let screen = Screen::enter().map_err(failure)?;
     let mut live = Live { view: View::new(first, None), address, problem: None };
-    let shown = live.show_until(&screen, &samples, &stopped);
+    let outcome = live.show_until(&screen, &samples, &stopped);
     drop(screen);
     drop(stop);
-    shown.map_err(failure)
+    outcome.map_err(failure)
 }
 
-/// Takes samples in a thread of its own, so that keys are heard while a server takes its time. It
-/// ends once what is answered first is dropped.
+/// Takes samples on a thread, so that keys work while a server responds slowly. Dropping the
+/// returned sender ends the thread.
 fn start_sampling(
     client: Client,
     interval: Duration,
@@ -57,16 +57,16 @@ fn start_sampling(
     (stop, samples)
 }
 
-/// What is on the screen.
+/// The content of the screen.
 struct Live {
     view: View,
     address: String,
-    /// Why there is no newer sample.
+    /// The reason why there is no newer sample.
     problem: Option<String>,
 }
 
 impl Live {
-    /// Shows samples as they come, until a key or a signal ends it.
+    /// Shows samples as they arrive, until a key or a signal ends the command.
     fn show_until(
         &mut self,
         screen: &Screen,
@@ -77,14 +77,14 @@ impl Live {
         while !stopped.load(Ordering::Relaxed) {
             if event::poll(TICK)? {
                 match event::read()? {
-                    Event::Key(key) if ends(key) => break,
+                    Event::Key(key) if is_quit_key(key) => break,
                     Event::Resize(..) => self.show(screen)?,
                     _ => {}
                 }
             }
             match samples.try_recv() {
                 Ok(sample) => {
-                    self.take(sample);
+                    self.update(sample);
                     self.show(screen)?;
                 }
                 Err(TryRecvError::Empty) => {}
@@ -94,7 +94,7 @@ impl Live {
         Ok(())
     }
 
-    fn take(&mut self, sample: Result<Sample, String>) {
+    fn update(&mut self, sample: Result<Sample, String>) {
         match sample {
             Ok(sample) => {
                 self.view = self.view.until(sample);
@@ -115,7 +115,7 @@ impl Live {
     }
 }
 
-fn ends(key: KeyEvent) -> bool {
+fn is_quit_key(key: KeyEvent) -> bool {
     match key.code {
         KeyCode::Char('q' | 'Q') | KeyCode::Esc => true,
         KeyCode::Char('c' | 'C' | 'd') => key.modifiers.contains(KeyModifiers::CONTROL),
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_keys_end_it() {
+    fn some_keys_quit() {
         let key = KeyEvent::new;
         for (key, expected) in [
             (key(KeyCode::Char('q'), KeyModifiers::NONE), true),
@@ -137,7 +137,7 @@ mod tests {
             (key(KeyCode::Char('c'), KeyModifiers::NONE), false),
             (key(KeyCode::Enter, KeyModifiers::NONE), false),
         ] {
-            assert_eq!(ends(key), expected, "{key:?}");
+            assert_eq!(is_quit_key(key), expected, "{key:?}");
         }
     }
 }

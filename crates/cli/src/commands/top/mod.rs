@@ -14,8 +14,8 @@ mod sample;
 mod screen;
 mod view;
 
-use crate::outcome::{Answer, Failure};
-use crate::settings::ADMIN;
+use crate::outcome::{Failure, Outcome};
+use crate::settings::DEFAULT_ADMIN;
 use crate::terminal::Stdout;
 use clap::Args;
 use fetch::sample;
@@ -43,11 +43,11 @@ Exit status:
   2  the command line is wrong
   3  any other error, for example: no server answers";
 
-/// How long an answer may take.
+/// The maximum time for a response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Columns of a text that is not shown on a terminal.
-const COLUMNS: usize = 100;
+/// The width of text that is not shown on a terminal.
+const DEFAULT_COLUMNS: usize = 100;
 
 /// Watch a cache server: requests, hits and misses, latencies, memory
 ///
@@ -57,7 +57,7 @@ const COLUMNS: usize = 100;
 #[command(after_long_help = NOTES)]
 pub(crate) struct Top {
     /// Address of the server's admin endpoint: host:port or unix:PATH
-    #[arg(value_name = "ADDR", default_value = ADMIN)]
+    #[arg(value_name = "ADDR", default_value = DEFAULT_ADMIN)]
     address: String,
     /// Time between samples, such as 500ms, 2s or 1m [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
@@ -71,27 +71,27 @@ pub(crate) struct Top {
 }
 
 impl Top {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let usage = |error| Failure::Usage(format!("ADDR: {error}"));
         let address: Address = self.address.parse().map_err(usage)?;
         let client = Client::new(address, TIMEOUT).map_err(|e| Failure::Error(e.to_string()))?;
         let mut stdout = Stdout::new();
         if self.once || self.json || !stdout.is_terminal() {
             let view = self.view(&client)?;
-            stdout.put(self.text(&view, client.address()).as_bytes())?;
+            stdout.write(self.text(&view, client.address()).as_bytes())?;
             stdout.flush()?;
         } else {
             drop(stdout);
             live::watch(client, self.interval.unwrap_or(Duration::from_secs(1)))?;
         }
-        Ok(Answer::Whole)
+        Ok(Outcome::Success)
     }
 
-    /// One sample, or two where an interval is wanted.
+    /// Takes one sample, or two with an interval.
     fn view(&self, client: &Client) -> Result<View, Failure> {
         let first = sample(client).map_err(Failure::Error)?;
         let Some(interval) = self.interval else { return Ok(View::new(first, None)) };
-        // Nothing is ever sent: this is the wait between two samples.
+        // Nothing is sent: this waits for the interval.
         let (_sender, nothing) = channel::<()>();
         let _ = nothing.recv_timeout(interval);
         let second = sample(client).map_err(Failure::Error)?;
@@ -103,12 +103,12 @@ impl Top {
         if self.json {
             return json(view, &address);
         }
-        let lines = lines(view, &address, COLUMNS);
+        let lines = lines(view, &address, DEFAULT_COLUMNS);
         lines.iter().map(|line| line.text.trim_end().to_owned() + "\n").collect()
     }
 }
 
-/// A time such as `500ms`, `2s`, `1m`; a number alone is of seconds.
+/// Parses a time such as `500ms`, `2s` or `1m`. A number without a unit is in seconds.
 fn parse_interval(text: &str) -> Result<Duration, String> {
     let wrong = || "expected a time from 100ms to 1h, such as 500ms, 2s or 1m".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_read() {
+    fn intervals_are_parsed() {
         for (text, ms) in [("100ms", 100), ("2", 2000), ("0.5s", 500), ("1m", 60_000)] {
             assert_eq!(parse_interval(text), Ok(Duration::from_millis(ms)), "{text}");
         }

@@ -1,6 +1,6 @@
-//! Quantities as `nuthatch top` shows them.
+//! Formats of quantities for `nuthatch top`.
 
-/// `1234.4` as `1,234`; below ten with a decimal place, unless it is zero.
+/// Formats a number: `1234.4` as `1,234`; below ten with a decimal place, unless it is zero.
 pub(super) fn number(value: f64) -> String {
     match value {
         value if !value.is_finite() || value <= 0.0 => "0".to_owned(),
@@ -9,27 +9,27 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// `1234.0` as `1,234`.
+/// Formats a count: `1234.0` as `1,234`.
 pub(super) fn count(value: f64) -> String {
     nuthatch_units::grouped(whole(value))
 }
 
-/// A number of something a second.
+/// Formats a rate per second.
 pub(super) fn rate(value: f64) -> String {
     number(value) + "/s"
 }
 
-/// `47316297.0` as `45.1 MiB`.
+/// Formats a size: `47316297.0` as `45.1 MiB`.
 pub(super) fn bytes(value: f64) -> String {
     nuthatch_units::bytes(whole(value))
 }
 
-/// `0.5` as `50.0 %`.
+/// Formats a percentage: `0.5` as `50.0 %`.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// `0.0000123` as `12.3 µs`; a dash where there is none.
+/// Formats a duration: `0.0000123` as `12.3 µs`; `None` as a dash.
 pub(super) fn time(seconds: Option<f64>) -> String {
     let Some(seconds) = seconds else { return "-".to_owned() };
     let (value, unit) = match seconds {
@@ -42,7 +42,7 @@ pub(super) fn time(seconds: Option<f64>) -> String {
     format!("{value:.places$} {unit}")
 }
 
-/// `200061.0` as `2 d 7 h`.
+/// Formats a long time: `200061.0` as `2 d 7 h`.
 pub(super) fn span(seconds: f64) -> String {
     let seconds = whole(seconds);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_read_well() {
+    fn quantities_are_formatted() {
         let numbers = [0.0, 0.25, 9.94, 9.96, 1234.4, -1.0, f64::NAN].map(number);
         assert_eq!(numbers, ["0", "0.2", "9.9", "10", "1,234", "0", "0"]);
         let times = [150e-9, 999.6e-9, 1.26e-6, 12.3e-6, 0.0456, 1.0, 75.0].map(|s| time(Some(s)));

@@ -1,9 +1,9 @@
-//! What a server has counted at one moment.
+//! The counters of a server at one moment.
 
-use super::exposition::{Points, Times};
+use super::exposition::{Histogram, Metrics};
 use std::collections::BTreeMap;
 
-/// The counts of a server. They only grow while it runs, but for those that are told as "now".
+/// The counters of a server. They only grow while it runs, except gauges.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
     pub(super) version: String,
@@ -11,17 +11,17 @@ pub(crate) struct Sample {
     pub(super) commands: BTreeMap<String, Command>,
     pub(super) hits: f64,
     pub(super) misses: Vec<(String, f64)>,
-    /// Now.
+    /// A gauge.
     pub(super) items: f64,
     pub(super) stored: f64,
     pub(super) removed: f64,
     pub(super) expired: f64,
     pub(super) evicted: f64,
     pub(super) slow: f64,
-    /// Bytes by kind, now.
+    /// Bytes by kind; gauges.
     pub(super) memory: Vec<(String, f64)>,
     pub(super) memory_limit: f64,
-    /// Now.
+    /// A gauge.
     pub(super) connections: f64,
     pub(super) connections_limit: f64,
     pub(super) accepted: f64,
@@ -29,26 +29,26 @@ pub(crate) struct Sample {
     pub(super) output_limits: f64,
     pub(super) received: f64,
     pub(super) sent: f64,
-    /// Turns of each thread.
-    pub(super) turns: BTreeMap<String, Times>,
+    /// The duration of event-loop iterations by thread.
+    pub(super) event_loop_lag: BTreeMap<String, Histogram>,
     pub(super) cpu_s: f64,
-    /// Now.
+    /// A gauge.
     pub(super) resident: f64,
 }
 
-/// The counts of a command.
+/// The counters of a command.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Command {
     pub(super) calls: f64,
-    /// Failed and rejected ones.
+    /// Failed and rejected calls.
     pub(super) errors: f64,
-    pub(super) times: Times,
+    pub(super) times: Histogram,
 }
 
 impl Sample {
-    /// The counts in a text of `/metrics`, or what is wrong with it.
+    /// Parses the text of `/metrics`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let points = Points::parse(text)?;
+        let points = Metrics::parse(text)?;
         let uptime = "nuthatch_uptime_seconds";
         let missing = || format!("GET /metrics: expected {uptime} of a cache server, found none");
         let uptime_s = points.value(uptime).ok_or_else(missing)?;
@@ -79,14 +79,14 @@ impl Sample {
             output_limits: value("nuthatch_output_limit_hits_total"),
             received: value("nuthatch_received_bytes_total"),
             sent: value("nuthatch_sent_bytes_total"),
-            turns: points.times_by("nuthatch_event_loop_lag_seconds", "thread"),
+            event_loop_lag: points.histograms_by("nuthatch_event_loop_lag_seconds", "thread"),
             cpu_s: value("process_cpu_seconds_total"),
             resident: value("process_resident_memory_bytes"),
         })
     }
 }
 
-fn commands(points: &Points) -> BTreeMap<String, Command> {
+fn commands(points: &Metrics) -> BTreeMap<String, Command> {
     let mut commands: BTreeMap<String, Command> = BTreeMap::new();
     for (name, calls) in points.by("nuthatch_commands_total", "command") {
         commands.entry(name.to_owned()).or_default().calls = calls;
@@ -96,7 +96,7 @@ fn commands(points: &Points) -> BTreeMap<String, Command> {
             commands.entry(name.to_owned()).or_default().errors += errors;
         }
     }
-    for (name, times) in points.times_by("nuthatch_command_duration_seconds", "command") {
+    for (name, times) in points.histograms_by("nuthatch_command_duration_seconds", "command") {
         commands.entry(name).or_default().times = times;
     }
     commands

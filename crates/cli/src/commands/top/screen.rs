@@ -1,4 +1,4 @@
-//! The terminal, while `nuthatch top` has it.
+//! The terminal in the mode of `nuthatch top`.
 
 use super::lines::{Line, Style};
 use crossterm::cursor::{Hide, MoveTo, Show};
@@ -10,26 +10,26 @@ use crossterm::{execute, queue};
 use std::io::{self, Write, stdout};
 use std::panic;
 
-/// A screen of our own. The terminal is as it was when this is dropped, or when anything panics.
+/// The alternate screen of the terminal. Dropping it restores the terminal, and so does a panic.
 pub(crate) struct Screen(());
 
 impl Screen {
-    /// Takes the terminal of standard output.
+    /// Switches standard output to the alternate screen.
     pub(crate) fn enter() -> io::Result<Self> {
         enable_raw_mode()?;
-        // From here on it is given back, whatever happens.
+        // Dropping the screen restores the terminal if a later step fails.
         let screen = Self(());
         execute!(stdout(), EnterAlternateScreen, Hide)?;
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |what| {
-            // First of all, so that the message is seen.
+            // Restored first, so that the message is visible.
             leave();
             hook(what);
         }));
         Ok(screen)
     }
 
-    /// Shows these lines.
+    /// Draws lines.
     #[expect(clippy::unused_self, reason = "only who has the terminal may write to it")]
     pub(crate) fn show(&self, lines: &[Line], size: (u16, u16)) -> io::Result<()> {
         let mut out = stdout().lock();
@@ -45,16 +45,16 @@ impl Drop for Screen {
 }
 
 fn leave() {
-    // There is no other way to tell that the terminal is gone, and nobody to tell.
+    // An error means that the terminal is closed.
     let _ = execute!(stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }
 
-/// Writes lines over those before, as far as there is room. The last row tells how many had none.
+/// Draws lines over the previous ones. If they do not fit, the last row has the number of the rest.
 fn draw(out: &mut impl Write, lines: &[Line], (width, height): (u16, u16)) -> io::Result<()> {
     let (width, height) = (usize::from(width), usize::from(height));
-    let shown = if lines.len() > height { height.saturating_sub(1) } else { lines.len() };
-    for (row, line) in lines.iter().take(shown).enumerate() {
+    let fitting = if lines.len() > height { height.saturating_sub(1) } else { lines.len() };
+    for (row, line) in lines.iter().take(fitting).enumerate() {
         let text: String = line.text.chars().take(width).collect();
         queue!(out, MoveTo(0, row as u16))?;
         match line.style {
@@ -67,12 +67,12 @@ fn draw(out: &mut impl Write, lines: &[Line], (width, height): (u16, u16)) -> io
         let plain = SetAttribute(Attribute::Reset);
         queue!(out, plain, SetForegroundColor(Color::Reset), Clear(ClearType::UntilNewLine))?;
     }
-    if shown < lines.len() && height > 0 {
+    if fitting < lines.len() && height > 0 {
         let text: String =
-            format!("... {} more lines", lines.len() - shown).chars().take(width).collect();
-        queue!(out, MoveTo(0, shown as u16), Print(text), Clear(ClearType::UntilNewLine))?;
-    } else if shown < height {
-        queue!(out, MoveTo(0, shown as u16), Clear(ClearType::FromCursorDown))?;
+            format!("... {} more lines", lines.len() - fitting).chars().take(width).collect();
+        queue!(out, MoveTo(0, fitting as u16), Print(text), Clear(ClearType::UntilNewLine))?;
+    } else if fitting < height {
+        queue!(out, MoveTo(0, fitting as u16), Clear(ClearType::FromCursorDown))?;
     }
     Ok(())
 }
@@ -81,7 +81,7 @@ fn draw(out: &mut impl Write, lines: &[Line], (width, height): (u16, u16)) -> io
 mod tests {
     use super::*;
 
-    /// What stands on a terminal of this size after these lines were drawn.
+    /// Draws a number of lines on a terminal of this size. Returns the output.
     fn drawn(count: usize, size: (u16, u16)) -> String {
         let styles = [Style::Title, Style::Plain, Style::Alarm, Style::Head];
         let lines: Vec<_> = (0..count)
@@ -92,16 +92,16 @@ mod tests {
         String::from_utf8(out).expect("a text")
     }
 
-    /// The text alone, row by row.
+    /// Returns the text of each row.
     fn rows(drawn: &str) -> Vec<String> {
         let mut rows = vec![String::new(); 30];
         let mut row = 0;
         for part in drawn.split('\u{1b}').skip(1) {
             let end = part.find(|c: char| c.is_ascii_alphabetic()).expect("a command") + 1;
             let (command, text) = part.split_at(end);
-            if let Some(place) = command.strip_suffix('H') {
-                let place = place.trim_start_matches('[').split(';').next().expect("a row");
-                row = place.parse::<usize>().expect("a row") - 1;
+            if let Some(position) = command.strip_suffix('H') {
+                let position = position.trim_start_matches('[').split(';').next().expect("a row");
+                row = position.parse::<usize>().expect("a row") - 1;
             }
             rows[row].push_str(text);
         }
@@ -119,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn what_stood_there_before_goes() {
-        // Behind each line, and below the last.
+    fn previous_content_is_cleared() {
+        // Behind each line, and below the last one.
         let drawn = drawn(2, (80, 24));
         assert_eq!((drawn.matches("\u{1b}[K").count(), drawn.matches("\u{1b}[J").count()), (2, 1));
     }

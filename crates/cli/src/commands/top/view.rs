@@ -1,20 +1,20 @@
-//! What happened between two samples, or since the server started.
+//! Rates between two samples, or since the server started.
 
-use super::exposition::Times;
+use super::exposition::Histogram;
 use super::sample::{Command, Sample};
 
-/// A server over some time. Rates are per second.
+/// The rates of a server over an interval, per second.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// What is as it was when the later sample was taken.
+    /// The later sample.
     pub(super) now: Sample,
-    /// The time it is about, in seconds.
-    pub(super) over_s: f64,
-    /// Whether that is all the time since the server started.
-    pub(super) whole: bool,
+    /// The length of the interval in seconds.
+    pub(super) interval_s: f64,
+    /// Set if the interval begins with the start of the server.
+    pub(super) is_since_start: bool,
     pub(super) requests: f64,
     pub(super) errors: f64,
-    /// Those that were called most come first.
+    /// Commands, the most frequent first.
     pub(super) commands: Vec<CommandView>,
     pub(super) hits: f64,
     /// By cause.
@@ -29,15 +29,15 @@ pub(crate) struct View {
     pub(super) output_limits: f64,
     pub(super) received: f64,
     pub(super) sent: f64,
-    /// Turns of all threads.
-    pub(super) turns: Times,
-    /// The part of its time that each thread was busy.
+    /// The duration of event-loop iterations of all threads.
+    pub(super) event_loop_lag: Histogram,
+    /// The busy share of each thread.
     pub(super) busy: Vec<(String, f64)>,
-    /// Processors in use, by the whole process.
+    /// The number of processors that the process uses.
     pub(super) cpu: f64,
 }
 
-/// A command over some time.
+/// The rates of a command over an interval.
 #[derive(Debug)]
 pub(crate) struct CommandView {
     pub(super) name: String,
@@ -45,38 +45,39 @@ pub(crate) struct CommandView {
     pub(super) calls: f64,
     pub(super) rate: f64,
     pub(super) errors: f64,
-    pub(super) times: Times,
+    pub(super) times: Histogram,
 }
 
 /// The percentiles that are shown.
-pub(super) const PARTS: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
+pub(super) const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
 impl View {
-    /// What is in `now`, since `earlier` or else since the server started.
+    /// Computes the rates of `now` since `earlier`, or since the server started.
     pub(crate) fn new(now: Sample, earlier: Option<&Sample>) -> Self {
-        // One that started anew has not counted what the earlier one had.
+        // After a restart, the counters begin at zero.
         let earlier = earlier.filter(|earlier| earlier.uptime_s < now.uptime_s);
         let nothing = Sample::default();
-        let (whole, earlier) = (earlier.is_none(), earlier.unwrap_or(&nothing));
-        let over_s = now.uptime_s - earlier.uptime_s;
-        let rate = |of: fn(&Sample) -> f64| per(of(&now) - of(earlier), over_s);
-        let mut turns = Times::default();
+        let (is_since_start, earlier) = (earlier.is_none(), earlier.unwrap_or(&nothing));
+        let interval_s = now.uptime_s - earlier.uptime_s;
+        let rate = |of: fn(&Sample) -> f64| per(of(&now) - of(earlier), interval_s);
+        let mut event_loop_lag = Histogram::default();
         let mut busy = Vec::new();
-        for (thread, times) in &now.turns {
-            let times = earlier.turns.get(thread).map_or(times.clone(), |e| times.since(e));
-            busy.push((thread.clone(), per(times.sum, over_s)));
-            turns.add(&times);
+        for (thread, times) in &now.event_loop_lag {
+            let times =
+                earlier.event_loop_lag.get(thread).map_or(times.clone(), |e| times.since(e));
+            busy.push((thread.clone(), per(times.sum, interval_s)));
+            event_loop_lag.add(&times);
         }
         busy.sort_by_key(|(thread, _)| thread.parse::<u64>().unwrap_or(u64::MAX));
-        let commands = commands(&now, earlier, over_s);
+        let commands = commands(&now, earlier, interval_s);
         let before = |cause: &str| {
             earlier.misses.iter().find(|miss| miss.0 == cause).map_or(0.0, |miss| miss.1)
         };
         let misses = now.misses.iter();
-        let misses = misses.map(|(cause, n)| (cause.clone(), per(n - before(cause), over_s)));
+        let misses = misses.map(|(cause, n)| (cause.clone(), per(n - before(cause), interval_s)));
         Self {
-            over_s,
-            whole,
+            interval_s,
+            is_since_start,
             requests: commands.iter().map(|command| command.rate).sum(),
             errors: commands.iter().map(|command| command.errors).sum(),
             hits: rate(|sample| sample.hits),
@@ -93,38 +94,38 @@ impl View {
             sent: rate(|sample| sample.sent),
             cpu: rate(|sample| sample.cpu_s),
             commands,
-            turns,
+            event_loop_lag,
             busy,
             now,
         }
     }
 
-    /// What happened since, until a later sample.
+    /// Returns the rates from the current sample to a later one.
     pub(crate) fn until(&self, later: Sample) -> Self {
         Self::new(later, Some(&self.now))
     }
 
-    /// The part of lookups that found something; none if there were no lookups.
+    /// Returns the share of lookups that hit. `None` without lookups.
     pub(super) fn hit_ratio(&self) -> Option<f64> {
         let lookups = self.hits + self.misses.iter().map(|miss| miss.1).sum::<f64>();
         (lookups > 0.0).then(|| self.hits / lookups)
     }
 
-    /// Bytes of memory in use.
+    /// Returns the memory in use in bytes.
     pub(super) fn memory(&self) -> f64 {
         self.now.memory.iter().map(|kind| kind.1).sum()
     }
 }
 
-fn commands(now: &Sample, earlier: &Sample, over_s: f64) -> Vec<CommandView> {
+fn commands(now: &Sample, earlier: &Sample, interval_s: f64) -> Vec<CommandView> {
     let nothing = Command::default();
     let commands = now.commands.iter().map(|(name, command)| {
         let before = earlier.commands.get(name).unwrap_or(&nothing);
         CommandView {
             name: name.clone(),
             calls: command.calls,
-            rate: per(command.calls - before.calls, over_s),
-            errors: per(command.errors - before.errors, over_s),
+            rate: per(command.calls - before.calls, interval_s),
+            errors: per(command.errors - before.errors, interval_s),
             times: command.times.since(&before.times),
         }
     });
@@ -135,7 +136,7 @@ fn commands(now: &Sample, earlier: &Sample, over_s: f64) -> Vec<CommandView> {
     commands
 }
 
-/// So many in so many seconds, for each of them.
+/// Returns the rate for a count in a number of seconds.
 fn per(count: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { (count / seconds).max(0.0) } else { 0.0 }
 }
@@ -144,7 +145,7 @@ fn per(count: f64, seconds: f64) -> f64 {
 pub(super) mod tests {
     use super::*;
 
-    /// A server that has been up for so long, with so many gets.
+    /// Returns the sample of a server with this uptime and number of gets.
     pub(in crate::commands::top) fn sample(uptime_s: u32, gets: u32) -> Sample {
         let half = gets / 2;
         let text = format!(
@@ -175,37 +176,37 @@ pub(super) mod tests {
     #[test]
     fn rates_are_between_samples_or_since_the_start() {
         let view = View::new(sample(20, 3000), Some(&sample(10, 1000)));
-        assert!(!view.whole);
-        close(view.over_s, 10.0);
+        assert!(!view.is_since_start);
+        close(view.interval_s, 10.0);
         close(view.requests, 200.0);
         close(view.errors, 100.0);
         close(view.hit_ratio().expect("lookups"), 0.5);
         close(view.busy[0].1, 1.0);
-        close(view.turns.count(), 2000.0);
+        close(view.event_loop_lag.count(), 2000.0);
         assert_eq!(view.commands[0].name, "get");
         close(view.commands[0].times.count(), 2000.0);
         let view = View::new(sample(20, 3000), None);
-        assert!(view.whole);
+        assert!(view.is_since_start);
         close(view.requests, 3007.0 / 20.0);
         close(view.memory(), 1_572_864.0);
     }
 
     #[test]
-    fn a_server_that_started_anew_begins_anew() {
+    fn after_a_restart_rates_begin_with_the_start() {
         let view = View::new(sample(5, 100), Some(&sample(1000, 50)));
-        assert!(view.whole);
+        assert!(view.is_since_start);
         close(view.commands[0].rate, 20.0);
     }
 
     #[test]
-    fn nothing_at_all_is_shown_without_lookups() {
+    fn without_lookups_there_is_no_hit_ratio() {
         let view = View::new(sample(0, 0), Some(&sample(0, 0)));
         assert_eq!(view.hit_ratio(), None);
         close(view.requests, 0.0);
     }
 
     #[test]
-    fn other_servers_are_told_apart() {
+    fn metrics_of_other_servers_are_an_error() {
         let problem = Sample::parse("node_cpu_seconds_total 1\n").expect_err("another server");
         assert!(problem.contains("expected nuthatch_uptime_seconds"), "{problem}");
     }

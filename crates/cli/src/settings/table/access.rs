@@ -1,7 +1,7 @@
 //! The settings of the group `access`.
 
-use crate::settings::setting::{Setting, Told};
-use crate::settings::setting_type::Kind;
+use crate::settings::setting::{ConfigName, Setting};
+use crate::settings::setting_type::SettingType;
 
 pub(super) const ACCESS: &[Setting] = &[
     Setting {
@@ -12,8 +12,8 @@ pub(super) const ACCESS: &[Setting] = &[
         more: "There is no flag, since all users of a machine can read command lines. See \
                --password-file. A settings file with a password should be readable by its owner \
                only.",
-        kind: Kind::Secret(|all| &mut all.password),
-        told: Told::AndChanged("requirepass"),
+        value_type: SettingType::Secret(|all| &mut all.password),
+        config_name: ConfigName::Changeable("requirepass"),
     },
     Setting {
         name: "password-file",
@@ -21,8 +21,8 @@ pub(super) const ACCESS: &[Setting] = &[
         default: "",
         help: "A file whose only line is the password that clients need",
         more: "",
-        kind: Kind::Path(|all| &mut all.password_file),
-        told: Told::Not,
+        value_type: SettingType::Path(|all| &mut all.password_file),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "users",
@@ -31,8 +31,8 @@ pub(super) const ACCESS: &[Setting] = &[
         help: "A file of users, their passwords, commands and keys, as `user` lines of Redis's ACL",
         more: "A client that has not logged in is the user `default`; `user default off` makes \
                clients log in. Cannot be combined with `password` or --password-file.",
-        kind: Kind::Path(|all| &mut all.users),
-        told: Told::As("aclfile"),
+        value_type: SettingType::Path(|all| &mut all.users),
+        config_name: ConfigName::ReadOnly("aclfile"),
     },
     Setting {
         name: "insecure",
@@ -41,8 +41,8 @@ pub(super) const ACCESS: &[Setting] = &[
         help: "Listen beyond this machine without a password",
         more: "Without it such an address is refused, unless clients must log in or, with \
                --tls-client-ca, present a certificate.",
-        kind: Kind::Truth(|all| &mut all.insecure),
-        told: Told::Not,
+        value_type: SettingType::Bool(|all| &mut all.insecure),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "enable-debug-command",
@@ -50,15 +50,15 @@ pub(super) const ACCESS: &[Setting] = &[
         default: "no",
         help: "Who may use DEBUG, which can stall and inspect a server; for tests of clients",
         more: "DEBUG SLEEP blocks a worker thread and all of its connections.",
-        kind: Kind::Choice {
+        value_type: SettingType::Choice {
             field: |all| &mut all.enable_debug_command,
-            words: &[
+            choices: &[
                 ("no", "no client"),
                 ("local", "clients on this machine"),
                 ("yes", "all clients"),
             ],
         },
-        told: Told::As("enable-debug-command"),
+        config_name: ConfigName::ReadOnly("enable-debug-command"),
     },
     Setting {
         name: "tls-cert",
@@ -66,8 +66,8 @@ pub(super) const ACCESS: &[Setting] = &[
         default: "",
         help: "The server's certificate and its chain in PEM, for addresses with tls:",
         more: "",
-        kind: Kind::Path(|all| &mut all.tls_cert),
-        told: Told::As("tls-cert-file"),
+        value_type: SettingType::Path(|all| &mut all.tls_cert),
+        config_name: ConfigName::ReadOnly("tls-cert-file"),
     },
     Setting {
         name: "tls-key",
@@ -75,8 +75,8 @@ pub(super) const ACCESS: &[Setting] = &[
         default: "",
         help: "The private key of that certificate, in PEM",
         more: "",
-        kind: Kind::Path(|all| &mut all.tls_key),
-        told: Told::As("tls-key-file"),
+        value_type: SettingType::Path(|all| &mut all.tls_key),
+        config_name: ConfigName::ReadOnly("tls-key-file"),
     },
     Setting {
         name: "tls-client-ca",
@@ -85,7 +85,7 @@ pub(super) const ACCESS: &[Setting] = &[
         help: "CA certificates in PEM; TLS clients must then present a certificate issued by one \
                of them",
         more: "",
-        kind: Kind::Path(|all| &mut all.tls_client_ca),
-        told: Told::As("tls-ca-cert-file"),
+        value_type: SettingType::Path(|all| &mut all.tls_client_ca),
+        config_name: ConfigName::ReadOnly("tls-ca-cert-file"),
     },
 ];

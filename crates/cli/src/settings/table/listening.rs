@@ -1,10 +1,10 @@
 //! The settings of the group `listening`.
 
-use crate::settings::setting::{Setting, Told};
-use crate::settings::setting_type::Kind;
+use crate::settings::setting::{ConfigName, Setting};
+use crate::settings::setting_type::SettingType;
 
-/// Where metrics are told until another address is given.
-pub(crate) const ADMIN: &str = "127.0.0.1:9464";
+/// The default address of the admin endpoint.
+pub(crate) const DEFAULT_ADMIN: &str = "127.0.0.1:9464";
 
 pub(super) const LISTENING: &[Setting] = &[
     Setting {
@@ -14,8 +14,8 @@ pub(super) const LISTENING: &[Setting] = &[
         help: "Address for Redis clients: host:port, unix:PATH or off; can be repeated",
         more: "`tls:` before host:port enables TLS. Port 0 selects a free port. A stale unix \
                socket is replaced.",
-        kind: Kind::Places(|all| &mut all.resp),
-        told: Told::As("bind"),
+        value_type: SettingType::Addresses(|all| &mut all.resp),
+        config_name: ConfigName::ReadOnly("bind"),
     },
     Setting {
         name: "memcache",
@@ -23,8 +23,8 @@ pub(super) const LISTENING: &[Setting] = &[
         default: "127.0.0.1:11211",
         help: "Address for memcached clients (text and meta protocols); as --resp",
         more: "",
-        kind: Kind::Places(|all| &mut all.memcache),
-        told: Told::Not,
+        value_type: SettingType::Addresses(|all| &mut all.memcache),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "pmc",
@@ -32,8 +32,8 @@ pub(super) const LISTENING: &[Setting] = &[
         default: "off",
         help: "Address for clients of poor-man's-cache (its own port is 9001); as --resp",
         more: "Clients that need a password log in with AUTH, as Redis clients do.",
-        kind: Kind::Places(|all| &mut all.pmc),
-        told: Told::Not,
+        value_type: SettingType::Addresses(|all| &mut all.pmc),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "mrcache",
@@ -41,8 +41,8 @@ pub(super) const LISTENING: &[Setting] = &[
         default: "off",
         help: "Address for clients of mrcache (its own port is 7000); as --resp",
         more: "The protocol has no login: the address is refused if clients need a password.",
-        kind: Kind::Places(|all| &mut all.mrcache),
-        told: Told::Not,
+        value_type: SettingType::Addresses(|all| &mut all.mrcache),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "mrcache-reply",
@@ -50,24 +50,24 @@ pub(super) const LISTENING: &[Setting] = &[
         default: "len4",
         help: "What a reply to an mrcache client starts with",
         more: "",
-        kind: Kind::Choice {
+        value_type: SettingType::Choice {
             field: |all| &mut all.mrcache_reply,
-            words: &[
+            choices: &[
                 ("len4", "the length of the value, in four bytes"),
                 ("ver6", "0, 1 and the length, in six bytes, as clients of 2020 expect"),
             ],
         },
-        told: Told::Not,
+        config_name: ConfigName::None,
     },
     Setting {
         name: "admin",
         value_name: "ADDR",
-        default: ADMIN,
+        default: DEFAULT_ADMIN,
         help: "Address of the admin endpoint: host:port, unix:PATH or off; repeatable",
         more: "/metrics for Prometheus and `nuthatch top`, /healthz. No TLS, no password: keep it \
                on loopback or a private network.",
-        kind: Kind::Places(|all| &mut all.admin),
-        told: Told::Not,
+        value_type: SettingType::Addresses(|all| &mut all.admin),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "event-loop",
@@ -75,14 +75,14 @@ pub(super) const LISTENING: &[Setting] = &[
         default: "auto",
         help: "I/O backend",
         more: "",
-        kind: Kind::Choice {
+        value_type: SettingType::Choice {
             field: |all| &mut all.event_loop,
-            words: &[
+            choices: &[
                 ("auto", "io_uring if available, otherwise epoll"),
                 ("io_uring", "requires Linux 6.1 or later, with io_uring not disabled"),
                 ("epoll", "any Linux"),
             ],
         },
-        told: Told::Not,
+        config_name: ConfigName::None,
     },
 ];

@@ -1,7 +1,7 @@
 //! The settings of the group `memory`.
 
-use crate::settings::setting::{Setting, Told};
-use crate::settings::setting_type::Kind;
+use crate::settings::setting::{ConfigName, Setting};
+use crate::settings::setting_type::SettingType;
 use nuthatch_cache::Options as CacheOptions;
 
 pub(super) const MEMORY: &[Setting] = &[
@@ -16,12 +16,12 @@ pub(super) const MEMORY: &[Setting] = &[
                startup. Resident memory can exceed it: by about 10 MiB for the program, by the \
                stacks of threads, and by freed memory that the allocator keeps \
                (docs/operations.md, \"Memory of the process\").",
-        kind: Kind::Size {
+        value_type: SettingType::Size {
             field: |all| &mut all.memory,
             min: CacheOptions::MIN_MEMORY,
             max: CacheOptions::MAX_MEMORY,
         },
-        told: Told::As("maxmemory"),
+        config_name: ConfigName::ReadOnly("maxmemory"),
     },
     Setting {
         name: "eviction",
@@ -29,14 +29,14 @@ pub(super) const MEMORY: &[Setting] = &[
         default: "s3fifo",
         help: "What happens when the memory is used up",
         more: "",
-        kind: Kind::Choice {
+        value_type: SettingType::Choice {
             field: |all| &mut all.eviction,
-            words: &[
+            choices: &[
                 ("s3fifo", "evict the items that are read least (S3-FIFO)"),
                 ("none", "writes fail"),
             ],
         },
-        told: Told::As("maxmemory-policy"),
+        config_name: ConfigName::ReadOnly("maxmemory-policy"),
     },
     Setting {
         name: "threads",
@@ -44,8 +44,8 @@ pub(super) const MEMORY: &[Setting] = &[
         default: "auto",
         help: "Worker threads, each with its own connections; auto is one for each core",
         more: "",
-        kind: Kind::CountOrAuto { field: |all| &mut all.threads, least: 1, most: 1000 },
-        told: Told::As("io-threads"),
+        value_type: SettingType::CountOrAuto { field: |all| &mut all.threads, min: 1, max: 1000 },
+        config_name: ConfigName::ReadOnly("io-threads"),
     },
     Setting {
         name: "data-dir",
@@ -54,7 +54,7 @@ pub(super) const MEMORY: &[Setting] = &[
         help: "A folder for this server alone: created if missing, and locked",
         more: "A second server with the same folder does not start. The folder holds no items: the \
                cache is in memory and ends with the server.",
-        kind: Kind::Path(|all| &mut all.data_dir),
-        told: Told::As("dir"),
+        value_type: SettingType::Path(|all| &mut all.data_dir),
+        config_name: ConfigName::ReadOnly("dir"),
     },
 ];

@@ -1,7 +1,7 @@
 //! The table of all settings. Flags, the settings file, environment variables, `--show-config` and
 //! `docs/configuration.md` follow it.
 //!
-//! A new setting is a field of [`Configuration`](super::values::Configuration), an entry in a file
+//! A new setting is a field of [`Settings`](super::values::Settings), an entry in a file
 //! of this folder, and a row on that page. A test fails if one of them is missing.
 
 mod access;
@@ -11,7 +11,7 @@ mod memory;
 mod monitoring;
 mod store;
 
-pub(crate) use listening::ADMIN;
+pub(crate) use listening::DEFAULT_ADMIN;
 
 use super::setting::Setting;
 use access::ACCESS;
@@ -21,18 +21,18 @@ use memory::MEMORY;
 use monitoring::MONITORING;
 use store::STORE;
 
-/// Settings that belong together.
+/// A group of settings on the help page.
 pub(crate) struct Group {
     pub(crate) heading: &'static str,
     pub(crate) settings: &'static [Setting],
 }
 
-/// All settings, in their order.
-pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
+/// Returns all settings, in the order of the table.
+pub(crate) fn all_settings() -> impl Iterator<Item = &'static Setting> {
     GROUPS.iter().flat_map(|group| group.settings)
 }
 
-/// All settings, by what they are about.
+/// All settings, in groups.
 pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Listening", settings: LISTENING },
     Group { heading: "Memory and threads", settings: MEMORY },

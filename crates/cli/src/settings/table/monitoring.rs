@@ -1,7 +1,7 @@
 //! The settings of the group `monitoring`.
 
-use crate::settings::setting::{Setting, Told};
-use crate::settings::setting_type::Kind;
+use crate::settings::setting::{ConfigName, Setting};
+use crate::settings::setting_type::SettingType;
 use std::time::Duration;
 
 pub(super) const MONITORING: &[Setting] = &[
@@ -11,13 +11,13 @@ pub(super) const MONITORING: &[Setting] = &[
         default: "10ms",
         help: "Commands that take longer go to the slow log; 0s logs all of them, off none",
         more: "",
-        kind: Kind::Duration {
+        value_type: SettingType::Duration {
             field: |all| &mut all.slow_log_threshold,
             unit: Duration::from_micros(1),
             max: u64::MAX,
             off: -1,
         },
-        told: Told::AndChanged("slowlog-log-slower-than"),
+        config_name: ConfigName::Changeable("slowlog-log-slower-than"),
     },
     Setting {
         name: "slow-log-length",
@@ -25,8 +25,12 @@ pub(super) const MONITORING: &[Setting] = &[
         default: "128",
         help: "Maximum number of commands in the slow log",
         more: "",
-        kind: Kind::Count { field: |all| &mut all.slow_log_length, least: 0, most: 1_000_000 },
-        told: Told::AndChanged("slowlog-max-len"),
+        value_type: SettingType::Count {
+            field: |all| &mut all.slow_log_length,
+            min: 0,
+            max: 1_000_000,
+        },
+        config_name: ConfigName::Changeable("slowlog-max-len"),
     },
     Setting {
         name: "latency-tracking",
@@ -34,8 +38,8 @@ pub(super) const MONITORING: &[Setting] = &[
         default: "true",
         help: "Measure how long commands take, for LATENCY HISTOGRAM and INFO latencystats",
         more: "",
-        kind: Kind::Truth(|all| &mut all.latency_tracking),
-        told: Told::AndChanged("latency-tracking"),
+        value_type: SettingType::Bool(|all| &mut all.latency_tracking),
+        config_name: ConfigName::Changeable("latency-tracking"),
     },
     Setting {
         name: "log",
@@ -44,8 +48,8 @@ pub(super) const MONITORING: &[Setting] = &[
         help: "What is logged to stderr: a level, or levels by target",
         more: "Levels are off, error, warn, info, debug and trace. A filter such as \
                warn,nuthatch::users=off sets the level of a target.",
-        kind: Kind::Text { field: |all| &mut all.log, check: crate::logs::check },
-        told: Told::Not,
+        value_type: SettingType::Text { field: |all| &mut all.log, check: crate::logs::check },
+        config_name: ConfigName::None,
     },
     Setting {
         name: "log-format",
@@ -53,10 +57,10 @@ pub(super) const MONITORING: &[Setting] = &[
         default: "text",
         help: "Format of log lines",
         more: "",
-        kind: Kind::Choice {
+        value_type: SettingType::Choice {
             field: |all| &mut all.log_format,
-            words: &[("text", "readable text"), ("json", "one JSON object per line")],
+            choices: &[("text", "readable text"), ("json", "one JSON object per line")],
         },
-        told: Told::Not,
+        config_name: ConfigName::None,
     },
 ];

@@ -1,11 +1,11 @@
 //! The settings of the group `store`.
 
-use crate::settings::setting::{Setting, Told};
-use crate::settings::setting_type::{Kind, MAX_SIZE};
+use crate::settings::setting::{ConfigName, Setting};
+use crate::settings::setting_type::{MAX_SIZE, SettingType};
 use nuthatch_rpc::Options as StoreOptions;
 
-/// Where a store is served until another address is given.
-pub(crate) const GRPC: &str = "127.0.0.1:7380";
+/// The default address of the store.
+pub(crate) const DEFAULT_GRPC: &str = "127.0.0.1:7380";
 
 pub(super) const STORE: &[Setting] = &[
     Setting {
@@ -14,17 +14,17 @@ pub(super) const STORE: &[Setting] = &[
         default: "",
         help: "The folder of a store to serve over gRPC, as `nuthatch store serve` does",
         more: "Other processes may use the folder at the same time.",
-        kind: Kind::Path(|all| &mut all.store),
-        told: Told::Not,
+        value_type: SettingType::Path(|all| &mut all.store),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "grpc",
         value_name: "ADDR",
-        default: GRPC,
+        default: DEFAULT_GRPC,
         help: "Address for gRPC clients of the store: host:port; can be repeated",
         more: "`tls:` before host:port enables TLS: for all of these addresses or for none.",
-        kind: Kind::Places(|all| &mut all.grpc),
-        told: Told::Not,
+        value_type: SettingType::Addresses(|all| &mut all.grpc),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "store-create",
@@ -32,8 +32,8 @@ pub(super) const STORE: &[Setting] = &[
         default: "false",
         help: "Create the store if there is none",
         more: "",
-        kind: Kind::Truth(|all| &mut all.store_create),
-        told: Told::Not,
+        value_type: SettingType::Bool(|all| &mut all.store_create),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "store-allow-network-filesystem",
@@ -42,8 +42,8 @@ pub(super) const STORE: &[Setting] = &[
         help: "Open the store on a network filesystem; only if one machine alone uses the store",
         more: "Machines do not share the memory maps of a store, so a store that two machines \
                write to is damaged without an error. Without it such a folder is refused.",
-        kind: Kind::Truth(|all| &mut all.store_allow_network_filesystem),
-        told: Told::Not,
+        value_type: SettingType::Bool(|all| &mut all.store_allow_network_filesystem),
+        config_name: ConfigName::None,
     },
     Setting {
         name: "store-durability",
@@ -51,9 +51,9 @@ pub(super) const STORE: &[Setting] = &[
         default: "sync",
         help: "What a write to the store waits for before it is acknowledged",
         more: "",
-        kind: Kind::Choice {
+        value_type: SettingType::Choice {
             field: |all| &mut all.store_durability,
-            words: &[
+            choices: &[
                 ("sync", "the disk: no acknowledged write is lost"),
                 (
                     "group",
@@ -63,7 +63,7 @@ pub(super) const STORE: &[Setting] = &[
                 ("none", "nothing: a crash of the machine may lose or damage what was written"),
             ],
         },
-        told: Told::Not,
+        config_name: ConfigName::None,
     },
     Setting {
         name: "store-keep-changes",
@@ -72,12 +72,12 @@ pub(super) const STORE: &[Setting] = &[
         help: "Maximum number of changes to keep for watches, in at most 4 KiB x N bytes (the \
                newest is kept even if it alone takes more); 0 leaves the store's limits unchanged",
         more: "",
-        kind: Kind::Count {
+        value_type: SettingType::Count {
             field: |all| &mut all.store_keep_changes,
-            least: 0,
-            most: u32::MAX as u64,
+            min: 0,
+            max: u32::MAX as u64,
         },
-        told: Told::Not,
+        config_name: ConfigName::None,
     },
     Setting {
         name: "store-memory",
@@ -86,12 +86,12 @@ pub(super) const STORE: &[Setting] = &[
         help: "Memory limit for requests to the store and their answers, in addition to --memory; \
                at least 1MiB",
         more: "",
-        kind: Kind::Size {
+        value_type: SettingType::Size {
             field: |all| &mut all.store_memory,
             min: StoreOptions::MIN_MEMORY,
             max: MAX_SIZE,
         },
-        told: Told::Not,
+        config_name: ConfigName::None,
     },
     Setting {
         name: "store-tokens",
@@ -99,7 +99,7 @@ pub(super) const STORE: &[Setting] = &[
         default: "",
         help: "A file with the tokens that clients of the store must present",
         more: "Its lines are \"token NAME read|write SECRET\"; see `nuthatch store serve --help`.",
-        kind: Kind::Path(|all| &mut all.store_tokens),
-        told: Told::Not,
+        value_type: SettingType::Path(|all| &mut all.store_tokens),
+        config_name: ConfigName::None,
     },
 ];
