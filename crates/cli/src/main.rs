@@ -1,4 +1,17 @@
-//! The `nuthatch` command: arguments in, exit status out.
+//! The `nuthatch` command: arguments in, exit status out. The folders import in one direction, down
+//! this list:
+//!
+//! | folder or file | content |
+//! |---|---|
+//! | `commands/` | the commands, one file or folder for each; `serve` uses `store` |
+//! | `settings/` | the settings of `nuthatch serve`: table, file, environment, flags |
+//! | `arguments/` | arguments that several commands share |
+//! | `files/` | reading whole files, atomic replacement of files |
+//! | `process/` | signals and panics of servers, memory and open files |
+//! | `logs.rs` | the log |
+//! | `terminal/` | standard output, messages, progress |
+//! | `outcome.rs` | the outcome and the failure of a command |
+//! | `output/` | values as text: the library of this package |
 
 #![cfg_attr(
     not(feature = "chunks"),

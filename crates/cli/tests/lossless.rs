@@ -5,7 +5,7 @@ use nuthatch_import::{FieldType, RowSink, parse_jsonl, parse_tsv};
 use nuthatch_snapshot::{StringListBuf, Value, ValueType};
 use proptest::prelude::*;
 
-/// A value that owns itself.
+/// An owned value.
 #[derive(Debug, Clone)]
 enum Owned {
     Bytes(Vec<u8>),
@@ -41,7 +41,7 @@ impl Owned {
     }
 }
 
-/// Floats of all kinds, by their bits, so that there are NaNs of every payload.
+/// Generates floats of all kinds, by their bits, including NaNs with any payload.
 fn doubles() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<u64>().prop_map(f64::from_bits),
@@ -72,7 +72,7 @@ fn owned() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// The rows a parser gives: key, type and bytes of the value.
+/// A sink that keeps the key, the type and the bytes of each value.
 #[derive(Debug, Default, PartialEq)]
 struct Exact(Vec<(Vec<u8>, ValueType, Vec<u8>)>);
 

@@ -1,10 +1,10 @@
-//! `nuthatch build`: what all formats share.
+//! `nuthatch build`, independent of the format.
 
 use crate::folder::{Folder, lines, row};
 use std::fmt::Write;
 
 #[test]
-fn the_summary_tells_entries_size_overhead_and_time() {
+fn the_summary_has_entries_size_overhead_and_time() {
     let folder = Folder::new();
     folder.file("a.jsonl", lines(&[("a", "1"), ("b", "\"text\"")]));
     let run = folder.run(&["build", "a.jsonl", "-o", "a.nut"]);
@@ -54,7 +54,7 @@ fn several_inputs_become_one_snapshot() {
 }
 
 #[test]
-fn standard_input_is_json_lines_unless_told_otherwise() {
+fn standard_input_is_json_lines_by_default() {
     let folder = Folder::new();
     for (arguments, text) in [
         (&["build", "-q", "-", "-o", "a.nut"][..], &row("k", "\"v\"")[..]),
@@ -73,7 +73,7 @@ fn standard_input_is_json_lines_unless_told_otherwise() {
     assert!(!folder.path("b.nut").exists());
 }
 
-/// Many rows, with one text at the end of one of them.
+/// Returns many rows, with a text at the end of one of them.
 fn many_rows(wrong: Option<(u32, &str)>) -> String {
     let mut text = String::new();
     for number in 0..60_000 {
@@ -132,7 +132,7 @@ fn a_build_with_one_hot_key_stays_within_its_memory() {
 }
 
 #[test]
-fn the_earliest_error_is_told_whatever_the_number_of_threads() {
+fn the_earliest_error_is_reported_with_any_number_of_threads() {
     let folder = Folder::new();
     let mut text = many_rows(Some((40_000, " x")));
     text.push_str("{\n");
@@ -177,7 +177,7 @@ fn a_value_of_many_megabytes_is_read() {
 }
 
 #[test]
-fn keys_that_are_too_long_are_told_with_their_place() {
+fn keys_that_are_too_long_are_reported_with_their_position() {
     let folder = Folder::new();
     let key = "k".repeat(65_536);
     folder.file("a.jsonl", format!("\n{}", row(&key, "1")));

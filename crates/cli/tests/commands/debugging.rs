@@ -1,4 +1,4 @@
-//! What docs/debugging.md says.
+//! The sessions of docs/debugging.md.
 
 use crate::folder::{Folder, Run};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Keys that are given more than once.
+//! Keys that several rows have.
 
 use crate::folder::{Folder, lines, row};
 
@@ -17,7 +17,7 @@ fn a_duplicate_key_is_an_error_that_names_both_places() {
 }
 
 #[test]
-fn duplicates_in_records_and_columns_are_told_by_record_and_row() {
+fn duplicates_in_records_and_columns_are_reported_by_record_and_row() {
     let folder = Folder::new();
     folder.file("a.dta", "a=1\x1e\nb=2\x1ea=3\x1e").file("b.csv", "id,a\n1,\"x\ny\"\n1,z\n");
     let error = folder.build_fails(3, &["a.dta", "-o", "a.nut"]);

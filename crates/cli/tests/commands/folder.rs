@@ -1,4 +1,4 @@
-//! A folder of a test's own, and the command run in it.
+//! A temporary folder, and runs of the command in it.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A folder that goes when the test ends.
+/// A folder that is removed when the test ends.
 pub(crate) struct Folder(TempDir);
 
-/// What a run of the command left.
+/// The result of a run of the command.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: Option<i32>,
@@ -27,12 +27,12 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).to_str().expect("UTF-8").to_owned()
     }
 
-    /// Makes a file that its owner alone may read.
+    /// Creates a file that only its owner can read.
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
         std::fs::write(self.path(name), bytes).expect("a file of the test");
         self.mode(name, 0o600)
@@ -48,7 +48,7 @@ impl Folder {
         std::fs::read(self.path(name)).expect("a file of the test")
     }
 
-    /// The command in this folder, with none of the variables that it reads.
+    /// Returns the command in this folder, without the environment variables that it reads.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuthatch"));
         for (name, _) in std::env::vars_os() {
@@ -65,7 +65,7 @@ impl Folder {
         self.run_with(arguments, b"")
     }
 
-    /// Runs the command with this on its standard input.
+    /// Runs the command with a standard input.
     pub(crate) fn run_with(&self, arguments: &[&str], stdin: &[u8]) -> Run {
         Run::of(self.command(arguments), stdin)
     }
@@ -79,7 +79,7 @@ impl Folder {
         (ended.status.code(), String::from_utf8(ended.stderr).expect("text"))
     }
 
-    /// Builds a snapshot, which must work.
+    /// Builds a snapshot. Panics if that fails.
     #[track_caller]
     pub(crate) fn build(&self, arguments: &[&str]) -> &Self {
         let run = self.run(&[&["build", "--quiet"], arguments].concat());
@@ -87,7 +87,7 @@ impl Folder {
         self
     }
 
-    /// Builds a snapshot, which must not work, and answers the message.
+    /// Builds a snapshot, which must fail. Returns the message.
     #[track_caller]
     pub(crate) fn build_fails(&self, status: i32, arguments: &[&str]) -> String {
         let run = self.run(&[&["build"], arguments].concat());
@@ -96,7 +96,7 @@ impl Folder {
         run.stderr
     }
 
-    /// The rows of a snapshot in JSON, sorted.
+    /// Returns the rows of a snapshot in JSON, sorted.
     #[track_caller]
     pub(crate) fn rows(&self, snapshot: &str) -> Vec<String> {
         let run = self.run(&["dump", snapshot]);
@@ -108,7 +108,7 @@ impl Folder {
 }
 
 impl Run {
-    /// Runs a command to its end, with this on its standard input.
+    /// Runs a command to its end with a standard input.
     pub(crate) fn of(mut command: Command, stdin: &[u8]) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -128,12 +128,12 @@ impl Run {
     }
 }
 
-/// A row as `dump` writes it.
+/// Returns a row as `dump` writes it.
 pub(crate) fn row(key: &str, value: &str) -> String {
     format!("{{\"key\":\"{key}\",\"value\":{value}}}")
 }
 
-/// Rows as JSON lines.
+/// Returns rows as JSON lines.
 pub(crate) fn lines(rows: &[(&str, &str)]) -> String {
     rows.iter().map(|(key, value)| row(key, value) + "\n").collect()
 }

@@ -4,7 +4,7 @@ use crate::folder::{Folder, row};
 use std::io::Write;
 
 #[test]
-fn csv_columns_have_the_types_asked_for() {
+fn csv_columns_have_the_types_of_the_options() {
     let folder = Folder::new();
     folder.file("a.csv", "\u{feff}id,name,n,tags\r\n1,Nancy,105058,\"[\"\"a\"\"]\"\r\n2,,,\r\n");
     folder.build(&[
@@ -84,7 +84,7 @@ fn csv_rows_may_span_lines_and_chunks() {
 }
 
 #[test]
-fn a_chunk_that_becomes_many_rows_is_taken_in_parts() {
+fn a_chunk_with_many_rows_fills_several_batches() {
     let folder = Folder::new();
     let columns: Vec<_> = (0..50).map(|column| format!("c{column}")).collect();
     let mut text = format!("id,{}\n", columns.join(","));

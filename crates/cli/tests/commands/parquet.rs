@@ -1,4 +1,4 @@
-//! Parquet, from files made with the `parquet` crate.
+//! Parquet files, written with the `parquet` crate.
 
 use crate::folder::{Folder, row};
 use parquet::data_type::{
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 type Group<'a> = SerializedRowGroupWriter<'a, File>;
 
-/// Writes a file with this schema and group of rows, several times.
+/// Writes a file with this schema and several copies of a group of rows.
 fn write(folder: &Folder, name: &str, schema: &str, groups: &[&dyn Fn(&mut Group<'_>)]) {
     let schema = Arc::new(parse_message_type(schema).expect("a schema"));
     let file = File::create(folder.path(name)).expect("a file");
@@ -27,7 +27,7 @@ fn write(folder: &Folder, name: &str, schema: &str, groups: &[&dyn Fn(&mut Group
     writer.close().expect("the end of the file");
 }
 
-/// Writes the next column: its values, and the levels that say which are there and where lists end.
+/// Writes the next column: its values, and the definition and repetition levels.
 fn column<T: DataType>(group: &mut Group<'_>, values: &[T::T], defined: &[i16], repeated: &[i16]) {
     let mut column = group.next_column().expect("a column").expect("one more column");
     let levels = |levels: &[i16]| (!levels.is_empty()).then(|| levels.to_vec());
@@ -168,7 +168,7 @@ fn many_rows_in_many_groups_come_in_order() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_told_by_column() {
+fn values_that_cannot_be_stored_are_reported_by_column() {
     let folder = Folder::new();
     let schema = "message m { required int64 id; required group g { required int32 a; }
         required int64 price (DECIMAL(9, 2)); required int96 old; optional int64 maybe;

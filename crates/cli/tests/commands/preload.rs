@@ -1,4 +1,4 @@
-//! A C library that is loaded before the command and changes what it finds.
+//! A C library that is preloaded into the command and changes system calls.
 
 use crate::folder::{Folder, Run};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ impl Folder {
         Run::of(self.preloaded(arguments, &variables), b"")
     }
 
-    /// Runs a command, and returns its peak of resident memory in bytes too.
+    /// Runs a command. Returns also its peak resident memory in bytes.
     pub(crate) fn run_with_peak(&self, arguments: &[&str]) -> (Run, u64) {
         let run = Run::of(self.preloaded(arguments, &[("PRELOAD_PEAK", "peak")]), b"");
         let peak = String::from_utf8(self.bytes("peak")).expect("a text");

@@ -195,7 +195,7 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn messages_that_nobody_reads_are_no_failure() {
+fn messages_that_cannot_be_written_are_no_failure() {
     let folder = typed();
     let mut command = folder.command(&["get", "a.nut", "none", "int"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a start");

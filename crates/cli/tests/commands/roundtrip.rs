@@ -1,4 +1,4 @@
-//! What `dump` writes, `build` makes the same bytes of.
+//! `build` makes the same bytes from the output of `dump`.
 
 use crate::folder::{Folder, lines};
 use nuthatch_cli::output::json_row;

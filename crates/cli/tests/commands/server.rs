@@ -9,10 +9,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a test waits before it fails: only a server that hangs takes so long.
+/// The timeout of a test. Only a server that hangs takes as long.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Waits until this holds.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn wait_until(expected: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
@@ -22,7 +22,7 @@ pub(crate) fn wait_until(expected: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Where there is no other.
+/// The default address for tests.
 const DEFAULTS: &[&str] =
     &["--memory=16MiB", "--threads=2", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
 
@@ -32,7 +32,7 @@ pub(crate) fn wait_until_closed(address: &str) {
     wait_until("a closed port", || TcpStream::connect(address).is_err());
 }
 
-/// These arguments, behind those that a server of a test has without them.
+/// Returns the default arguments of a server in tests, followed by these.
 fn with_defaults<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let is_given = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
     let mut all = DEFAULTS.to_vec();
@@ -42,19 +42,19 @@ fn with_defaults<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 impl Folder {
-    /// `nuthatch serve` with these arguments and variables, and no others.
+    /// Returns `nuthatch serve` with only these arguments and environment variables.
     pub(crate) fn serve_command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
         let mut command = self.command(&[&["serve"], arguments].concat());
         command.envs(variables.iter().copied());
         command
     }
 
-    /// Runs it to its end.
+    /// Runs `nuthatch serve` to its end.
     pub(crate) fn run_serve(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
         Run::of(self.serve_command(arguments, variables), b"")
     }
 
-    /// A run that must fail, and says this.
+    /// Runs `nuthatch serve`, which must fail. Returns the message.
     #[track_caller]
     pub(crate) fn fails(&self, arguments: &[&str], status: i32, message: &str) {
         self.fails_with(arguments, &[], status, message);
@@ -73,7 +73,7 @@ impl Folder {
         assert_eq!((run.status, &run.stdout[..]), (Some(status), ""), "{arguments:?}");
     }
 
-    /// A server that listens; at any free port, unless there is an address among the arguments.
+    /// Starts a server, at a free port unless the arguments have an address.
     #[track_caller]
     pub(crate) fn serve(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
         self.start(self.serve_command(&with_defaults(arguments), variables))
@@ -85,7 +85,7 @@ impl Folder {
         self.start(self.serve_command(&[&DEFAULTS[1..], arguments].concat(), &[]))
     }
 
-    /// As [`serve`](Self::serve), where a process may open so many files.
+    /// As [`serve`](Self::serve), with a limit of open files.
     #[track_caller]
     pub(crate) fn serve_with_files(&self, files: &str, arguments: &[&str]) -> Running {
         let serves = self.serve_command(&with_defaults(arguments), &[]);
@@ -106,7 +106,7 @@ impl Folder {
         command
     }
 
-    /// Starts a server, and waits until it listens.
+    /// Starts a server and waits until it listens.
     #[track_caller]
     pub(crate) fn start(&self, mut command: Command) -> Running {
         let stderr = self.path("stderr");
@@ -133,15 +133,15 @@ impl Folder {
     }
 }
 
-/// A server that runs until this is dropped.
+/// A server that is killed when this is dropped.
 pub(crate) struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    /// Where it listens.
+    /// Its addresses.
     pub(crate) addresses: Vec<String>,
-    /// Where it tells what it counts, if that is in the network.
+    /// The address of its admin endpoint, if that is a TCP address.
     pub(crate) admin: String,
-    /// What it says last as it starts.
+    /// The last line that it prints at its start.
     pub(crate) greeting: String,
     stderr: PathBuf,
 }
@@ -153,7 +153,8 @@ impl Running {
         stream
     }
 
-    /// What is answered to a command, to a client of its own, until the server closes.
+    /// Sends a command on a new connection. Returns everything that the server sends until it
+    /// closes the connection.
     pub(crate) fn ask(&self, commands: &str) -> String {
         let mut stream = self.connect();
         write!(stream, "{commands}\r\nQUIT\r\n").expect("sent");
@@ -162,7 +163,7 @@ impl Running {
         answer.strip_suffix("+OK\r\n").unwrap_or(&answer).to_owned()
     }
 
-    /// A setting, as `CONFIG GET` tells it.
+    /// Returns a setting from `CONFIG GET`.
     #[track_caller]
     pub(crate) fn config(&self, name: &str) -> String {
         let answer = self.ask(&format!("CONFIG GET {name}"));
@@ -171,7 +172,7 @@ impl Running {
         lines.nth(3).expect("a value").to_owned()
     }
 
-    /// What it said on its standard error until now.
+    /// Returns its standard error so far.
     pub(crate) fn messages(&self) -> String {
         std::fs::read_to_string(&self.stderr).expect("its messages")
     }
@@ -193,13 +194,13 @@ impl Running {
         self.child.try_wait().expect("a process").is_some()
     }
 
-    /// Ends it as an operator would. Answers the exit status and what it has logged.
+    /// Ends the server with SIGTERM. Returns the exit status and the log.
     pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         self.signal(Signal::TERM);
         (self.wait(), self.messages())
     }
 
-    /// Waits for its end, and answers the exit status.
+    /// Waits for its end and returns the exit status.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).expect("its output");

@@ -1,4 +1,4 @@
-//! What holds of all servers: `serve`, `store serve` and `chunks serve`.
+//! Behaviour of all servers: `serve`, `store serve` and `chunks serve`.
 
 use crate::folder::{Folder, Run};
 use crate::server::{Running, wait_until, wait_until_closed};
@@ -11,7 +11,7 @@ const CACHE: &[&str] =
     &["serve", "--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
 const STORE: &[&str] = &["store", "serve", "db", "--create", "--listen", "127.0.0.1:0"];
 
-/// The cache of objects in the folder `objects`, which this makes.
+/// Starts a chunk server for the folder `objects`, which this creates.
 fn chunks(folder: &Folder) -> Vec<String> {
     std::fs::create_dir(folder.path("objects")).expect("a folder");
     folder.file("objects/a", "bytes");
@@ -25,7 +25,7 @@ fn as_texts(arguments: &[String]) -> Vec<&str> {
     arguments.iter().map(String::as_str).collect()
 }
 
-/// The number of connections that the server announces in its first warning.
+/// Returns the number of connections in the first warning of the server.
 #[track_caller]
 fn announced(server: &Running, usual: &str) -> usize {
     let messages = server.messages();
@@ -41,12 +41,12 @@ fn idle(address: &str, count: usize) -> Vec<TcpStream> {
     (0..count).map(|_| TcpStream::connect(address).expect("a connection")).collect()
 }
 
-/// Where a cache of objects listens.
+/// Returns the address of a chunk server.
 fn http(server: &Running) -> &str {
     server.addresses[0].trim_start_matches("http://").trim_end_matches('/')
 }
 
-/// Has a cache of objects answer a request for the object `a`.
+/// Requests the object `a` from a chunk server.
 #[track_caller]
 fn assert_is_answered(address: &str) {
     let mut client = TcpStream::connect(address).expect("a connection");
@@ -56,8 +56,8 @@ fn assert_is_answered(address: &str) {
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("bytes"), "{answer}");
 }
 
-/// Has a server drain, which lasts as long as the client of the caller does not read, and ends it
-/// by a second signal.
+/// Makes a server drain, which lasts until the client of the caller reads, and ends it by a second
+/// signal.
 #[track_caller]
 fn ends_at_second_signal(mut server: Running, address: &str) {
     server.signal(Signal::TERM);
@@ -109,7 +109,7 @@ fn refused(folder: &Folder, arguments: &[&str], status: i32) -> String {
     run.stderr
 }
 
-/// SIGUSR2 has servers panic in builds with debug assertions.
+/// SIGUSR2 makes servers panic in builds with debug assertions.
 #[cfg(debug_assertions)]
 #[track_caller]
 fn ends_on_panic(arguments: &[&str], folder: &Folder) {

@@ -4,7 +4,7 @@ use crate::folder::{Folder, lines, row};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-/// A store with some users.
+/// Creates a store with some users.
 fn users() -> Folder {
     let folder = Folder::new();
     for (key, value) in [("user:1", "Ada"), ("user:2", "Grace"), ("zebra", "a\tb\\")] {
@@ -238,7 +238,7 @@ fn a_watch_prints_changes_as_they_are_committed() {
 }
 
 #[test]
-fn what_is_not_there_is_told() {
+fn missing_stores_tables_and_keys_are_reported() {
     let folder = users();
     let (status, _, stderr) = run(&folder, &["scan", "db", "--table", "none"]);
     assert_eq!(status, 3);
@@ -319,7 +319,7 @@ fn errors_about_keys_and_tables_name_the_store() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_store_is_told_as_such() {
+fn a_file_instead_of_a_store_is_reported() {
     let folder = Folder::new();
     folder.file("file", "no store").file("rows.tsv", "a\t1\n");
     for arguments in [&["put", "file", "a", "1"][..], &["load", "file", "rows.tsv"]] {
@@ -367,7 +367,7 @@ fn the_newest_change_is_kept_however_long_it_is() {
 }
 
 #[test]
-fn a_path_without_a_store_is_told_with_what_makes_one() {
+fn a_path_without_a_store_is_reported_with_advice() {
     let folder = Folder::new();
     folder.file("file", "no store");
     for (path, found) in [("none", "found nothing;"), ("file", "found a file;")] {
@@ -404,7 +404,7 @@ fn a_watch_of_a_store_that_keeps_no_changes_names_the_setting() {
 }
 
 #[test]
-fn the_version_that_a_condition_needs_is_shown() {
+fn get_prints_the_version_for_a_condition() {
     let folder = Folder::new();
     let session = ["put", "db", "s", "one", "--table", "sessions", "--expires-in-ms", "3600000"];
     prints(&folder, &session, "");

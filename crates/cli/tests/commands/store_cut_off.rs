@@ -8,22 +8,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Rows of the store: more than all buffers between server and client hold.
+/// Number of rows of the store, more than all buffers between server and client hold.
 const ROWS: usize = 4_000;
 const VALUE_LEN: usize = 4_096;
-/// Bytes that pass from one side to the other before the server is killed.
+/// Number of bytes that the relay passes before the server is killed.
 const PASSED: usize = 1 << 20;
-/// Only so that a test that fails does not hang.
+/// The timeout after which a test fails instead of waiting for ever.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Which way the bytes go that are limited.
+/// The direction in which the relay limits the number of bytes.
 #[derive(Clone, Copy)]
 enum Way {
     ToClient,
     ToServer,
 }
 
-/// A relay between one client and a server. It passes `PASSED` bytes one way, then no more.
+/// A relay between one client and a server. It passes `PASSED` bytes in one direction, then no
+/// more.
 struct Relay {
     address: String,
     /// Receives once when the limit is reached.
@@ -64,7 +65,7 @@ fn clone(stream: &TcpStream) -> TcpStream {
     stream.try_clone().expect("a descriptor")
 }
 
-/// Passes bytes on until there are so many, or one side ends.
+/// Passes bytes until the limit is reached or one side ends.
 fn copy(mut from: TcpStream, mut to: TcpStream, limit: usize) {
     let (mut bytes, mut passed) = (vec![0; 64 << 10], 0);
     while passed < limit {
@@ -99,8 +100,8 @@ fn serve(folder: &Folder) -> (Child, String) {
     (server, address.to_owned())
 }
 
-/// Runs a command, and kills the server in the middle of what it does. Returns what it prints,
-/// after a check that its message is one line and its status 3.
+/// Runs a command and kills the server while the command is in progress. Checks that the message is
+/// one line and the status 3, and returns the output.
 #[track_caller]
 fn cut_off(folder: &Folder, command: &str, arguments: &[&str], way: Way) -> String {
     let (mut server, address) = serve(folder);
@@ -126,7 +127,7 @@ fn cut_off(folder: &Folder, command: &str, arguments: &[&str], way: Way) -> Stri
 }
 
 #[test]
-fn a_scan_that_is_cut_off_is_told_in_one_line_after_whole_rows() {
+fn an_interrupted_scan_is_reported_in_one_line_after_whole_rows() {
     let folder = filled();
     let printed = cut_off(&folder, "scan", &[], Way::ToClient);
     let value = "v".repeat(VALUE_LEN);
@@ -137,7 +138,7 @@ fn a_scan_that_is_cut_off_is_told_in_one_line_after_whole_rows() {
 }
 
 #[test]
-fn a_dump_that_is_cut_off_is_told_in_one_line_after_whole_rows() {
+fn an_interrupted_dump_is_reported_in_one_line_after_whole_rows() {
     let folder = filled();
     let printed = cut_off(&folder, "dump", &[], Way::ToClient);
     let whole = String::from_utf8(folder.bytes("rows.jsonl")).expect("text");
@@ -146,7 +147,7 @@ fn a_dump_that_is_cut_off_is_told_in_one_line_after_whole_rows() {
 }
 
 #[test]
-fn a_load_that_is_cut_off_is_told_in_one_line_and_leaves_a_store_that_is_whole() {
+fn an_interrupted_load_is_reported_in_one_line_and_leaves_a_valid_store() {
     let folder = filled();
     let arguments = ["rows.jsonl", "--table", "new", "--reconnect-ms", "0"];
     assert_eq!(cut_off(&folder, "load", &arguments, Way::ToServer), "");
@@ -162,7 +163,7 @@ fn a_load_that_is_cut_off_is_told_in_one_line_and_leaves_a_store_that_is_whole()
 }
 
 #[test]
-fn a_backup_that_is_cut_off_is_told_in_one_line_and_leaves_no_copy() {
+fn an_interrupted_backup_is_reported_in_one_line_and_leaves_no_copy() {
     let folder = filled();
     assert_eq!(cut_off(&folder, "backup", &["copy"], Way::ToClient), "");
     assert!(!folder.path("copy").exists(), "a part of a copy is left");

@@ -1,4 +1,4 @@
-//! `nuthatch store serve`, and the other commands of a store over it.
+//! `nuthatch store serve`, and the other store commands through it.
 
 use crate::folder::{Folder, row};
 use crate::serve::stored::metrics;
@@ -8,12 +8,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
-/// A store that is served. The server is killed when this is dropped.
+/// A store server, which is killed when this is dropped.
 struct Served {
     folder: Folder,
     child: Child,
     address: String,
-    /// What it says on standard error, and what follows the first line on standard output.
+    /// Its standard error, and its standard output behind the first line.
     said: BufReader<ChildStderr>,
     lines: BufReader<ChildStdout>,
 }
@@ -52,7 +52,7 @@ impl Served {
         (run.status.expect("an exit status"), run.stdout, run.stderr)
     }
 
-    /// Has the server reload its files. Returns the line that it logs then.
+    /// Makes the server reload its files. Returns the line that it logs.
     fn reload(&mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::HUP).expect("a signal");
         loop {
@@ -73,7 +73,7 @@ impl Served {
 }
 
 #[test]
-fn a_server_whose_file_is_truncated_answers_with_errors_and_goes_on() {
+fn a_server_whose_file_is_truncated_returns_errors_and_keeps_running() {
     let served = served(&[]);
     served.prints("put", &["user:1", "Ada"], "");
     served.prints("get", &["user:1"], "Ada\n");
@@ -196,7 +196,7 @@ fn what_needs_the_files_says_so() {
 }
 
 #[test]
-fn tokens_are_asked_for_and_shown() {
+fn tokens_are_required_and_presented() {
     let folder = Folder::new();
     folder
         .file("tokens", "token app write >robin\n")
@@ -232,7 +232,7 @@ fn a_server_that_anybody_could_use_does_not_start() {
 }
 
 #[test]
-fn a_server_stops_when_it_is_asked_to() {
+fn a_server_stops_on_sigterm() {
     let mut served = served(&[]);
     served.prints("put", &["a", "1"], "");
     kill_process(Pid::from_child(&served.child), Signal::TERM).expect("a signal");
@@ -242,7 +242,7 @@ fn a_server_stops_when_it_is_asked_to() {
 }
 
 #[test]
-fn a_file_that_is_no_token_is_told_the_whole_rule() {
+fn an_invalid_token_file_is_reported_with_the_rule() {
     let folder = Folder::new();
     for (text, found) in [
         ("", "found nothing"),
@@ -266,7 +266,7 @@ fn a_remote_watch_without_kept_changes_names_the_setting() {
 }
 
 #[test]
-fn the_version_of_a_remote_row_is_shown() {
+fn get_prints_the_version_of_a_remote_row() {
     let served = served(&[]);
     served.prints("put", &["s", "one", "--table", "t", "--stamped"], "");
     let (_, shown, _) = served.run("get", &["s", "--table", "t", "--json"]);
@@ -277,7 +277,7 @@ fn the_version_of_a_remote_row_is_shown() {
 }
 
 #[test]
-fn a_killed_server_is_told_in_one_line() {
+fn a_killed_server_is_reported_in_one_line() {
     let mut served = served(&["--keep-changes", "10"]);
     served.prints("put", &["a", "1"], "");
     let mut watch = served
@@ -304,7 +304,7 @@ fn a_killed_server_is_told_in_one_line() {
 
 /// Commands waited for ever.
 #[test]
-fn a_server_that_does_not_answer_is_told_with_what_was_waited_for() {
+fn a_server_that_does_not_respond_is_reported_with_the_wait() {
     let served = served(&[]);
     served.prints("put", &["a", "1"], "");
     kill_process(Pid::from_child(&served.child), Signal::STOP).expect("a signal");
@@ -392,7 +392,7 @@ fn an_address_in_use_is_an_error_that_names_its_flag() {
 
 /// The message was only that the connection was lost.
 #[test]
-fn schemes_that_do_not_fit_the_server_are_told() {
+fn a_wrong_scheme_is_reported() {
     let folder = Folder::new();
     certificates(&folder, "own");
     let path = |name: &str| folder.path(name).display().to_string();
@@ -422,7 +422,7 @@ fn times_of_zero_are_refused() {
 }
 
 #[test]
-fn a_load_goes_on_when_its_server_is_started_again() {
+fn a_load_continues_after_its_server_restarts() {
     let mut served = served(&["--admin", "127.0.0.1:0"]);
     let mut line = String::new();
     served.lines.read_line(&mut line).expect("a line");

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
-/// A server that tells what it counts.
+/// Starts a server with an admin endpoint.
 fn watched(folder: &Folder) -> Running {
     folder.serve(&["--admin=127.0.0.1:0", "--memory=64MiB"], &[])
 }
@@ -69,7 +69,7 @@ fn who_is_not_there_is_named_and_how_to_start_it() {
 }
 
 #[test]
-fn another_server_is_told_apart() {
+fn another_server_is_an_error() {
     let folder = Folder::new();
     let server = watched(&folder);
     let run = folder.run(&["top", &server.addresses[0]]);
@@ -77,13 +77,13 @@ fn another_server_is_told_apart() {
     assert!(run.stderr.starts_with(&another(&server.addresses[0])), "{run:?}");
 }
 
-/// What is said about a server that is no cache server's admin endpoint.
+/// Returns the message about a server that is not the admin endpoint of a cache server.
 fn another(address: &str) -> String {
     let expected = "expected the admin endpoint of nuthatch serve, found another server: ";
     format!("nuthatch: {address}: {expected}")
 }
 
-/// A server whose answer to any request is this.
+/// Starts a server that sends this response to each request.
 fn answering(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -99,7 +99,7 @@ fn answering(answer: &'static str) -> String {
 }
 
 #[test]
-fn what_another_server_answers_is_told_with_what_to_do() {
+fn another_server_is_reported_with_advice() {
     let folder = Folder::new();
     let metric = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nother_total 1\n";
     for (answer, found) in [
@@ -121,7 +121,7 @@ fn what_another_server_answers_is_told_with_what_to_do() {
     }
 }
 
-/// A terminal, of which this process is the person before it.
+/// A pseudo-terminal. This process has the side of the user.
 struct Terminal {
     person: File,
     program: OwnedFd,
@@ -141,13 +141,13 @@ impl Terminal {
         Self { person: person.into(), program, seen: String::new() }
     }
 
-    /// Whether what is typed comes line by line, as it does unless a program wants each key.
+    /// Returns whether the terminal passes input by line, which is the default mode.
     fn is_ordinary(&self) -> bool {
         let modes = tcgetattr(&self.program).expect("its state").local_modes;
         modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }
 
-    /// Looks at the screen until this is on it.
+    /// Reads the screen until it has this text.
     fn wait_for(&mut self, text: &str) {
         while !self.seen.contains(text) {
             let mut piece = [0; 4096];
@@ -162,7 +162,7 @@ const ENTERED: &str = "\u{1b}[?1049h";
 const LEFT: &str = "\u{1b}[?1049l";
 
 #[test]
-fn a_terminal_is_taken_and_given_back() {
+fn a_terminal_is_restored() {
     let folder = Folder::new();
     let server = watched(&folder);
     // Two keys, and two signals.
@@ -194,7 +194,7 @@ fn a_terminal_is_taken_and_given_back() {
 }
 
 #[test]
-fn a_server_that_goes_away_is_told_on_the_screen() {
+fn a_server_that_stops_is_reported_on_the_screen() {
     let folder = Folder::new();
     let server = watched(&folder);
     let mut terminal = Terminal::new();

@@ -1,4 +1,4 @@
-//! Many that ask for much at the same moment, and never read.
+//! Many clients that request large values at once and never read them.
 
 use crate::tls::{self, Certificate};
 use crate::{Server, ask, connect, status};
@@ -6,7 +6,8 @@ use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
-/// Bytes of a small server that is not a cache: its program, stacks, and what the allocator keeps.
+/// Memory of a small server besides its cache in bytes: program, stacks, and memory that the
+/// allocator keeps.
 const BESIDE: u64 = 64 << 20;
 
 const MEMORY: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! Killed at any moment, a server leaves nothing that keeps the next one from starting.
+//! A server that is killed at any moment leaves nothing that prevents the next one from starting.
 
 use crate::{PATIENCE, Server, ask, connect};
 use std::io::{Read, Write};
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How many answers are taken before the server is killed.
+/// The numbers of replies before the server is killed.
 const ANSWERS: [usize; 7] = [0, 1, 10, 100, 1000, 5000, 20_000];
 
-/// Asks until the connection ends, and counts answers.
+/// Sends requests until the connection ends, and counts replies.
 fn load(
     stream: &mut (impl Read + Write),
     (request, answer): (&[u8], &[u8]),
@@ -23,7 +23,8 @@ fn load(
     }
 }
 
-/// Serves at these addresses, and is killed after so many answers. Answers where it listened.
+/// Starts a server at these addresses and kills it after a number of replies. Returns its
+/// addresses.
 fn serve_and_kill<S: Read + Write + Send>(
     addresses: &[String],
     answers_before: usize,

@@ -1,4 +1,4 @@
-//! `nuthatch serve` as a process of its own: with as many connections as it may have, and killed.
+//! `nuthatch serve` as a process: with the maximum number of connections, and killed.
 
 mod answers;
 mod killed;
@@ -11,18 +11,18 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Where nothing comes any more a test fails, and does not hang.
+/// The timeout after which a test fails instead of waiting for ever.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server that runs until this goes.
+/// A server that is killed when this is dropped.
 struct Server {
     child: Child,
-    /// Where it listens, in the order in which it tells.
+    /// Its addresses, in the order of its output.
     addresses: Vec<String>,
 }
 
 impl Server {
-    /// Starts one with these arguments, and waits until it listens.
+    /// Starts a server with these arguments and waits until it listens.
     fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nuthatch"))
             .args(["serve", "--admin", "off"])
@@ -44,7 +44,7 @@ impl Server {
         Self { child, addresses }
     }
 
-    /// Kills it, as by `kill -9`.
+    /// Kills the server, as by `kill -9`.
     fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("its end");
@@ -61,14 +61,14 @@ impl Drop for Server {
     }
 }
 
-/// A connection to an address of the network.
+/// Connects to a TCP address.
 fn connect(address: &str) -> TcpStream {
     let stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
     stream
 }
 
-/// Bytes that a line of a process's status tells.
+/// Returns a number of bytes from the status of a process.
 fn status(server: &Server, name: &str) -> u64 {
     let status = format!("/proc/{}/status", server.child.id());
     let status = std::fs::read_to_string(status).expect("its status");
@@ -76,7 +76,7 @@ fn status(server: &Server, name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
 
-/// Sends bytes, then reads as many as are expected.
+/// Sends bytes, and reads the expected number of bytes.
 #[track_caller]
 fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");

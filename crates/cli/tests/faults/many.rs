@@ -1,4 +1,4 @@
-//! As many connections as there may be, coming and going.
+//! The maximum number of connections, opened and closed repeatedly.
 
 use crate::{Server, ask, status};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -10,17 +10,17 @@ use std::path::Path;
 const CONNECTIONS: usize = 10_000;
 const ROUNDS: usize = 3;
 
-/// Descriptors that a process needs besides connections.
+/// Number of descriptors that a process needs besides connections.
 const BESIDE: u64 = 100;
 
-/// Bytes that a round may leave behind more than the first one did.
+/// Maximum growth of memory from the first round to a later one, in bytes.
 const LEFT_MOST: u64 = 8 << 20;
 
-/// Requests after which connections that were closed must be gone.
+/// Number of requests after which closed connections must be removed.
 const TRIES: usize = 100_000;
 
-/// Lets this process, and those it starts, have as many descriptors as the system allows. Answers
-/// how many connections there can be.
+/// Raises the limit of descriptors of this process and its children. Returns the number of
+/// connections that it allows.
 fn raise_limit() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
@@ -29,11 +29,11 @@ fn raise_limit() -> usize {
     CONNECTIONS.min(usize::try_from(most).unwrap_or(usize::MAX))
 }
 
-/// A stream of the network, or one in the file system.
+/// A TCP stream or a unix stream.
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-/// What is asked on a connection, by its listener.
+/// The request for each listener.
 const EXCHANGES: [(&[u8], &[u8]); 4] = [
     (b"SET r 1\r\nGET r\r\n", b"+OK\r\n$1\r\n1\r\n"),
     (b"set m 0 0 1\r\n1\r\nmg m v\r\n", b"STORED\r\nVA 1\r\n1\r\n"),
@@ -41,7 +41,7 @@ const EXCHANGES: [(&[u8], &[u8]); 4] = [
     (b"\0\x02\x01\0\x01\0\0\0c1\0\x01\x01\0c", b"\x01\0\0\x001"),
 ];
 
-/// A field of `INFO`.
+/// Returns a field of `INFO`.
 fn info(control: &mut TcpStream, section: &str, field: &str) -> u64 {
     control.write_all(format!("INFO {section}\r\n").as_bytes()).expect("sent");
     let mut text = Vec::new();
@@ -61,13 +61,13 @@ fn info(control: &mut TcpStream, section: &str, field: &str) -> u64 {
     lines.next().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{field}: {text}"))
 }
 
-/// Waits until nobody but the control connection is there.
+/// Waits until only the control connection is open.
 fn wait_until_alone(control: &mut TcpStream) {
     let alone = (0..TRIES).any(|_| info(control, "clients", "connected_clients") == 1);
     assert!(alone, "connections stay");
 }
 
-/// Descriptors that are open in the server, and bytes of memory that it has.
+/// Returns the number of open descriptors of the server and its memory in bytes.
 fn held(server: &Server) -> (usize, u64) {
     let process = Path::new("/proc").join(server.child.id().to_string());
     let descriptors = std::fs::read_dir(process.join("fd")).expect("descriptors").count();
@@ -130,7 +130,7 @@ fn ten_thousand_connections_come_and_go_and_leave_nothing() {
     }
 }
 
-/// Opened and closed one after the other, without a word or with half of one.
+/// Connections are opened and closed one after the other, without a request or with half of one.
 #[test]
 fn connections_that_say_nothing_leave_nothing() {
     let server = Server::start(&[
@@ -155,7 +155,7 @@ fn connections_that_say_nothing_leave_nothing() {
     }
     wait_until_alone(&mut control);
     ask(&mut control, b"PING\r\n", b"+PONG\r\n");
-    // Those of one thread may be closed a moment after it told of it.
+    // A thread can close its connections shortly after it reports that.
     let closed = (0..TRIES).any(|_| {
         ask(&mut control, b"PING\r\n", b"+PONG\r\n");
         held(&server).0 == descriptors

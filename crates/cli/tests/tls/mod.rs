@@ -15,7 +15,7 @@ pub(crate) struct Certificate {
 }
 
 impl Certificate {
-    /// Makes a certificate with an issuer of its own.
+    /// Creates a certificate with its own issuer.
     pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("a name");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -1,4 +1,4 @@
-//! Origins that are away, and folders that cannot be used.
+//! Unavailable origins, and folders that cannot be used.
 
 use super::get::terminal;
 use super::origin::{Server, noise};
@@ -12,7 +12,7 @@ fn get(folder: &Folder, address: &str, more: &[&str]) -> Run {
     folder.run(&[&["chunks", "get", address, "--cache", "cache"], more].concat())
 }
 
-/// A folder with all of an object, whose origin fails from now on.
+/// Creates a folder with a whole object, whose origin fails from now on.
 fn filled(server: &Server, body: &[u8]) -> Folder {
     let folder = Folder::new();
     let run = get(&folder, &server.url("/a"), &["--limit", "64MiB"]);
@@ -23,7 +23,7 @@ fn filled(server: &Server, body: &[u8]) -> Folder {
 }
 
 #[test]
-fn what_the_cache_has_is_read_while_the_origin_is_away() {
+fn cached_objects_are_read_while_the_origin_is_unavailable() {
     let body = noise(LEN, 1);
     let server = Server::new(body.clone());
     let folder = filled(&server, &body);
@@ -93,7 +93,7 @@ fn a_folder_that_cannot_be_opened_is_done_without_with_one_warning() {
 }
 
 #[test]
-fn bytes_that_a_range_fetched_are_told_apart_from_those_that_it_has() {
+fn fetched_bytes_and_bytes_of_the_range_are_counted_separately() {
     let folder = Folder::new();
     let server = Server::new(noise(LEN, 3));
     let run = get(&folder, &server.url("/a"), &["--range", "0-100", "--json"]);

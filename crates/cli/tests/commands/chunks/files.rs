@@ -10,7 +10,7 @@ use std::process::Command;
 const LEN: usize = 2_500_000;
 
 #[test]
-fn a_segment_that_may_not_be_read_is_not_taken_for_absent() {
+fn a_segment_that_cannot_be_read_is_not_treated_as_absent() {
     let origin = Server::new(noise(LEN, 1));
     let folder = filled(&origin);
     set_modes(&folder, 0o777, 0o666);
@@ -45,7 +45,7 @@ fn a_segment_that_may_not_be_read_is_not_taken_for_absent() {
     assert_eq!(object["kept_bytes"], LEN);
 }
 
-/// Runs a command that may have so many files open.
+/// Runs a command with a limit of open files.
 fn run_with_files(folder: &Folder, files: u32, arguments: &[&str]) -> Run {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {files} && exec \"$@\""), "sh"]);

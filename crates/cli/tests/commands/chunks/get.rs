@@ -200,7 +200,7 @@ fn links_are_followed_and_devices_written_to() {
 }
 
 #[test]
-fn secrets_are_told_to_nobody() {
+fn secrets_are_never_printed_or_stored() {
     let folder = Folder::new();
     let server = Server::new(noise(LEN, 11));
     let address = server.url("/a?X-Amz-Signature=s3cret&X-Amz-Date=1&key=s3cret");
@@ -319,7 +319,7 @@ pub(super) fn terminal() -> (fs::File, impl Fn() -> fs::File) {
 }
 
 #[test]
-fn a_terminal_is_not_shown_what_is_no_text() {
+fn binary_data_is_not_written_to_a_terminal() {
     let folder = Folder::new();
     let (mut terminal, open) = terminal();
     let held = open();

@@ -19,7 +19,7 @@ fn serve<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["chunks", "serve", "--origin", url, "--cache", "cache"], &listen[..], more].concat()
 }
 
-/// The limit of the cache, and the bytes in use.
+/// Returns the limit of the cache and the bytes in use.
 fn limit_and_used(folder: &Folder) -> (u64, u64) {
     let stat = folder.run(&["chunks", "stat", "--cache", "cache", "--json"]).stdout;
     let stat: Value = serde_json::from_str(&stat).expect("a JSON object");

@@ -1,4 +1,4 @@
-//! What `serve` logs, and what docs/operations.md says of it.
+//! The log targets of `serve`, compared with docs/operations.md.
 
 use super::origin::{Server, noise};
 use super::serve::served_in;

@@ -1,4 +1,4 @@
-//! Blocks that are not kept: `get` and `serve` say how many, and why.
+//! Blocks that are not kept: `get` and `serve` report their number and the cause.
 
 use super::origin::{Server, noise};
 use super::serve::{Served, served_in};
@@ -14,7 +14,7 @@ fn get(folder: &Folder, url: &str, more: &[&str]) -> Run {
     folder.run(&[&["chunks", "get", url, "--cache", "cache", "-o", "out"], more].concat())
 }
 
-/// A metric of a server that has an admin endpoint.
+/// Returns a metric from the admin endpoint of a server.
 fn metric(served: &Served, name: &str) -> u64 {
     let admin = served.said[1].strip_prefix("metrics at ").expect("an address");
     let mut command = Command::new("curl");

@@ -1,4 +1,4 @@
-//! `nuthatch chunks serve`, asked by curl.
+//! `nuthatch chunks serve`, with curl as the client.
 
 use super::origin::{Server, noise};
 use crate::folder::{Folder, Run};
@@ -13,7 +13,7 @@ const LEN: usize = 2_500_000;
 pub(super) struct Served {
     pub(super) folder: Folder,
     pub(super) child: Child,
-    /// What it said when it started.
+    /// The lines that it printed at its start.
     pub(super) said: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn served_in(folder: Folder, origin: &str, arguments: &[&str]) -> Ser
     served_by(folder, command, origin, arguments)
 }
 
-/// All arguments of a server.
+/// Returns all arguments of a server.
 pub(super) fn serve_with<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let serve = ["chunks", "serve", "--cache", "cache", "--limit", "64MiB", "--retries", "0"];
     let listen = ["--listen", "127.0.0.1:0", "--threads", "1", "--log", "trace"];
@@ -66,7 +66,7 @@ impl Served {
         format!("{address}{path}")
     }
 
-    /// A request by curl; what it prints is the body, or the head and the body.
+    /// Sends a request with curl. Returns the body, or the head and the body.
     pub(super) fn curl(&self, path: &str, arguments: &[&str]) -> Run {
         let mut command = Command::new("curl");
         command.args(["--silent", "--show-error", "--path-as-is", "--noproxy", "*"]);
@@ -99,7 +99,7 @@ impl Served {
         all
     }
 
-    /// Waits until it has stopped, and answers what it logged.
+    /// Waits until it has stopped. Returns the log.
     pub(super) fn stopped(mut self) -> String {
         let mut logged = String::new();
         let mut stderr = self.child.stderr.take().expect("its output");
@@ -145,7 +145,7 @@ fn curl_is_answered_from_the_cache() {
 }
 
 #[test]
-fn tokens_are_asked_for_and_not_logged() {
+fn tokens_are_required_and_not_logged() {
     let origin = Server::new(noise(LEN, 2));
     let address = origin.url("/").replace("http://", "http://me:s3cret@");
     let header = ["--header", "X-Shown: s3cret"];
@@ -205,7 +205,7 @@ fn other_machines_get_tls_and_show_tokens_or_certificates() {
 }
 
 #[test]
-fn what_it_counts_is_told_at_the_admin_port() {
+fn the_admin_endpoint_exports_metrics() {
     let origin = Server::new(noise(LEN, 3));
     let mut served = served(&origin.url("/"), &["--admin", "127.0.0.1:0"]);
     served.status("/a", &[], "200");
@@ -227,7 +227,7 @@ fn what_it_counts_is_told_at_the_admin_port() {
 }
 
 #[test]
-fn answers_that_are_under_way_are_finished_before_it_stops() {
+fn responses_in_progress_finish_before_the_server_stops() {
     let body = noise(LEN, 4);
     let origin = Server::new(body.clone());
     let served = served(&origin.url("/"), &[]);

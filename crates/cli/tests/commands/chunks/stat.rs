@@ -1,4 +1,4 @@
-//! `nuthatch chunks stat`: what it warns of, and what it counts.
+//! `nuthatch chunks stat`: warnings and numbers.
 
 use crate::folder::Folder;
 use nuthatch_chunks::{Chunks, Key, Options};

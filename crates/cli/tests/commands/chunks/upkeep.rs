@@ -1,10 +1,10 @@
-//! What looks after a cache.
+//! Maintenance of a cache: eviction, pins, removal and verification.
 
 use crate::folder::{Folder, Run};
 use nuthatch_chunks::{Chunks, Key, Options};
 use serde_json::Value;
 
-/// A folder with a cache of three objects.
+/// Creates a folder with a cache of three objects.
 fn filled() -> Folder {
     let folder = Folder::new();
     let chunks = Chunks::open(folder.path("cache"), &Options::new().limit(64 << 20));
@@ -68,7 +68,7 @@ fn a_cache_is_described() {
 }
 
 #[test]
-fn what_is_damaged_is_named_and_told_by_the_exit_status() {
+fn damaged_chunks_are_named_and_set_the_exit_status() {
     let folder = filled();
     let text = prints(&folder, &["verify"]);
     assert!(text.starts_with("cache: valid: 6 chunks, 4.4 KiB, "), "{text}");
@@ -145,7 +145,7 @@ fn commands_that_cannot_print_their_summary_say_what_they_have_done() {
 }
 
 #[test]
-fn what_is_old_or_too_much_goes() {
+fn old_and_excess_chunks_are_evicted() {
     let folder = filled();
     assert_eq!(prints(&folder, &["prune", "--older-than", "1h", "--quiet"]), "");
     assert_eq!(names(&folder).len(), 3);

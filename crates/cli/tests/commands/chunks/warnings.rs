@@ -1,4 +1,4 @@
-//! Folders of other users, and what `get`, `serve` and `stat` warn of.
+//! Folders of other users, and the warnings of `get`, `serve` and `stat`.
 
 use super::origin::{Server, noise};
 use super::serve::{Served, serve_with, served_by, served_in};
@@ -27,8 +27,8 @@ pub(super) fn run_as_another_user(folder: &Folder, arguments: &[&str]) -> Run {
     Run::of(command, b"")
 }
 
-/// The command for a user who is not root. The program may lie where that user cannot go, so it is
-/// run from a file that stays open until the command has started.
+/// Returns the command for a user who is not root. That user may not have access to the program, so
+/// it runs from a file that stays open until the command has started.
 pub(super) fn as_another_user(folder: &Folder, arguments: &[&str]) -> (Command, File) {
     folder.mode(".", 0o755);
     let program = File::open(env!("CARGO_BIN_EXE_nuthatch")).expect("the program");
@@ -41,7 +41,7 @@ pub(super) fn as_another_user(folder: &Folder, arguments: &[&str]) -> (Command, 
     (command, program)
 }
 
-/// Gives the folder of the cache and its files modes.
+/// Sets the modes of the cache folder and its files.
 pub(super) fn set_modes(folder: &Folder, of_folder: u32, of_files: u32) {
     for entry in fs::read_dir(folder.path("cache")).expect("a folder") {
         let name = entry.expect("an entry").file_name();
@@ -54,7 +54,7 @@ fn mode(folder: &Folder, name: &str) -> u32 {
     fs::metadata(folder.path(name)).expect("a file").permissions().mode() & 0o7777
 }
 
-/// The modes of all files of the cache, each once.
+/// Returns the modes of all files of the cache, without duplicates.
 fn modes_of_files(folder: &Folder) -> Vec<u32> {
     let entries = fs::read_dir(folder.path("cache")).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -65,7 +65,7 @@ fn modes_of_files(folder: &Folder) -> Vec<u32> {
     modes
 }
 
-/// A folder with all of an object in its cache.
+/// Creates a folder whose cache has a whole object.
 pub(super) fn filled(origin: &Server) -> Folder {
     let folder = Folder::new();
     let url = origin.url("/a");
@@ -76,7 +76,7 @@ pub(super) fn filled(origin: &Server) -> Folder {
 }
 
 #[test]
-fn a_folder_that_may_not_be_listed_is_not_taken_for_an_empty_one() {
+fn a_folder_that_cannot_be_listed_is_not_treated_as_empty() {
     let origin = Server::new(noise(LEN, 1));
     let folder = filled(&origin);
     set_modes(&folder, 0o000, 0o600);

@@ -1,4 +1,4 @@
-//! Who is let in, and where nobody may listen.
+//! Access control: logins, and addresses that are refused.
 
 use crate::folder::Folder;
 
@@ -118,7 +118,7 @@ fn wrong_files_of_passwords_and_users_are_refused() {
 }
 
 #[test]
-fn what_is_counted_is_not_told_beyond_this_machine() {
+fn metrics_are_not_exported_beyond_this_machine() {
     let folder = Folder::new();
     let message = "--admin 0.0.0.0:0: this address is reachable by other machines, and the admin \
                    endpoint has no login; --insecure allows it";
@@ -131,7 +131,7 @@ fn what_is_counted_is_not_told_beyond_this_machine() {
 }
 
 #[test]
-fn secrets_that_everybody_may_read_are_told_of() {
+fn secrets_that_all_users_can_read_are_warned_of() {
     let folder = Folder::new();
     folder.file("password", "sesame").mode("password", 0o644);
     folder.file("a.toml", "password = 'sesame'").mode("a.toml", 0o644);

@@ -1,4 +1,4 @@
-//! Where settings come from, which of them wins, and what is shown of them.
+//! The sources of settings, their precedence, and `--show-config`.
 
 use crate::folder::Folder;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-/// A setting that is shown in JSON: its value, and where it is from.
+/// Returns a setting of `--show-config --json`: its value and its source.
 #[track_caller]
 fn shown(
     folder: &Folder,
@@ -53,7 +53,7 @@ fn lists_are_replaced_whole() {
 }
 
 #[test]
-fn what_is_shown_is_a_file_that_says_the_same() {
+fn show_config_prints_a_settings_file_with_the_same_values() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("etc")).expect("a folder");
     let file = "users = \"u \\\" é.acl\"\nresp = ['unix:a.sock']\n[max]\nclients = 7";
@@ -99,7 +99,7 @@ fn a_server_starts_with_the_file_that_show_config_prints() {
 }
 
 #[test]
-fn a_password_is_shown_to_nobody_and_is_no_flag() {
+fn a_password_is_never_shown_and_has_no_flag() {
     let folder = Folder::new();
     folder.file("a.toml", "password = 'sesame'");
     for (arguments, variables, from) in [
@@ -194,7 +194,7 @@ fn an_invalid_value_in_a_file_ends_with_status_3_and_its_place() {
 
 /// It printed settings that the server refuses.
 #[test]
-fn settings_that_do_not_fit_together_are_not_shown() {
+fn contradicting_settings_are_not_shown() {
     let folder = Folder::new();
     for arguments in [
         &["--users=u", "--password-file=p"][..],
@@ -223,7 +223,7 @@ fn settings_that_do_not_fit_together_are_not_shown() {
 }
 
 #[test]
-fn redis_clients_are_told_what_was_configured() {
+fn redis_clients_read_the_settings() {
     let folder = Folder::new();
     folder.file("users.acl", "user default on nopass allkeys +@all");
     folder.file("a.toml", "timeout = '5min'\nslow-log-threshold = 'off'\nusers = 'users.acl'\n");

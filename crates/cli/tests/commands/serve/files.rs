@@ -1,8 +1,8 @@
-//! What is wrong with a file, and the message that says so.
+//! Errors in settings files and their messages.
 
 use crate::folder::Folder;
 
-/// A file, and what is said of it behind its name.
+/// A file, and the message about it.
 const WRONG: &[(&str, &str)] = &[
     (
         "memroy = '1GiB'",
@@ -88,7 +88,7 @@ fn wrong_files_are_refused_with_the_place_and_what_was_expected() {
 }
 
 #[test]
-fn what_is_no_toml_is_told_with_its_place() {
+fn invalid_toml_is_reported_with_its_position() {
     let folder = Folder::new();
     for (text, place) in [
         ("memory = \n", "a.toml:1:"),
@@ -115,7 +115,7 @@ fn what_is_no_toml_is_told_with_its_place() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_told_of() {
+fn files_that_cannot_be_read_are_reported() {
     let folder = Folder::new();
     let absent = "nowhere.toml: expected a file, but there is no such file; check the path";
     folder.fails(&["--config", "nowhere.toml"], 3, absent);

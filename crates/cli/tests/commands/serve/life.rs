@@ -1,4 +1,4 @@
-//! How a server starts, and how it ends.
+//! The start and the end of a server.
 
 use crate::folder::Folder;
 use crate::server::wait_until_closed;
@@ -20,7 +20,7 @@ fn signals_stop_it_and_it_exits_with_0() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_in_use_is_reported() {
     let folder = Folder::new();
     let first = folder.serve(&[], &[]);
     let address = &first.addresses[0];
@@ -73,7 +73,7 @@ fn a_socket_that_a_killed_server_left_is_replaced() {
 }
 
 #[test]
-fn a_file_and_the_socket_of_somebody_else_are_left_alone() {
+fn a_file_and_the_socket_of_another_process_are_not_removed() {
     let folder = Folder::new();
     let _theirs = UnixListener::bind(folder.path("theirs.sock")).expect("a socket");
     folder.file("file", "theirs");
@@ -114,7 +114,7 @@ fn without_an_address_there_is_nothing_to_serve() {
     assert_eq!(run.status, Some(2));
 }
 
-/// The kernel listens for a killed server until it has taken its rings apart.
+/// The kernel keeps the sockets of a killed server open until it has removed the rings.
 #[test]
 fn a_server_starts_at_the_address_of_one_that_was_just_killed() {
     let folder = Folder::new();
@@ -130,7 +130,7 @@ fn a_server_starts_at_the_address_of_one_that_was_just_killed() {
 }
 
 #[test]
-fn the_event_loop_is_told() {
+fn the_event_loop_is_printed() {
     let folder = Folder::new();
     for name in ["io_uring", "epoll"] {
         let server = folder.serve(&["--event-loop", name], &[]);
@@ -144,7 +144,7 @@ fn the_event_loop_is_told() {
 }
 
 #[test]
-fn a_server_stops_although_somebody_has_it_sleep() {
+fn a_server_stops_during_debug_sleep() {
     let folder = Folder::new();
     let mut server = folder.serve(&["--enable-debug-command=local"], &[]);
     assert_eq!(server.config("enable-debug-command"), "local");

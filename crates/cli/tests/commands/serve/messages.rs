@@ -1,4 +1,4 @@
-//! What it logs, and what it says about where it shall listen.
+//! Messages of `nuthatch serve`: its log, and errors about addresses.
 
 use crate::folder::Folder;
 
@@ -52,7 +52,7 @@ fn filters_come_from_the_environment_too() {
 }
 
 #[test]
-fn a_taken_port_is_an_error_that_names_the_flag() {
+fn a_port_in_use_is_an_error_that_names_the_flag() {
     let folder = Folder::new();
     let server = folder.serve(&["--admin=127.0.0.1:0"], &[]);
     let resp = ["--resp", "127.0.0.1:0", "--memcache", "off"];

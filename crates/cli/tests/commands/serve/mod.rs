@@ -1,4 +1,4 @@
-//! `nuthatch serve` as users run it: settings from anywhere, refusals, logs, and its end.
+//! `nuthatch serve` as users run it: settings, errors, logs, reload and shutdown.
 
 mod access;
 mod configuration;

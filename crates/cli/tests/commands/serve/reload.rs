@@ -1,4 +1,4 @@
-//! SIGHUP: what is read again.
+//! Reloads on SIGHUP.
 
 use crate::folder::Folder;
 use crate::server::{Running, wait_until};
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// Sends SIGHUP, and waits until the log has said so often that it is done, or has failed.
+/// Sends SIGHUP and waits until the log has this number of finished or failed reloads.
 #[track_caller]
 fn reload(server: &Running, text: &str) {
     let before = server.messages().matches(text).count();
@@ -163,7 +163,7 @@ const STORE: [&str; 4] = ["--config=a.toml", "--store=db", "--store-create", "--
 const FAILED: &str = "reload failed; the previous settings stay in use";
 const RELOADED: &str = "nuthatch::server: reloaded";
 
-/// The address of the store that a server has beside its cache.
+/// Returns the address of the store server beside the cache server.
 fn store_of(server: &Running) -> String {
     let address = server.addresses.iter().find(|address| address.starts_with("grpc"));
     address.expect("where the store is").clone()

@@ -1,4 +1,4 @@
-//! What the machine lets a server have: files, memory and ports.
+//! Limits of the machine: open files, memory and ports.
 
 use crate::folder::{Folder, Run};
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
 /// With a limit of 64 files, clients from the 56th on used to hang without an answer.
 #[test]
-fn with_few_open_files_there_are_fewer_clients_and_further_ones_are_told() {
+fn with_few_open_files_there_are_fewer_clients_and_more_are_refused() {
     let folder = Folder::new();
     let arguments = ["--memcache=127.0.0.1:0", "--admin=127.0.0.1:0"];
     let server = folder.serve_with_files("-n 64", &arguments);
@@ -101,7 +101,7 @@ fn more_memory_than_there_is_is_refused() {
     assert_eq!(run.status, Some(2), "{run:?}");
 }
 
-/// An address that nobody has configured.
+/// A default address.
 #[test]
 fn a_default_port_in_use_is_warned_of_and_done_without() {
     let folder = Folder::new();

@@ -1,11 +1,11 @@
-//! A store that is served beside the cache.
+//! A store server beside the cache server.
 
 use crate::folder::Folder;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// What is told at an admin port, in OpenMetrics.
+/// Returns the metrics of an admin endpoint in OpenMetrics.
 pub(crate) fn metrics(address: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let head = "GET /metrics HTTP/1.1\r\nhost: x\r\naccept: application/openmetrics-text\r\n";
@@ -63,7 +63,7 @@ fn tokens_of_the_store_are_reloaded() {
 }
 
 #[test]
-fn a_store_alone_tells_what_it_counts() {
+fn a_store_server_exports_metrics() {
     let folder = Folder::new();
     let arguments = ["store", "serve", "db", "--create", "--listen", "127.0.0.1:0"];
     let mut command = folder.command(&[&arguments[..], &["--admin", "127.0.0.1:0"]].concat());
