@@ -4,7 +4,7 @@ use crate::layout::{BLOCKS, CONTENT, KIND, METADATA, NAMED, blocks, metadata};
 
 const PAGE: &str = include_str!("../../../docs/formats/chunks.md");
 
-/// The cells of the table under a heading.
+/// Returns the cells of the table under a heading.
 fn rows(heading: &str) -> Vec<Vec<&str>> {
     let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
     let section = rest.split("\n## ").next().unwrap_or(rest);

@@ -81,7 +81,7 @@ impl RowFault {
         }
     }
 
-    /// As [`Fault::in_field_at`].
+    /// Moves the fault as [`Fault::in_field_at`] does.
     #[cold]
     pub(crate) fn in_field_at(self, offset: usize) -> Self {
         match self {

@@ -45,7 +45,7 @@ impl MetricsText {
         self.text
     }
 
-    /// Writing to a string cannot fail.
+    /// Writes the description and the type of a metric. Writing to a string cannot fail.
     fn head(&mut self, name: &str, help: &str) {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         let _ = writeln!(self.text, "# HELP {}{name} {help}", self.prefix);

@@ -94,7 +94,7 @@ impl Netrc {
 }
 
 impl Fault {
-    /// The error does not show what was found, which may be a password.
+    /// Describes the error without the text that was found, which may be a password.
     fn describe(&self, path: &Path) -> String {
         format!("{}, line {}: expected {}", path.display(), self.line, self.expected)
     }
@@ -129,7 +129,7 @@ impl Words<'_> {
         }
     }
 
-    /// A macro ends with an empty line.
+    /// Skips a macro, which ends with an empty line.
     fn skip_macro(&mut self) {
         let mut last = ' ';
         while let Some(char) = self.step() {

@@ -142,7 +142,7 @@ impl Asking {
         (self, found)
     }
 
-    /// Asks the origin, or the cache while the origin is unavailable.
+    /// Requests the version from the origin, or from the cache while the origin is unavailable.
     async fn ask(&self) -> Result<Found> {
         let Opening { engine, address, .. } = &self.opening;
         if engine.is_unavailable(&self.site)
@@ -159,7 +159,7 @@ impl Asking {
         Ok(found)
     }
 
-    /// Asks the origin once.
+    /// Requests the version from the origin once.
     async fn attempt(&self, is_retry: bool) -> Result<HeadResponse, Fault> {
         self.opening.count(Count::Checks, 1);
         self.opening.count(Count::Retries, u64::from(is_retry));

@@ -226,7 +226,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
-    /// One of each of the store, in the order of `testdata/store/errors.csv`.
+    /// Returns one of each error of the store, in the order of `testdata/store/errors.csv`.
     fn of_the_store() -> Vec<StoreError> {
         let damage = || {
             let (expected, found) = (String::new(), String::new());
@@ -268,7 +268,7 @@ mod tests {
         }))
     }
 
-    /// The errors of this crate that a server reports.
+    /// Returns the errors of this crate that a server reports.
     fn of_the_server() -> Vec<Error> {
         vec![
             Error::new(Code::Unauthenticated, "unauthenticated", ""),

@@ -6,6 +6,7 @@
 
 pub mod circles;
 pub mod imports;
+pub mod language;
 pub mod leftovers;
 pub mod links;
 mod mask;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use nuthatch_testing::tidy::circles::circles;
 use nuthatch_testing::tidy::imports::{self, Arrows};
 use nuthatch_testing::tidy::{
-    Exception, File, Finding, Tree, except, leftovers, links, names, size, unsafety,
+    Exception, File, Finding, Tree, except, language, leftovers, links, names, size, unsafety,
 };
 
 /// Who may import whom, by the folder below crates/.
@@ -180,6 +180,31 @@ fn crates_import_only_what_the_table_allows() {
 fn modules_do_not_import_each_other_in_circles() {
     let of_crate = |name| circles(TREE.ending("rs"), name);
     none(&WITHOUT_CIRCLES.iter().flat_map(|name| of_crate(name)).collect::<Vec<_>>());
+}
+
+/// Returns the source files of the crates, without those of tests.
+fn crate_sources() -> impl Iterator<Item = &'static File> {
+    TREE.ending("rs").filter(|file| {
+        let in_sources = file.path.starts_with("crates/") && file.path.contains("/src/");
+        let in_sources = in_sources && !file.path.starts_with("crates/testing/");
+        in_sources && !file.path.contains("/tests/") && !file.path.ends_with("tests.rs")
+    })
+}
+
+#[test]
+fn limits_are_called_max_or_min() {
+    none(&over(crate_sources(), language::limit_names));
+}
+
+#[test]
+fn docs_of_functions_begin_with_a_verb() {
+    none(&over(crate_sources(), language::function_docs));
+}
+
+#[test]
+fn comments_and_pages_name_the_actor() {
+    none(&over(crate_sources(), language::banned_words));
+    none(&over(TREE.ending("md"), language::banned_words));
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub struct Session<'c> {
 }
 
 impl Session<'_> {
-    /// Gives the guard that begins an identifier of its own.
+    /// Assigns the next identifier to the guard that begins.
     pub(super) fn count_guard(&self) {
         self.guard_count.set(self.guard_count.get() + 1);
     }

@@ -23,7 +23,7 @@ impl MemoryLimit {
         Self::read(Path::new("/proc"))
     }
 
-    /// As [`of_this_process`](Self::of_this_process), with the path of `/proc`.
+    /// Returns the limit as [`of_this_process`](Self::of_this_process), with the path of `/proc`.
     fn read(proc: &Path) -> Option<Self> {
         let machine = fs::read_to_string(proc.join("meminfo")).ok().and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

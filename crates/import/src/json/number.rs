@@ -149,7 +149,7 @@ pub(crate) fn f64_by_name(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// As [`f64_by_name`], for 32 bits.
+/// Returns the 32-bit float with this name, like [`f64_by_name`].
 pub(crate) fn f32_by_name(text: &[u8]) -> Option<f32> {
     match text {
         b"NaN" => Some(f32::NAN),

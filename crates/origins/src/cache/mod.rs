@@ -105,18 +105,18 @@ impl ObjectCache {
         self.object_as(address, &Access::new()).await
     }
 
-    /// Like [`ObjectCache::object`], with headers for the origin.
+    /// Opens an object like [`ObjectCache::object`], with headers for the origin.
     pub async fn object_as(&self, address: &str, access: &Access) -> Result<ChunkedObject> {
         let version = open(&self.engine, address, access, self.freshness).await?;
         Ok(ChunkedObject::new(Arc::new(version)))
     }
 
-    /// Like [`ObjectCache::object`], for a thread that may block.
+    /// Opens an object like [`ObjectCache::object`], for a thread that may block.
     pub fn object_blocking(&self, address: &str) -> Result<BlockingObject> {
         self.object_blocking_as(address, &Access::new())
     }
 
-    /// Like [`ObjectCache::object_as`], for a thread that may block.
+    /// Opens an object like [`ObjectCache::object_as`], for a thread that may block.
     pub fn object_blocking_as(&self, address: &str, access: &Access) -> Result<BlockingObject> {
         let version = wait(open(&self.engine, address, access, self.freshness))?;
         Ok(BlockingObject::new(Arc::new(version)))

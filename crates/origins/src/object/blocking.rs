@@ -40,7 +40,7 @@ impl BlockingObject {
         &self.object
     }
 
-    /// Like [`ChunkedObject::read_at`]. Bytes in the cache are read directly into the buffer.
+    /// Reads like [`ChunkedObject::read_at`]. Bytes in the cache are read directly into the buffer.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let version = &self.object.version;
         let range = version.within(offset, out.len());

@@ -37,7 +37,7 @@ pub(crate) enum Body {
 }
 
 impl Origin {
-    /// Asks for the version of the object. Returns the body if the length is unknown.
+    /// Requests the version of the object. Returns the body if the length is unknown.
     pub(crate) async fn head(&self) -> Result<(Head, Option<Body>), Fault> {
         match self {
             Self::Http(origin) => {

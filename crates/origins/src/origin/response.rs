@@ -53,12 +53,12 @@ pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
     text(headers, CONTENT_LENGTH)?.parse().ok()
 }
 
-/// How the body is encoded, if not as it is.
+/// Returns the encoding of the body, or `None` if it is not encoded.
 pub(super) fn encoding(headers: &HeaderMap) -> Option<String> {
     text(headers, CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity"))
 }
 
-/// All but the length and whether there are ranges.
+/// Parses the headers, except the length and the support of ranges.
 pub(super) fn head(headers: &HeaderMap) -> Head {
     let stamp = stamp(headers);
     let parsed = |text: &Option<String>| httpdate::parse_http_date(text.as_deref()?).ok();
@@ -74,8 +74,9 @@ pub(super) fn head(headers: &HeaderMap) -> Head {
     }
 }
 
-/// A strong tag is one. A weak one may be the same for bytes that differ, so it counts together
-/// with a time, and a time counts if it lies back far enough.
+/// Returns the validator of a version. A strong tag is a validator. A weak tag can be the same for
+/// different bytes, so it is one only together with the time of the last change. Such a time is one
+/// if it is long enough ago.
 fn validator(stamp: &Stamp, modified: Option<SystemTime>, date: SystemTime) -> Option<String> {
     let settled = || {
         let age = date.duration_since(modified?).ok()?;
@@ -88,12 +89,12 @@ fn validator(stamp: &Stamp, modified: Option<SystemTime>, date: SystemTime) -> O
     }
 }
 
-/// What a status means that is no answer.
+/// Returns the fault that an error status means.
 pub(super) fn refused(status: StatusCode, headers: &HeaderMap, address: &str) -> Fault {
     refused_by_number(status.as_u16(), retry_after(headers), address)
 }
 
-/// As [`refused`], if no more is known.
+/// Returns the fault that an error status means, if nothing but the status is known.
 pub(super) fn refused_by_number(status: u16, after: Option<Duration>, address: &str) -> Fault {
     let address = address.to_owned();
     match status {
@@ -106,7 +107,7 @@ pub(super) fn refused_by_number(status: u16, after: Option<Duration>, address: &
     }
 }
 
-/// How long an origin wants to be left alone.
+/// Parses `Retry-After`: how long to wait before the next request.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = text(headers, RETRY_AFTER)?;
     if let Ok(seconds) = value.parse() {

@@ -60,8 +60,8 @@ impl Stores {
         Self { open: Mutex::default(), connect_timeout: settings.connect_timeout }
     }
 
-    /// The origin of an object, and its address: of a store that is somewhere else than usual, the
-    /// address says where.
+    /// Returns the origin of an object, and its address. If the endpoint is not the default one of
+    /// its kind of store, the address contains it.
     pub(super) fn origin(&self, place: &StorePlace, plain: &str) -> Result<(StoreOrigin, String)> {
         let unexpected = |expected| Error::Address { address: plain.to_owned(), expected };
         // The library trims names: another one would be read.
@@ -79,7 +79,8 @@ impl Stores {
         Ok((StoreOrigin { store: known.store, path, address: address.clone() }, address))
     }
 
-    /// Credentials come from the environment, from where the store's own tools look for them.
+    /// Creates the client of a store. Credentials come from the places where the store's own tools
+    /// look for them, such as environment variables.
     fn build(&self, place: &StorePlace) -> Result<Known> {
         let bucket = place.bucket.as_str();
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
@@ -124,8 +125,8 @@ impl Stores {
     }
 }
 
-/// What addresses of a store begin with: which one it is depends on the environment where the
-/// scheme and the bucket do not say it.
+/// Returns the beginning of the addresses in a store. It contains the endpoint if the environment
+/// determines it, since scheme and bucket do not identify the store then.
 pub(super) fn located(place: &StorePlace) -> String {
     let bucket = place.bucket.as_str();
     let at = |endpoint: Option<String>| {
@@ -150,7 +151,7 @@ pub(super) fn located(place: &StorePlace) -> String {
     }
 }
 
-/// The beginning of addresses of a store that is not at its usual place.
+/// Returns the beginning of the addresses in a store with this endpoint.
 fn at_endpoint(endpoint: &str, bucket: &str) -> String {
     let (scheme, rest) = bucket.split_once("://").unwrap_or(("s3", bucket));
     let Ok(url) = url::Url::parse(endpoint) else { return bucket.to_owned() };
@@ -204,8 +205,8 @@ impl StoreOrigin {
         Ok(RangeResponse { range: found, body: StoreBody(response.into_stream()) })
     }
 
-    /// What an error of the library means. Its text is not passed on: it has what the server wrote,
-    /// and servers write keys and signatures.
+    /// Converts an error of the library. Its text is dropped: it contains the response of the
+    /// server, which can contain keys and signatures.
     fn fault(
         &self,
         error: &object_store::Error,
@@ -247,7 +248,7 @@ fn stamp_of(response: &GetResult) -> Stamp {
     }
 }
 
-/// What went wrong on the way, if that is what it was.
+/// Returns the fault of the connection, if the error is one.
 fn transport(error: &object_store::Error) -> Option<Fault> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

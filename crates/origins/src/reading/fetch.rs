@@ -87,7 +87,7 @@ pub(crate) fn start_fetch(version: &Arc<Version>, flights: Vec<Flight>) -> Arc<F
 }
 
 impl Drop for Fetch {
-    /// Dropping the flights wakes their readers, so no reader waits for blocks that will not
+    /// Drops the flights, which wakes their readers: no reader waits for blocks that will not
     /// arrive.
     fn drop(&mut self) {
         let flights = std::mem::take(&mut *lock(&self.request.flights));

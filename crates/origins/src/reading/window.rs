@@ -28,12 +28,12 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Reaches `len` bytes from the start: the reader needs the whole range.
+    /// Creates a window of `len` bytes: the reader needs the whole range.
     pub(crate) fn fixed(len: u64) -> Self {
         Self { current: len, max: len }
     }
 
-    /// Reaches nothing at first, and doubles with each range that is read, up to `most`.
+    /// Creates an empty window, which doubles with each range that is read, up to `max` bytes.
     pub(crate) fn growing(max: u64) -> Self {
         Self { current: 0, max }
     }

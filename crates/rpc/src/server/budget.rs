@@ -39,7 +39,7 @@ impl Budget {
         Charge { budget: Arc::clone(self), bytes }
     }
 
-    /// Bytes that are held.
+    /// Returns the bytes that are held.
     pub(crate) fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }

@@ -67,7 +67,7 @@ impl Segments {
         }
         let shared = self.index().and_then(crate::index::Index::settings);
         let expected = folder_mode(shared.is_some_and(|settings| settings.shared));
-        // The set-group-ID bit gives nobody access.
+        // The set-group-ID bit gives no user access.
         if let Some(found) = self.folder.mode().filter(|found| found & 0o777 & !expected != 0) {
             warnings.push(Warning::Mode { path: path(), found, expected });
         }

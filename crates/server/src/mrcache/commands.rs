@@ -50,8 +50,8 @@ pub fn execute(
     }
 }
 
-/// Gives up a request for which there is no memory. The protocol has no reply for it, so the old
-/// value is removed, in order that no client takes it for the new one.
+/// Ends a request for which there is no memory. The protocol has no reply for it, so the old value
+/// is removed: otherwise a client would take it for the new one.
 pub fn out_of_memory(guard: &Guard<'_>, request: &Request<'_>) {
     if let Request::Set { key, .. } | Request::SetZ { key, .. } = request {
         guard.remove(key);

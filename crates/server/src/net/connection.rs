@@ -493,7 +493,7 @@ impl<T: Decoders> Connection<T> {
         self.closing && self.discards > 0 && !self.read_closed && !self.is_shut_down
     }
 
-    /// Tells the client that no answers follow.
+    /// Shuts down the sending side, so that the client sees the end of the replies.
     pub(crate) fn close_write(&mut self) {
         if !self.write_closed {
             self.write_closed = true;

@@ -133,7 +133,7 @@ impl<T: Decoders> Connection<T> {
         self.begin_value(Value::Pending(pending));
     }
 
-    /// From now on, the value of the next request is not in the inbox.
+    /// Begins to receive the value of the next request in place: it is not in the inbox.
     fn begin_value(&mut self, value: Value) {
         self.decoder.elide();
         let decoder = self.decoder.clone();

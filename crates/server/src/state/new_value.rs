@@ -6,9 +6,9 @@ use nuthatch_cache::{Error, Expiry, Guard, Item, Write};
 /// Shorter values are not counted: they exist for one request, one at a time in each thread.
 const MIN_COUNTED_LEN: usize = 64 << 10;
 
-/// Same as [`Guard::update`], and counts the memory of the new value. `len` returns the length of
-/// the new value from that of the old one. Without memory, nothing is changed or replied, and the
-/// result is `None`. A value that is too long is an error.
+/// Updates an item like [`Guard::update`], and counts the memory of the new value. `len` returns
+/// the length of the new value from that of the old one. Without memory, nothing is changed or
+/// replied, and the result is `None`. A value that is too long is an error.
 #[inline]
 pub(crate) fn update<'w, R>(
     (guard, server): (&Guard<'_>, &Server),

@@ -154,7 +154,7 @@ impl Default for Users {
 }
 
 impl Users {
-    /// Same as [`parse`](Self::parse) with the catalog of commands.
+    /// Parses like [`parse`](Self::parse), with the catalog of commands.
     pub(crate) fn parse_with(text: &str, catalog: &Catalog) -> Result<Self, UsersError> {
         let mut users = Self::default();
         let mut seen = Vec::new();

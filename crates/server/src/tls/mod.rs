@@ -23,7 +23,7 @@ pub struct TlsFiles {
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// Certificates of whoever signs those of clients. With these, clients must have one.
+    /// CA certificates that sign those of clients. With these, clients must have one.
     pub client_ca: Option<PathBuf>,
 }
 
@@ -71,7 +71,7 @@ impl Tls {
         Ok(Self { config: Arc::new(config?), verifier })
     }
 
-    /// The same for servers of other protocols.
+    /// Returns the configuration for servers of other protocols.
     #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
@@ -93,7 +93,7 @@ impl Tls {
         })
     }
 
-    /// A session of a new connection.
+    /// Creates the session of a new connection.
     pub(crate) fn session(&self) -> io::Result<Session> {
         let mut connection =
             ServerConnection::new(Arc::clone(&self.config)).map_err(io::Error::other)?;
@@ -234,7 +234,7 @@ impl Session {
 mod tests {
     use super::*;
 
-    /// A session that has shaken hands with nobody encrypts nothing, but takes as much.
+    /// Accepts as many bytes before the handshake as after it, although it does not encrypt them.
     #[test]
     fn a_long_answer_is_taken_in_slices() {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

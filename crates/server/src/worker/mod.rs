@@ -395,7 +395,7 @@ impl<'c> Worker<'c> {
         self.batch.execute_next::<ProtocolDecoder, D>(works, &mut resources)
     }
 
-    /// Gives an output buffer to a connection without one.
+    /// Attaches an output buffer to a connection without one.
     fn attach_buffer(&mut self, number: Number) {
         if let Some(connection) = self.connections.get(number)
             && connection.out.capacity() == 0

@@ -33,7 +33,7 @@ impl Worker<'_> {
             && (self.connections.is_empty() || self.drain_timeout() == Some(Duration::ZERO))
     }
 
-    /// While the server drains, closes connections without requests in progress.
+    /// Closes connections without requests in progress, while the server drains.
     pub(super) fn close_drained(&mut self) {
         if self.common.server.drains_until().is_none() {
             return;

@@ -378,7 +378,7 @@ pub(crate) fn overhead_per_entry(file_len: u64, payload: u64, entries: u64) -> f
 mod tests {
     use super::*;
 
-    /// The header of a file without entries.
+    /// Returns the header of a file without entries.
     fn empty() -> Header {
         let section = |offset, len| Section { offset, len };
         Header {

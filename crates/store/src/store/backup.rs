@@ -174,8 +174,8 @@ impl Partial {
         Ok(Self { path, file, is_published: false, sync: File::sync_all })
     }
 
-    /// Gives the file the owner and mode of the file that it replaces, so that the same users can
-    /// open the store as before.
+    /// Sets the owner and mode of the file to those of the file that it replaces, so that the same
+    /// users can open the store as before.
     fn copy_owner_and_mode(&self, data: &Path) -> Result<()> {
         let old = fs::metadata(data).map_err(|e| Error::io(data, "open", e))?;
         let new = self.file.metadata().map_err(|e| Error::io(&self.path, "open", e))?;

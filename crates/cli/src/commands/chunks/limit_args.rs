@@ -58,8 +58,8 @@ impl LimitArgs {
         }
     }
 
-    /// Asks on a terminal whether to go on if the limit is lower than what is in use. Returns the
-    /// bytes in use then, for [`Limit::report`].
+    /// Requests a confirmation on a terminal if the limit is below the bytes in use. Returns these
+    /// bytes then, for [`Limit::report`].
     ///
     /// # Errors
     /// The answer was not yes.

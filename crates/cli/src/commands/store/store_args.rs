@@ -92,7 +92,7 @@ impl StoreArgs {
         self.remote_with(reach, |options| options)
     }
 
-    /// As [`remote`](Self::remote), with options that `adjust` returns.
+    /// Connects like [`remote`](Self::remote), with the options that `adjust` returns.
     pub(super) fn remote_with(
         &self,
         reach: &ConnectionArgs,

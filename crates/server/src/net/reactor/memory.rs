@@ -41,7 +41,7 @@ impl<M: From<MmapMut>> Memory<M> {
         (self.maps.len() - self.unmapped.len()) * BUFFER_LEN
     }
 
-    /// From now on, buffers lose their memory when they become free, except for a minimum.
+    /// Releases the memory of buffers as they become free from now on, except for a minimum.
     pub(super) fn become_scarce(&mut self) {
         self.scarce = true;
     }

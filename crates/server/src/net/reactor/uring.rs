@@ -164,8 +164,8 @@ impl Uring {
         Ok(())
     }
 
-    /// Same as [`wait`](Self::wait) for Linux 6.15 and later, where an idle thread does not count
-    /// as waiting for I/O.
+    /// Waits like [`wait`](Self::wait), on Linux 6.15 and later, where an idle thread does not
+    /// count as waiting for I/O.
     fn wait_without_iowait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         let timeout = timeout.map(Timespec::from);
         let arguments = timeout.as_ref().map(|timeout| SubmitArgs::new().timespec(timeout));
@@ -238,7 +238,7 @@ fn event(entry: &cqueue::Entry, sending: &mut [Option<Outgoing>]) -> Option<Even
     let more = cqueue::more(entry.flags());
     Some(match entry.user_data() & ((1 << KIND_BITS) - 1) {
         ACCEPT => {
-            // SAFETY: the kernel has just opened this descriptor, for nobody else.
+            // SAFETY: the kernel has just opened this descriptor, and nothing else owns it.
             let socket = result.map(|_| unsafe { OwnedFd::from_raw_fd(entry.result()) });
             Event::Accepted { listener: number, socket, more }
         }
@@ -284,7 +284,7 @@ impl Drop for Uring {
         if cancelled.as_ref().is_err_and(|error| !is(error, Errno::NOENT)) {
             return;
         }
-        // SAFETY: no operation is left that could use them, and nobody uses them after this.
+        // SAFETY: no operation is left that could use them, and nothing uses them after this.
         unsafe { ManuallyDrop::drop(&mut self.ring) };
         // SAFETY: as above.
         unsafe { ManuallyDrop::drop(&mut self.buffers) };

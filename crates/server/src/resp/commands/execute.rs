@@ -18,7 +18,7 @@ pub fn execute(call: &mut Call<'_>) -> Result {
     execute_found(call, found)
 }
 
-/// Same as [`execute`] for a command that was looked up already.
+/// Executes a command that was looked up already, like [`execute`].
 ///
 /// # Errors
 ///

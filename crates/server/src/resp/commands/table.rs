@@ -62,7 +62,7 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
     lookup(name).map(|found| found.command)
 }
 
-/// Same as [`find`] for [`execute_found`](super::execute_found).
+/// Finds a command like [`find`], for [`execute_found`](super::execute_found).
 #[inline]
 pub fn lookup(name: &[u8]) -> Option<Found> {
     INDEX.find(name)

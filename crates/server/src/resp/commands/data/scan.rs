@@ -143,7 +143,7 @@ fn randomkey(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The finalizer of `SplitMix64` (Steele and others, "Fast splittable pseudorandom number
+/// Applies the finalizer of `SplitMix64` (Steele and others, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014).
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
