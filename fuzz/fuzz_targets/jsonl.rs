@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_import::parse_jsonl;
 use nuthatch_fuzz::JsonRows;
+use nuthatch_import::parse_jsonl;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rows = JsonRows::default();

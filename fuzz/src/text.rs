@@ -1,7 +1,7 @@
 //! Rows that a parser found, as text.
 
-use nuthatch_import::RowSink;
 use nuthatch_cli::output::json_row;
+use nuthatch_import::RowSink;
 use nuthatch_snapshot::{Error, Value};
 
 /// Collects rows as JSON lines.

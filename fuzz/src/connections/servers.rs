@@ -1,8 +1,8 @@
 //! The servers that scripts talk to, and how it is seen that nothing is left of a script.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::state::{Server, Users};
 use nuthatch_server::mrcache::Framing;
+use nuthatch_server::state::{Server, Users};
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
