@@ -137,8 +137,8 @@ impl Get {
         };
         if let Some(age) = object.stale_age() {
             let age = format_age(age);
-            let told = "the origin did not confirm this version, which it last did";
-            print_message(format_args!("warning: {told} {age} ago"));
+            let problem = "the origin did not confirm this version, which it last did";
+            print_message(format_args!("warning: {problem} {age} ago"));
         }
         let range = self.range.map_or(Ok(0..object.len()), |part| part.resolve(object.len()));
         let range = range.map_err(|problem| Failure::Error(format!("--range: {problem}")))?;

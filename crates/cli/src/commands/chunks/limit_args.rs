@@ -78,10 +78,10 @@ impl LimitArgs {
         }
         let (folder, used_text) = (folder.display(), bytes(used));
         let evicted = bytes(used - limit);
-        let told =
+        let consequence =
             format!("{folder}: {used_text} in use; a limit of {} evicts {evicted}", bytes(limit));
         // If the question cannot be shown, reading the answer fails.
-        let _ = write!(stderr(), "{told}. Go on? [y/N] ");
+        let _ = write!(stderr(), "{consequence}. Go on? [y/N] ");
         let mut answer = String::new();
         let read = stdin().read_line(&mut answer);
         if read.is_ok() && ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()) {

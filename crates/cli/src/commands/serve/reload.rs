@@ -100,7 +100,6 @@ impl<'r> StoreReload<'r> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
 fn refused(error: ReloadError) -> Failure {
     Failure::Error(format!("the store: {error}"))
 }
