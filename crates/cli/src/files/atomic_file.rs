@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_no_obstacle() {
+    fn a_leftover_of_a_killed_process_is_no_obstacle() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("file");
         let left = folder.path().join(format!("file.partial-{}", std::process::id()));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_leaves_nothing_behind() {
+    fn a_dropped_file_is_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("file");
         fs::write(&target, b"old").expect("a file");

@@ -4,7 +4,7 @@ use crate::folder::{Folder, lines, row};
 use std::io::Read;
 use std::process::Stdio;
 
-/// A snapshot with a value of each type.
+/// Builds a snapshot with a value of each type.
 fn typed() -> Folder {
     let folder = Folder::new();
     folder.file(

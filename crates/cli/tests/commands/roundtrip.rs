@@ -88,7 +88,7 @@ fn tsv_of_each_type_comes_back() {
     }
 }
 
-/// A row of JSON with a value of any type.
+/// Generates the JSON of values of all types.
 fn json_value() -> impl Strategy<Value = Vec<u8>> {
     let json = |value: Value<'_>| {
         let mut text = Vec::new();

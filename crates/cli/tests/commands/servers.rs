@@ -101,7 +101,7 @@ fn a_second_signal_ends_the_cache_of_objects_at_once() {
     ends_at_second_signal(server, &address);
 }
 
-/// Fails, and returns the message.
+/// Runs a command that must fail with this status. Returns the message.
 #[track_caller]
 fn refused(folder: &Folder, arguments: &[&str], status: i32) -> String {
     let run = folder.run(arguments);
@@ -109,7 +109,7 @@ fn refused(folder: &Folder, arguments: &[&str], status: i32) -> String {
     run.stderr
 }
 
-/// SIGUSR2 makes servers panic in builds with debug assertions.
+/// Checks the status after SIGUSR2, which makes servers panic in builds with debug assertions.
 #[cfg(debug_assertions)]
 #[track_caller]
 fn ends_on_panic(arguments: &[&str], folder: &Folder) {

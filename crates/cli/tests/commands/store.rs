@@ -25,7 +25,7 @@ fn prints(folder: &Folder, arguments: &[&str], expected: &str) {
 }
 
 #[test]
-fn what_was_put_is_got() {
+fn a_value_that_was_put_is_read() {
     let folder = users();
     prints(&folder, &["get", "db", "user:1"], "Ada\n");
     prints(&folder, &["get", "db", "zebra"], "a\tb\\\n");
@@ -100,7 +100,7 @@ fn keys_and_ranges_are_deleted() {
 }
 
 #[test]
-fn what_was_dumped_is_loaded() {
+fn a_dump_is_loaded() {
     let folder = Folder::new();
     let rows: Vec<_> = (0..3000).map(|n| (format!("k{n:04}"), format!("\"v{n}\""))).collect();
     let rows: Vec<_> = rows.iter().map(|(key, value)| (&key[..], &value[..])).collect();

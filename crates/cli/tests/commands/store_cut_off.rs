@@ -76,7 +76,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream, limit: usize) {
     }
 }
 
-/// A folder with a store of many rows, and with the same rows in a file.
+/// Creates a folder with a store of many rows, and with the same rows in a file.
 fn filled() -> Folder {
     let folder = Folder::new();
     let value = format!("\"{}\"", "v".repeat(VALUE_LEN));

@@ -177,7 +177,7 @@ fn rows_are_loaded_and_copies_fetched_over_the_network() {
 }
 
 #[test]
-fn what_needs_the_files_says_so() {
+fn commands_that_need_the_files_refuse_an_address() {
     let served = served(&[]);
     served.folder.file("rows.jsonl", row("a", "\"v\""));
     for (command, arguments, problem) in [
@@ -479,7 +479,7 @@ fn a_reload_without_credentials_says_that_there_is_nothing_to_reload() {
     assert!(told.contains(expected), "{told}");
 }
 
-/// A certificate authority with a certificate for this machine, in files of a folder.
+/// Writes a certificate authority and a certificate for this machine to files of a folder.
 pub(crate) fn certificates(folder: &Folder, name: &str) {
     let Certificate { cert, key, issuer } = Certificate::new();
     folder.file(&format!("{name}.ca"), issuer).file("key.pem", key).file("cert.pem", cert);

@@ -52,7 +52,7 @@ fn cached_objects_are_read_while_the_origin_is_unavailable() {
 }
 
 #[test]
-fn what_the_cache_has_is_read_while_the_origin_refuses_connections() {
+fn cached_objects_are_read_while_the_origin_refuses_connections() {
     let body = noise(LEN, 7);
     let server = Server::new(body.clone());
     let folder = filled(&server, &body);

@@ -37,7 +37,7 @@ fn fails(folder: &Folder, address: &str, more: &[&str], status: i32) -> String {
     run.stderr
 }
 
-/// The names of files that are not the cache's.
+/// Returns the names of files outside the cache.
 fn names(folder: &Folder) -> Vec<String> {
     let entries = fs::read_dir(folder.path(".")).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
@@ -155,7 +155,7 @@ fn a_small_folder_has_blocks_of_an_eighth_of_its_limit() {
 }
 
 #[test]
-fn what_cannot_be_had_leaves_no_file() {
+fn a_failed_get_leaves_no_file() {
     let folder = Folder::new();
     let server = Server::new(noise(LEN, 8));
     server.behave(|manners| manners.statuses = [404].into());
@@ -172,7 +172,7 @@ fn what_cannot_be_had_leaves_no_file() {
 }
 
 #[test]
-fn what_does_not_fit_into_the_cache_is_read_all_the_same() {
+fn objects_that_do_not_fit_into_the_cache_are_read() {
     let (folder, body) = (Folder::new(), noise(12 << 20, 9));
     let server = Server::new(body.clone());
     let small = ["chunks", "get", &server.url("/a"), "--cache", "cache", "--limit", "4MiB"];
@@ -258,7 +258,7 @@ fn headers_and_passwords_come_from_files() {
     }
 }
 
-/// A copy that waits for its origin.
+/// Starts a copy that waits for its origin.
 fn waiting(folder: &Folder, server: &Server) -> Child {
     server.behave(|manners| manners.held = true);
     let mut command = folder.command(&arguments(&server.url("/a"), &["-o", "out"]));
@@ -285,7 +285,7 @@ fn an_interrupt_leaves_no_file() {
 }
 
 #[test]
-fn what_a_killed_copy_left_is_removed_and_one_that_runs_is_not() {
+fn leftovers_of_killed_copies_are_removed_and_running_copies_are_not() {
     let folder = Folder::new();
     let server = Server::new(noise(LEN, 14));
     let mut killed = waiting(&folder, &server);
@@ -305,7 +305,7 @@ fn what_a_killed_copy_left_is_removed_and_one_that_runs_is_not() {
     assert_eq!(names(&folder), ["out"]);
 }
 
-/// A terminal: the side of a person, and what opens the side of a program.
+/// Opens a pseudo-terminal. Returns the side of the user, and a function that opens the other side.
 pub(super) fn terminal() -> (fs::File, impl Fn() -> fs::File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&terminal).expect("a terminal");

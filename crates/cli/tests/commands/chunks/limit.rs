@@ -88,7 +88,7 @@ fn a_limit_of_a_folder_that_cannot_be_opened_is_not_ignored() {
 }
 
 #[test]
-fn what_a_limit_cannot_evict_is_reported() {
+fn chunks_that_a_limit_cannot_evict_are_reported() {
     let origin = Server::new(noise(12 << 20, 4));
     let folder = filled(&origin);
     let url = origin.url("/a");

@@ -85,7 +85,7 @@ fn a_store_server_exports_metrics() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn contradicting_store_settings_are_refused() {
     let folder = Folder::new();
     let fails = |arguments: &[&str], status, message: &str| {
         let quiet = ["--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
