@@ -135,7 +135,7 @@ impl Server {
         };
         let serve = serve(serving, listeners, options.drain, lifecycle.clone());
         let control = (lifecycle.clone(), LOG);
-        let thread = ServerThread::start("nuthatch-front", runtime, addresses, control, serve)?;
+        let thread = ServerThread::start("nuthatch-serve", runtime, addresses, control, serve)?;
         Ok(Self { thread, lifecycle, shared })
     }
 

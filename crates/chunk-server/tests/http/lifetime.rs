@@ -1,4 +1,4 @@
-//! Connections and the server itself: how they go on, and how they end.
+//! Connections and the server: limits, idle clients, draining, credentials.
 
 use crate::client::Client;
 use crate::origin::noise;
@@ -9,7 +9,7 @@ use std::time::Duration;
 const LEN: usize = 10 * BLOCK as usize + 17;
 
 #[test]
-fn requests_of_one_connection_are_answered_in_order() {
+fn responses_of_one_connection_are_in_the_order_of_requests() {
     let body = noise(LEN, 1);
     let front = Front::new(body.clone());
     let mut client = front.client();
@@ -28,14 +28,14 @@ fn requests_of_one_connection_are_answered_in_order() {
 }
 
 #[test]
-fn heads_that_are_too_long_or_no_http_are_refused() {
+fn heads_that_are_too_long_or_not_http_are_refused() {
     let front = Front::new(noise(LEN, 2));
     let refused = |bytes: String| {
         let mut client = front.client();
-        // The server may have closed the connection before all of it is written.
+        // The server may have closed the connection before all bytes are written.
         let _ = client.write(bytes);
-        let answer = String::from_utf8_lossy(&client.rest()).into_owned();
-        answer.split(' ').nth(1).unwrap_or_default().to_owned()
+        let response = String::from_utf8_lossy(&client.rest()).into_owned();
+        response.split(' ').nth(1).unwrap_or_default().to_owned()
     };
     let head = |more: String| format!("GET /a HTTP/1.1\r\nHost: a\r\n{more}\r\n");
     assert_eq!(refused(head("X: y\r\n".repeat(200))), "431");
@@ -45,7 +45,7 @@ fn heads_that_are_too_long_or_no_http_are_refused() {
 }
 
 #[test]
-fn a_client_that_sends_nothing_more_is_sent_away() {
+fn a_connection_without_a_request_is_closed_after_the_idle_time() {
     let impatient = options().idle(Duration::from_millis(20));
     let front = Front::with(noise(LEN, 3), quick(), &impatient);
     assert!(front.client().rest().is_empty());
@@ -56,8 +56,8 @@ fn a_client_that_sends_nothing_more_is_sent_away() {
 }
 
 #[test]
-fn a_client_that_asks_for_nothing_more_is_sent_away() {
-    // Long enough to ask, however busy the machine is.
+fn a_connection_is_closed_after_the_idle_time_behind_its_last_request() {
+    // Long enough for a request, however busy the machine is.
     let front = Front::with(noise(LEN, 3), quick(), &options().idle(Duration::from_secs(2)));
     let mut client = front.client();
     client.get("/a", &["Range: bytes=0-0"]).is(206, &noise(LEN, 3)[..1]);
@@ -65,7 +65,7 @@ fn a_client_that_asks_for_nothing_more_is_sent_away() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_holds_little_and_is_sent_away() {
+fn a_client_that_receives_nothing_holds_little_and_is_disconnected() {
     let len = 64 << 20;
     let settings = quick().block_len(64 << 10).max_request_len(256 << 10).read_ahead(256 << 10);
     let impatient = options().idle(Duration::from_secs(2));
@@ -74,13 +74,13 @@ fn a_client_that_takes_nothing_holds_little_and_is_sent_away() {
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
     front.wait_until("nuthatch_chunks_answers_cut_off_total", 1);
     front.wait_until("nuthatch_chunks_connections", 0);
-    // What sockets hold, and what was read ahead.
-    assert!(front.told("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
+    // The bytes in the buffers of sockets, and the read-ahead.
+    assert!(front.metric("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
     assert!(client.rest().len() < len / 2);
 }
 
 #[test]
-fn what_nobody_waits_for_is_not_fetched() {
+fn blocks_that_no_client_waits_for_are_not_fetched() {
     let len = 64 << 20;
     let settings = quick().block_len(64 << 10).max_request_len(256 << 10).read_ahead(256 << 10);
     let front = Front::with(noise(len, 5), settings, &options());
@@ -89,16 +89,16 @@ fn what_nobody_waits_for_is_not_fetched() {
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
     front.origin.wait_for(0, 1);
     drop(client);
-    // The server learns of it when it sends the first bytes.
+    // The server notices it when it sends the first bytes.
     front.origin.behave(|manners| manners.held = false);
     front.wait_until("nuthatch_chunks_requests_open", 0);
     front.wait_until("nuthatch_chunks_connections", 0);
-    assert!(front.told("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
+    assert!(front.metric("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
     front.client().get("/a", &["Range: bytes=0-9"]).is(206, &noise(10, 5));
 }
 
 #[test]
-fn a_client_that_is_gone_is_waited_for_no_longer_than_the_origin_may_take() {
+fn a_request_of_a_disconnected_client_ends_after_the_timeout_of_the_origin() {
     let impatient = options().origin_timeout(Duration::from_millis(50));
     let front = Front::with(noise(LEN, 5), quick(), &impatient);
     front.origin.behave(|manners| manners.deaf = true);
@@ -111,7 +111,7 @@ fn a_client_that_is_gone_is_waited_for_no_longer_than_the_origin_may_take() {
 }
 
 #[test]
-fn a_client_that_sends_nothing_after_its_request_and_says_so_is_answered() {
+fn a_client_that_closes_its_sending_side_receives_its_response() {
     let body = noise(LEN, 15);
     let front = Front::new(body.clone());
     let ask = |client: &mut Client, version: &str| {
@@ -125,7 +125,7 @@ fn a_client_that_sends_nothing_after_its_request_and_says_so_is_answered() {
         client.read(false).expect("an answer").is(200, &body);
         assert!(client.rest().is_empty(), "the server closes the connection");
     }
-    // Also one that waits for the origin, and several requests at once.
+    // Also for a client that waits for the origin, and for several requests at once.
     front.origin.behave(|manners| manners.held = true);
     let mut client = front.client();
     let request = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -136,7 +136,7 @@ fn a_client_that_sends_nothing_after_its_request_and_says_so_is_answered() {
     client.read(false).expect("an answer").is(200, &body);
     client.read(false).expect("an answer").is(200, &body);
     assert!(client.rest().is_empty());
-    // One that closes in the midst of a request, or asks for nothing, is sent away.
+    // A client that closes during a request, or without one, is disconnected.
     for part in ["", "GET /a HTTP/1.1\r\nHos"] {
         let mut client = front.client();
         client.write(part).expect("a connection");
@@ -146,9 +146,9 @@ fn a_client_that_sends_nothing_after_its_request_and_says_so_is_answered() {
     front.wait_until("nuthatch_chunks_connections", 0);
 }
 
-/// Idle connections kept other clients out for a minute.
+/// Regression: idle connections kept other clients out for a minute.
 #[test]
-fn connections_are_limited_and_idle_ones_make_room() {
+fn idle_connections_end_for_waiting_clients_at_the_maximum() {
     let body = noise(LEN, 6);
     let front = Front::with(body.clone(), quick(), &options().connections(1));
     front.origin.behave(|manners| manners.held = true);
@@ -158,7 +158,7 @@ fn connections_are_limited_and_idle_ones_make_room() {
     front.wait_until("nuthatch_chunks_requests_open", 1);
     let mut second = front.client();
     second.write(request).expect("a connection");
-    assert_eq!(front.told("nuthatch_chunks_connections"), 1);
+    assert_eq!(front.metric("nuthatch_chunks_connections"), 1);
     front.origin.behave(|manners| manners.held = false);
     first.read(false).expect("an answer in progress is finished").is(200, &body);
     second.read(false).expect("an answer").is(200, &body);
@@ -168,14 +168,14 @@ fn connections_are_limited_and_idle_ones_make_room() {
 }
 
 #[test]
-fn tokens_decide_who_is_answered() {
+fn requests_need_a_valid_token() {
     let options = options().token_check(std::sync::Arc::new(|token| token == b"s3cret"));
     let front = Front::with(noise(LEN, 7), quick(), &options);
     let mut client = front.client();
     for wrong in ["", "Bearer", "Bearer other", "Basic s3cret", "Bearer s3cret2"] {
-        let answer = client.get("/a", &[&format!("Authorization: {wrong}")]);
-        assert_eq!(answer.status, 401, "{wrong}");
-        answer.has("www-authenticate", "Bearer");
+        let response = client.get("/a", &[&format!("Authorization: {wrong}")]);
+        assert_eq!(response.status, 401, "{wrong}");
+        response.has("www-authenticate", "Bearer");
     }
     assert!(front.origin.asked().is_empty());
     assert_eq!(client.get("/a", &["Authorization: bearer s3cret"]).status, 200);
@@ -184,7 +184,7 @@ fn tokens_decide_who_is_answered() {
 }
 
 #[test]
-fn what_is_under_way_is_finished_and_nothing_begins() {
+fn draining_finishes_responses_and_accepts_no_requests() {
     let body = noise(LEN, 8);
     let front = Front::new(body.clone());
     front.origin.behave(|manners| manners.held = true);
@@ -205,7 +205,7 @@ fn what_is_under_way_is_finished_and_nothing_begins() {
 }
 
 #[test]
-fn what_takes_too_long_is_given_up_when_it_stops() {
+fn responses_that_exceed_the_time_to_drain_are_abandoned() {
     let brief = options().drain(Duration::from_millis(20));
     let front = Front::with(noise(LEN, 9), quick(), &brief);
     front.origin.behave(|manners| manners.held = true);
@@ -240,7 +240,7 @@ fn a_removed_token_closes_its_connections_and_no_others() {
 }
 
 #[test]
-fn an_answer_under_way_ends_when_its_token_is_removed() {
+fn a_response_in_progress_ends_when_its_token_is_removed() {
     let front = Front::with(noise(LEN, 11), quick(), &admitting(&["one"]));
     front.origin.behave(|manners| manners.held = true);
     let mut client = front.client();
@@ -266,7 +266,7 @@ fn credentials_are_replaced_and_never_switched_off() {
 }
 
 #[test]
-fn stale_answers_say_so_and_are_counted() {
+fn stale_responses_are_marked_and_counted() {
     let body = noise(LEN, 13);
     let day = Duration::from_hours(24);
     let front = Front::with(body.clone(), quick().max_stale(day), &options());
@@ -278,11 +278,11 @@ fn stale_answers_say_so_and_are_counted() {
     let age: u64 = stale.headers["age"].parse().expect("seconds");
     let expected = format!("nuthatch; hit; ttl=-{age}; detail=\"not confirmed by the origin\"");
     stale.has("cache-status", &expected);
-    assert_eq!(front.told("nuthatch_chunks_stale_total"), 1);
+    assert_eq!(front.metric("nuthatch_chunks_stale_total"), 1);
 }
 
 #[test]
-fn an_offline_server_answers_from_the_cache_alone() {
+fn an_offline_server_responds_only_from_the_cache() {
     let front = Front::with(noise(LEN, 14), quick().offline(true), &options());
     assert_eq!(front.client().get("/a", &[]).status, 504);
     assert!(front.origin.asked().is_empty());

@@ -1,6 +1,6 @@
-//! Requests of every kind, and their answers.
+//! Requests of every kind, and their responses.
 
-use crate::client::Answer;
+use crate::client::Response;
 use crate::origin::noise;
 use crate::{BLOCK, Front, Origin, options, quick};
 use std::collections::BTreeSet;
@@ -16,32 +16,32 @@ fn objects_and_their_heads() {
     let front = Front::new(body.clone());
     front.origin.behave(|manners| manners.modified = Some(TIME.to_owned()));
     let mut client = front.client();
-    let answer = client.ask("HEAD", "/a", &[]);
-    answer.is(200, b"").has("content-length", &LEN.to_string());
-    let answer = client.get("/a", &[]);
-    answer.is(200, &body).has("etag", "\"one\"").has("last-modified", TIME);
-    answer.has("accept-ranges", "bytes").has("content-type", "application/octet-stream");
-    answer.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+    let response = client.ask("HEAD", "/a", &[]);
+    response.is(200, b"").has("content-length", &LEN.to_string());
+    let response = client.get("/a", &[]);
+    response.is(200, &body).has("etag", "\"one\"").has("last-modified", TIME);
+    response.has("accept-ranges", "bytes").has("content-type", "application/octet-stream");
+    response.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
     front.origin.forget();
     client.get("/a", &[]).is(200, &body).has("cache-status", "nuthatch; hit");
-    // Ranges are no matter of HEAD.
+    // `HEAD` ignores ranges.
     client.ask("HEAD", "/a", &["Range: bytes=0-1"]).is(200, b"");
     assert!(front.origin.ranges().is_empty());
     front.wait_until("nuthatch_chunks_requests_open", 0);
-    assert_eq!(front.told("nuthatch_chunks_answers_total{status=\"200\"}"), 4);
-    assert_eq!(front.told("nuthatch_chunks_answers_cut_off_total"), 0);
+    assert_eq!(front.metric("nuthatch_chunks_answers_total{status=\"200\"}"), 4);
+    assert_eq!(front.metric("nuthatch_chunks_answers_cut_off_total"), 0);
 }
 
 #[test]
-fn what_an_answer_costs_before_it_is_read_has_a_limit() {
+fn the_lookup_before_a_response_is_limited() {
     let blocks = 1025;
     let body = noise(blocks * BLOCK as usize, 1);
     let front = Front::new(body.clone());
     let mut client = front.client();
     client.get("/a", &[]).is(200, &body);
     let looked = 1024 * BLOCK;
-    let told = format!("nuthatch; detail=\"100 % kept of the first {looked} bytes\"");
-    client.get("/a", &[]).is(200, &body).has("cache-status", &told);
+    let metric = format!("nuthatch; detail=\"100 % kept of the first {looked} bytes\"");
+    client.get("/a", &[]).is(200, &body).has("cache-status", &metric);
     client.get("/a", &["Range: bytes=4096-"]).has("cache-status", "nuthatch; hit");
 }
 
@@ -72,11 +72,11 @@ fn one_range() {
     }
 }
 
-/// The parts of an answer with several ranges: what they say of their place, and their bytes.
-fn parts(answer: &Answer) -> Vec<(String, Vec<u8>)> {
-    let kind = &answer.headers["content-type"];
+/// Returns the parts of a multipart response: their ranges and bytes.
+fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
+    let kind = &response.headers["content-type"];
     let boundary = kind.strip_prefix("multipart/byteranges; boundary=").expect("several");
-    let mut rest = &answer.body[..];
+    let mut rest = &response.body[..];
     let mut parts = Vec::new();
     let cut = |bytes: &[u8], at: &str| {
         bytes.windows(at.len()).position(|window| window == at.as_bytes()).expect("it is there")
@@ -99,12 +99,12 @@ fn several_ranges() {
     let body = noise(LEN, 3);
     let front = Front::new(body.clone());
     let mut client = front.client();
-    let answer = client.get("/a", &["Range: bytes=9000-9009, 0-1, 2-4, -3"]);
-    assert_eq!(answer.status, 206);
+    let response = client.get("/a", &["Range: bytes=9000-9009, 0-1, 2-4, -3"]);
+    assert_eq!(response.status, 206);
     let place = |first: usize, end: usize| {
         (format!("bytes {first}-{}/{LEN}", end - 1), body[first..end].to_vec())
     };
-    assert_eq!(parts(&answer), [place(0, 5), place(9000, 9010), place(LEN - 3, LEN)]);
+    assert_eq!(parts(&response), [place(0, 5), place(9000, 9010), place(LEN - 3, LEN)]);
     let many: Vec<_> = (0..40).map(|at| format!("{0}-{0}", at * 2)).collect();
     client.get("/a", &[&format!("Range: bytes={}", many.join(","))]).is(200, &body);
     let most = client.get("/a", &[&format!("Range: bytes={}", many[..32].join(","))]);
@@ -130,7 +130,7 @@ fn conditions() {
 }
 
 #[test]
-fn only_what_is_below_the_prefix_is_asked_for() {
+fn only_objects_below_the_prefix_are_requested() {
     let front = Front::new(noise(LEN, 5));
     let mut client = front.client();
     for path in [
@@ -157,16 +157,16 @@ fn only_what_is_below_the_prefix_is_asked_for() {
 }
 
 #[test]
-fn what_goes_wrong_at_the_origin_has_a_status() {
+fn errors_of_the_origin_have_statuses() {
     let front = Front::new(noise(LEN, 6));
     let mut client = front.client();
     for (status, expected) in
         [(404, 404), (403, 403), (401, 403), (500, 502), (503, 503), (429, 503), (504, 504)]
     {
         front.origin.behave(|manners| manners.statuses = vec![status; 3].into());
-        let answer = client.get("/a", &[]);
-        assert_eq!(answer.status, expected, "{status}");
-        let text = String::from_utf8(answer.body).expect("UTF-8");
+        let response = client.get("/a", &[]);
+        assert_eq!(response.status, expected, "{status}");
+        let text = String::from_utf8(response.body).expect("UTF-8");
         assert!(!text.contains("127.0.0.1"), "clients are not told where it is: {text}");
     }
     let impatient = options().origin_timeout(Duration::from_millis(50));
@@ -177,21 +177,21 @@ fn what_goes_wrong_at_the_origin_has_a_status() {
 
 #[test]
 fn a_store_without_settings_is_no_fault_of_the_client() {
-    // No account is named, neither here nor in the environment.
+    // Neither the address nor the environment names an account.
     let front = Front::before(Origin::new(Vec::new()), "az://bucket/", quick(), &options());
     assert_eq!(front.client().get("/a", &[]).status, 500);
     assert_eq!(front.client().get("/a//b", &[]).status, 400);
 }
 
 #[test]
-fn an_origin_that_is_gone_is_a_bad_gateway() {
+fn an_unreachable_origin_is_a_bad_gateway() {
     let front = Front::new(noise(LEN, 7));
     front.origin.behave(|manners| manners.cuts = vec![10; 40].into());
     assert_eq!(front.client().get("/a", &[]).status, 502);
 }
 
 #[test]
-fn an_object_that_changed_since_it_was_believed_is_asked_for_again() {
+fn an_object_that_changed_within_the_time_of_belief_is_opened_again() {
     let body = noise(LEN, 8);
     let front = Front::with(body.clone(), quick().believe(Duration::from_hours(1)), &options());
     let mut client = front.client();
@@ -207,7 +207,7 @@ fn an_object_that_changed_since_it_was_believed_is_asked_for_again() {
 }
 
 #[test]
-fn a_change_in_the_midst_ends_the_answer() {
+fn a_change_during_a_response_ends_it() {
     let body = noise(64 * BLOCK as usize, 10);
     let settings = quick().max_request_len(BLOCK).read_ahead(0);
     let front = Front::with(body.clone(), settings, &options());
@@ -225,7 +225,7 @@ fn a_change_in_the_midst_ends_the_answer() {
 fn chunks_that_the_index_displaced_are_counted() {
     let front = Front::new(Vec::new());
     let name = "nuthatch_chunks_cache_displaced_total";
-    assert_eq!(front.told(name), 0);
+    assert_eq!(front.metric(name), 0);
     let options = nuthatch_chunks::Options::new().limit(4 << 20);
     let chunks = nuthatch_chunks::Chunks::open(front.folder.path(), &options).expect("a cache");
     let key = nuthatch_chunks::Key::named("an object").expect("a key");
@@ -234,14 +234,14 @@ fn chunks_that_the_index_displaced_are_counted() {
         let stored = chunks.put(&key, first..first + 1000, &offsets, &[7; 10_000]);
         stored.expect("a put").displaced
     };
-    // More than an index has room for that takes a quarter of the limit.
+    // More chunks than fit in an index of a quarter of the limit.
     let displaced: u64 = (0..80_000).step_by(1000).map(put).sum();
     assert!(displaced > 18_000, "{displaced}");
-    assert_eq!(front.told(name), displaced);
+    assert_eq!(front.metric(name), displaced);
 }
 
 #[test]
-fn the_page_of_operations_lists_all_that_is_counted() {
+fn the_page_of_operations_lists_all_metrics() {
     let page = include_str!("../../../../docs/operations.md");
     let head = "| metric of the chunk cache | type | labels | meaning |\n";
     let (_, table) = page.split_once(head).expect("a table");
@@ -258,7 +258,7 @@ fn the_page_of_operations_lists_all_that_is_counted() {
 }
 
 #[test]
-fn objects_of_unknown_length_are_answered_up_to_a_size() {
+fn objects_of_unknown_length_are_served_up_to_a_size() {
     let body = noise(LEN, 12);
     let front = Front::with(body.clone(), quick().max_unsized_len(LEN as u64), &options());
     front.origin.behave(|manners| (manners.unmeasured, manners.ignores_ranges) = (true, true));
@@ -270,16 +270,16 @@ fn objects_of_unknown_length_are_answered_up_to_a_size() {
 }
 
 #[test]
-fn an_object_without_a_version_is_passed_on() {
+fn an_object_without_a_validator_is_not_stored() {
     let body = noise(LEN, 14);
     let front = Front::new(body.clone());
     front.origin.behave(|manners| manners.etag = None);
     let mut client = front.client();
     for _ in 0..2 {
-        let answer = client.get("/a", &["Range: bytes=10-20"]);
-        answer.is(206, &body[10..21]);
-        answer.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
-        assert!(!answer.headers.contains_key("etag"));
+        let response = client.get("/a", &["Range: bytes=10-20"]);
+        response.is(206, &body[10..21]);
+        response.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+        assert!(!response.headers.contains_key("etag"));
     }
     assert_eq!(front.origin.ranges().len(), 2);
 }

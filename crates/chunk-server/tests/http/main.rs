@@ -1,5 +1,4 @@
-//! The HTTP cache in front of an origin that misbehaves, asked in bytes as they go over the
-//! network.
+//! Tests of the chunk server over sockets, with an origin that misbehaves on request.
 
 mod client;
 mod lifetime;
@@ -22,7 +21,7 @@ use tempfile::TempDir;
 /// The length of blocks in these tests.
 const BLOCK: u64 = 4096;
 
-/// Small blocks, and no pauses.
+/// Returns settings with small blocks and without delays.
 fn quick() -> Settings {
     let pause = Duration::from_millis(1);
     Settings::new()
@@ -37,7 +36,7 @@ fn options() -> Options {
     Options::new(vec![SocketAddr::from(([127, 0, 0, 1], 0))]).threads(1)
 }
 
-/// A cache in front of an origin.
+/// A chunk server and its origin.
 struct Front {
     origin: Origin,
     server: Server,
@@ -55,7 +54,7 @@ impl Front {
         Self::before(origin, &address, settings, options)
     }
 
-    /// A cache in front of an address, which may be another one than the origin's.
+    /// Starts a server for an address, which may differ from that of the origin.
     fn before(origin: Origin, address: &str, settings: Settings, options: &Options) -> Self {
         let folder = TempDir::new().expect("a folder");
         let limit = FolderOptions::new().limit(256 << 20).min_free(0);
@@ -69,16 +68,16 @@ impl Front {
         Client::connect(self.server.addresses()[0])
     }
 
-    /// A number that the server tells.
-    fn told(&self, name: &str) -> u64 {
+    /// Returns the value of a metric.
+    fn metric(&self, name: &str) -> u64 {
         let text = self.server.metrics().exposition();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.expect(name).parse().expect("a number")
     }
 
-    /// Waits until the server tells this number.
+    /// Waits until a metric has this value.
     fn wait_until(&self, name: &str, number: u64) {
-        while self.told(name) != number {
+        while self.metric(name) != number {
             std::thread::yield_now();
         }
     }

@@ -1,4 +1,4 @@
-//! A client that writes bytes, and reads answers.
+//! A client that writes bytes and reads responses.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,9 +7,9 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 /// A connection.
 pub(crate) struct Client(BufReader<TcpStream>);
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
@@ -29,8 +29,8 @@ impl Client {
         self.0.get_ref().shutdown(Shutdown::Write).expect("a connection");
     }
 
-    /// The next answer; to a request of `HEAD`, without a body.
-    pub(crate) fn read(&mut self, head: bool) -> io::Result<Answer> {
+    /// Reads the next response. The response to `HEAD` has no body.
+    pub(crate) fn read(&mut self, head: bool) -> io::Result<Response> {
         let mut line = String::new();
         self.0.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -45,31 +45,31 @@ impl Client {
         let len = headers.get("content-length").filter(|_| !head && status != 304);
         let mut body = vec![0; len.map_or(0, |len| len.parse().expect("a length"))];
         self.0.read_exact(&mut body)?;
-        Ok(Answer { status, headers, body })
+        Ok(Response { status, headers, body })
     }
 
-    /// Asks for a path, with lines of headers.
-    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[&str]) -> Answer {
+    /// Sends a request with these lines of headers, and reads the response.
+    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[&str]) -> Response {
         let lines: Vec<_> = headers.iter().map(|line| format!("{line}\r\n")).collect();
         self.write(format!("{method} {path} HTTP/1.1\r\nHost: a\r\n{}\r\n", lines.concat()))
             .expect("a connection");
         self.read(method == "HEAD").expect("an answer")
     }
 
-    pub(crate) fn get(&mut self, path: &str, headers: &[&str]) -> Answer {
+    pub(crate) fn get(&mut self, path: &str, headers: &[&str]) -> Response {
         self.ask("GET", path, headers)
     }
 
-    /// All that comes until the connection ends, one way or another.
+    /// Reads all bytes until the connection ends, with or without an error.
     pub(crate) fn rest(mut self) -> Vec<u8> {
         let mut rest = Vec::new();
-        // What came before an error is there.
+        // The bytes before an error are kept.
         let _ = self.0.read_to_end(&mut rest);
         rest
     }
 }
 
-impl Answer {
+impl Response {
     #[track_caller]
     pub(crate) fn is(&self, status: u16, body: &[u8]) -> &Self {
         assert_eq!(self.status, status, "{:?}", self.headers);

@@ -1,4 +1,4 @@
-//! The same over TLS.
+//! TLS, client certificates and the check of addresses.
 
 use crate::origin::noise;
 use crate::{BLOCK, Front, options, quick};
@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-/// What a server and a client of it need.
+/// Returns the TLS configurations of a server and a client.
 fn configs() -> (Arc<ServerConfig>, Arc<ClientConfig>) {
     let names = vec!["localhost".to_owned()];
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).expect("a key");
@@ -45,16 +45,16 @@ async fn objects_are_served_over_tls() {
     let mut stream = TlsConnector::from(client).connect(name, stream).await.expect("TLS");
     let request = b"GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     stream.write_all(request).await.expect("a connection");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.expect("an answer");
-    assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n") && answer.ends_with(&body));
-    // Who speaks something else is sent away.
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).await.expect("an answer");
+    assert!(response.starts_with(b"HTTP/1.1 200 OK\r\n") && response.ends_with(&body));
+    // A client without TLS is disconnected.
     let mut plain = front.client();
     plain.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
     assert!(!plain.rest().starts_with(b"HTTP"));
 }
 
-/// It stayed open until its client closed it.
+/// Regression: it stayed open until its client closed it.
 #[tokio::test]
 async fn a_connection_whose_certificate_is_no_longer_accepted_is_closed() {
     let names = vec!["localhost".to_owned()];
@@ -86,26 +86,26 @@ async fn a_connection_whose_certificate_is_no_longer_accepted_is_closed() {
     let stream = TcpStream::connect(front.server.addresses()[0]).await.expect("a connection");
     let name = ServerName::try_from("localhost").expect("a name");
     let mut stream = TlsConnector::from(Arc::new(client)).connect(name, stream).await.expect("TLS");
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for _ in 0..2 {
         stream.write_all(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
-        while !answers.ends_with(&body) {
-            assert_ne!(stream.read_buf(&mut answers).await.expect("an answer"), 0, "open");
+        while !responses.ends_with(&body) {
+            assert_ne!(stream.read_buf(&mut responses).await.expect("an answer"), 0, "open");
         }
-        answers.clear();
+        responses.clear();
         front.server.reloader().replace(&accepting).expect("reloaded");
     }
     let refusing = server.clone().client_certificates(Arc::new(|_| false));
     front.server.reloader().replace(&refusing).expect("reloaded");
-    // It ends, without or with the end of TLS.
-    let _ = stream.read_to_end(&mut answers).await;
-    assert!(answers.is_empty());
+    // The connection ends, with or without a TLS close.
+    let _ = stream.read_to_end(&mut responses).await;
+    assert!(responses.is_empty());
     let error = front.server.reloader().replace(&server).expect_err("none are needed");
     assert!(error.to_string().starts_with("certificates of clients cannot be switched on or off"));
 }
 
 #[test]
-fn addresses_that_others_reach_need_tls_and_a_reason_to_be_let_in() {
+fn addresses_that_other_machines_reach_need_tls_and_a_login() {
     let (server, _) = configs();
     let open = || crate::Options::new(vec![SocketAddr::from(([0, 0, 0, 0], 0))]);
     let guarded = || open().token_check(Arc::new(|_| true));
