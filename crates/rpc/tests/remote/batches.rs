@@ -10,7 +10,7 @@ fn each_batch_is_acknowledged_when_it_is_committed() {
     let (client, store, table) =
         (served.client.clone(), served.store.clone(), served.table.clone());
     served.run(async move {
-        // Far more than may be in flight.
+        // Many more than the maximum in flight.
         let options = BatchWriterOptions::new().batches(10).bytes(400);
         let writer = client.batch_writer(&options).await.expect("a writer");
         let mut acks = Vec::new();
@@ -54,7 +54,7 @@ fn a_batch_that_fails_fails_alone() {
         let deleted = Batch::new().delete(TABLE, b"none").delete_range(TABLE, &Range::prefix("a"));
         let written = writer.submit(deleted).await.expect("submitted").await.expect("written");
         assert_eq!(written.deleted, 3);
-        // Dropped, an acknowledgement changes nothing.
+        // Dropping an acknowledgement has no effect on the batch.
         drop(writer.submit(Batch::new().put(TABLE, b"x", b"1")).await.expect("submitted"));
         writer.flush().await.expect("written");
         assert!(client.get(TABLE, b"x").await.expect("read").is_some());

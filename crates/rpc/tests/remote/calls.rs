@@ -1,4 +1,4 @@
-//! Calls with one answer.
+//! Unary calls.
 
 use super::served::{TABLE, address, code, is, options, served, served_with};
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use nuthatch_rpc::{Batch, Client, ClientOptions, Server};
 use nuthatch_store::{Condition, Kind, Options as StoreOptions, Range, Read, Store};
 
 #[test]
-fn missing_and_empty_values_are_told_apart() {
+fn missing_and_empty_values_differ() {
     let served = served();
     let client = served.client.clone();
     served.run(async move {
@@ -21,7 +21,7 @@ fn missing_and_empty_values_are_told_apart() {
 }
 
 #[test]
-fn an_answered_write_is_committed() {
+fn an_acknowledged_write_is_committed() {
     let served = served();
     let written = served.wait(served.client.put(TABLE, b"wren", b"1")).expect("written");
     let txn = served.store.read().expect("a transaction");
@@ -75,7 +75,7 @@ fn stamped_tables_have_versions_and_times() {
         assert!(client.put_if("stamped", b"a", b"2", right).await.expect("read").is_some());
         let found = client.entry("stamped", b"a").await.expect("read").expect("there");
         assert!(found.version > Some(version) && found.expires_at_ms.is_none(), "{found:?}");
-        // A time past: it is as if it had not been written.
+        // A time in the past: the row counts as expired at once.
         client.put_until("stamped", b"gone", b"1", 1).await.expect("written");
         assert_eq!(client.get("stamped", b"gone").await.expect("read"), None);
         assert_eq!(client.entry(TABLE, b"a").await.expect("read"), None);
@@ -100,7 +100,7 @@ fn ranges_are_counted_and_deleted() {
 }
 
 #[test]
-fn a_store_tells_of_itself_and_its_tables() {
+fn statistics_cover_the_store_and_its_tables() {
     let served = served();
     served.fill(7, 1);
     served.wait(served.client.create_table("a", Some(Kind::Stamped))).expect("a table");
@@ -120,7 +120,7 @@ fn a_store_tells_of_itself_and_its_tables() {
 }
 
 #[test]
-fn mistakes_have_their_codes() {
+fn invalid_requests_have_codes() {
     let served = served();
     let client = served.client.clone();
     served.run(async move {
@@ -158,7 +158,7 @@ fn messages_that_are_too_long_are_refused_both_ways() {
 }
 
 #[test]
-fn what_would_take_too_much_memory_is_refused_and_all_of_it_comes_back() {
+fn requests_beyond_the_memory_limit_are_refused_and_all_memory_is_freed() {
     let served = served_with(&options().memory(1 << 20));
     served.store.put(&served.table, b"long", &vec![0; 2 << 20]).expect("written");
     served.store.put(&served.table, b"full", &vec![0; 1 << 20]).expect("written");
@@ -177,7 +177,7 @@ fn what_would_take_too_much_memory_is_refused_and_all_of_it_comes_back() {
 }
 
 #[test]
-fn a_store_for_reading_alone_is_served_and_refuses_writes() {
+fn a_read_only_store_is_served_and_refuses_writes() {
     let served = served();
     served.fill(1, 1);
     let folder = tempfile::tempdir().expect("a folder");
@@ -216,7 +216,7 @@ fn a_backup_is_a_store() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_after_all_tries() {
+fn an_unreachable_server_is_reported_after_all_retries() {
     let served = served();
     let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("grpc://{}", gone.local_addr().expect("an address"));

@@ -1,4 +1,4 @@
-//! Connections that do nothing, and clients that need one.
+//! Connections that send nothing, and clients that wait for a slot.
 
 use super::security::{Files, issuer, secured};
 use super::served::{Served, TABLE, options, served_to, served_with};
@@ -15,10 +15,10 @@ use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(30);
 const HOURS: Duration = Duration::from_hours(9);
-/// Only so that a test that fails does not hang.
+/// A timeout for tests that would hang otherwise.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What every HTTP/2 client sends first.
+/// The preface of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 fn silent(address: SocketAddr, sent: &[u8]) -> TcpStream {
@@ -38,12 +38,12 @@ fn is_closed(mut stream: impl Read) {
     }
 }
 
-/// A client that waits for as long as a test may take.
+/// Returns options for a client that waits as long as a test may take.
 fn client() -> ClientOptions {
     ClientOptions::new().timeout(PATIENCE)
 }
 
-/// Has another client make a call.
+/// Makes a call with another client.
 #[track_caller]
 fn another_calls(served: &Served) -> Client {
     let address = super::served::address(&served.server);
@@ -55,7 +55,7 @@ fn another_calls(served: &Served) -> Client {
     other.expect("an answer")
 }
 
-/// Connections that say nothing were never closed, and kept other clients out.
+/// Regression: connections that sent nothing were never closed, and kept other clients out.
 #[test]
 fn connections_that_do_not_begin_http2_are_closed_and_let_others_in() {
     let served = served_with(&options().connections(3).handshake(SHORT).idle(HOURS));
@@ -67,7 +67,7 @@ fn connections_that_do_not_begin_http2_are_closed_and_let_others_in() {
     }
 }
 
-/// Each held its place for the whole time of a handshake, or of a call.
+/// Regression: each kept its slot for the whole time of a handshake or of a call.
 #[test]
 fn connections_that_do_not_begin_http2_make_room_for_clients_that_wait() {
     let served = served_with(&options().connections(3).handshake(HOURS).idle(HOURS));
@@ -78,7 +78,7 @@ fn connections_that_do_not_begin_http2_make_room_for_clients_that_wait() {
 }
 
 #[test]
-fn clients_that_ignore_goaway_make_room() {
+fn connections_that_ignore_goaway_end_for_waiting_clients() {
     let served = served_with(&options().connections(2).handshake(HOURS).idle(SHORT));
     let address = served.server.addresses()[0];
     let begun = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat();
@@ -94,7 +94,7 @@ fn a_client_of_another_protocol_is_closed_at_once() {
 }
 
 #[test]
-fn connections_without_a_tls_handshake_are_closed_and_let_others_in() {
+fn connections_without_a_tls_handshake_are_closed_for_waiting_clients() {
     let (files, issuer) = (Files::new(), issuer());
     let (cert, key) = files.identity("server", &issuer);
     let ca = files.write("ca.pem", &issuer.pem());
@@ -109,7 +109,7 @@ fn connections_without_a_tls_handshake_are_closed_and_let_others_in() {
     is_closed(with);
 }
 
-/// Does the TLS handshake, and then says nothing.
+/// Does the TLS handshake, and then sends nothing.
 fn tls_without_http(address: SocketAddr, ca: &str) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).expect("PEM")).expect("an issuer");
@@ -124,21 +124,21 @@ fn tls_without_http(address: SocketAddr, ca: &str) -> StreamOwned<ClientConnecti
     stream
 }
 
-/// Connections without calls kept other clients out.
+/// Regression: connections without calls kept other clients out.
 #[test]
-fn an_idle_connection_makes_room_when_there_are_too_many() {
+fn an_idle_connection_ends_for_a_waiting_client_at_the_maximum() {
     let served = served_to(&options().connections(1).idle(SHORT), &client());
     served.wait(served.client.put(TABLE, b"a", b"1")).expect("written");
     let other = another_calls(&served);
-    // The first client reconnects by itself, and the other one again.
+    // The first client reconnects by itself, and then the other one.
     for client in [&served.client, &other, &served.client] {
         assert!(served.wait(client.get(TABLE, b"a")).expect("read").is_some());
     }
 }
 
-/// A call in vain would fail: this client does not retry.
+/// A call that fails would fail the test: this client does not retry.
 #[test]
-fn idle_connections_stay_while_there_is_room() {
+fn idle_connections_stay_below_the_maximum() {
     let served = served_to(&options().connections(3).idle(SHORT), &client().retries(0));
     let settings = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat();
     let mut stream = silent(served.server.addresses()[0], &settings);
@@ -163,7 +163,7 @@ fn a_watch_in_progress_is_not_idle() {
     served.store.keep_changes(10, 1 << 20).expect("kept");
     let mut watch = served.watch(Start::Now).expect("a watch");
     for key in [b"a", b"b", b"c"] {
-        // Each takes the place of the one before.
+        // Each takes the slot of the previous one.
         let other = another_calls(&served);
         served.wait(other.put(TABLE, key, b"1")).expect("written");
         let changes = served.wait(watch.next()).expect("no end").expect("changes");
@@ -171,9 +171,9 @@ fn a_watch_in_progress_is_not_idle() {
     }
 }
 
-/// Connections that had said nothing held a stop up until its time was over.
+/// Regression: connections that had sent nothing delayed a stop until the time to drain was over.
 #[test]
-fn a_server_that_stops_does_not_wait_for_connections_that_say_nothing() {
+fn draining_does_not_wait_for_connections_that_send_nothing() {
     let served = served_with(&options().handshake(HOURS).drain(HOURS));
     let stream = silent(served.server.addresses()[0], b"");
     another_calls(&served);

@@ -1,4 +1,4 @@
-//! A damaged leaf: every call that reads it says so.
+//! A damaged leaf: every call that reads it reports the damage.
 
 use super::served::{Served, TABLE, code, is, key, served};
 use nuthatch_rpc::{Error, Scan};
@@ -44,7 +44,7 @@ fn back_up(served: &Served, compact: bool) -> Result<usize, Error> {
 }
 
 #[test]
-fn every_call_that_reads_a_damaged_leaf_says_that_it_is() {
+fn every_call_that_reads_a_damaged_leaf_reports_the_damage() {
     let served = served();
     served.fill(ROWS, 20);
     let scans = || {
@@ -75,7 +75,7 @@ fn every_call_that_reads_a_damaged_leaf_says_that_it_is() {
     assert_eq!(code(served.wait(client.delete(TABLE, &middle))), corrupt, "delete");
     let mut txn = served.wait(client.txn()).expect("a transaction");
     assert_eq!(code(served.wait(txn.get(TABLE, &middle))), corrupt, "get of a transaction");
-    // The server goes on, and the rows of other leaves are there.
+    // The server continues, and rows of other leaves can be read.
     let first = served.wait(client.get(TABLE, &key(0))).expect("a row of another leaf");
     assert_eq!(first.as_deref(), Some(&[b'v'; 20][..]));
 }

@@ -1,4 +1,4 @@
-//! Calls that may not take longer than a client says.
+//! Deadlines of calls.
 
 use super::served::{Served, TABLE, code, is, key, options, served_to};
 use nuthatch_rpc::{ClientOptions, Scan};
@@ -15,9 +15,9 @@ fn served(client: &ClientOptions) -> Served {
 }
 
 #[test]
-fn a_write_that_has_to_wait_is_given_up() {
+fn a_write_that_waits_ends_at_its_deadline() {
     let served = served(&ClientOptions::new().timeout(SHORT));
-    // Nobody else can write meanwhile.
+    // The write lock is held, so no other write can begin.
     let writing = served.store.write().expect("the turn to write");
     assert_eq!(code(served.wait(served.client.put(TABLE, b"a", b"1"))), is("deadline", 4));
     served.until(|served| served.server.metrics().open_calls() == 0);
@@ -26,7 +26,7 @@ fn a_write_that_has_to_wait_is_given_up() {
 }
 
 #[test]
-fn a_scan_ends_at_its_deadline_whether_rows_are_taken_or_not() {
+fn a_scan_ends_at_its_deadline_whether_rows_are_received_or_not() {
     let served = served(&ClientOptions::new().window_bytes(64 << 10));
     let mut stream = served.client.scan(TABLE, &Scan::all().timeout(SHORT));
     let first = served.wait(stream.next()).expect("an answer");

@@ -1,4 +1,4 @@
-//! Servers that stop.
+//! Draining.
 
 use super::served::{Served, TABLE, options, served_with};
 use nuthatch_rpc::{Batch, BatchWriterOptions, Client, ClientOptions, Scan};
@@ -6,7 +6,7 @@ use nuthatch_store::Start;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Tells the server to stop and waits until nobody can connect any more.
+/// Stops the server, and waits until no client can connect.
 fn stop(served: &Served) {
     served.server.stopper().stop();
     let address = served.server.addresses()[0];
@@ -14,7 +14,7 @@ fn stop(served: &Served) {
 }
 
 #[test]
-fn what_goes_on_may_end_and_nothing_new_begins() {
+fn draining_finishes_calls_and_accepts_no_new_ones() {
     let served = served_with(&options().batch_bytes(16 << 10).drain(Duration::from_hours(1)));
     served.fill(20_000, 1000);
     let client = served.client.clone();
@@ -30,7 +30,7 @@ fn what_goes_on_may_end_and_nothing_new_begins() {
 }
 
 #[test]
-fn what_goes_on_for_too_long_is_ended() {
+fn calls_that_exceed_the_time_to_drain_are_ended() {
     let served = served_with(&options().drain(Duration::from_millis(20)));
     served.fill(20_000, 1000);
     let mut stream = served.client.scan(TABLE, &Scan::all());
@@ -67,7 +67,7 @@ fn watches_end_at_once_and_batches_when_they_are_written() {
 }
 
 #[test]
-fn a_client_finds_a_server_that_comes_back() {
+fn a_client_reconnects_to_a_restarted_server() {
     let first = served_with(&options().drain(Duration::from_millis(20)));
     first.fill(5000, 1000);
     let address = first.server.addresses()[0];

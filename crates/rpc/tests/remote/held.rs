@@ -1,4 +1,5 @@
-//! What clients that take nothing make a server hold: a little memory, and no transaction for long.
+//! What a server holds for clients that receive nothing: little memory, and no transaction for
+//! long.
 
 use super::served::{Served, TABLE, key, options, served_to};
 use nuthatch_rpc::{ClientOptions, Options, Scan};
@@ -8,7 +9,7 @@ const ROWS: u32 = 12_000;
 const BATCH: usize = 64 << 10;
 const HOURS: Duration = Duration::from_hours(9);
 
-/// A server of 12 MB of rows, and a client that takes 64 KiB on its own account.
+/// Starts a server with 12 MB of rows, and a client with a window of 64 KiB.
 fn many_rows(options: &Options) -> Served {
     let client = ClientOptions::new().window_bytes(64 << 10);
     let served = served_to(&options.clone().batch_bytes(BATCH), &client);
@@ -17,12 +18,12 @@ fn many_rows(options: &Options) -> Served {
 }
 
 #[test]
-fn a_scan_that_nobody_takes_holds_little_and_its_transaction_ends() {
+fn a_scan_that_is_not_received_holds_little_and_its_transaction_ends() {
     let served = many_rows(&options().idle(Duration::from_millis(20)));
     let mut stream = served.client.scan(TABLE, &Scan::all());
     let first = served.wait(stream.next()).expect("a batch").expect("rows");
     served.until(|served| served.open_transactions() == 0);
-    // What is with the network, what waits, and what was made for after that.
+    // The bytes in the network, those that wait, and those that are made next.
     let held = served.server.metrics().held_bytes();
     assert!(held > 0 && held <= 4 * (BATCH as u64 + 3000), "{held}");
     let mut came = first.len();
@@ -37,14 +38,14 @@ fn a_scan_that_nobody_takes_holds_little_and_its_transaction_ends() {
                   that --idle-ms of the server sets;";
     assert!(error.message().starts_with(reason), "{error}");
     assert!(came < ROWS as usize, "{came}");
-    // It goes on after the last row that came.
+    // It continues after the last received row.
     let mut rest = served.client.scan(TABLE, &stream.rest());
     let next = served.wait(rest.next()).expect("a batch").expect("rows");
     assert_eq!(next.get(0).expect("a row").0, key(came as u32));
 }
 
 #[test]
-fn a_scan_across_snapshots_goes_on_in_a_later_one() {
+fn a_scan_across_snapshots_continues_in_a_later_one() {
     let served = many_rows(&options().idle(Duration::from_millis(20)));
     let mut stream = served.client.scan(TABLE, &Scan::all().across_snapshots());
     let first = served.wait(stream.next()).expect("a batch").expect("rows");
@@ -63,7 +64,7 @@ fn a_scan_across_snapshots_goes_on_in_a_later_one() {
 }
 
 #[test]
-fn a_scan_that_takes_too_long_altogether_loses_its_transaction() {
+fn a_scan_beyond_the_maximum_duration_loses_its_transaction() {
     let served = many_rows(&options().idle(HOURS).max_transaction(Duration::from_millis(20)));
     let mut stream = served.client.scan(TABLE, &Scan::all());
     served.wait(stream.next()).expect("a batch").expect("rows");
@@ -79,7 +80,7 @@ fn a_scan_that_takes_too_long_altogether_loses_its_transaction() {
 }
 
 #[test]
-fn a_scan_that_is_given_up_ends_at_once() {
+fn a_scan_that_is_dropped_ends_at_once() {
     let served = many_rows(&options().idle(HOURS).max_transaction(HOURS));
     let mut stream = served.client.scan(TABLE, &Scan::all());
     served.wait(stream.next()).expect("a batch").expect("rows");
@@ -92,10 +93,10 @@ fn a_scan_that_is_given_up_ends_at_once() {
 }
 
 #[test]
-fn a_client_that_vanishes_leaves_nothing_behind() {
+fn a_lost_client_holds_no_calls_and_no_memory() {
     let Served { server, client, store, .. } =
         many_rows(&options().idle(HOURS).max_transaction(HOURS));
-    // The runtime is gone, and with it the connection.
+    // Dropping the runtime drops the connection.
     drop(client);
     while store.stat().expect("a store").open_transactions > 0 || server.metrics().open_calls() > 0
     {
@@ -105,7 +106,7 @@ fn a_client_that_vanishes_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_backup_that_nobody_takes_ends() {
+fn a_backup_that_is_not_received_ends() {
     let served = many_rows(&options().idle(Duration::from_millis(20)));
     let mut backup = served.wait(served.client.backup(false)).expect("a stream");
     served.wait(backup.next()).expect("bytes").expect("bytes");
@@ -119,7 +120,7 @@ fn a_backup_that_nobody_takes_ends() {
 }
 
 #[test]
-fn a_transaction_that_nobody_uses_ends() {
+fn an_idle_transaction_ends() {
     let served = many_rows(&options().idle(Duration::from_millis(20)));
     let mut txn = served.wait(served.client.txn()).expect("a transaction");
     served.wait(txn.get(TABLE, &key(1))).expect("read");

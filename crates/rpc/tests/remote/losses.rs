@@ -1,4 +1,4 @@
-//! Servers that go away, and what clients do until they are back.
+//! Lost servers, and what clients do until they are back.
 
 use super::served::{Served, TABLE, options, served_to};
 use nuthatch_rpc::{Batch, BatchWriterOptions, Client, ClientOptions, Options, Server};
@@ -8,26 +8,26 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Only so that a test that fails does not hang.
+/// A timeout for tests that would hang otherwise.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A client that gives a call up after one retry, and reconnects for an hour.
+/// Returns options for a client that retries a call once, and reconnects for an hour.
 fn patient() -> ClientOptions {
     ClientOptions::new().retries(1).reconnect(Duration::from_hours(1))
 }
 
-/// A server that is gone, with its address.
+/// Stops a server, and returns its address.
 fn gone(served: Served) -> (SocketAddr, Served) {
     let address = served.server.addresses()[0];
     served.server.stopper().stop();
     served.until(|served| {
-        // Draining is over as soon as nothing goes on.
+        // Draining ends when no call is in progress.
         std::net::TcpStream::connect(address).is_err() || served.server.metrics().open_calls() > 0
     });
     (address, served)
 }
 
-/// Takes the place of a server, and closes so many connections before they say anything.
+/// Listens at the address of a server, and closes `count` connections at once.
 fn refuse(address: SocketAddr, count: usize) {
     let nobody = TcpListener::bind(address).expect("the same port");
     let (sender, refused) = mpsc::channel();
@@ -41,12 +41,12 @@ fn refuse(address: SocketAddr, count: usize) {
     for _ in 0..count {
         refused.recv_timeout(PATIENCE).expect("another try");
     }
-    // The thread ends with the listener: the port is free again.
+    // The thread ends and drops the listener, which frees the port.
     assert!(refused.recv_timeout(PATIENCE).is_err());
 }
 
 #[test]
-fn a_watch_reconnects_for_a_time_and_not_a_few_times() {
+fn a_watch_reconnects_for_a_time_and_not_for_a_number_of_attempts() {
     let served = served_to(&options().drain(Duration::ZERO), &patient());
     served.store.keep_changes(10, 1 << 20).expect("kept");
     let mut watch = served.watch(Start::Now).expect("a watch");
@@ -62,7 +62,7 @@ fn a_watch_reconnects_for_a_time_and_not_a_few_times() {
 }
 
 #[test]
-fn a_writer_reconnects_and_takes_later_batches() {
+fn a_writer_reconnects_and_accepts_later_batches() {
     let served = served_to(&options().drain(Duration::ZERO), &patient());
     let writer = served.wait(served.client.batch_writer(&BatchWriterOptions::new()));
     let writer = writer.expect("a writer");
@@ -74,7 +74,7 @@ fn a_writer_reconnects_and_takes_later_batches() {
     let (address, served) = gone(served);
     let Served { server, store, table, runtime, client: _client, .. } = served;
     drop(server);
-    // The batch that meets the loss may fail: whether it was written is not known.
+    // The batch in progress may fail: it is unknown whether it was written.
     let lost = runtime.block_on(async {
         tokio::time::timeout(PATIENCE, async {
             while writer.flush().await.is_ok() {
@@ -92,7 +92,7 @@ fn a_writer_reconnects_and_takes_later_batches() {
 }
 
 #[test]
-fn a_client_that_gives_up_reconnecting_names_the_time() {
+fn the_error_after_reconnecting_names_the_time() {
     let limit = ClientOptions::new().retries(1).reconnect(Duration::from_millis(150));
     let served = served_to(&options().drain(Duration::ZERO), &limit);
     served.store.keep_changes(10, 1 << 20).expect("kept");
@@ -109,7 +109,7 @@ fn a_client_that_gives_up_reconnecting_names_the_time() {
     assert!(runtime.block_on(watch.next()).is_none(), "the watch has ended");
     let error = runtime.block_on(async {
         loop {
-            // The batch that meets the loss fails at once: it may have been written.
+            // The batch in progress fails at once: it may have been written.
             match writer.submit(Batch::new().put(TABLE, b"a", b"1")).await {
                 Ok(ack) => drop(ack.await),
                 Err(error) => return error,
@@ -121,7 +121,7 @@ fn a_client_that_gives_up_reconnecting_names_the_time() {
 }
 
 #[test]
-fn a_client_that_is_not_to_retry_reconnects_nothing() {
+fn a_client_without_retries_does_not_reconnect() {
     let options = options().drain(Duration::ZERO);
     let served = served_to(&options, &ClientOptions::new().retries(0));
     served.store.keep_changes(10, 1 << 20).expect("kept");
@@ -132,7 +132,7 @@ fn a_client_that_is_not_to_retry_reconnects_nothing() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_in_one_line() {
+fn an_unreachable_server_is_reported_in_one_line() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("grpc://{}", free.local_addr().expect("an address"));
     drop(free);

@@ -1,4 +1,4 @@
-//! A store on the other side of a socket: every call, and what happens when something goes wrong.
+//! Tests of server and client over sockets: all calls, and errors.
 
 mod batches;
 mod calls;

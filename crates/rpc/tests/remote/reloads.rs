@@ -24,7 +24,7 @@ fn watch(secured: &Secured, client: &Client) -> WatchStream {
 }
 
 #[test]
-fn streams_of_a_token_that_was_removed_end_and_others_go_on() {
+fn streams_of_a_removed_token_end_and_others_continue() {
     let secured = secured(&options().tokens(tokens(BOTH)));
     secured.store.keep_changes(10, 1 << 20).expect("kept");
     let (robin, wren) = (with_token(&secured, "robin"), with_token(&secured, "wren"));
@@ -46,7 +46,7 @@ fn streams_of_a_token_that_was_removed_end_and_others_go_on() {
 }
 
 #[test]
-fn streams_of_a_token_whose_rights_shrank_end() {
+fn streams_of_a_token_with_reduced_rights_end() {
     let secured = secured(&options().tokens(tokens(BOTH)));
     let robin = with_token(&secured, "robin");
     let options = BatchWriterOptions::new();
@@ -59,7 +59,7 @@ fn streams_of_a_token_whose_rights_shrank_end() {
     secured.runtime.block_on(submit()).expect("written");
     let less = tokens("token app read >robin\n");
     secured.server.reloader().reload(None, Some(less)).expect("reloaded");
-    // What the server took before it ended the stream was allowed, and is written.
+    // Writes that the server received before it ended the stream were allowed, and are committed.
     let error = loop {
         if let Err(error) = secured.runtime.block_on(submit()) {
             break error;
@@ -70,7 +70,7 @@ fn streams_of_a_token_whose_rights_shrank_end() {
 }
 
 #[test]
-fn a_new_certificate_is_shown_to_new_connections_and_old_ones_stay() {
+fn new_connections_get_a_new_certificate_and_old_ones_stay() {
     let (files, first, second) = (Files::new(), issuer(), issuer());
     let tls = |name, issuer| {
         let (cert, key) = files.identity(name, issuer);
@@ -93,7 +93,7 @@ fn a_new_certificate_is_shown_to_new_connections_and_old_ones_stay() {
 }
 
 #[test]
-fn connections_of_clients_whose_certificate_is_accepted_no_more_are_closed() {
+fn connections_with_a_certificate_that_is_no_longer_accepted_are_closed() {
     let (files, own, other) = (Files::new(), issuer(), issuer());
     let (cert, key) = files.identity("server", &own);
     let ca = files.write("ca.pem", &own.pem());

@@ -1,4 +1,4 @@
-//! Scans: what comes, in which order, and how far.
+//! Scans: rows, their order, and limits.
 
 use super::served::{Served, TABLE, code, is, key, options, served, served_with};
 use nuthatch_rpc::Scan;
@@ -22,7 +22,7 @@ fn rows(served: &Served, scan: Scan) -> (Rows, usize) {
 }
 
 #[test]
-fn scans_are_those_of_the_store() {
+fn scans_return_the_rows_of_the_store() {
     let served = served();
     served.fill(1000, 20);
     let ranges = [
@@ -79,7 +79,7 @@ fn all_rows_are_from_the_state_of_the_first() {
 }
 
 #[test]
-fn rows_longer_than_a_batch_come_alone_and_those_longer_than_a_message_not_at_all() {
+fn rows_longer_than_a_batch_are_sent_alone_and_rows_longer_than_a_message_fail() {
     let served = served_with(&options().message_bytes(64 << 10).batch_bytes(32 << 10));
     served.fill(4, 30 << 10);
     let long = vec![1; 50 << 10];
@@ -101,7 +101,7 @@ fn rows_longer_than_a_batch_come_alone_and_those_longer_than_a_message_not_at_al
 }
 
 #[test]
-fn a_scan_of_a_table_that_is_not_there_fails() {
+fn a_scan_of_a_missing_table_fails() {
     let served = served();
     let mut stream = served.client.scan("none", &Scan::all());
     assert_eq!(code(served.wait(stream.next()).expect("an answer")), is("no-table", 5));
@@ -109,7 +109,7 @@ fn a_scan_of_a_table_that_is_not_there_fails() {
 }
 
 #[test]
-fn the_rest_of_a_scan_is_what_has_not_come() {
+fn the_rest_of_a_scan_has_the_rows_that_were_not_received() {
     let served = served();
     served.fill(1000, 20);
     for scan in [Scan::all(), Scan::all().reverse(), Scan::all().limit(700)] {

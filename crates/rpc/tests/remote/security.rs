@@ -1,4 +1,4 @@
-//! Who may call, and over what.
+//! TLS, certificates and tokens.
 
 use super::served::{TABLE, code, is, options};
 use nuthatch_rpc::{
@@ -102,7 +102,7 @@ impl Secured {
 }
 
 #[test]
-fn tls_protects_those_who_expect_it() {
+fn clients_that_expect_tls_get_it() {
     let (files, issuer, stranger) = (Files::new(), issuer(), issuer());
     let (cert, key) = files.identity("server", &issuer);
     let tls = ServerTls::open(&cert, &key).expect("files");
@@ -118,7 +118,7 @@ fn tls_protects_those_who_expect_it() {
     for part in ["its issuer is not trusted", "ca.pem were used", "--tls-ca"] {
         assert!(error.message().contains(part), "{error}");
     }
-    // One that speaks no TLS may connect, and gets no further.
+    // A client without TLS can connect, but not call.
     let plain = secured.connect("grpc", &ClientOptions::new());
     let refused = plain.and_then(|client| secured.put(&client)).expect_err("no TLS");
     assert_eq!(refused.code(), "transport");
@@ -128,7 +128,7 @@ fn tls_protects_those_who_expect_it() {
 
 /// `openssl req -x509` makes one. The message was "Other(OtherError(CaUsedAsEndEntity))".
 #[test]
-fn a_server_with_the_certificate_of_a_ca_is_told_what_to_use() {
+fn the_error_for_a_ca_certificate_as_server_certificate_has_advice() {
     let files = Files::new();
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -144,7 +144,7 @@ fn a_server_with_the_certificate_of_a_ca_is_told_what_to_use() {
 }
 
 #[test]
-fn certificates_of_servers_that_are_refused_are_told_with_the_remedy() {
+fn errors_for_refused_server_certificates_have_advice() {
     let (files, issuer) = (Files::new(), issuer());
     let ca = files.write("ca.pem", &issuer.pem());
     let trusting = ClientOptions::new().tls(ClientTls::open(&ca).expect("a file"));
@@ -186,7 +186,7 @@ fn certificates_of_servers_that_are_refused_are_told_with_the_remedy() {
 }
 
 #[test]
-fn clients_without_a_certificate_that_is_accepted_are_told_what_to_use() {
+fn errors_for_clients_without_an_accepted_certificate_have_advice() {
     let (files, issuer, stranger) = (Files::new(), issuer(), issuer());
     let ca = files.write("ca.pem", &issuer.pem());
     let (cert, key) = files.identity("server", &issuer);
@@ -215,7 +215,7 @@ fn clients_without_a_certificate_that_is_accepted_are_told_what_to_use() {
 }
 
 #[test]
-fn clients_need_a_certificate_where_the_server_asks_for_one() {
+fn clients_need_a_certificate_if_the_server_requires_one() {
     let (files, issuer, stranger) = (Files::new(), issuer(), issuer());
     let ca = files.write("ca.pem", &issuer.pem());
     let (cert, key) = files.identity("server", &issuer);
@@ -237,7 +237,7 @@ fn clients_need_a_certificate_where_the_server_asks_for_one() {
 }
 
 #[test]
-fn files_that_are_wrong_are_named() {
+fn errors_name_invalid_files() {
     let (files, issuer) = (Files::new(), issuer());
     let (cert, key) = files.identity("server", &issuer);
     let (_, other) = files.identity("other", &issuer);
@@ -331,7 +331,7 @@ fn health_and_reflection_need_no_token() {
 }
 
 #[test]
-fn addresses_that_others_reach_need_tls_and_tokens_or_certificates() {
+fn addresses_that_other_machines_reach_need_tls_and_a_login() {
     let (files, issuer) = (Files::new(), issuer());
     let ca = files.write("ca.pem", &issuer.pem());
     let (cert, key) = files.identity("server", &issuer);

@@ -1,4 +1,4 @@
-//! A server to connect to.
+//! A server for tests.
 
 use nuthatch_rpc::{Client, ClientOptions, Error, Options, Server, WatchStream};
 use nuthatch_store::{Options as StoreOptions, Range, Start, Store, Table};
@@ -6,12 +6,12 @@ use std::future::Future;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-/// A table that is there.
+/// A table that exists.
 pub(crate) const TABLE: &str = "birds";
 
-/// A server of a store in a folder of its own, and a client with its runtime.
+/// A server of a store in a new folder, and a client with its runtime.
 pub(crate) struct Served {
-    // Goes first: the server, then what it serves.
+    // Dropped in this order: the server, then its store.
     pub(crate) server: Server,
     pub(crate) client: Client,
     pub(crate) store: Store,
@@ -51,7 +51,7 @@ pub(crate) fn address(server: &Server) -> String {
 }
 
 impl Served {
-    /// Waits for a call, on a thread of the runtime: so calls can go anywhere.
+    /// Waits for a call, on a thread of the runtime.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
@@ -59,12 +59,12 @@ impl Served {
         self.runtime.block_on(self.runtime.spawn(call)).expect("no panic")
     }
 
-    /// The same, for what borrows.
+    /// Waits for a call that borrows, on this thread.
     pub(crate) fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)
     }
 
-    /// Puts so many rows with values of so many bytes into the table.
+    /// Adds `rows` rows with values of `value_len` bytes to the table.
     pub(crate) fn fill(&self, rows: u32, value_len: usize) {
         let value = vec![b'v'; value_len];
         let filled = self
@@ -78,7 +78,7 @@ impl Served {
         self.wait(self.client.watch(None, &Range::all(), start))
     }
 
-    /// Looks again and again until something is so.
+    /// Polls until a condition holds.
     pub(crate) fn until(&self, is_so: impl Fn(&Self) -> bool) {
         while !is_so(self) {
             std::thread::yield_now();
@@ -90,19 +90,19 @@ impl Served {
     }
 }
 
-/// The key of a row of `fill`.
+/// Returns the key of a row of `fill`.
 pub(crate) fn key(row: u32) -> Vec<u8> {
     format!("{row:08}").into_bytes()
 }
 
-/// The code and the status of an error.
+/// Returns the code and the status of an error.
 #[track_caller]
 pub(crate) fn code<T: std::fmt::Debug>(answer: Result<T, Error>) -> (String, i32) {
     let error = answer.expect_err("an error");
     (error.code().to_owned(), error.status())
 }
 
-/// What `code` answers for an error of this code.
+/// Returns what `code` returns for an error with this code.
 pub(crate) fn is(code: &str, status: i32) -> (String, i32) {
     (code.to_owned(), status)
 }

@@ -37,9 +37,9 @@ fn all_reads_are_from_one_state() {
     });
 }
 
-/// The time of now and the longest duration cannot be added: each transaction panicked.
+/// Regression: adding the maximum duration to the current time panicked in each transaction.
 #[test]
-fn limits_of_time_may_be_the_longest_durations() {
+fn limits_of_time_may_be_the_maximum_duration() {
     let longest = Duration::MAX;
     let served = served_with(&options().handshake(longest).idle(longest).max_transaction(longest));
     served.fill(1, 5);
@@ -48,7 +48,7 @@ fn limits_of_time_may_be_the_longest_durations() {
 }
 
 #[test]
-fn a_commit_happens_if_what_was_read_still_holds() {
+fn a_commit_succeeds_if_its_reads_are_still_valid() {
     let served = served();
     let client = served.client.clone();
     let add = |seen: &'static [u8], next: &'static [u8]| {
@@ -81,7 +81,7 @@ fn a_transaction_ends_with_its_client() {
 }
 
 #[test]
-fn a_transaction_refuses_what_makes_no_sense_in_it() {
+fn a_transaction_refuses_invalid_requests() {
     let served = served();
     let mut txn = served.wait(served.client.txn()).expect("a transaction");
     let scan = Scan::all().across_snapshots();

@@ -1,4 +1,4 @@
-//! Clients of a server that accepts connections and then does nothing.
+//! Timeouts: servers that accept connections and then do nothing.
 
 use super::served::{Served, TABLE, code, is, options, served_to};
 use nuthatch_rpc::{Batch, BatchWriterOptions, Client, ClientOptions, Error, Scan};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 const SHORT: Duration = Duration::from_millis(50);
-/// Only so that a test that fails does not hang.
+/// A timeout for tests that would hang otherwise.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn runtime() -> Runtime {
@@ -21,30 +21,30 @@ fn runtime() -> Runtime {
 }
 
 fn client(address: SocketAddr, options: &ClientOptions) -> Result<Client, Error> {
-    // On a runtime that goes on: the connection belongs to it.
+    // On a runtime that continues, since the connection belongs to it.
     static RUNTIME: std::sync::LazyLock<Runtime> = std::sync::LazyLock::new(runtime);
     let address = format!("grpc://{address}");
     RUNTIME.block_on(Client::connect_with(&address, options))
 }
 
-/// Waits for what must fail, and returns the error.
+/// Waits for a future that must fail, and returns the error.
 #[track_caller]
 fn fails<T: std::fmt::Debug>(call: impl Future<Output = Result<T, Error>>) -> Error {
     let failed = runtime().block_on(async { tokio::time::timeout(PATIENCE, call).await });
     failed.expect("it does not wait for ever").expect_err("no answer")
 }
 
-/// As a stopped process, or one at its limit of connections: the kernel accepts, and no program
-/// answers.
+/// Like a stopped process, or one at its maximum number of connections: the kernel accepts, and no
+/// program responds.
 fn mute() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     (listener, address)
 }
 
-/// Every call waited for ever.
+/// Regression: every call waited forever.
 #[test]
-fn calls_to_a_server_that_never_answers_end_with_what_was_waited_for() {
+fn calls_to_a_server_that_never_responds_end_with_the_timeout() {
     let (_listener, address) = mute();
     let client = client(address, &ClientOptions::new().timeout(SHORT).retries(0));
     let client = client.expect("the kernel accepts");
@@ -78,7 +78,7 @@ fn retries_share_the_time_of_a_call() {
 }
 
 #[test]
-fn connecting_ends_after_its_time_whatever_the_retries() {
+fn connecting_ends_at_its_timeout_whatever_the_retries() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("grpc://{}", free.local_addr().expect("an address"));
     drop(free);
@@ -91,7 +91,7 @@ fn connecting_ends_after_its_time_whatever_the_retries() {
     assert_eq!(error.code(), "transport");
 }
 
-/// Passes bytes between clients and a server, until it falls silent. Connections stay open.
+/// Passes bytes between clients and a server until it is silenced. Connections stay open.
 struct Relay {
     address: SocketAddr,
     is_silent: Arc<AtomicBool>,
@@ -141,7 +141,7 @@ fn served(keepalive: Duration) -> Served {
 }
 
 #[test]
-fn a_watch_of_a_server_that_falls_silent_is_lost() {
+fn a_watch_of_a_server_that_stops_responding_is_lost() {
     let served = served(PATIENCE);
     let relay = Relay::to(served.server.addresses()[0]);
     let options = ClientOptions::new().keepalive(SHORT).retries(0);
@@ -155,9 +155,9 @@ fn a_watch_of_a_server_that_falls_silent_is_lost() {
     assert_eq!(error.code(), "transport");
 }
 
-/// The server would keep the call, and its memory, for ever.
+/// Regression: the server kept the call and its memory forever.
 #[test]
-fn the_calls_of_a_client_that_falls_silent_end() {
+fn the_calls_of_a_client_that_stops_responding_end() {
     let served = served(SHORT);
     let relay = Relay::to(served.server.addresses()[0]);
     let client = client(relay.address, &ClientOptions::new().retries(0)).expect("a client");
@@ -172,7 +172,7 @@ fn a_watch_waits_for_longer_than_a_call_while_the_server_is_alive() {
     let served = served_to(&options(), &ClientOptions::new().timeout(SHORT).keepalive(SHORT));
     served.store.keep_changes(10, 1 << 20).expect("kept");
     let mut watch = served.watch(Start::Now).expect("a watch");
-    // Another call takes all of its time meanwhile.
+    // Another call uses its whole timeout meanwhile.
     let writing = served.store.write().expect("the write lock");
     assert_eq!(code(served.wait(served.client.put(TABLE, b"a", b"1"))), is("deadline", 4));
     drop(writing);
@@ -181,7 +181,7 @@ fn a_watch_waits_for_longer_than_a_call_while_the_server_is_alive() {
     assert!(!changes.is_empty());
 }
 
-/// A server with TLS closes such a connection: the message said only that it was lost.
+/// A server with TLS closes such a connection. Regression: the message only said that it was lost.
 #[test]
 fn a_server_that_closes_plain_connections_may_have_tls() {
     let (listener, address) = mute();
@@ -204,7 +204,7 @@ fn frame(stream: &mut TcpStream) -> u8 {
     head[3]
 }
 
-/// Takes no call on a connection, as a server that closes it while a request is on its way.
+/// Refuses the calls of a connection, like a server that closes it while a request is being sent.
 fn refuse_one(listener: &TcpListener) {
     const HEADERS: u8 = 1;
     // No settings; the last stream that was executed is none, and nothing is wrong.
@@ -217,9 +217,10 @@ fn refuse_one(listener: &TcpListener) {
     stream.write_all(&GOAWAY).expect("sent");
 }
 
-/// Writes were not retried, though the server had said that it has not executed them.
+/// Regression: writes were not retried although the server had reported that it did not execute
+/// them.
 #[test]
-fn a_write_that_meets_goaway_is_sent_again() {
+fn a_write_after_goaway_is_retried() {
     let served = served(PATIENCE);
     let client = || {
         let relay = Relay::after(served.server.addresses()[0], refuse_one);

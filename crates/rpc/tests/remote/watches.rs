@@ -8,12 +8,12 @@ fn next(served: &Served, watch: &mut WatchStream) -> Vec<Change> {
     served.wait(watch.next()).expect("no end").expect("changes")
 }
 
-fn told(changes: &[Change]) -> Vec<(Act, String, &[u8], &[u8])> {
+fn described(changes: &[Change]) -> Vec<(Act, String, &[u8], &[u8])> {
     changes.iter().map(|c| (c.act, c.table.clone(), &c.key[..], &c.value[..])).collect()
 }
 
 #[test]
-fn changes_come_in_order_and_a_watch_goes_on_after_any_of_them() {
+fn changes_are_in_order_and_a_watch_can_start_after_any_of_them() {
     let served = served();
     served.store.keep_changes(1000, 1 << 20).expect("kept");
     let mut all = served.watch(Start::Now).expect("a watch");
@@ -34,7 +34,7 @@ fn changes_come_in_order_and_a_watch_goes_on_after_any_of_them() {
         (Act::Put, String::new(), b"elsewhere", b"x"),
         (Act::Delete, birds, b"user:1", b""),
     ];
-    assert_eq!(told(&changes), expected);
+    assert_eq!(described(&changes), expected);
     assert!(changes.iter().all(|change| change.transaction == written.transaction));
     assert_eq!((all.sequence(), changes[2].sequence), (written.sequence, written.sequence));
     assert_eq!(next(&served, &mut some), [changes[0].clone(), changes[2].clone()]);
@@ -46,7 +46,7 @@ fn changes_come_in_order_and_a_watch_goes_on_after_any_of_them() {
 }
 
 #[test]
-fn a_watch_that_fell_behind_is_told() {
+fn a_watch_that_fell_behind_fails() {
     let served = served();
     let none = served.watch(Start::Oldest);
     assert_eq!(code(none), is("no-changes-kept", 9));
@@ -83,7 +83,7 @@ fn failed_reads_of_commits_are_counted_in_the_metrics() {
     let counts = served.server.metrics();
     let line = |count| format!("\nnuthatch_rpc_watch_failures_total {count}\n");
     assert!(counts.exposition().contains(&line(0)), "{}", counts.exposition());
-    // All slots of readers are in use, also those that were for a moment.
+    // All reader slots are in use, including those of short reads.
     let readers = std::cell::RefCell::new(Vec::new());
     served.until(|served| {
         readers.borrow_mut().extend(std::iter::from_fn(|| served.store.snapshot().ok()));
@@ -97,12 +97,12 @@ fn failed_reads_of_commits_are_counted_in_the_metrics() {
 }
 
 #[test]
-fn a_watch_goes_on_after_the_server_found_no_slot_of_a_reader() {
+fn a_watch_continues_after_the_server_found_no_reader_slot() {
     const ROWS: u32 = 64;
     let served = served_to(&options(), &ClientOptions::new().window_bytes(1 << 16));
     served.store.keep_changes(1000, 1 << 30).expect("kept");
     let mut watch = served.watch(Start::Now).expect("a watch");
-    // More than the server sends before the client reads: it must read the store once more then.
+    // More changes than the server sends ahead: it must read the store again.
     served.fill(ROWS, 256 << 10);
     let readers = std::cell::RefCell::new(Vec::new());
     let counts = served.server.metrics();
