@@ -339,14 +339,14 @@ def test_a_folder_that_was_removed_is_made_again_with_one_warning(tmp_path: Path
         assert path.stat().st_mode & 0o7777 == 0o2770
 
 
-def test_a_claim_in_a_folder_that_was_removed_is_kept_in_the_new_one(tmp_path: Path) -> None:
+def test_a_flight_in_a_folder_that_was_removed_is_stored_in_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "cache"
     with Chunks(path, limit=64 << 20) as cache:
         blocks = cache.blocks("https://host/file", '"v1"', 1000, 1000)
-        claim = blocks.claim([(0, 1000)])
+        fetches = blocks.single_flight([(0, 1000)])
         shutil.rmtree(path)
         with pytest.warns(RuntimeWarning, match="was removed"):
-            assert claim.mine[0].finish(b"1" * 1000).not_kept is None
+            assert fetches.flights[0].finish(b"1" * 1000).not_kept is None
         assert blocks.get(0, 1000) == b"1" * 1000
 
 

@@ -145,7 +145,7 @@ def test_it_is_listed_pinned_pruned_and_cleared(cache: Chunks) -> None:
     assert cache.list() == []
     cache.set_limit(32 << 20)
     assert cache.stat().limit == 32 << 20
-    assert cache.put_most == 4 * cache.chunk_most
+    assert cache.max_put_len == 4 * cache.max_chunk_len
 
 
 def test_views_outlive_eviction_and_the_cache(tmp_path: Path) -> None:
@@ -162,40 +162,40 @@ def test_views_outlive_eviction_and_the_cache(tmp_path: Path) -> None:
         cache.stat()
 
 
-def test_a_gap_is_claimed_once(cache: Chunks) -> None:
+def test_a_gap_is_fetched_once(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
-    mine = blocks.claim([(0, 2000)])
-    theirs = blocks.claim([(0, 3000)])
-    assert [ticket.range for ticket in mine.mine + theirs.mine] == [(0, 2000), (2000, 3000)]
-    (waiting,) = theirs.theirs
+    first = blocks.single_flight([(0, 2000)])
+    second = blocks.single_flight([(0, 3000)])
+    assert [flight.range for flight in first.flights + second.flights] == [(0, 2000), (2000, 3000)]
+    (waiter,) = second.waiters
     found: list[bytes | None] = []
-    waiter = threading.Thread(target=lambda: found.append(waiting.wait()))
-    waiter.start()
+    thread = threading.Thread(target=lambda: found.append(waiter.wait()))
+    thread.start()
     with pytest.raises(nuthatch.ArgumentError, match="expected 1000 bytes, found 1"):
-        theirs.mine[0].finish(b"1")
-    mine.mine[0].finish(b"1" * 2000)
-    waiter.join()
+        second.flights[0].finish(b"1")
+    first.flights[0].finish(b"1" * 2000)
+    thread.join()
     assert found == [None]
     assert blocks.get(0, 2000) == b"1" * 2000
-    assert len(blocks.claim([(2000, 3000)]).mine) == 1
+    assert len(blocks.single_flight([(2000, 3000)]).flights) == 1
 
 
 async def test_tasks_await_a_fetch_and_one_that_is_given_up(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
-    mine = blocks.claim([(0, 1000)])
-    (waiting,) = blocks.claim([(0, 1000)]).theirs
-    mine.mine[0].give_up()
-    assert await waiting is None
-    assert len(blocks.claim([(0, 1000)]).mine) == 1
+    fetches = blocks.single_flight([(0, 1000)])
+    (waiter,) = blocks.single_flight([(0, 1000)]).waiters
+    fetches.flights[0].give_up()
+    assert await waiter is None
+    assert len(blocks.single_flight([(0, 1000)]).flights) == 1
 
 
 def test_bytes_that_cannot_be_kept_reach_those_who_wait(tmp_path: Path) -> None:
-    with Chunks(tmp_path / "cache", limit=LIMIT, least_free=1 << 60) as cache:
+    with Chunks(tmp_path / "cache", limit=LIMIT, min_free=1 << 60) as cache:
         blocks = cache.blocks("address", "v1", 3000, 1000)
-        mine = blocks.claim([(0, 1000)])
-        (waiting,) = blocks.claim([(0, 1000)]).theirs
-        assert mine.mine[0].finish(b"1" * 1000).not_kept is not None
-        assert waiting.wait() == b"1" * 1000
+        fetches = blocks.single_flight([(0, 1000)])
+        (waiter,) = blocks.single_flight([(0, 1000)]).waiters
+        assert fetches.flights[0].finish(b"1" * 1000).not_kept is not None
+        assert waiter.wait() == b"1" * 1000
 
 
 def test_a_folder_is_private_unless_it_is_shared_with_its_group(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_range_of_2_to_the_40_chunks_is_answered_at_once(cache: Chunks) -> Non
 def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
     blocks.put(0, b"1" * 1000)
-    claim = blocks.claim([(1000, 2000)])
+    fetches = blocks.single_flight([(1000, 2000)])
     lent = blocks.view(0, 1000)
     child = os.fork()
     if child == 0:
@@ -238,13 +238,13 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
         try:
             # What its parent had lent is there, and stays its parent's.
             assert isinstance(lent, View)
-            assert (bytes(lent), lent.intact) == (b"1" * 1000, True)
+            assert (bytes(lent), lent.is_intact) == (b"1" * 1000, True)
             del lent
             assert blocks.get(0, 1000) == b"1" * 1000
             # What its parent fetches, it does not wait for.
-            assert len(blocks.claim([(1000, 2000)]).mine) == 1
+            assert len(blocks.single_flight([(1000, 2000)]).flights) == 1
             blocks.put(2000, b"3" * 1000)
-            del claim
+            del fetches
             view = blocks.view(2000, 3000)
             assert isinstance(view, View)
             assert bytes(view) == b"3" * 1000
@@ -253,7 +253,7 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert blocks.get(2000, 3000) == b"3" * 1000
-    assert len(blocks.claim([(1000, 2000)]).theirs) == 1
+    assert len(blocks.single_flight([(1000, 2000)]).waiters) == 1
 
 
 def test_a_child_in_another_folder_opens_the_same_cache(
@@ -343,12 +343,12 @@ def stat_closed():
         pass
 
 async def waited():
-    mine = blocks.claim([(0, 1000)]).mine
-    theirs = blocks.claim([(0, 1000)]).theirs
-    for ticket in mine:
-        ticket.give_up()
-    for waiting in theirs:
-        await waiting
+    flights = blocks.single_flight([(0, 1000)]).flights
+    waiters = blocks.single_flight([(0, 1000)]).waiters
+    for flight in flights:
+        flight.give_up()
+    for waiter in waiters:
+        await waiter
 
 def await_in_a_loop():
     asyncio.run(waited())

@@ -286,7 +286,7 @@ def test_a_damaged_cache_is_a_miss_and_healed(tmp_path: Path, origin: Origin) ->
 
 def test_what_cannot_be_kept_is_passed_on(tmp_path: Path, origin: Origin) -> None:
     url = origin.put("/data", DATA)
-    chunks = nuthatch.chunks.Chunks(tmp_path / "cache", limit=LIMIT, least_free=1 << 60)
+    chunks = nuthatch.chunks.Chunks(tmp_path / "cache", limit=LIMIT, min_free=1 << 60)
     fs = NuthatchCache(target="http", cache=chunks, block_size=BLOCK)
     with fs.open(url) as file:
         assert file.read() == DATA

@@ -10,43 +10,41 @@ from nuthatch._native import (
     _merge_gaps,
 )
 from nuthatch._native import ChunksBlocks as Blocks
-from nuthatch._native import ChunksClaim as Claim
+from nuthatch._native import ChunksFlight as Flight
 from nuthatch._native import ChunksKey as Key
 from nuthatch._native import ChunksMissing as Missing
 from nuthatch._native import ChunksObject as Object
 from nuthatch._native import ChunksRead as Read
+from nuthatch._native import ChunksSingleFlight as SingleFlight
 from nuthatch._native import ChunksStat as Stat
 from nuthatch._native import ChunksStored as Stored
-from nuthatch._native import ChunksTicket as Ticket
 from nuthatch._native import ChunksVerified as Verified
 from nuthatch._native import ChunksView as View
-from nuthatch._native import ChunksWaiting as Waiting
+from nuthatch._native import ChunksWaiter as Waiter
 from nuthatch.options import ChunksOptions
 
 __all__ = [
     "Blocks",
     "Chunks",
     "ChunksOptions",
-    "Claim",
+    "Flight",
     "Key",
     "Missing",
     "Object",
     "Read",
+    "SingleFlight",
     "Stat",
     "Stored",
-    "Ticket",
     "Verified",
     "View",
-    "Waiting",
+    "Waiter",
     "merge_gaps",
 ]
 
 
-def merge_gaps(
-    missing: list[tuple[int, int]], gap_most: int, longest: int
-) -> list[tuple[int, int]]:
-    """Merge ranges between which there are at most ``gap_most`` bytes, up to ``longest`` bytes.
+def merge_gaps(missing: list[tuple[int, int]], max_gap: int, max_len: int) -> list[tuple[int, int]]:
+    """Merge ranges between which there are at most ``max_gap`` bytes, up to ``max_len`` bytes.
 
     Fewer requests, for a few bytes too many.
     """
-    return _merge_gaps(missing, gap_most, longest)
+    return _merge_gaps(missing, max_gap, max_len)

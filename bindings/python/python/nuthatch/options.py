@@ -150,7 +150,7 @@ class ChunksOptions(TypedDict, total=False):
     """How many bytes all its files may have together, from 4 MiB on; 10 GiB for a new folder. Holds
     from then on for all processes. If the folder has more, opening it evicts the excess at once,
     the least used first, without a question or a report; what is pinned stays."""
-    least_free: int | None
+    min_free: int | None
     """How many bytes of the file system stay free; none unless anybody said. Holds from then on for
     all processes."""
     check: Literal["never", "once", "always"] | None

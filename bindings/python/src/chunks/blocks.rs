@@ -1,8 +1,8 @@
 //! Objects of blocks in Python.
 
 use super::cache::{answer, raised};
-use super::claims::{Claim, Ticket, Waiting};
 use super::figures::{Missing, Stored, pairs};
+use super::flights::{Flight, SingleFlight, Waiter};
 use super::folder::Folder;
 use super::key::Key;
 use super::view::View;
@@ -202,15 +202,19 @@ impl Blocks {
         Ok(pairs(&self.run(py, |blocks| blocks.missing(start..end))?))
     }
 
-    /// Claims what is missing, so that it is fetched once: ranges that a lookup said are missing,
-    /// merged perhaps.
-    fn claim(&self, py: Python<'_>, missing: Vec<(u64, u64)>) -> PyResult<Claim> {
+    /// Divides missing ranges into those that the caller must fetch and those that other callers
+    /// are fetching. The ranges are those that a lookup returned, or merged ones.
+    fn single_flight(&self, py: Python<'_>, missing: Vec<(u64, u64)>) -> PyResult<SingleFlight> {
         let missing: Vec<_> = missing.into_iter().map(|(start, end)| start..end).collect();
         let chunks = self.folder.chunks_to_change(py)?;
         let fetches = py.detach(|| chunks.single_flight(&self.key, &missing));
-        let mine = fetches.flights.into_iter().map(|ticket| Ticket::new(py, self.clone(), ticket));
-        let theirs = fetches.waiters.into_iter().map(|waiting| Waiting::new(py, waiting));
-        Ok(Claim { mine: mine.collect::<PyResult<_>>()?, theirs: theirs.collect::<PyResult<_>>()? })
+        let flights =
+            fetches.flights.into_iter().map(|flight| Flight::new(py, self.clone(), flight));
+        let waiters = fetches.waiters.into_iter().map(|waiter| Waiter::new(py, waiter));
+        Ok(SingleFlight {
+            flights: flights.collect::<PyResult<_>>()?,
+            waiters: waiters.collect::<PyResult<_>>()?,
+        })
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

@@ -97,7 +97,7 @@ impl Chunks {
     #[pyo3(signature = (path, **options))]
     fn new(py: Python<'_>, path: PathBuf, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let kept = options.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
-        for setting in ["limit", "least_free", "share_with_group"] {
+        for setting in ["limit", "min_free", "share_with_group"] {
             kept.call_method1("pop", (setting, py.None()))?;
         }
         Ok(Self { folder: Arc::new(opening::open(py, path, options)?), options: kept.unbind() })
@@ -119,13 +119,13 @@ impl Chunks {
 
     /// How many bytes one put may have.
     #[getter]
-    fn put_most(&self, py: Python<'_>) -> PyResult<u64> {
+    fn max_put_len(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.folder.chunks(py)?.max_put_len())
     }
 
     /// How many bytes one chunk or block may have.
     #[getter]
-    fn chunk_most(&self, py: Python<'_>) -> PyResult<u64> {
+    fn max_chunk_len(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.folder.chunks(py)?.max_chunk_len())
     }
 

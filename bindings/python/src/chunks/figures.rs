@@ -107,15 +107,14 @@ pub(crate) struct Verified {
     /// Segments with bytes that are no record: damage, or a write that did not end.
     torn: u64,
     /// Segments that the system would not open. Nothing is known of their chunks, which stay.
-    unread: u64,
+    unreadable: u64,
 }
 
 impl From<nuthatch_chunks::Verified> for Verified {
     fn from(verified: nuthatch_chunks::Verified) -> Self {
-        let nuthatch_chunks::Verified {
-            good, good_bytes, damaged, torn, unreadable: unread, ..
-        } = verified;
-        Self { good, good_bytes, damaged, torn, unread }
+        let nuthatch_chunks::Verified { good, good_bytes, damaged, torn, unreadable, .. } =
+            verified;
+        Self { good, good_bytes, damaged, torn, unreadable }
     }
 }
 
@@ -126,7 +125,7 @@ pub(crate) struct Stat {
     /// How many bytes all files may have together.
     limit: u64,
     /// How many bytes of the file system stay free.
-    least_free: u64,
+    min_free: u64,
     /// How many bytes are in use or reserved, over all processes.
     used: u64,
     /// Of these, in segments.
@@ -138,7 +137,7 @@ pub(crate) struct Stat {
     /// About how many chunks are there.
     parts: u64,
     /// For how many the index has room.
-    parts_most: u64,
+    max_parts: u64,
     /// Segments that were evicted since the index was made.
     evicted: u64,
     /// Bytes that were saved from eviction since the index was made.
@@ -161,13 +160,13 @@ impl From<nuthatch_chunks::Stat> for Stat {
     fn from(stat: nuthatch_chunks::Stat) -> Self {
         Self {
             limit: stat.limit,
-            least_free: stat.min_free,
+            min_free: stat.min_free,
             used: stat.used,
             segment_bytes: stat.segment_bytes,
             segments: stat.segments,
             writing: stat.writing,
             parts: stat.parts,
-            parts_most: stat.max_parts,
+            max_parts: stat.max_parts,
             evicted: stat.evicted,
             moved_bytes: stat.moved_bytes,
             displaced: stat.displaced,
@@ -184,7 +183,7 @@ shown! {
     Read: data offsets;
     Stored: stored present displaced not_kept;
     Object: key chunks bytes expires_at pinned;
-    Verified: good good_bytes damaged torn unread;
-    Stat: limit least_free used segment_bytes segments writing parts parts_most evicted moved_bytes
+    Verified: good good_bytes damaged torn unreadable;
+    Stat: limit min_free used segment_bytes segments writing parts max_parts evicted moved_bytes
         displaced read_only damaged not_kept written_bytes rebuilt;
 }

@@ -146,7 +146,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Limits {
     pub(crate) limit: Option<u64>,
-    pub(crate) least_free: Option<u64>,
+    pub(crate) min_free: Option<u64>,
     pub(crate) shared: Option<bool>,
 }
 
@@ -155,7 +155,7 @@ impl Limits {
         if let Some(bytes) = self.limit {
             options = options.limit(bytes);
         }
-        if let Some(bytes) = self.least_free {
+        if let Some(bytes) = self.min_free {
             options = options.min_free(bytes);
         }
         if let Some(shared) = self.shared {

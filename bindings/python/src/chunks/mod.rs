@@ -6,8 +6,8 @@
 
 mod blocks;
 mod cache;
-mod claims;
 mod figures;
+mod flights;
 mod folder;
 mod key;
 mod opening;
@@ -23,16 +23,16 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Chunks", py.get_type::<cache::Chunks>())?;
     module.add("ChunksBlocks", py.get_type::<blocks::Blocks>())?;
-    module.add("ChunksClaim", py.get_type::<claims::Claim>())?;
+    module.add("ChunksSingleFlight", py.get_type::<flights::SingleFlight>())?;
     module.add("ChunksKey", py.get_type::<key::Key>())?;
     module.add("ChunksMissing", py.get_type::<figures::Missing>())?;
     module.add("ChunksObject", py.get_type::<figures::Object>())?;
     module.add("ChunksRead", py.get_type::<figures::Read>())?;
     module.add("ChunksStat", py.get_type::<figures::Stat>())?;
     module.add("ChunksStored", py.get_type::<figures::Stored>())?;
-    module.add("ChunksTicket", py.get_type::<claims::Ticket>())?;
+    module.add("ChunksFlight", py.get_type::<flights::Flight>())?;
     module.add("ChunksVerified", py.get_type::<figures::Verified>())?;
     module.add("ChunksView", py.get_type::<view::View>())?;
-    module.add("ChunksWaiting", py.get_type::<claims::Waiting>())?;
-    module.add_function(wrap_pyfunction!(claims::_merge_gaps, module)?)
+    module.add("ChunksWaiter", py.get_type::<flights::Waiter>())?;
+    module.add_function(wrap_pyfunction!(flights::_merge_gaps, module)?)
 }

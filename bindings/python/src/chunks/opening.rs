@@ -18,7 +18,7 @@ pub(crate) fn open(
     let mut wanted = Options::new();
     let limits = Limits {
         limit: named.take("limit")?,
-        least_free: named.take("least_free")?,
+        min_free: named.take("min_free")?,
         shared: named.take("share_with_group")?,
     };
     if let Some(bytes) = named.take("segment_len")? {

@@ -61,7 +61,7 @@ impl View {
     /// Whether the bytes are still those that were stored. False if a program that knows nothing of
     /// the cache cut a file off: then some of them are zeros.
     #[getter]
-    fn intact(&self, py: Python<'_>) -> bool {
+    fn is_intact(&self, py: Python<'_>) -> bool {
         py.detach(|| self.lent.anywhere().is_some_and(nuthatch_chunks::View::is_intact))
     }
 

@@ -122,7 +122,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         self.block_size = block_size
         self.max_age = max_age
         self.read_ahead = 0 if offline else read_ahead
-        self._merging = {"gap_most": merge, "request_most": request_size}
+        self._merging = {"max_gap": merge, "request_most": request_size}
         self._unversioned = unversioned
         # Versions by path, and when they were asked for; and paths of which none is believed, since
         # they were opened here for writing.
@@ -338,7 +338,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
 
     def _blocks(self, path: str, validator: str, size: int) -> Any:
         address = address_of(self.target, path)
-        block_len = min(self.block_size, self.chunks.chunk_most)
+        block_len = min(self.block_size, self.chunks.max_chunk_len)
         return self.chunks.blocks(address, validator, size, block_len)
 
     async def _whole(self, path: str, read: Callable[[CachedObject], Awaitable[Any]]) -> Any:

@@ -7,7 +7,7 @@ import time
 
 from fsspec.asyn import sync
 
-from nuthatch.chunks import Blocks, Chunks, Missing, Ticket, Waiting, merge_gaps
+from nuthatch.chunks import Blocks, Chunks, Flight, Missing, Waiter, merge_gaps
 from nuthatch.errors import ChangedError, ConflictError, Error
 from nuthatch.fs.origins import AT_ONCE, Origin, Range, together
 from nuthatch.fs.versions import Version
@@ -32,7 +32,7 @@ class CachedObject:
         chunks: Chunks,
         blocks: Blocks,
         *,
-        gap_most: int,
+        max_gap: int,
         request_most: int,
     ) -> None:
         """Nothing is read yet."""
@@ -42,9 +42,9 @@ class CachedObject:
         self.size = version.size
         self.blocks = blocks
         self._chunks = chunks
-        self._gap_most = gap_most
+        self._max_gap = max_gap
         # What comes with one request is put at once.
-        most = min(request_most, chunks.put_most)
+        most = min(request_most, chunks.max_put_len)
         self._request_most = max(most - most % blocks.block_len, blocks.block_len)
 
     @property
@@ -118,24 +118,24 @@ class CachedObject:
         """Fetch what is missing, and wait for others who fetch it. Answers what came of it."""
         wanted = [
             (at, min(at + self._request_most, end))
-            for start, end in merge_gaps(missing, self._gap_most, self._request_most)
+            for start, end in merge_gaps(missing, self._max_gap, self._request_most)
             for at in range(start, end, self._request_most)
         ]
-        mine, theirs = await self.origin.in_thread(self._claim, wanted)
-        at_hand = await self._fetch_mine(mine)
-        for waiting in theirs:
-            data = await waiting
+        flights, waiters = await self.origin.in_thread(self._single_flight, wanted)
+        at_hand = await self._fetch_flights(flights)
+        for waiter in waiters:
+            data = await waiter
             if data is not None:
-                at_hand.append((waiting.range[0], data))
+                at_hand.append((waiter.range[0], data))
         return at_hand
 
-    def _claim(self, wanted: list[Range]) -> tuple[list[Ticket], list[Waiting]]:
-        claim = self.blocks.claim(wanted)
-        return claim.mine, claim.theirs
+    def _single_flight(self, wanted: list[Range]) -> tuple[list[Flight], list[Waiter]]:
+        fetches = self.blocks.single_flight(wanted)
+        return fetches.flights, fetches.waiters
 
-    async def _fetch_mine(self, tickets: list[Ticket]) -> AtHand:
+    async def _fetch_flights(self, flights: list[Flight]) -> AtHand:
         at_hand: AtHand = []
-        left, pause, since = tickets, _FIRST_LOOK, time.monotonic()
+        left, pause, since = flights, _FIRST_LOOK, time.monotonic()
         try:
             while left:
                 patient = time.monotonic() - since < _PATIENCE
@@ -147,32 +147,32 @@ class CachedObject:
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, _LAST_LOOK)
         finally:
-            for ticket in tickets:
-                ticket.give_up()
+            for flight in flights:
+                flight.give_up()
         return at_hand
 
-    def _divide(self, tickets: list[Ticket], patient: bool) -> tuple[list[Ticket], list[Ticket]]:
+    def _divide(self, flights: list[Flight], patient: bool) -> tuple[list[Flight], list[Flight]]:
         """Tell what is to be fetched from what another process is fetching."""
-        to_fetch: list[Ticket] = []
-        left: list[Ticket] = []
-        for ticket in tickets:
-            has = ticket.claim_among_processes() or not patient
+        to_fetch: list[Flight] = []
+        left: list[Flight] = []
+        for flight in flights:
+            has = flight.try_fetch_lock() or not patient
             # Since the lookup, somebody may have brought it.
-            if not self.blocks.missing(*ticket.range):
-                ticket.give_up()
+            if not self.blocks.missing(*flight.range):
+                flight.give_up()
             else:
-                (to_fetch if has else left).append(ticket)
+                (to_fetch if has else left).append(flight)
         return to_fetch, left
 
-    async def _fetch(self, tickets: list[Ticket]) -> AtHand:
+    async def _fetch(self, flights: list[Flight]) -> AtHand:
         # What came is kept before the rest does, which may fail.
         size = self.origin.checked_at_once
-        groups = [tickets[at : at + size] for at in range(0, len(tickets), size)]
+        groups = [flights[at : at + size] for at in range(0, len(flights), size)]
         at_once = asyncio.Semaphore(AT_ONCE // size)
 
-        async def fetch(group: list[Ticket]) -> AtHand:
+        async def fetch(group: list[Flight]) -> AtHand:
             async with at_once:
-                ranges = [ticket.range for ticket in group]
+                ranges = [flight.range for flight in group]
                 found = await self.origin.fetch(self.path, self.version, ranges)
                 await self.origin.in_thread(self._keep, group, found)
             return [(start, data) for (start, _), data in zip(ranges, found, strict=True)]
@@ -180,10 +180,10 @@ class CachedObject:
         pieces = await together([fetch(group) for group in groups])
         return [piece for group in pieces for piece in group]
 
-    def _keep(self, tickets: list[Ticket], found: list[bytes]) -> None:
+    def _keep(self, flights: list[Flight], found: list[bytes]) -> None:
         try:
-            for ticket, data in zip(tickets, found, strict=True):
-                ticket.finish(data)
+            for flight, data in zip(flights, found, strict=True):
+                flight.finish(data)
         except ConflictError as error:
             # The same version was seen with two contents: neither is believed.
             self._chunks._discard(self.blocks.key)

@@ -1,4 +1,4 @@
-//! One fetch for each gap, in Python.
+//! Single-flight in Python: one fetch for each gap.
 
 use super::blocks::Blocks;
 use super::cache::raised;
@@ -13,74 +13,74 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What was claimed of a gap.
+/// How missing ranges are fetched: by this caller, or by others.
 #[pyclass(frozen, get_all, module = "nuthatch.chunks")]
-pub(crate) struct Claim {
-    /// What the caller is to fetch.
-    pub(crate) mine: Vec<Py<Ticket>>,
-    /// What others are fetching already.
-    pub(crate) theirs: Vec<Py<Waiting>>,
+pub(crate) struct SingleFlight {
+    /// The ranges that the caller must fetch.
+    pub(crate) flights: Vec<Py<Flight>>,
+    /// The ranges that other callers are fetching.
+    pub(crate) waiters: Vec<Py<Waiter>>,
 }
 
-/// Takes what was claimed. The lock is taken while attached to the interpreter alone.
+/// Takes an object out of its place. The mutex is locked only while attached to the interpreter.
 fn take<T>(own: &Mutex<Own<T>>) -> Option<T> {
     own.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// The duty to fetch a range. One that goes away tells those who wait that it failed.
+/// A fetch that the caller must do. An object that is dropped without `finish` reports to its
+/// waiters that the fetch failed.
 #[pyclass(frozen, module = "nuthatch.chunks")]
-pub(crate) struct Ticket {
+pub(crate) struct Flight {
     blocks: Blocks,
     range: (u64, u64),
     own: Mutex<Own<nuthatch_chunks::Flight>>,
-    /// The claim among processes, once it is had.
-    claimed: Mutex<Option<Own<FetchLock>>>,
+    /// The lock that excludes other processes, if it was taken.
+    fetch_lock: Mutex<Option<Own<FetchLock>>>,
 }
 
-impl Ticket {
+impl Flight {
     pub(crate) fn new(
         py: Python<'_>,
         blocks: Blocks,
-        ticket: nuthatch_chunks::Flight,
+        flight: nuthatch_chunks::Flight,
     ) -> PyResult<Py<Self>> {
-        let range = (ticket.range().start, ticket.range().end);
-        let own = Mutex::new(Own::new(ticket));
-        Py::new(py, Self { blocks, range, own, claimed: Mutex::default() })
+        let range = (flight.range().start, flight.range().end);
+        let own = Mutex::new(Own::new(flight));
+        Py::new(py, Self { blocks, range, own, fetch_lock: Mutex::default() })
     }
 
-    fn claimed(&self) -> MutexGuard<'_, Option<Own<FetchLock>>> {
-        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn fetch_lock(&self) -> MutexGuard<'_, Option<Own<FetchLock>>> {
+        self.fetch_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
-impl Ticket {
+impl Flight {
     /// The range to fetch.
     #[getter]
     fn range(&self) -> (u64, u64) {
         self.range
     }
 
-    /// Claims the range among processes as well, without waiting. False if another process has some
-    /// of it: then it may come without being fetched. Whoever has the claim looks once more what is
-    /// missing.
-    fn claim_among_processes(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Takes the fetch lock of the range without waiting. False if another process has the lock of
+    /// some of it, and may store it. A caller that got the lock looks up again what is missing.
+    fn try_fetch_lock(&self, py: Python<'_>) -> PyResult<bool> {
         let chunks = self.blocks.folder.chunks(py)?;
         let (start, end) = self.range;
-        let claim = || chunks.try_fetch_lock(&self.blocks.key, start..end);
-        // A folder in which nothing can be claimed is one that others fetch for, too.
-        let Ok(claimed) = py.detach(claim) else { return Ok(true) };
-        let has = claimed.is_some();
+        let lock = || chunks.try_fetch_lock(&self.blocks.key, start..end);
+        // If the folder does not allow locks, callers fetch for themselves.
+        let Ok(fetch_lock) = py.detach(lock) else { return Ok(true) };
+        let has = fetch_lock.is_some();
         if has {
-            *self.claimed() = claimed.map(Own::new);
+            *self.fetch_lock() = fetch_lock.map(Own::new);
         }
         Ok(has)
     }
 
-    /// Puts the bytes of the range, and tells those who wait.
+    /// Stores the bytes of the range, and reports them to the waiters.
     fn finish(&self, py: Python<'_>, data: PyBackedBytes) -> PyResult<Stored> {
-        let Some(ticket) = take(&self.own) else {
-            return Err(Failure::closed("ticket").raise(py));
+        let Some(flight) = take(&self.own) else {
+            return Err(Failure::closed("flight").raise(py));
         };
         let (start, end) = self.range;
         if data.len() as u64 != end - start {
@@ -92,20 +92,20 @@ impl Ticket {
         let chunks = self.blocks.folder.chunks_to_change(py)?;
         let outcome = py.detach(|| {
             let stored = self.blocks.of(&chunks)?.put(start, &data)?;
-            ticket.finish(match stored.not_kept {
+            flight.finish(match stored.not_kept {
                 None => Fetched::Stored,
                 Some(_) => Fetched::Bytes((*data).into()),
             });
             Ok(stored)
         });
-        self.claimed().take();
+        self.fetch_lock().take();
         raised(py, outcome).map(Stored::from)
     }
 
-    /// Tells those who wait that it failed, unless it is finished.
+    /// Reports to the waiters that the fetch failed, unless it is finished.
     fn give_up(&self) {
         drop(take(&self.own));
-        self.claimed().take();
+        self.fetch_lock().take();
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -113,25 +113,25 @@ impl Ticket {
     }
 }
 
-/// Somebody else's fetch: to be waited for by a thread with `wait`, or awaited by a task.
+/// Waits for a fetch of another caller: a thread with `wait`, a task with `await`.
 #[pyclass(frozen, module = "nuthatch.chunks")]
-pub(crate) struct Waiting {
+pub(crate) struct Waiter {
     range: (u64, u64),
     own: Mutex<Own<nuthatch_chunks::Waiter>>,
 }
 
-impl Waiting {
-    pub(crate) fn new(py: Python<'_>, waiting: nuthatch_chunks::Waiter) -> PyResult<Py<Self>> {
-        let range = (waiting.range().start, waiting.range().end);
-        Py::new(py, Self { range, own: Mutex::new(Own::new(waiting)) })
+impl Waiter {
+    pub(crate) fn new(py: Python<'_>, waiter: nuthatch_chunks::Waiter) -> PyResult<Py<Self>> {
+        let range = (waiter.range().start, waiter.range().end);
+        Py::new(py, Self { range, own: Mutex::new(Own::new(waiter)) })
     }
 
-    /// What there is to do, answered with bytes or nothing.
+    /// Returns the work of waiting. Its result is bytes or nothing.
     fn answer<'py>(&self, py: Python<'py>, face: Face) -> PyResult<Bound<'py, PyAny>> {
-        let Some(waiting) = take(&self.own) else {
+        let Some(waiter) = take(&self.own) else {
             return Err(Failure::closed("fetch of somebody else").raise(py));
         };
-        let work = Work::awaited(async move { Ok(waiting.await) });
+        let work = Work::awaited(async move { Ok(waiter.await) });
         work.answer_with(py, face, |py, fetched| match fetched {
             Fetched::Bytes(bytes) => PyBytes::new(py, &bytes).into_py_any(py),
             Fetched::Stored | Fetched::Failed => Ok(py.None()),
@@ -140,15 +140,15 @@ impl Waiting {
 }
 
 #[pymethods]
-impl Waiting {
+impl Waiter {
     /// The range that is being fetched.
     #[getter]
     fn range(&self) -> (u64, u64) {
         self.range
     }
 
-    /// Waits until it was fetched, or could not be. Answers the bytes of the range if they could
-    /// not be kept; otherwise nothing: look again, and claim what is missing still.
+    /// Waits until the fetch has ended. Returns the bytes of the range if the cache could not keep
+    /// them; otherwise nothing: the caller looks up again what is missing.
     fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.answer(py, Face::Sync)
     }
@@ -162,15 +162,11 @@ impl Waiting {
     }
 }
 
-/// Merges ranges between which there are no more than so many bytes, as long as none becomes longer
-/// than `longest`.
+/// Merges ranges with gaps of at most `max_gap` bytes between them, unless the result would be
+/// longer than `max_len`.
 #[pyfunction]
-#[pyo3(signature = (missing, gap_most, longest, /))]
-pub(crate) fn _merge_gaps(
-    missing: Vec<(u64, u64)>,
-    gap_most: u64,
-    longest: u64,
-) -> Vec<(u64, u64)> {
+#[pyo3(signature = (missing, max_gap, max_len, /))]
+pub(crate) fn _merge_gaps(missing: Vec<(u64, u64)>, max_gap: u64, max_len: u64) -> Vec<(u64, u64)> {
     let missing: Vec<_> = missing.into_iter().map(|(start, end)| start..end).collect();
-    pairs(&nuthatch_chunks::merge_gaps(&missing, gap_most, longest))
+    pairs(&nuthatch_chunks::merge_gaps(&missing, max_gap, max_len))
 }
