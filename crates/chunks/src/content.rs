@@ -39,8 +39,8 @@ impl Chunks {
     pub fn get_content(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>> {
         let key = Key::content(hash);
         let found = self.get(&key, 0..1)?.found().map(|read| read.data);
-        let right = found.as_ref().is_none_or(|data| blake3::hash(data) == *hash);
-        if !right {
+        let is_right = found.as_ref().is_none_or(|data| blake3::hash(data) == *hash);
+        if !is_right {
             self.discard(&key);
             return Ok(None);
         }

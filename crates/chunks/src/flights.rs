@@ -77,12 +77,12 @@ impl Flights {
         let mut single_flight = SingleFlight { flights: Vec::new(), waiters: Vec::new() };
         let mut flights = lock(&self.0);
         let in_progress = flights.entry(key.name).or_default();
-        let mut others: Vec<Arc<FlightState>> = in_progress.clone();
-        others.sort_by_key(|flight| flight.range.start);
+        let mut sorted: Vec<Arc<FlightState>> = in_progress.clone();
+        sorted.sort_by_key(|flight| flight.range.start);
         for range in missing {
             let mut start = range.start;
             let mut free = Vec::new();
-            for flight in &others {
+            for flight in &sorted {
                 if flight.range.end <= start || flight.range.start >= range.end {
                     continue;
                 }

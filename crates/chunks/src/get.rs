@@ -102,9 +102,9 @@ pub(crate) fn read_pieces(
     for piece in pieces {
         let bytes = piece.bytes();
         let len = (bytes.end - bytes.start - skip).min(rest.len() as u64);
-        let (here, later) = rest.split_at_mut(len as usize);
-        piece.found.read(bytes.start + skip, here)?;
-        rest = later;
+        let (piece_out, rest_out) = rest.split_at_mut(len as usize);
+        piece.found.read(bytes.start + skip, piece_out)?;
+        rest = rest_out;
         skip = 0;
     }
     Ok(())

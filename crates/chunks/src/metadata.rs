@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn metadata_are_decoded_as_they_were_encoded() {
-        let whole = metadata();
-        assert_eq!(Metadata::decode(&whole.encode()), Some(whole.clone()));
-        let unknown = [&whole.encode()[..], &[200, 2, 0, 0, 0, 1, 2]].concat();
-        assert_eq!(Metadata::decode(&unknown), Some(whole));
+        let original = metadata();
+        assert_eq!(Metadata::decode(&original.encode()), Some(original.clone()));
+        let unknown = [&original.encode()[..], &[200, 2, 0, 0, 0, 1, 2]].concat();
+        assert_eq!(Metadata::decode(&unknown), Some(original));
     }
 
     #[test]

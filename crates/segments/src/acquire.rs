@@ -76,8 +76,8 @@ impl Segments {
         patience: Duration,
     ) -> Result<Option<FolderGuard<'a>>> {
         self.check_writable()?;
-        let taken = exclusive.lock_table(&self.folder, patience);
-        let lock = taken.map_err(|e| Error::io("lock", self.path(), e))?;
+        let locked = exclusive.lock_table(&self.folder, patience);
+        let lock = locked.map_err(|e| Error::io("lock", self.path(), e))?;
         let Some(lock) = lock else { return Ok(None) };
         let found = self.reopen()?;
         let is_due =

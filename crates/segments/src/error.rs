@@ -121,8 +121,8 @@ impl fmt::Display for Error {
                 let holder = "another process or thread changes the folder for too long";
                 write!(f, "{}: {holder}; try again later", path.display())
             }
-            Self::Length { what, len, range: (least, most) } => {
-                write!(f, "{what}: expected {least} to {most}, found {len}")
+            Self::Length { what, len, range: (min, max) } => {
+                write!(f, "{what}: expected {min} to {max}, found {len}")
             }
         }
     }

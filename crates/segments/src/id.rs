@@ -23,9 +23,9 @@ impl Id {
     /// Returns the hash that the index uses.
     #[inline]
     pub(crate) fn hash(&self) -> u64 {
-        let whole = u128::from_le_bytes(self.name);
-        let low = (whole as u64) ^ self.number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let high = ((whole >> 64) as u64) ^ 0xD6E8_FEB8_6659_FD93;
+        let name = u128::from_le_bytes(self.name);
+        let low = (name as u64) ^ self.number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let high = ((name >> 64) as u64) ^ 0xD6E8_FEB8_6659_FD93;
         let product = u128::from(low) * u128::from(high | 1);
         (product as u64) ^ ((product >> 64) as u64)
     }

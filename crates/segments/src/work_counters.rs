@@ -19,15 +19,15 @@ mod counting {
 
     /// Calls a function after so many steps of this thread without the table lock.
     pub(crate) fn call_after_steps(steps: u64, hook: impl FnOnce() + 'static) {
-        HOOK.with(|place| *place.borrow_mut() = Some((steps, Box::new(hook))));
+        HOOK.with(|installed| *installed.borrow_mut() = Some((steps, Box::new(hook))));
     }
 
     fn take_hook() -> Option<Hook> {
-        HOOK.with(|place| {
-            let mut place = place.borrow_mut();
-            let (left, _) = place.as_mut().filter(|_| !IS_HELD.get())?;
-            *left = left.saturating_sub(1);
-            if *left > 0 { None } else { place.take().map(|(_, hook)| hook) }
+        HOOK.with(|hook| {
+            let mut hook = hook.borrow_mut();
+            let (remaining, _) = hook.as_mut().filter(|_| !IS_HELD.get())?;
+            *remaining = remaining.saturating_sub(1);
+            if *remaining > 0 { None } else { hook.take().map(|(_, function)| function) }
         })
     }
 
@@ -162,12 +162,12 @@ mod tests {
 
     #[test]
     fn a_rebuild_holds_the_table_lock_for_few_records_at_a_time() {
-        let made = work("rebuild", |segments| {
+        let rebuild = work("rebuild", |segments| {
             std::fs::remove_file(segments.path().join("index")).expect("deleted");
             segments.prune(None).expect("an index");
             assert_eq!(segments.stat().parts, RECORDS);
         });
-        assert!(made > RECORDS, "{made}");
+        assert!(rebuild > RECORDS, "{rebuild}");
     }
 
     /// Leaves a folder whose index has all rows and none of 100 parts, like a process that dies
@@ -186,8 +186,8 @@ mod tests {
     }
 
     fn found(segments: &Segments) -> usize {
-        let there = |number: &u64| segments.find(&Id::new([3; 16], *number), b"").is_some();
-        (0..100).filter(there).count()
+        let is_found = |number: &u64| segments.find(&Id::new([3; 16], *number), b"").is_some();
+        (0..100).filter(is_found).count()
     }
 
     #[test]

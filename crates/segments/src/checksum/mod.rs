@@ -69,9 +69,9 @@ pub(crate) fn fill<E>(
     for start in (0..len).step_by(piece) {
         let end = len.min(start + piece);
         fill(start as u64, &mut out[start..end])?;
-        let whole = whole_blocks(len).min(end / BLOCK * BLOCK);
-        sum_blocks(instructions, &mut sums, secret(), &out[summed..whole]);
-        summed = whole;
+        let blocks_end = whole_blocks(len).min(end / BLOCK * BLOCK);
+        sum_blocks(instructions, &mut sums, secret(), &out[summed..blocks_end]);
+        summed = blocks_end;
     }
     Ok(finish(sums, out))
 }
@@ -89,10 +89,10 @@ fn sum(instructions: Instructions, bytes: &[u8]) -> u64 {
 }
 
 fn copy_with(instructions: Instructions, from: &[u8], to: &mut [u8]) -> u64 {
-    let whole = whole_blocks(from.len());
+    let blocks_end = whole_blocks(from.len());
     let mut sums = INITIAL;
-    copy_blocks(instructions, &mut sums, secret(), &from[..whole], &mut to[..whole]);
-    to[whole..].copy_from_slice(&from[whole..]);
+    copy_blocks(instructions, &mut sums, secret(), &from[..blocks_end], &mut to[..blocks_end]);
+    to[blocks_end..].copy_from_slice(&from[blocks_end..]);
     // From here on only the copy is read.
     finish(sums, to)
 }
@@ -212,10 +212,10 @@ mod tests {
         for instructions in Instructions::all() {
             let sum = copy_with(instructions, &good, &mut to);
             for at in (0..len).step_by(if cfg!(miri) { 97 } else { 1 }) {
-                let mut bad = good.clone();
-                bad[at] ^= 1 << (at % 8);
+                let mut flipped = good.clone();
+                flipped[at] ^= 1 << (at % 8);
                 assert_ne!(
-                    copy_with(instructions, &bad, &mut to),
+                    copy_with(instructions, &flipped, &mut to),
                     sum,
                     "{instructions:?}, byte {at}"
                 );

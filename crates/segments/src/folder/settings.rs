@@ -87,8 +87,8 @@ impl Settings {
             word.copy_from_slice(&bytes[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        let whole = word(at::CHECK) == xxh3_64(&bytes[..at::CHECK]);
-        if bytes[..at::VERSION] != *at::MAGIC || !whole {
+        let is_valid = word(at::CHECK) == xxh3_64(&bytes[..at::CHECK]);
+        if bytes[..at::VERSION] != *at::MAGIC || !is_valid {
             return Ok(None);
         }
         let version = word(at::VERSION) as u32;

@@ -23,8 +23,8 @@ impl FolderGuard<'_> {
     pub(crate) fn retake(&mut self) -> Result<()> {
         let segments = self.segments;
         let busy = || Error::Busy { path: segments.path().to_owned() };
-        let taken = self.exclusive.lock_table(&segments.folder, segments.options.patience);
-        let lock = taken.map_err(|e| Error::io("lock", segments.path(), e))?;
+        let locked = self.exclusive.lock_table(&segments.folder, segments.options.patience);
+        let lock = locked.map_err(|e| Error::io("lock", segments.path(), e))?;
         segments.record_lock_result(lock.is_some());
         self.table_lock = Some(lock.ok_or_else(busy)?);
         self.index = segments.reopen()?.ok_or_else(busy)?;

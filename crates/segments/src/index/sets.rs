@@ -396,10 +396,10 @@ mod tests {
         let words = words(1 << 12);
         let shape = Shape::new(0, 12, 0);
         let sets = Sets::new(&words, &shape);
-        let full = |number: &u64| {
+        let finds_no_space = |number: &u64| {
             sets.insert(hash_of(*number), place(*number), 0, |_| false) == Inserted::Full
         };
-        let first = (0..1 << 16).find(full).expect("one that is too many");
+        let first = (0..1 << 16).find(finds_no_space).expect("one that is too many");
         let (used, all) = sets.used_and_total_words();
         assert_eq!(used, first);
         assert!(used * 6 >= all * 5, "{used} of {all}");
@@ -412,19 +412,19 @@ mod tests {
 
     #[test]
     fn words_are_found_again_after_each_doubling() {
-        let kept = 0..60 * 13;
+        let numbers = 0..60 * 13;
         let mut old = words(1 << 6);
         for grown in 0..=index::MAX_GROWN {
             let shapes = [grown, grown + 1].map(|grown| Shape::new(0, 6, grown));
             let sets = Sets::new(&old, &shapes[0]);
             if grown == 0 {
-                for number in kept.clone() {
+                for number in numbers.clone() {
                     let inserted = sets.insert(hash_of(number), place(number), 2, |_| false);
                     assert_eq!(inserted, Inserted::Done);
                 }
                 assert!(counted_away(&sets) > 0, "some are away");
             }
-            for number in kept.clone() {
+            for number in numbers.clone() {
                 assert_eq!(sets.uses(hash_of(number), place(number)), Some(2), "{number}, {grown}");
             }
             let next = words(1 << (7 + grown));

@@ -120,9 +120,11 @@ impl Segments {
         if let Some(reservation) = self.reserve_in_open(guard.index, len) {
             return Ok(Ok(reservation));
         }
-        let full = self.lock_appender().take();
-        if let Some(full) = full.filter(|full| full.process_id == std::process::id()) {
-            guard.seal(full);
+        let full_segment = self.lock_appender().take();
+        if let Some(full_segment) =
+            full_segment.filter(|appender| appender.process_id == std::process::id())
+        {
+            guard.seal(full_segment);
         }
         match guard.begin(len, false)? {
             Ok(mut appender) => {

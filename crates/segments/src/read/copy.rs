@@ -57,8 +57,8 @@ impl Found<'_> {
             if self.copies_from_map(check, range) { self.segment_view(range)? } else { None };
         let mut rest = out;
         for part in parts {
-            let whole = self.head.range(part);
-            let wanted = whole.start.max(range.start)..whole.end.min(range.end);
+            let part_range = self.head.range(part);
+            let wanted = part_range.start.max(range.start)..part_range.end.min(range.end);
             let (part_out, rest_out) = rest.split_at_mut((wanted.end - wanted.start) as usize);
             rest = rest_out;
             let needs_check = self.needs_check(check, part)?;
@@ -68,20 +68,20 @@ impl Found<'_> {
             };
             if !needs_check {
                 read(wanted.start, part_out)?;
-            } else if wanted == whole {
+            } else if wanted == part_range {
                 let sum = match self.copy_part(view.as_ref(), part, part_out) {
                     Some(sum) => sum,
                     // Sums the bytes while they are in the processor caches.
-                    None => {
-                        checksum::fill(part_out, READ_LEN, |at, out| read(whole.start + at, out))?
-                    }
+                    None => checksum::fill(part_out, READ_LEN, |at, out| {
+                        read(part_range.start + at, out)
+                    })?,
                 };
                 self.compare_checksum(part, sum)?;
             } else {
-                let mut bytes = vec![0; (whole.end - whole.start) as usize];
-                read(whole.start, &mut bytes)?;
+                let mut bytes = vec![0; (part_range.end - part_range.start) as usize];
+                read(part_range.start, &mut bytes)?;
                 self.compare(part, &bytes)?;
-                let from = (wanted.start - whole.start) as usize;
+                let from = (wanted.start - part_range.start) as usize;
                 part_out.copy_from_slice(&bytes[from..from + part_out.len()]);
             }
         }
@@ -101,8 +101,8 @@ impl Found<'_> {
     fn copy_part(&self, view: Option<&SegmentView>, part: usize, out: &mut [u8]) -> Option<u64> {
         let is_good = self.head.check_states[part].load(Ordering::Relaxed) == check_state::GOOD;
         let view = view.filter(|_| is_good && out.len() as u64 >= MIN_MAPPED_LEN)?;
-        let (whole, at) = (self.head.range(part), self.head.data_offset);
-        let bytes = view.bytes(&(at + whole.start..at + whole.end));
+        let (part_range, at) = (self.head.range(part), self.head.data_offset);
+        let bytes = view.bytes(&(at + part_range.start..at + part_range.end));
         let sum = (bytes.len() == out.len()).then(|| checksum::copy(bytes, out));
         // If the file was truncated meanwhile, the system call finds out what is left.
         sum.filter(|_| !view.is_lost())

@@ -62,9 +62,9 @@ impl Found<'_> {
         }
         for part in self.parts(range) {
             if self.needs_check(check, part)? {
-                let whole = self.head.range(part);
+                let part_range = self.head.range(part);
                 let at = self.head.data_offset;
-                let in_file = at + whole.start..at + whole.end;
+                let in_file = at + part_range.start..at + part_range.end;
                 let damaged = ReadError::Damaged(self.head.first + part as u64);
                 if !view.contains(&in_file) {
                     return Err(damaged);

@@ -180,11 +180,11 @@ impl Head {
 /// longer.
 fn uniform_len(parts: &[Part]) -> Option<u64> {
     let len = parts.first()?.end;
-    let (last, others) = parts.split_last()?;
+    let (last, all_but_last) = parts.split_last()?;
     let mut ends = (1..).map(|part| part * len);
-    let is_uniform = others.iter().zip(&mut ends).all(|(part, end)| part.end == end);
-    let before = others.last().map_or(0, |part| part.end);
-    (is_uniform && last.end - before <= len).then_some(len)
+    let is_uniform = all_but_last.iter().zip(&mut ends).all(|(part, end)| part.end == end);
+    let last_start = all_but_last.last().map_or(0, |part| part.end);
+    (is_uniform && last.end - last_start <= len).then_some(len)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -296,9 +296,9 @@ mod tests {
         let good = encoded(128);
         let exact_len = encoded_head_len(&good).expect("a head");
         for bit in 0..exact_len * 8 {
-            let mut bad = good.clone();
-            bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode(&bad, 99, 128, 0).is_none(), "bit {bit}");
+            let mut flipped = good.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&flipped, 99, 128, 0).is_none(), "bit {bit}");
         }
         for len in 0..exact_len {
             assert!(decode(&good[..len], 99, 128, 0).is_none(), "{len} bytes");

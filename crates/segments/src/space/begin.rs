@@ -33,9 +33,9 @@ impl FolderGuard<'_> {
             return Ok(Err(NotKeptReason::NoRoom));
         }
         self.index.word(at::DIRTY).store(1, Ordering::Release);
-        let begun = self.create_segment(max_len, in_main_queue);
+        let result = self.create_segment(max_len, in_main_queue);
         self.drop_spare_file();
         self.index.word(at::DIRTY).store(0, Ordering::Release);
-        begun
+        result
     }
 }

@@ -115,13 +115,13 @@ impl FolderGuard<'_> {
     /// Returns the reserved bytes that are not written yet.
     fn unwritten_bytes(&self) -> u64 {
         let rows = self.index.table().rows().filter(|(_, row)| row.state == State::Writing);
-        let left = rows.map(|(_, row)| {
+        let unwritten = rows.map(|(_, row)| {
             let name = segment_name(row.file_number);
             let blocks = self.segments.folder.stat(&name).map_or(0, |stat| stat.st_blocks);
             let len = blocks.cast_unsigned() * 512;
             row.charged.saturating_sub(len)
         });
-        left.sum()
+        unwritten.sum()
     }
 }
 

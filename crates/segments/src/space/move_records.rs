@@ -59,14 +59,14 @@ impl FolderGuard<'_> {
         let mut reservation = appender.as_mut().and_then(|appender| appender.reserve(len));
         if reservation.is_none() {
             self.retake()?;
-            if let Some(full) = appender.take() {
-                self.seal(full);
+            if let Some(full_segment) = appender.take() {
+                self.seal(full_segment);
             }
-            let begun = self.begin(len, true)?;
+            let new_appender = self.begin(len, true)?;
             self.release();
-            let Ok(mut begun) = begun else { return Ok(false) };
-            reservation = begun.reserve(len);
-            appender = Some(begun);
+            let Ok(mut new_appender) = new_appender else { return Ok(false) };
+            reservation = new_appender.reserve(len);
+            appender = Some(new_appender);
         }
         self.exclusive.move_appender = appender;
         let Some(reservation) = reservation else { return Ok(false) };

@@ -17,14 +17,14 @@ const GROWTH_PAUSE: u32 = 1000;
 
 impl Segments {
     /// Grows an index in which a word found no space. Returns whether there is another index now.
-    pub(crate) fn grow(&self, full: &Index) -> bool {
+    pub(crate) fn grow(&self, full_index: &Index) -> bool {
         let pause = &self.growth_pause;
-        let decrement = |left: u32| left.checked_sub(1);
+        let decrement = |count: u32| count.checked_sub(1);
         if pause.fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement).is_ok() {
             return false;
         }
         let Ok(Some(mut guard)) = self.folder_guard_for_put() else { return false };
-        let has_grown = !std::ptr::eq(guard.index, full) || guard.grow(true).unwrap_or(false);
+        let has_grown = !std::ptr::eq(guard.index, full_index) || guard.grow(true).unwrap_or(false);
         if !has_grown {
             pause.store(GROWTH_PAUSE, Ordering::Relaxed);
         }
