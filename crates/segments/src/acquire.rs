@@ -63,11 +63,6 @@ impl Segments {
         Ok(guard)
     }
 
-    /// Records whether an operation got exclusive access.
-    pub(crate) fn record_lock_result(&self, is_locked: bool) {
-        self.is_lock_missed.store(!is_locked, Ordering::Relaxed);
-    }
-
     /// Takes the table lock for a thread that excludes the other threads, and repairs the folder if
     /// necessary.
     fn guard_with<'a>(

@@ -51,6 +51,7 @@ mod not_kept;
 mod open;
 mod options;
 mod pinning;
+mod prune;
 mod put;
 mod random;
 mod read;

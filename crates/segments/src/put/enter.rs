@@ -14,6 +14,8 @@ use std::sync::atomic::Ordering;
 
 /// Maximum number of times that a record is entered because its index was replaced.
 const MAX_TRIES: usize = 8;
+/// Words that find no space in an index that cannot grow, before growth is tried again.
+const GROWTH_PAUSE: u32 = 1000;
 
 impl Segments {
     /// Enters the parts of a record, again if the index was replaced meanwhile.
@@ -97,6 +99,21 @@ impl Segments {
             let is_stored = head.holds(id, label) && !head.is_expired(self.options.clock.now_ms());
             is_stored.then(|| head.position(id.number).map(|part| head.parts[part].checksum))?
         })
+    }
+
+    /// Grows an index in which a word found no space. Returns whether there is another index now.
+    fn grow(&self, full_index: &Index) -> bool {
+        let pause = &self.growth_pause;
+        let decrement = |count: u32| count.checked_sub(1);
+        if pause.fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement).is_ok() {
+            return false;
+        }
+        let Ok(Some(mut guard)) = self.folder_guard_for_put() else { return false };
+        let has_grown = !std::ptr::eq(guard.index, full_index) || guard.grow(true).unwrap_or(false);
+        if !has_grown {
+            pause.store(GROWTH_PAUSE, Ordering::Relaxed);
+        }
+        has_grown
     }
 }
 

@@ -6,10 +6,9 @@ use crate::error::Result;
 use crate::index::Index;
 use crate::not_kept::{NotKeptReason, is_disk_full};
 use crate::segment::appender::{Appender, Reservation};
-use crate::segment::record::{Record, erase_head};
+use crate::segment::record::Record;
 use crate::segments::Segments;
 use nuthatch_filesystem::link_count;
-use std::io;
 use std::sync::atomic::Ordering;
 
 /// Maximum number of attempts to write a record when the disk is full.
@@ -79,30 +78,6 @@ impl Segments {
         Ok(Outcome::NotKept(NotKeptReason::Disk))
     }
 
-    /// Writes a record. If the write fails, for example because the disk is full, erases its head.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the system.
-    pub(crate) fn write_at(
-        &self,
-        reservation: &Reservation,
-        record: &Record<'_>,
-    ) -> io::Result<()> {
-        let head = record.encode(reservation.salt, reservation.offset);
-        let written =
-            self.options.disk.write(&reservation.file, &head, record.data, reservation.offset);
-        if written.is_err()
-            && reservation.file.metadata().is_ok_and(|file| file.len() > reservation.offset)
-        {
-            // If this fails too, the next process that continues the segment erases the head.
-            let _ = erase_head(&reservation.file, reservation.offset);
-        }
-        written?;
-        self.counters.written(record.len());
-        Ok(())
-    }
-
     /// Reserves bytes at the end of a segment. Other threads append meanwhile. Only those that also
     /// need another segment wait, up to the patience of the options.
     fn reserve(
@@ -140,6 +115,12 @@ impl Segments {
     fn reserve_in_open(&self, index: &Index, len: u64) -> Option<Reservation> {
         let mut appender = self.lock_appender();
         appender.as_mut().filter(|appender| appender.is_usable(index))?.reserve(len)
+    }
+
+    /// Evicts at least this many bytes because the disk is full. Returns whether it evicted any.
+    fn free_disk_space(&self, bytes: u64) -> Result<bool> {
+        let Some(mut guard) = self.folder_guard_for_put()? else { return Ok(false) };
+        guard.evict_bytes(bytes)
     }
 }
 

@@ -4,6 +4,7 @@
 mod access;
 mod current_index;
 mod open_files;
+mod write;
 
 pub(crate) use current_index::open_index;
 
@@ -17,7 +18,7 @@ use crate::segment::appender::Appender;
 use crate::stats::Counters;
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -108,6 +109,11 @@ impl Segments {
 
     pub(crate) fn lock_appender(&self) -> MutexGuard<'_, Option<Appender>> {
         self.appender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records whether an operation got exclusive access.
+    pub(crate) fn record_lock_result(&self, is_locked: bool) {
+        self.is_lock_missed.store(!is_locked, Ordering::Relaxed);
     }
 }
 

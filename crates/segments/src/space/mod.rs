@@ -27,28 +27,23 @@ use crate::folder::names::segment_name;
 use crate::guard::FolderGuard;
 use crate::index::table::State;
 use crate::segment::OpenError;
-use crate::segments::Segments;
 use std::os::fd::AsFd;
 use victim::Search;
 
-impl Segments {
-    /// Evicts at least so many bytes because the disk is full. Returns whether anything was
-    /// evicted.
+impl FolderGuard<'_> {
+    /// Evicts at least this many bytes because the disk is full. Returns whether it evicted any.
     ///
     /// # Errors
     ///
-    /// As [`Segments::folder_guard`].
-    pub(crate) fn free_disk_space(&self, bytes: u64) -> Result<bool> {
-        let Some(mut guard) = self.folder_guard_for_put()? else { return Ok(false) };
-        guard.seal_orphans();
-        let mut search = guard.search()?;
-        let wanted = bytes.max(guard.segment_len());
-        while search.freed_bytes < wanted && guard.evict_one(&mut search, false)? {}
+    /// As [`FolderGuard::free_space`].
+    pub(crate) fn evict_bytes(&mut self, bytes: u64) -> Result<bool> {
+        self.seal_orphans();
+        let mut search = self.search()?;
+        let wanted = bytes.max(self.segment_len());
+        while search.freed_bytes < wanted && self.evict_one(&mut search, false)? {}
         Ok(search.freed_bytes > 0)
     }
-}
 
-impl FolderGuard<'_> {
     /// Frees space for so many bytes and a slot. If `may_use_reserve`, the space may include the
     /// reserve of one segment that is held for moving records. Returns false if there is not
     /// enough.

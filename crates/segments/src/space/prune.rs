@@ -1,4 +1,4 @@
-//! Eviction at the request of a caller: `prune`, `prune_older` and `clear`.
+//! Evicting segments down to a size, by age, or without live parts.
 
 use super::victim::Search;
 use crate::error::Result;
@@ -6,66 +6,11 @@ use crate::guard::FolderGuard;
 use crate::index::table::State;
 use crate::index::word::Place;
 use crate::lock::{Byte, is_unlocked};
-use crate::segments::Segments;
-
-impl Segments {
-    /// Evicts segments whose parts have all expired. If `max_bytes` is given, then evicts the least
-    /// useful segments until at most that many bytes are used. Returns the bytes that are used.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Busy`](crate::Error::Busy) if another process or thread has exclusive
-    /// access for too long, [`Error::ReadOnly`](crate::Error::ReadOnly) if this process may not
-    /// write, and errors of the system.
-    pub fn prune(&self, max_bytes: Option<u64>) -> Result<u64> {
-        let mut guard = self.folder_guard_without_appenders()?;
-        guard.seal_orphans();
-        guard.evict_dead()?;
-        if let Some(max_bytes) = max_bytes {
-            guard.shrink(max_bytes.max(1))?;
-        }
-        Ok(guard.used())
-    }
-
-    /// Evicts the segments to which nothing was written since a time, in milliseconds since 1970.
-    /// Pinned records stay. A record that was moved because it was used counts as written when it
-    /// was moved. Returns the bytes that are used.
-    ///
-    /// # Errors
-    ///
-    /// As [`Segments::prune`].
-    pub fn prune_older(&self, than_ms: u64) -> Result<u64> {
-        let mut guard = self.folder_guard_without_appenders()?;
-        guard.seal_orphans();
-        guard.evict_older(than_ms)?;
-        Ok(guard.used())
-    }
-
-    /// Evicts everything except pinned records and segments that other processes write to. Returns
-    /// the bytes that are still used.
-    ///
-    /// # Errors
-    ///
-    /// As [`Segments::prune`].
-    pub fn clear(&self) -> Result<u64> {
-        let mut guard = self.folder_guard_without_appenders()?;
-        guard.shrink(0)?;
-        Ok(guard.used())
-    }
-
-    /// Waits for exclusive access and closes the segments that this process appends to.
-    fn folder_guard_without_appenders(&self) -> Result<FolderGuard<'_>> {
-        let mut guard = self.folder_guard()?;
-        drop(self.lock_appender().take());
-        guard.exclusive.move_appender = None;
-        Ok(guard)
-    }
-}
 
 impl FolderGuard<'_> {
     /// Evicts segments until at most `max_bytes` are used; with 0, everything except pinned records
     /// and segments with a live writer.
-    fn shrink(&mut self, max_bytes: u64) -> Result<()> {
+    pub(crate) fn shrink(&mut self, max_bytes: u64) -> Result<()> {
         self.seal_orphans();
         let mut search = self.search()?;
         search.evicts_used = max_bytes == 0;
@@ -75,7 +20,7 @@ impl FolderGuard<'_> {
 
     /// Evicts segments to which nothing was written since a time, in milliseconds since 1970. Moves
     /// pinned records or keeps their segment.
-    fn evict_older(&mut self, than_ms: u64) -> Result<()> {
+    pub(crate) fn evict_older(&mut self, than_ms: u64) -> Result<()> {
         let mut search = Search { evicts_used: true, ..self.search()? };
         let rows: Vec<_> = self.index.table().rows().collect();
         for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
@@ -91,7 +36,7 @@ impl FolderGuard<'_> {
     }
 
     /// Evicts the segments whose parts have all expired or were removed.
-    fn evict_dead(&mut self) -> Result<()> {
+    pub(crate) fn evict_dead(&mut self) -> Result<()> {
         let now = self.segments.options.clock.now_ms();
         let mut search = Search::default();
         let rows: Vec<_> = self.index.table().rows().collect();

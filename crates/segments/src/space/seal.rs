@@ -28,7 +28,7 @@ impl FolderGuard<'_> {
     }
 
     /// Seals the segments of processes that died.
-    pub(super) fn seal_orphans(&mut self) -> bool {
+    pub(crate) fn seal_orphans(&mut self) -> bool {
         let table = self.index.table();
         let mut found = false;
         for (slot, row) in table.rows().filter(|(_, row)| row.state == State::Writing) {

@@ -6,31 +6,10 @@ use crate::guard::{FolderGuard, charged_len};
 use crate::index::Index;
 use crate::index::geometry::{Geometry, MAX_SETS_RATIO};
 use crate::layout::{INDEX_NAME, INDEX_NEW, index as at};
-use crate::segments::Segments;
 
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use std::fs::File;
 use std::sync::atomic::Ordering;
-
-/// Words that find no space in an index that cannot grow, before growth is tried again.
-const GROWTH_PAUSE: u32 = 1000;
-
-impl Segments {
-    /// Grows an index in which a word found no space. Returns whether there is another index now.
-    pub(crate) fn grow(&self, full_index: &Index) -> bool {
-        let pause = &self.growth_pause;
-        let decrement = |count: u32| count.checked_sub(1);
-        if pause.fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement).is_ok() {
-            return false;
-        }
-        let Ok(Some(mut guard)) = self.folder_guard_for_put() else { return false };
-        let has_grown = !std::ptr::eq(guard.index, full_index) || guard.grow(true).unwrap_or(false);
-        if !has_grown {
-            pause.store(GROWTH_PAUSE, Ordering::Relaxed);
-        }
-        has_grown
-    }
-}
 
 impl FolderGuard<'_> {
     /// Doubles the sets of the index, within the limit or regardless of it. Returns whether there
