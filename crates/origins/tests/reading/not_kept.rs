@@ -113,7 +113,7 @@ async fn a_full_disk_and_a_locked_folder_are_causes_as_long_as_they_last() {
     let folder = TempDir::new().expect("a folder");
     let disk = Arc::new(FullDisk::default());
     let options = Options::new().limit(64 << 20).min_free(0).disk(disk.clone());
-    let options = options.patience(Duration::from_millis(20));
+    let options = options.patience(Duration::from_secs(1));
     let cache = ObjectCache::open(folder.path(), &options, quick()).expect("a cache");
     disk.0.store(true, Ordering::Relaxed);
     assert_eq!(read(&cache, &server, "/a").await, [(NotKept::Disk, 11)]);
