@@ -1,14 +1,14 @@
-//! Why a measurement failed.
+//! The errors of a benchmark.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
-/// Why a measurement failed.
+/// The reason why a benchmark failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// An error, with its message.
+    /// An error message.
     Error(String),
-    /// The reader of standard output closed it.
+    /// The reader of standard output closed the pipe.
     ClosedPipe,
 }
 
@@ -19,7 +19,7 @@ impl Failure {
     }
 }
 
-/// Errors of standard output.
+/// Converts errors of standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

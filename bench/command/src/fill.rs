@@ -1,7 +1,9 @@
-//! How long single writes take while a cache fills up, grows its index, evicts and expires.
+//! `nuthatch-bench fill`: measures single writes while a cache fills up, grows its index, evicts
+//! and expires items.
 //!
-//! Each write is timed by the clock, and by the processor's time that the thread got: on a machine
-//! that others use, too, the clock's longest are those in which somebody else had the processor.
+//! Each write is timed by the wall clock, and by the processor time of its thread. On a shared
+//! machine, the longest wall-clock times include the time during which other processes had the
+//! core.
 
 pub(crate) mod command;
 
@@ -18,29 +20,31 @@ use std::thread;
 /// Bytes of a key.
 const KEY_LEN: usize = 16;
 
-/// One write in so many has a value that is replaced later, and one a time to live.
-const AGAIN_EVERY: u64 = 4;
-const EXPIRES_EVERY: u64 = 8;
+/// One of this many writes replaces an earlier value.
+const WRITES_PER_REPLACEMENT: u64 = 4;
+/// One of this many writes sets a time to live.
+const WRITES_PER_EXPIRY: u64 = 8;
+/// The time to live, in milliseconds.
 const EXPIRES_IN_MS: u64 = 500;
 
-/// Longest time that is told apart from longer ones, in nanoseconds.
-const LONGEST_NS: u64 = 60_000_000_000;
+/// Maximum time that the histogram distinguishes, in nanoseconds.
+const MAX_NS: u64 = 60_000_000_000;
 
-/// What to fill, and with what.
+/// The settings of `nuthatch-bench fill`.
 pub(crate) struct FillBench {
-    /// The budget in bytes.
+    /// Memory budget in bytes.
     pub(crate) memory: u64,
     /// Bytes of a value.
     pub(crate) value_len: usize,
-    /// How often the budget is written over.
+    /// Number of bytes written, as a multiple of the memory budget.
     pub(crate) times: u64,
-    /// Threads that write.
+    /// Number of writing threads.
     pub(crate) threads: u32,
-    /// Rows in JSON instead of a table.
+    /// Whether to print rows in JSON instead of a table.
     pub(crate) json: bool,
 }
 
-/// Which time was taken.
+/// The clock that measures a write.
 #[derive(Clone, Copy)]
 enum Time {
     Clock,
@@ -65,7 +69,7 @@ impl Time {
     }
 }
 
-/// The shares of writes that are told.
+/// The reported quantiles of the write times.
 const SHARES: [(&str, f64); 5] =
     [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999), ("max", 1.0)];
 
@@ -78,7 +82,7 @@ struct Filled {
 }
 
 impl FillBench {
-    /// Fills a cache for each kind of time, and answers what to print.
+    /// Fills one cache for each clock, and returns the output to print.
     pub(crate) fn run(&self) -> Result<String, Failure> {
         let [clock, processor] = [Time::Clock, Time::Processor].map(|time| self.fill(time));
         let all = [clock?, processor?];
@@ -88,7 +92,7 @@ impl FillBench {
     fn fill(&self, time: Time) -> Result<Filled, Failure> {
         let cache = Cache::new(Options::new().memory(self.memory)).map_err(Failure::of)?;
         let cache = Arc::new(cache);
-        let _ahead = Prefill::start(&cache).map_err(Failure::of)?;
+        let _prefill = Prefill::start(&cache).map_err(Failure::of)?;
         let held = thread::scope(|scope| {
             let part = |thread| {
                 let cache = &cache;
@@ -107,7 +111,7 @@ impl FillBench {
         Ok(Filled { time, writes, evicted: stats.evicted, expired: stats.expired, held })
     }
 
-    /// What one of the threads writes.
+    /// Executes the writes of one thread, and returns their times.
     fn fill_part(&self, cache: &Cache, time: Time, thread: u32) -> Result<Histogram<u64>, Failure> {
         let mut session = cache.session().map_err(Failure::of)?;
         let mut held = histogram()?;
@@ -116,21 +120,21 @@ impl FillBench {
         let writes = self.times * self.memory / (KEY_LEN + self.value_len) as u64;
         let mut before = time.now_ns();
         for number in (u64::from(thread)..writes).step_by(self.threads as usize) {
-            let again = number % AGAIN_EVERY == 0;
+            let again = number % WRITES_PER_REPLACEMENT == 0;
             let below = u32::try_from(number + 1).unwrap_or(u32::MAX);
             let number = if again { u64::from(random.below(below)) } else { number };
             let key = format!("key:{number:012}");
             let mut store = Store::new();
-            if number % EXPIRES_EVERY == 0 {
+            if number % WRITES_PER_EXPIRY == 0 {
                 store = store.expires_in_ms(EXPIRES_IN_MS);
             }
-            let mut turn = session.guard();
-            while turn.set(key.as_bytes(), &value, &store).is_err() {
-                if !turn.renew() {
+            let mut guard = session.guard();
+            while guard.set(key.as_bytes(), &value, &store).is_err() {
+                if !guard.renew() {
                     return Err(Failure::of("the cache is full, and no memory could be freed"));
                 }
             }
-            drop(turn);
+            drop(guard);
             let now = time.now_ns();
             held.saturating_record(now.saturating_sub(before).max(1));
             before = now;
@@ -166,12 +170,12 @@ impl FillBench {
 }
 
 fn histogram() -> Result<Histogram<u64>, Failure> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).map_err(Failure::of)
+    Histogram::new_with_bounds(1, MAX_NS, 3).map_err(Failure::of)
 }
 
 impl Filled {
     fn above_a_millisecond(&self) -> u64 {
-        self.held.count_between(1_000_001, LONGEST_NS)
+        self.held.count_between(1_000_001, MAX_NS)
     }
 }
 

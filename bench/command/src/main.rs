@@ -1,4 +1,4 @@
-//! The `nuthatch-bench` command: measures the engines on this machine, beside rivals.
+//! The `nuthatch-bench` command: benchmarks the engines on this machine against other systems.
 
 mod eviction;
 mod failure;
@@ -26,7 +26,7 @@ Exit status:
 
 Absolute times differ from machine to machine: compare the ratios.";
 
-/// Measure the engines of Nuthatch on this machine, beside rivals
+/// Measure the engines of Nuthatch on this machine, against other systems
 #[derive(Debug, Parser)]
 #[command(
     name = "nuthatch-bench",
@@ -53,7 +53,8 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help goes to stdout and is no failure; if it cannot be printed, nothing is lost.
+            // Help goes to standard output and is not a failure. An error while printing it is
+            // ignored.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         Engine::Store(store) => store.run(),
     };
     match result {
-        // A reader that closes the output early has read enough.
+        // A reader that closes the pipe early does not need the rest of the output.
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Error(message)) => {
             report(message);
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes a message to standard error. If it cannot be written, nothing is lost.
+/// Writes a message to standard error. Errors while writing are ignored.
 fn report(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "nuthatch-bench: {message}");
 }

@@ -8,7 +8,7 @@ use nuthatch_bench::Options;
 const MAX_VECTORS: u32 = 100_000;
 
 const ABOUT: [&str; 2] = [
-    "Measure building and reading snapshots, beside a hash map in the same process",
+    "Measure building and reading snapshots, against a hash map in the same process",
     "
 
 Builds a snapshot of the keys key_0, key_1, ... with the values val_0, val_1, ... in the folder \
@@ -26,11 +26,11 @@ Rows in JSON:
 
 Absolute times differ from machine to machine: compare the ratios.";
 
-/// Measure building and reading snapshots, beside a hash map in the same process.
+/// Measure building and reading snapshots, against a hash map in the same process.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
 pub(crate) struct Snapshot {
-    /// Number of keys; several, with commas between, are measured one after the other
+    /// Number of keys; several numbers, separated by commas, are measured one after the other
     #[arg(long, value_name = "N", default_value = "1000000", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     keys: Vec<u32>,

@@ -6,11 +6,12 @@ use nuthatch_bench::store::{StoreOptions, run_stores};
 use std::path::PathBuf;
 
 const ABOUT: [&str; 2] = [
-    "Measure scans and durable writes of an ordered store, beside plain LMDB",
+    "Measure scans and durable writes of an ordered store, against plain LMDB",
     "
 
-Loads the same rows into both, in key order, scans them in all the ways there are, and writes \
-single rows durably: one at a time, and by 64 tasks at once. What is read is added up and checked.",
+Loads the same rows into both stores, in key order, and scans them with every kind of scan. Then \
+writes single rows durably: one at a time, and in 64 concurrent tasks. A checksum \
+verifies each scan.",
 ];
 
 const NOTES: &str = "\
@@ -26,7 +27,7 @@ The files go into a new folder below --directory, which should be on a disk: on 
 memory, a durable write costs nothing. Absolute rates differ from machine to machine: compare the
 ratios.";
 
-/// Measure scans and durable writes of an ordered store, beside plain LMDB.
+/// Measure scans and durable writes of an ordered store, against plain LMDB.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
 pub(crate) struct Store {
@@ -42,15 +43,15 @@ pub(crate) struct Store {
     #[arg(long, value_name = "N", default_value = "100")]
     #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20))]
     value_bytes: u32,
-    /// Durable writes of one row each; tasks together do sixteen times as many
+    /// Durable writes of one row each; the concurrent tasks together write sixteen times as many
     #[arg(long, value_name = "N", default_value = "300")]
     #[arg(value_parser = clap::value_parser!(u32).range(4..=1_000_000))]
     writes: u32,
-    /// How often each work is done
+    /// Number of rounds of each workload
     #[arg(long, value_name = "N", default_value = "5")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
-    /// Where the files go while it runs [default: the folder for temporary files]
+    /// Directory for the temporary files [default: the system's directory for temporary files]
     #[arg(long, value_name = "PATH")]
     directory: Option<PathBuf>,
     /// Print an array of rows in JSON

@@ -8,41 +8,43 @@ use nuthatch_cache::Options as CacheOptions;
 use nuthatch_units::parse_size;
 use std::path::PathBuf;
 
-/// Requests of a trace that is made.
+/// The default number of requests of a generated trace.
 const REQUESTS: usize = 3_000_000;
 
 const ABOUT: [&str; 2] = [
-    "Measure which requests a cache misses, beside other policies, Redis and the optimum",
+    "Measure the miss ratio of the cache against other policies, Redis and the optimum",
     "
 
-Replays traces: each request is a lookup, and what is not found is stored. Nuthatch's cache goes \
-first, with a budget for all it holds. LRU, LFU and the optimum, which knows what comes, get room \
-for as many bytes of keys and values as it held; Redis runs live and gets the memory it needs to \
-hold as many (see --equal).",
+Replays traces: each request is a lookup, and each miss stores the item. Nuthatch's cache runs \
+first, with a memory budget that includes all overhead. LRU, LFU and the offline optimum are \
+simulated with a capacity of as many bytes of keys and values as Nuthatch held. Redis runs as a \
+server, with the memory that it needs to hold as many (see --equal).",
 ];
 
 const NOTES: &str = "\
 Traces:
-  zipf-0.8 to zipf-1.2   the key of rank r is asked for as often as 1 / r to this power;
-                         four times as many keys as there is room for
-  zipf-scan              zipf-1.0, and a fifth of it passes over keys that never come again
-  loop                   all keys in turn, again and again, somewhat more than there is room for
-  shift                  zipf-1.0; three times, all popularity is given to other keys
-  drift                  zipf-1.0; new keys become popular all the time, and fade
-  sizes                  zipf-0.9, values from 64 bytes to 64 KiB; in all others, items of 1 KiB
+  zipf-0.8 to zipf-1.2   Zipf distribution with this exponent, over four times as many keys as fit
+  zipf-scan              zipf-1.0, with a fifth of the requests in scans over one-time keys
+  loop                   repeated scan over all keys, slightly more than fit
+  shift                  zipf-1.0; the popular keys change three times
+  drift                  zipf-1.0; new keys become popular continuously, and old ones fade
+  sizes                  zipf-0.9 with values from 64 bytes to 64 KiB
+
+  All traces except sizes have items of 1 KiB.
 
 Files:
-  Text has a request on each line: a key, and after a tab or a comma the bytes of its value (1008
-  without). The first size of a key holds. A file named *.oracleGeneral or *.oracleGeneral.bin has
-  the 24-byte records of libCacheSim. Traces are kept in memory: 4 bytes for each request, and
-  about 150 for each key besides its own; at most 100,000,000 requests are read.
+  A text file contains one request per line: a key, optionally followed by a tab or comma and the
+  value size in bytes (default 1008). The first size of a key applies to all its requests. A file
+  named *.oracleGeneral or *.oracleGeneral.bin contains 24-byte records of libCacheSim. A trace is
+  kept in memory: 4 bytes per request, and the key plus about 150 bytes per key. At most
+  100,000,000 requests are read.
 
 Systems:
-  lru, lfu    exact, by bytes of keys and values; lfu forgets how often an item was used with it
+  lru, lfu    exact simulations; lfu discards the frequency of an item when it evicts the item
   redis-lru, redis-lfu
-              allkeys-lru and allkeys-lfu of a Redis started for it. Its clock for LRU ticks once a
-              second, in which a replay makes some hundred thousand requests
-  optimum     with items of one size, Belady's; else a bound that lies below it (PFOO-L)
+              allkeys-lru and allkeys-lfu of a Redis server that the benchmark starts. Its LRU clock
+              has a resolution of one second, during which a replay sends several 100,000 requests
+  optimum     Belady's optimum for items of one size, otherwise the lower bound PFOO-L
 
 Examples:
   nuthatch-bench eviction
@@ -54,37 +56,37 @@ Rows in JSON:
    \"miss_ratio\":1.00000,\"times_lru\":1.0000,\"held_bytes\":59768832}
 
 Exit status:
-  0  all was replayed
+  0  all traces were replayed
   2  the command line is wrong
-  3  anything else: a file is missing or wrong, Redis does not start, say";
+  3  any other error: a file is missing or invalid, or Redis does not start";
 
-/// Measure which requests a cache misses, beside other policies, Redis and the optimum.
+/// Measure the miss ratio of the cache against other policies, Redis and the optimum.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
 pub(crate) struct Eviction {
-    /// Traces to make; several with commas between [default: all, unless there is a --file]
+    /// Traces to generate, separated by commas [default: all, unless --file is given]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     #[arg(value_parser = PossibleValuesParser::new(trace_names()))]
     trace: Vec<String>,
-    /// A file with a trace, - for standard input; can be repeated
+    /// A file with a trace; - is standard input. Repeatable
     #[arg(long, value_name = "PATH")]
     file: Vec<PathBuf>,
-    /// Requests of each trace, and of a file at most [default: 3000000, all of a file]
+    /// Requests per generated trace, and the maximum per file [default: 3000000, all of a file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     requests: Option<u64>,
-    /// Memory of nuthatch's cache, from 16MiB on
+    /// Memory of Nuthatch's cache, at least 16MiB
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_memory)]
     memory: u64,
-    /// What decides the traces
+    /// Seed of the generated traces
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The redis-server to start [default: the one on the PATH, if there is one]
+    /// The redis-server to start [default: redis-server on the PATH, if installed]
     #[arg(long, value_name = "PATH")]
     redis: Option<PathBuf>,
-    /// Leave Redis out
+    /// Do not run Redis
     #[arg(long, conflicts_with = "redis")]
     no_redis: bool,
-    /// What Redis gets as much of as nuthatch
+    /// The quantity of which Redis gets as much as Nuthatch
     #[arg(long, value_enum, value_name = "WHAT", default_value = "payload")]
     equal: Equal,
     /// Print an array of rows in JSON

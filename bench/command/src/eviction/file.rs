@@ -1,4 +1,4 @@
-//! Traces from files.
+//! Readers of trace files.
 
 use super::trace::{Recorder, Trace};
 use crate::failure::Failure;
@@ -7,21 +7,21 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Bytes of a value whose size the file does not tell.
+/// Value size in bytes of an item whose size the file does not state.
 const VALUE_BYTES: u32 = 1008;
 
-/// The longest key, in bytes.
+/// Maximum length of a key, in bytes.
 const MAX_KEY_LEN: usize = 65_535;
 
-/// The largest value, in bytes.
+/// Maximum length of a value, in bytes.
 const MAX_VALUE_LEN: u32 = 512 << 20;
 
-/// Bytes of a request in libCacheSim's format: time (4), number of the object (8), its size (4),
-/// the next request for it (8).
+/// Bytes of one libCacheSim record: time (4), object identifier (8), object size (4), and the index
+/// of the next request for the object (8).
 const RECORD: usize = 24;
 
-/// Reads the first `most` requests of a file; `-` is standard input.
-pub(crate) fn read(path: &Path, most: usize) -> Result<Trace, Failure> {
+/// Reads at most `max_requests` requests of a file. The path `-` is standard input.
+pub(crate) fn read(path: &Path, max_requests: usize) -> Result<Trace, Failure> {
     let stdin = path.as_os_str() == "-";
     let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
     let input: Box<dyn Read> = if stdin {
@@ -35,7 +35,7 @@ pub(crate) fn read(path: &Path, most: usize) -> Result<Trace, Failure> {
         name.ends_with(".oracleGeneral") || name.ends_with(".oracleGeneral.bin")
     });
     let input = BufReader::with_capacity(1 << 16, input);
-    let read = if binary { records(input, most) } else { lines(input, most) };
+    let read = if binary { records(input, max_requests) } else { lines(input, max_requests) };
     let recorder = read.map_err(|message| Failure::Error(format!("{name}:{message}")))?;
     if recorder.len() == 0 {
         return Err(Failure::Error(format!("{name}: expected requests, found none")));
@@ -44,24 +44,24 @@ pub(crate) fn read(path: &Path, most: usize) -> Result<Trace, Failure> {
     Ok(recorder.finish(file.map_or(name, |file| file.to_string_lossy().into_owned())))
 }
 
-/// Lines of text: a key, and after a tab or a comma the bytes of its value.
-fn lines(mut input: impl BufRead, most: usize) -> Result<Recorder, String> {
+/// Reads lines of text: a key, optionally followed by a tab or comma and the value size in bytes.
+fn lines(mut input: impl BufRead, max_requests: usize) -> Result<Recorder, String> {
     let mut recorder = Recorder::default();
     let mut line = Vec::new();
     for number in 1_u64.. {
         line.clear();
-        // A file without line ends is not read to its end.
+        // Bounds the memory for a file without line ends.
         let limit = MAX_KEY_LEN as u64 + 64;
         let len = input.by_ref().take(limit).read_until(b'\n', &mut line);
         let wrong = |what: String| format!("{number}: {what}");
-        if len.map_err(|error| format!(" read: {error}"))? == 0 || recorder.len() == most {
+        if len.map_err(|error| format!(" read: {error}"))? == 0 || recorder.len() == max_requests {
             break;
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         let (key, bytes) = parse(text).map_err(wrong)?;
         if !recorder.push(key, bytes) {
-            return Err(wrong("expected keys of 4 GiB at most, all together".to_owned()));
+            return Err(wrong("expected keys of at most 4 GiB in total".to_owned()));
         }
     }
     Ok(recorder)
@@ -88,11 +88,11 @@ fn parse(line: &[u8]) -> Result<(&[u8], u32), String> {
     }
 }
 
-/// libCacheSim's records, little-endian.
-fn records(mut input: impl Read, most: usize) -> Result<Recorder, String> {
+/// Reads libCacheSim's binary records, which are little-endian.
+fn records(mut input: impl Read, max_requests: usize) -> Result<Recorder, String> {
     let mut recorder = Recorder::default();
     let mut record = Vec::with_capacity(RECORD);
-    while recorder.len() < most {
+    while recorder.len() < max_requests {
         let at = recorder.len() * RECORD;
         record.clear();
         let len = input.by_ref().take(RECORD as u64).read_to_end(&mut record);
@@ -111,7 +111,7 @@ fn records(mut input: impl Read, most: usize) -> Result<Recorder, String> {
             ));
         }
         if !recorder.push(format!("{id:016x}").as_bytes(), size) {
-            return Err(format!(" at byte {at}: expected keys of 4 GiB at most, all together"));
+            return Err(format!(" at byte {at}: expected keys of at most 4 GiB in total"));
         }
     }
     Ok(recorder)

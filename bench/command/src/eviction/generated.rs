@@ -1,50 +1,52 @@
-//! Traces that are made, the same for the same seed.
+//! Synthetic traces. The same seed generates the same trace.
 
 use super::trace::{Recorder, Trace};
 use nuthatch_bench::{Distribution, Draws, Random};
 
-/// Bytes of a key and of a value, where all are alike.
+/// Bytes of a key, and of a value in traces with items of one size.
 const KEY_BYTES: usize = 16;
 const VALUE_BYTES: u32 = 1008;
 
-/// Bytes of an item.
+/// Bytes of an item: key and value.
 const ITEM_BYTES: u64 = KEY_BYTES as u64 + VALUE_BYTES as u64;
 
-/// Keys of skewed traces, for each item that would fit if the budget held nothing else.
-const KEYS_EACH: u32 = 4;
+/// Distinct keys of a skewed trace per item that fits into the budget.
+const KEYS_PER_ITEM: u32 = 4;
 
-/// Values of mixed sizes: the logarithm of their bytes follows the normal law.
+/// Parameters of the log-normal distribution of value sizes, in bytes. Sizes are clamped to the
+/// minimum and maximum.
 const SIZE_MEDIAN: f64 = 512.0;
 const SIZE_SPREAD: f64 = 1.5;
 const MIN_SIZE: f64 = 64.0;
 const MAX_SIZE: f64 = 65_536.0;
-/// About what those bytes are on average.
+/// Approximate mean of the value sizes, in bytes.
 const SIZE_MEAN: u64 = 1_500;
 
-/// Requests after which the ranks of all keys move on by one while popularity drifts.
-const DRIFT: usize = 32;
+/// Number of requests after which the drifting trace adds a new most popular key.
+const REQUESTS_PER_NEW_KEY: usize = 32;
 
-/// How often all popularity is given out anew.
-const SHIFTS: usize = 4;
+/// Number of popularity phases of the shifting trace. Each phase gives the ranks to other keys.
+const PHASES: usize = 4;
 
-/// A kind of trace.
+/// The kind of a generated trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// The key of rank r is asked for as often as 1 / r to this power.
+    /// Requests the key of rank r with a probability proportional to 1 / r^exponent.
     Zipf(f64),
-    /// Zipf 1, and between, one pass after the other over keys that are asked for only once.
+    /// A Zipf trace with exponent 1, interrupted by scans over keys that are requested only once.
     Scan,
-    /// All keys in turn, again and again, somewhat more than there is room for.
+    /// A repeated scan over all keys, which need slightly more memory than the budget.
     Loop,
-    /// Zipf 1, in which other keys become the popular ones from time to time.
+    /// A Zipf trace with exponent 1, in which the popular keys change at every phase.
     Shift,
-    /// Zipf 1, in which new keys become popular all the time, and fade.
+    /// A Zipf trace with exponent 1, in which new keys become popular continuously and old ones
+    /// fade.
     Drift,
-    /// Zipf 0.9 over values from 64 bytes to 64 KiB.
+    /// A Zipf trace with exponent 0.9 and values from 64 bytes to 64 KiB.
     Sizes,
 }
 
-/// All of them, by name.
+/// All kinds of traces, with their names.
 pub(crate) const KINDS: [(&str, Kind); 10] = [
     ("zipf-0.8", Kind::Zipf(0.8)),
     ("zipf-0.9", Kind::Zipf(0.9)),
@@ -58,26 +60,27 @@ pub(crate) const KINDS: [(&str, Kind); 10] = [
     ("sizes", Kind::Sizes),
 ];
 
-/// How a trace is made.
+/// The parameters of a generated trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Number of requests.
     pub(crate) requests: usize,
-    /// The budget in bytes that it is made for.
+    /// The memory budget in bytes for which the trace is generated.
     pub(crate) memory: u64,
     pub(crate) seed: u64,
 }
 
 impl Plan {
-    /// Items that would fit if the budget held nothing else: a few more than do.
+    /// Returns the number of items that fit into the budget without any overhead. A cache holds
+    /// fewer.
     fn room(&self) -> u32 {
-        (self.memory / ITEM_BYTES).min(u64::from(u32::MAX / KEYS_EACH)) as u32
+        (self.memory / ITEM_BYTES).min(u64::from(u32::MAX / KEYS_PER_ITEM)) as u32
     }
 
     pub(crate) fn trace(&self, name: &str, kind: Kind) -> Trace {
         let mut recorder = Recorder::default();
         let room = self.room();
-        let keys = room * KEYS_EACH;
+        let keys = room * KEYS_PER_ITEM;
         let draws = |exponent, keys| Draws::new(Distribution::Zipf(exponent), keys, self.seed);
         let mut add = |number: u64, bytes| _ = recorder.push(&key(number), bytes);
         match kind {
@@ -87,7 +90,7 @@ impl Plan {
             }
             Kind::Scan => {
                 let mut draws = draws(1.0, keys);
-                // Four times the room of Zipf, then a pass over as much as the room.
+                // A skewed phase has four times as many requests as the scan after it.
                 let (skewed, pass) = (4 * room as usize, room as usize);
                 for at in 0..self.requests {
                     let scanned = at % (skewed + pass) >= skewed;
@@ -100,21 +103,23 @@ impl Plan {
             }),
             Kind::Shift => {
                 let mut draws = draws(1.0, keys);
-                let shift = |at: usize| (at * SHIFTS / self.requests) as u64;
+                let shift = |at: usize| (at * PHASES / self.requests) as u64;
                 let of = |key: u32, at| {
-                    (u64::from(key) + shift(at) * u64::from(keys) / SHIFTS as u64) % u64::from(keys)
+                    (u64::from(key) + shift(at) * u64::from(keys) / PHASES as u64) % u64::from(keys)
                 };
                 (0..self.requests).for_each(|at| add(of(draws.draw(), at), VALUE_BYTES));
             }
             Kind::Drift => {
                 let mut draws = draws(1.0, keys);
-                // The newest of all has the first rank; what had a rank has a later one next.
-                let newest = |at: usize| u64::from(keys) + (at / DRIFT) as u64;
+                // The newest key has rank 0. Each new key increases the rank of all older keys by
+                // one.
+                let newest = |at: usize| u64::from(keys) + (at / REQUESTS_PER_NEW_KEY) as u64;
                 let of = |rank: u32, at| newest(at) - u64::from(rank);
                 (0..self.requests).for_each(|at| add(of(draws.rank(), at), VALUE_BYTES));
             }
             Kind::Sizes => {
-                let keys = (u64::from(KEYS_EACH) * self.memory / SIZE_MEAN).min(u32::MAX.into());
+                let keys =
+                    (u64::from(KEYS_PER_ITEM) * self.memory / SIZE_MEAN).min(u32::MAX.into());
                 let mut draws = draws(0.9, keys as u32);
                 (0..self.requests).for_each(|_| {
                     let number = u64::from(draws.draw());
@@ -126,14 +131,14 @@ impl Plan {
     }
 }
 
-/// Bytes of a key's value.
+/// Returns the value size of a key, in bytes.
 fn mixed_size(number: u64, seed: u64) -> u32 {
     let mut random = Random::new(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    // Box and Muller's way from two even numbers to a normal one.
+    // The Box-Muller transform: two uniform numbers give one normally distributed number.
     let (radius, turn) = (1.0 - random.fraction(), random.fraction());
     let normal = (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos();
     let bytes = (SIZE_MEDIAN.ln() + SIZE_SPREAD * normal).exp();
-    #[expect(clippy::cast_sign_loss, reason = "clamped to what is above zero")]
+    #[expect(clippy::cast_sign_loss, reason = "clamped to positive sizes")]
     let bytes = bytes.clamp(MIN_SIZE, MAX_SIZE) as u32;
     bytes
 }
@@ -159,8 +164,8 @@ mod tests {
         PLAN.trace(name, kind)
     }
 
-    /// How often the item that is asked for most is asked for, in part of a trace.
-    fn favourite(requests: &[u32]) -> (u32, usize) {
+    /// Returns the most requested item of a part of a trace, and its number of requests.
+    fn most_requested(requests: &[u32]) -> (u32, usize) {
         let mut counts = std::collections::HashMap::new();
         for item in requests {
             *counts.entry(*item).or_insert(0) += 1;
@@ -207,11 +212,11 @@ mod tests {
     fn popularity_moves_on() {
         for name in ["shift", "drift"] {
             let requests = made(name).requests;
-            let [first, last] = [&requests[..5000], &requests[15_000..]].map(favourite);
+            let [first, last] = [&requests[..5000], &requests[15_000..]].map(most_requested);
             assert_ne!(first.0, last.0, "{name}");
         }
         let requests = made("zipf-1.0").requests;
-        assert_eq!(favourite(&requests[..5000]).0, favourite(&requests[15_000..]).0);
+        assert_eq!(most_requested(&requests[..5000]).0, most_requested(&requests[15_000..]).0);
     }
 
     #[test]

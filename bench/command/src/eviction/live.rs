@@ -1,4 +1,4 @@
-//! Redis's policies, as a Redis of our own executes them.
+//! Redis's eviction policies, executed by a Redis server that the benchmark starts.
 
 use super::own::Replayed;
 use super::policies::count;
@@ -10,33 +10,35 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Requests sent together, and bytes of values after which no more are added.
+/// The maximum number of requests in a batch, and the bytes after which a batch is sent.
 const BATCH: usize = 64;
 const BATCH_BYTES: usize = 64 << 10;
 
-/// A server that does not answer for so long is not going to.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The maximum time to wait for a reply of the server.
+const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// With less than it needs for itself, Redis holds nothing and refuses all writes.
+/// The minimum of Redis's setting `maxmemory`, in bytes. With less than its own overhead, Redis
+/// rejects all writes.
 const MIN_MEMORY: u64 = 2 << 20;
 
-/// Redis that nobody else can reach and that keeps nothing. It ends when this is dropped.
+/// A Redis server without persistence, reachable only through a socket in its private folder.
+/// Dropping this value stops the server.
 pub(crate) struct Redis {
     process: Child,
     stream: BufReader<UnixStream>,
-    /// The last line of a reply.
+    /// The last line that was read from the socket.
     line: String,
-    /// It writes its log there for as long as it runs.
+    /// The pipe to which the server writes its log. It stays open while the server runs.
     _log: BufReader<ChildStdout>,
     _folder: Folder,
 }
 
-/// How much memory it gets.
+/// The memory limit of the Redis server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// As much as it needs to hold so many bytes of keys and values.
+    /// The memory that Redis needs to hold this many bytes of keys and values.
     Payload(u64),
-    /// So many bytes for all there is.
+    /// A total memory limit in bytes, overhead included.
     Memory(u64),
 }
 
@@ -45,7 +47,7 @@ fn wrong(message: impl Into<String>) -> io::Error {
 }
 
 impl Redis {
-    /// Starts a server.
+    /// Starts a server and connects to it.
     pub(crate) fn start(program: &OsStr) -> io::Result<Self> {
         let folder = Folder::create(&std::env::temp_dir()).map_err(|e| wrong(e.to_string()))?;
         let socket = folder.path().join("redis");
@@ -59,27 +61,28 @@ impl Redis {
             .spawn()?;
         let log = process.stdout.take().map(BufReader::new);
         let mut process = Stopped(Some(process));
-        let mut log = log.ok_or_else(|| wrong("no log"))?;
+        let mut log = log.ok_or_else(|| wrong("the server has no log"))?;
         let (mut line, mut last) = (String::new(), String::new());
         while !line.to_ascii_lowercase().contains("ready to accept connections") {
             last = std::mem::take(&mut line);
             if log.read_line(&mut line)? == 0 {
-                return Err(wrong(format!("it ends as it starts: {}", last.trim())));
+                return Err(wrong(format!("the server exited during startup: {}", last.trim())));
             }
         }
         drop(last);
         let stream = UnixStream::connect(&socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
         let stream = BufReader::with_capacity(1 << 16, stream);
         let process = process.0.take().ok_or_else(|| wrong("no process"))?;
         let mut redis = Self { process, stream, line: String::new(), _log: log, _folder: folder };
-        // From here on its log is read by nobody.
+        // Nothing reads the log from here on, so the server logs only warnings.
         redis.ask(&[b"CONFIG", b"SET", b"loglevel", b"warning"])?;
         Ok(redis)
     }
 
-    /// Looks up what a trace asks for, and stores what is not found. `tick` gets requests done.
+    /// Looks up every item of a trace, and stores each item that is absent. Reports the number of
+    /// completed requests to `tick`.
     pub(crate) fn replay(
         &mut self,
         trace: &Trace,
@@ -96,17 +99,17 @@ impl Redis {
         self.ask(&[b"FLUSHALL", b"SYNC"])?;
         self.ask(&[b"CONFIG", b"SET", b"maxmemory", memory.as_bytes()])?;
         let misses = self.read_through(trace, tick)?;
-        let there = self.there(trace, 0..trace.items.len() as u32)?;
+        let there = self.present_items(trace, 0..trace.items.len() as u32)?;
         let held = there.iter().map(|item| trace.items.bytes(*item)).sum();
         Ok(Replayed { misses, held_bytes: held })
     }
 
-    /// The server's version.
+    /// Returns the version of the server.
     pub(crate) fn version(&mut self) -> io::Result<String> {
         self.field("server", "redis_version")
     }
 
-    /// Bytes of memory in use with so many bytes of keys and values.
+    /// Returns the bytes of memory that Redis uses to hold `payload` bytes of keys and values.
     fn memory_for(&mut self, trace: &Trace, payload: u64) -> io::Result<u64> {
         self.ask(&[b"FLUSHALL", b"SYNC"])?;
         self.ask(&[b"CONFIG", b"SET", b"maxmemory", b"0"])?;
@@ -122,15 +125,16 @@ impl Redis {
         for batch in items.chunks(BATCH) {
             for item in batch {
                 writer.set(*item);
-                // One at a time: values are large where batches would be, too.
+                // Large values are sent in smaller batches, as in the replay.
                 if writer.bytes.len() > BATCH_BYTES {
                     self.send(&mut writer)?;
                 }
             }
             self.send(&mut writer)?;
         }
-        // Each lookup moves a part of the hash table to its new place, until all of it is there.
-        self.there(trace, 0..items.len() as u32)?;
+        // Each lookup moves a part of the hash table during a resize, so these lookups complete the
+        // resize.
+        self.present_items(trace, 0..items.len() as u32)?;
         let used = self.field("memory", "used_memory")?;
         used.parse().map_err(|_| wrong(format!("expected used_memory, found {used}")))
     }
@@ -150,21 +154,26 @@ impl Redis {
             }
             self.send(&mut requests)?;
             for item in asked.drain(..) {
-                // What was missed just before would be there by now.
+                // A batch counts a repeated absent item once, since the first miss would have
+                // stored it.
                 if self.number()? == 0 && !absent.contains(&item) {
                     absent.push(item);
                 }
             }
             misses += absent.len() as u64;
-            // They are stored before what comes next is looked up.
+            // The absent items are stored before the next batch of lookups.
             absent.drain(..).for_each(|item| requests.set(item));
         }
         self.send(&mut requests)?;
         Ok(misses)
     }
 
-    /// Those of the items that are there.
-    fn there(&mut self, trace: &Trace, items: std::ops::Range<u32>) -> io::Result<Vec<u32>> {
+    /// Returns the items in `items` that the server holds.
+    fn present_items(
+        &mut self,
+        trace: &Trace,
+        items: std::ops::Range<u32>,
+    ) -> io::Result<Vec<u32>> {
         let mut requests = Requests::new(trace);
         let mut there = Vec::new();
         let items: Vec<u32> = items.collect();
@@ -182,13 +191,13 @@ impl Redis {
         Ok(there)
     }
 
-    /// Sends what is to be sent, and takes the replies to what stores, which comes first.
+    /// Sends a batch, and reads the replies to its `SET` requests, which come first.
     fn send(&mut self, requests: &mut Requests<'_>) -> io::Result<()> {
         self.stream.get_mut().write_all(&requests.bytes)?;
         requests.bytes.clear();
         for _ in 0..std::mem::take(&mut requests.sets) {
             let line = self.line()?;
-            // What there is no room for is missed again.
+            // An item that Redis rejects for lack of memory misses again at its next request.
             if line != "+OK" && !line.starts_with("-OOM ") {
                 return Err(wrong(format!("expected +OK, found {line}")));
             }
@@ -196,7 +205,7 @@ impl Redis {
         Ok(())
     }
 
-    /// A reply that is a number.
+    /// Reads a reply that must be a number.
     fn number(&mut self) -> io::Result<u64> {
         let line = self.line()?;
         let number = line.strip_prefix(':').and_then(|digits| digits.parse().ok());
@@ -205,14 +214,14 @@ impl Redis {
 
     fn line(&mut self) -> io::Result<&str> {
         self.line.clear();
-        // No line that is asked for here is as long.
+        // Bounds the length of a line. All expected lines are shorter.
         if self.stream.by_ref().take(1 << 16).read_line(&mut self.line)? == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         Ok(self.line.trim_end())
     }
 
-    /// Sends one request, and takes the one line of its reply.
+    /// Sends one request, and returns the one line of its reply.
     fn ask(&mut self, words: &[&[u8]]) -> io::Result<String> {
         let mut bytes = Vec::new();
         request(words, &mut bytes);
@@ -221,7 +230,7 @@ impl Redis {
         if line.starts_with('-') { Err(wrong(line)) } else { Ok(line.to_owned()) }
     }
 
-    /// A field of a section of what the server tells of itself.
+    /// Returns a field of a section of the reply to `INFO`.
     fn field(&mut self, section: &str, name: &str) -> io::Result<String> {
         let head = self.ask(&[b"INFO", section.as_bytes()])?;
         let len = head.strip_prefix('$').and_then(|len| len.parse::<u64>().ok());
@@ -236,13 +245,13 @@ impl Redis {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        // It has nothing to save.
+        // The server has no data to save.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A process that is stopped unless somebody takes it.
+/// A process that is killed on drop, unless its owner has taken it out.
 struct Stopped(Option<Child>);
 
 impl Drop for Stopped {
@@ -254,7 +263,7 @@ impl Drop for Stopped {
     }
 }
 
-/// Requests to be sent together: first those that store.
+/// A batch of requests. `SET` requests precede all others.
 struct Requests<'t> {
     trace: &'t Trace,
     bytes: Vec<u8>,
@@ -274,12 +283,12 @@ impl<'t> Requests<'t> {
         self.sets += 1;
     }
 
-    /// Counts as a lookup, and sends no value.
+    /// Adds a `TOUCH`, which counts as a use of the item but returns no value.
     fn touch(&mut self, item: u32) {
         request(&[b"TOUCH", self.trace.items.key(item)], &mut self.bytes);
     }
 
-    /// Counts as nothing.
+    /// Adds an `EXISTS`, which does not count as a use of the item.
     fn exists(&mut self, item: u32) {
         request(&[b"EXISTS", self.trace.items.key(item)], &mut self.bytes);
     }

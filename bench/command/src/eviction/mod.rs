@@ -1,8 +1,9 @@
-//! `nuthatch-bench eviction`: traces replayed against policies.
+//! `nuthatch-bench eviction`: replays traces against eviction policies.
 //!
-//! The cache goes first, within its budget. What it holds of keys and values is what the policies
-//! get, and what Redis gets memory for: so policies are compared, and not what items cost beside
-//! their bytes. With [`Equal::Memory`] Redis gets the same budget instead.
+//! Nuthatch's cache runs first, within its memory budget. The bytes of keys and values that it
+//! holds are the capacity of the simulated policies. Redis gets the memory to hold as many. The
+//! comparison therefore covers the policies, without the overhead per item. With [`Equal::Memory`],
+//! Redis gets the same memory budget instead.
 
 pub(crate) mod command;
 mod file;
@@ -29,39 +30,39 @@ use std::path::PathBuf;
 use std::thread;
 use trace::Trace;
 
-/// Requests read from a file at most, as they are kept in memory.
+/// Maximum number of requests read from a file. All of them are kept in memory.
 pub(crate) const MAX_FILE_REQUESTS: usize = 100_000_000;
 
-/// What Redis gets as much of as Nuthatch.
+/// The quantity of which Redis gets as much as Nuthatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Equal {
-    /// Memory for as many bytes of keys and values as nuthatch holds: compares the policies
+    /// Memory for as many bytes of keys and values as Nuthatch holds: compares the policies
     Payload,
-    /// The same memory: compares what the systems make of it
+    /// The same memory: compares the policies and the overhead per item
     Memory,
 }
 
-/// Which Redis takes part.
+/// The Redis server to compare with.
 #[derive(Clone, Debug)]
 pub(crate) enum Rival {
-    /// The one on the PATH, if there is one.
+    /// `redis-server` on the `PATH`, if it is installed.
     IfThere,
-    /// This program.
+    /// The program at this path.
     Program(PathBuf),
-    /// None.
+    /// No Redis server.
     Nobody,
 }
 
-/// What `nuthatch-bench eviction` is asked for.
+/// The settings of `nuthatch-bench eviction`.
 #[derive(Debug)]
 pub(crate) struct EvictionBench {
-    /// Names of traces that are made.
+    /// Names of the traces to generate.
     pub(crate) traces: Vec<String>,
-    /// Files with traces.
+    /// Paths of the trace files.
     pub(crate) files: Vec<PathBuf>,
-    /// Requests of a trace: of those that are made, and of files at most.
+    /// The number of requests of a generated trace, and the maximum number of requests of a file.
     pub(crate) requests: (usize, usize),
-    /// Budget in bytes.
+    /// Memory budget in bytes.
     pub(crate) memory: u64,
     pub(crate) seed: u64,
     pub(crate) rival: Rival,
@@ -70,13 +71,13 @@ pub(crate) struct EvictionBench {
     pub(crate) json: bool,
 }
 
-/// Names of the traces that can be made.
+/// Returns the names of the traces that can be generated.
 pub(crate) fn trace_names() -> impl Iterator<Item = &'static str> {
     KINDS.into_iter().map(|(name, _)| name)
 }
 
-/// Returns a bar for so many requests on standard error, which shows nothing unless that is a
-/// terminal.
+/// Returns a progress bar for `requests` requests on standard error. The bar is hidden unless
+/// standard error is a terminal.
 fn progress_bar(requests: u64) -> ProgressBar {
     let template = "replaying [{wide_bar}] {human_pos}/{human_len}, {eta} left";
     let style = ProgressStyle::with_template(template);
@@ -125,7 +126,7 @@ impl EvictionBench {
         Ok(out.flush()?)
     }
 
-    /// Starts Redis, if it takes part.
+    /// Starts Redis, unless it is disabled or not installed.
     fn start_rival(&self) -> Result<Option<Redis>, Failure> {
         let (program, must) = match &self.rival {
             Rival::Nobody => return Ok(None),
@@ -135,7 +136,7 @@ impl EvictionBench {
         match Redis::start(program) {
             Ok(redis) => Ok(Some(redis)),
             Err(error) if error.kind() == ErrorKind::NotFound && !must => {
-                report("no redis-server is on the PATH, so Redis is left out; see --redis");
+                report("no redis-server is on the PATH, so Redis is not measured; see --redis");
                 Ok(None)
             }
             Err(error) => Err(Failure::Error(format!("{}: {error}", program.display()))),
@@ -149,7 +150,7 @@ impl EvictionBench {
         };
         let (requests, memory, seed) = (grouped(self.requests.0 as u64), self.memory, self.seed);
         Ok(format!(
-            "{} of memory, {requests} requests of each trace that is made, seed {seed}{redis}\n\
+            "{} of memory, {requests} requests per generated trace, seed {seed}{redis}\n\
              misses in percent of requests, and divided by those of LRU\n\n",
             bytes(memory)
         ))
@@ -172,7 +173,7 @@ impl EvictionBench {
         };
         let mut rows = vec![row(System::Nuthatch, own.misses, capacity)];
         thread::scope(|scope| {
-            // Policies have one core, Redis the other.
+            // The simulated policies run on one core, and Redis on another.
             let tick = |done: usize| progress.inc(done as u64);
             let exact = scope.spawn(move || {
                 [

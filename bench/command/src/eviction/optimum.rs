@@ -1,17 +1,17 @@
-//! What no policy can beat, since it knows what comes.
+//! Offline optimum: a lower bound of the misses of all policies, computed from future requests.
 
 use super::policies::{Order, count};
 use super::trace::Trace;
 
-/// Never asked for again.
+/// The next use of an item that is not requested again.
 const NEVER: u32 = u32::MAX;
 
-/// The fewest misses there can be in a cache for so many bytes of keys and values.
+/// Returns a lower bound of the misses of a cache with this capacity, in bytes of keys and values.
 ///
-/// With items of one size that is Belady's optimum: what is asked for last goes first, be it the
-/// new item itself. With several sizes the true optimum is out of reach, and this is a bound that
-/// no policy can go below (PFOO-L: Berger, Beckmann and Harchol-Balter, "Practical bounds on
-/// optimal caching with variable object sizes", 2018).
+/// For items of one size, this is the exact optimum of Belady: the item with the latest next use is
+/// evicted, which may be the new item itself. For items of several sizes, the exact optimum is too
+/// expensive to compute. The function then returns the lower bound PFOO-L (Berger, Beckmann and
+/// Harchol-Balter, "Practical bounds on optimal caching with variable object sizes", 2018).
 pub(crate) fn misses(trace: &Trace, capacity: u64, tick: impl Fn(usize)) -> u64 {
     if trace.items.are_alike() {
         belady(trace, capacity, tick)
@@ -22,7 +22,7 @@ pub(crate) fn misses(trace: &Trace, capacity: u64, tick: impl Fn(usize)) -> u64 
     }
 }
 
-/// For each request, the next one for the same item.
+/// Returns for each request the index of the next request for the same item, or [`NEVER`].
 fn next_uses(trace: &Trace) -> Vec<u32> {
     let mut next = vec![NEVER; trace.items.len()];
     let mut uses = vec![NEVER; trace.requests.len()];
@@ -42,7 +42,7 @@ fn belady(trace: &Trace, capacity: u64, tick: impl Fn(usize)) -> u64 {
             order.insert(*item, rank);
         } else {
             misses += 1;
-            // All are of one size: one that goes makes room enough.
+            // All items have one size, so one eviction makes enough room.
             if !order.has_room(*item)
                 && let Some((first, other)) = order.first()
                 && first < rank
@@ -58,9 +58,9 @@ fn belady(trace: &Trace, capacity: u64, tick: impl Fn(usize)) -> u64 {
     misses
 }
 
-/// A hit needs an item's bytes from one request to the next. All of them together have the
-/// capacity at all times, which the cheapest hits use best: that they all fit at each single moment
-/// is not asked for.
+/// Returns the lower bound PFOO-L. A hit occupies an item's bytes from one request to the next. The
+/// bound spends the total of capacity multiplied by time on the cheapest hits. It does not require
+/// that all items fit at each moment.
 fn bound(trace: &Trace, capacity: u64) -> u64 {
     let requests = trace.requests.iter().zip(next_uses(trace)).enumerate();
     let mut costs: Vec<u64> = requests
@@ -90,9 +90,9 @@ mod tests {
             ("aaaa", 1, 1),
             ("aaaa", 0, 4),
             ("abcdabcd", 3, 5),
-            // c is not let in: both others come first.
+            // c is not admitted: the next uses of a and b come first.
             ("abcabab", 2, 3),
-            // The example of textbooks, where LRU has ten.
+            // The textbook example, for which LRU has ten misses.
             ("abcdabeabcde", 3, 7),
         ] {
             let trace = letters(text);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_bound_takes_the_cheapest_hits() {
-        // bAbA: b's hit costs 1 * 2, A's 3 * 2.
+        // bAbA: the hit of b costs 1 * 2, the hit of A 3 * 2.
         for (capacity, expected) in [(0, 4), (1, 3), (2, 3), (3, 2), (4, 2)] {
             let trace = letters("bAbA");
             assert_eq!(misses(&trace, capacity, |_| {}), expected, "{capacity}");

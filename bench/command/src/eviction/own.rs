@@ -1,24 +1,25 @@
-//! Nuthatch's own cache, in this process.
+//! Replays a trace against Nuthatch's cache in this process.
 
 use super::trace::Trace;
 use nuthatch_cache::{Cache, Error, Options, Result, Session, Write};
 
-/// Requests of one turn, about as many as a server finds at once.
-const TURN: usize = 64;
+/// Lookups per epoch guard. A server executes batches of about this size.
+const LOOKUPS_PER_GUARD: usize = 64;
 
-/// How often what is held is measured, evenly over the later part of a trace.
+/// Number of times that the held bytes are measured, evenly spaced over the second half of a trace.
 const SAMPLES: usize = 4;
 
-/// What a cache made of a trace.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replayed {
-    /// Lookups that found nothing.
+    /// Number of lookups that missed.
     pub(crate) misses: u64,
-    /// Bytes of keys and values in it: the most that was found.
+    /// Maximum of the measured bytes of keys and values in the cache.
     pub(crate) held_bytes: u64,
 }
 
-/// Looks up what a trace asks for, and stores what is not found. `tick` gets requests done.
+/// Looks up every item of a trace, and stores each item that is absent. Reports the number of
+/// completed requests to `tick`.
 pub(crate) fn replay(
     trace: &Trace,
     memory: u64,
@@ -29,20 +30,20 @@ pub(crate) fn replay(
     let mut session = cache.session()?;
     let values = vec![b'v'; trace.items.value_most()];
     let (mut misses, mut held) = (0, 0);
-    // The first half fills the cache.
+    // The first half of the trace fills the cache.
     let parts = trace.requests.chunks(trace.requests.len().div_ceil(2 * SAMPLES).max(1));
     for (number, part) in parts.enumerate() {
-        for requests in part.chunks(TURN) {
-            let turn = session.guard();
+        for requests in part.chunks(LOOKUPS_PER_GUARD) {
+            let guard = session.guard();
             for item in requests {
                 let key = trace.items.key(*item);
-                if turn.get(key).is_some() {
+                if guard.get(key).is_some() {
                     continue;
                 }
                 misses += 1;
                 let value = &values[..trace.items.value_bytes(*item)];
-                match turn.set(key, value, &Write::new()) {
-                    // What cannot be held is missed again.
+                match guard.set(key, value, &Write::new()) {
+                    // An item that the cache cannot store misses again at its next request.
                     Ok(_) | Err(Error::TooLong { .. } | Error::Full) => {}
                     Err(error) => return Err(error),
                 }
@@ -53,18 +54,18 @@ pub(crate) fn replay(
             held = held_bytes(trace, &mut session).max(held);
         }
     }
-    // A trace of few requests has fewer parts.
+    // A short trace has fewer parts than [`SAMPLES`].
     let held_bytes = held_bytes(trace, &mut session).max(held);
     Ok(Replayed { misses, held_bytes })
 }
 
-/// Bytes of keys and values that are there.
+/// Returns the bytes of all keys and values in the cache.
 fn held_bytes(trace: &Trace, session: &mut Session<'_>) -> u64 {
     let items: Vec<u32> = (0..trace.items.len() as u32).collect();
     let mut bytes = 0;
-    for items in items.chunks(TURN) {
-        let turn = session.guard();
-        let there = items.iter().filter(|item| turn.peek(trace.items.key(**item)).is_some());
+    for items in items.chunks(LOOKUPS_PER_GUARD) {
+        let guard = session.guard();
+        let there = items.iter().filter(|item| guard.peek(trace.items.key(**item)).is_some());
         bytes += there.map(|item| trace.items.bytes(*item)).sum::<u64>();
     }
     bytes

@@ -1,20 +1,22 @@
-//! Policies that are exact: what is there has an order, and the first in it goes.
+//! Exact simulations of eviction policies: items are totally ordered, and the first is evicted.
 
 use super::trace::Trace;
 use std::collections::BTreeSet;
 
-/// In which order items go.
+/// The eviction order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// Least recently used first.
+    /// Evicts the least recently used item.
     Lru,
-    /// Least often used since it came first; of those, least recently used.
+    /// Evicts the least frequently used item, and the least recently used among equals. An item's
+    /// frequency starts anew after its eviction.
     Lfu,
 }
 
 impl Policy {
-    /// Lookups that find nothing, when each is followed by storing what it did not find, in a cache
-    /// for so many bytes of keys and values. `tick` is called now and then, with requests done.
+    /// Returns the number of misses of a cache with this capacity, in bytes of keys and values.
+    /// Each miss stores the item. `tick` receives the number of completed requests in steps of
+    /// [`TICK`].
     pub(crate) fn misses(self, trace: &Trace, capacity: u64, tick: impl Fn(usize)) -> u64 {
         let mut order = Order::new(trace, capacity);
         let mut misses = 0;
@@ -35,20 +37,20 @@ impl Policy {
     }
 }
 
-/// Requests from one tick to the next.
+/// Requests between two calls of `tick`.
 const TICK: usize = 1 << 14;
 
-/// Tells of the requests done, if it is time to.
+/// Calls `tick` after every [`TICK`] requests.
 pub(crate) fn count(at: usize, tick: &impl Fn(usize)) {
     if at % TICK == TICK - 1 {
         tick(TICK);
     }
 }
 
-/// What a place in the order depends on: the least goes first.
+/// The rank of an item. The item with the lowest rank is evicted first.
 pub(crate) type Rank = (u32, u32);
 
-/// Items in a cache, in the order in which they go.
+/// The items of a cache in eviction order.
 #[derive(Debug)]
 pub(crate) struct Order<'t> {
     trace: &'t Trace,
@@ -64,12 +66,12 @@ impl<'t> Order<'t> {
         Self { trace, left: capacity, capacity, sorted: BTreeSet::new(), ranks }
     }
 
-    /// The rank of an item that is there.
+    /// Returns the rank of an item, or `None` if the item is absent.
     pub(crate) fn rank(&self, item: u32) -> Option<Rank> {
         self.ranks[item as usize]
     }
 
-    /// Takes an item out; whether it was there.
+    /// Removes an item. Returns whether it was present.
     pub(crate) fn remove(&mut self, item: u32) -> bool {
         let Some(rank) = self.ranks[item as usize].take() else { return false };
         self.sorted.remove(&(rank, item));
@@ -77,14 +79,14 @@ impl<'t> Order<'t> {
         true
     }
 
-    /// Puts an item in for which there is room.
+    /// Inserts an item. The caller makes room for it first.
     pub(crate) fn insert(&mut self, item: u32, rank: Rank) {
         self.left -= self.trace.items.bytes(item);
         self.ranks[item as usize] = Some(rank);
         self.sorted.insert((rank, item));
     }
 
-    /// The item that goes first.
+    /// Returns the next item to evict, with its rank.
     pub(crate) fn first(&self) -> Option<(Rank, u32)> {
         self.sorted.first().copied()
     }
@@ -93,7 +95,7 @@ impl<'t> Order<'t> {
         self.trace.items.bytes(item) <= self.left
     }
 
-    /// Takes out what goes first until there is room for an item; false if there never is.
+    /// Evicts items until `item` fits. Returns false if it is larger than the capacity.
     fn make_room(&mut self, item: u32) -> bool {
         if self.trace.items.bytes(item) > self.capacity {
             return false;
@@ -111,7 +113,8 @@ pub(crate) mod tests {
     use super::super::trace::Recorder;
     use super::*;
 
-    /// A trace of letters: capitals are items of 3 bytes, others of one.
+    /// Returns a trace of one request per letter. Uppercase letters are items of 3 bytes, lowercase
+    /// letters items of 1 byte.
     pub(crate) fn letters(text: &str) -> Trace {
         let mut recorder = Recorder::default();
         for letter in text.bytes() {
@@ -127,7 +130,7 @@ pub(crate) mod tests {
 
     #[test]
     fn lru_forgets_what_was_not_asked_for_longest() {
-        // a b c | a goes for d | b goes for a | ...
+        // "abcadabc": d evicts a, then a evicts b, and so on.
         for (text, capacity, expected) in [
             ("", 3, 0),
             ("aaaa", 1, 1),
@@ -135,11 +138,11 @@ pub(crate) mod tests {
             ("abcdabcd", 3, 8),
             ("abcadabc", 3, 6),
             ("abab", 0, 4),
-            // A goes for all three: A, b, c, d miss; then A again; then b.
+            // A evicts all three. A, b, c and d miss first, then A and b again.
             ("AbcdAb", 3, 6),
-            // b and c go for A, one of them only where there is room for four.
+            // A evicts b and c, or only one of them if the capacity is four.
             ("bcAc", 4, 3),
-            // What never fits is never there, and moves nothing.
+            // An item larger than the capacity is never stored and evicts nothing.
             ("abAabA", 2, 4),
         ] {
             assert_eq!(misses(Policy::Lru, text, capacity), expected, "{text} in {capacity}");
@@ -150,12 +153,12 @@ pub(crate) mod tests {
     fn lfu_forgets_what_was_asked_for_least() {
         for (text, capacity, expected) in [
             ("aaaa", 1, 1),
-            // b goes for c, c for b, as a was asked for twice.
+            // c evicts b and b evicts c, since a was requested twice.
             ("aabcbca", 2, 5),
             ("abcdabcd", 3, 8),
-            // A second life begins at one: c goes for b, b for c.
+            // A reinserted item starts at frequency one: b evicts c, then c evicts b.
             ("abbaacbc", 2, 5),
-            // Both asked for once: the one asked for longest ago goes.
+            // Both were requested once. The one that was requested earlier is evicted.
             ("abca", 2, 4),
         ] {
             assert_eq!(misses(Policy::Lfu, text, capacity), expected, "{text} in {capacity}");

@@ -1,9 +1,9 @@
-//! What the systems made of the traces, as a table and as rows in JSON.
+//! The results of a replay, as a table and as rows in JSON.
 
 use nuthatch_units::{bytes, grouped};
 use std::fmt::Write;
 
-/// A system that a trace is replayed against, in the order of the table.
+/// A system that replays a trace, in the order of the table's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum System {
     Nuthatch,
@@ -30,16 +30,16 @@ impl System {
     }
 }
 
-/// What one system made of a trace.
+/// The result of one system on one trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) system: System,
     pub(crate) misses: u64,
-    /// Bytes of keys and values that it held, or that it was given for them.
+    /// Bytes of keys and values that the system held, or its capacity.
     pub(crate) held_bytes: u64,
 }
 
-/// What all systems made of a trace.
+/// The results of all systems on one trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Result {
     pub(crate) trace: String,
@@ -57,14 +57,15 @@ impl Result {
         row.misses as f64 / self.requests.max(1) as f64
     }
 
-    /// The misses of a system, divided by those of LRU.
+    /// Returns the misses of a system divided by the misses of LRU, or `None` if LRU is not
+    /// measured.
     fn times_lru(&self, row: &Row) -> Option<f64> {
         let lru = self.row(System::Lru)?.misses;
         (lru > 0).then(|| row.misses as f64 / lru as f64)
     }
 }
 
-/// Rows in JSON: of the first trace, or of a later one.
+/// Returns the rows of one trace in JSON. `is_first` is true for the first trace of the array.
 pub(crate) fn json(result: &Result, is_first: bool) -> String {
     let mut text = String::new();
     let name = serde_json::Value::from(result.trace.as_str());
@@ -88,7 +89,7 @@ pub(crate) fn json(result: &Result, is_first: bool) -> String {
     text
 }
 
-/// The heads of the table's columns.
+/// Returns the header of the table.
 pub(crate) fn heading(systems: &[System]) -> String {
     let mut text = format!("{:<12}{:>11}{:>11}", "trace", "items", "held");
     for system in systems {
@@ -98,7 +99,7 @@ pub(crate) fn heading(systems: &[System]) -> String {
     text
 }
 
-/// A line of the table: misses in percent of requests, and divided by those of LRU.
+/// Returns a row of the table: misses in percent of requests, and divided by the misses of LRU.
 pub(crate) fn line(result: &Result, systems: &[System]) -> String {
     let held = result.row(System::Nuthatch).map_or(0, |row| row.held_bytes);
     let name = &result.trace;

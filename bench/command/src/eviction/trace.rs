@@ -1,8 +1,9 @@
-//! A trace: which items are asked for, one after the other.
+//! A trace: a sequence of requests for items.
 
 use std::collections::HashMap;
 
-/// Requests, each the number of an item. All of it is in memory: the optimum looks ahead.
+/// A sequence of requests, each the number of an item. It is kept in memory, since the optimum
+/// needs future requests.
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) name: String,
@@ -10,18 +11,19 @@ pub(crate) struct Trace {
     pub(crate) items: Items,
 }
 
-/// What is known of items, by their numbers: from 0 on, in the order of their first requests.
+/// The keys and value sizes of items. Items are numbered from 0 in the order of their first
+/// requests.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     keys: Vec<u8>,
-    /// Where each key ends.
+    /// The end offset of each key.
     ends: Vec<u32>,
     values: Vec<u32>,
 }
 
 impl Items {
-    /// Bytes that keys may take, all together.
-    pub(crate) const KEYS_MOST: usize = u32::MAX as usize;
+    /// Maximum total length of all keys, in bytes.
+    pub(crate) const MAX_KEYS_BYTES: usize = u32::MAX as usize;
 
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
@@ -33,30 +35,31 @@ impl Items {
         &self.keys[start..self.ends[at] as usize]
     }
 
-    /// Bytes of the value.
+    /// Returns the length of an item's value, in bytes.
     pub(crate) fn value_bytes(&self, item: u32) -> usize {
         self.values[item as usize] as usize
     }
 
-    /// Bytes of key and value.
+    /// Returns the length of an item's key and value, in bytes.
     pub(crate) fn bytes(&self, item: u32) -> u64 {
         (self.key(item).len() + self.value_bytes(item)) as u64
     }
 
-    /// Bytes of the longest value.
+    /// Returns the length of the longest value, in bytes.
     pub(crate) fn value_most(&self) -> usize {
         self.values.iter().copied().max().unwrap_or(0) as usize
     }
 
-    /// Whether all items are of one size.
+    /// Returns whether all items have the same size.
     pub(crate) fn are_alike(&self) -> bool {
         let first = (self.len() > 0).then(|| self.bytes(0));
         (0..self.len() as u32).all(|item| Some(self.bytes(item)) == first)
     }
 
-    /// A further item; nothing if keys take too much by now.
+    /// Adds an item and returns its number. Returns `None` if the keys would exceed the maximum
+    /// length.
     fn push(&mut self, key: &[u8], value_bytes: u32) -> Option<u32> {
-        if self.keys.len() + key.len() > Self::KEYS_MOST {
+        if self.keys.len() + key.len() > Self::MAX_KEYS_BYTES {
             return None;
         }
         self.keys.extend_from_slice(key);
@@ -66,7 +69,7 @@ impl Items {
     }
 }
 
-/// Makes a trace, request by request.
+/// Builds a trace, one request at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     requests: Vec<u32>,
@@ -75,8 +78,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A further request. The size of a key's value is that of its first one. False if keys would
-    /// take more than [`Items::KEYS_MOST`].
+    /// Adds a request. The first request for a key determines the size of its value. Returns false
+    /// if the keys would exceed [`Items::MAX_KEYS_BYTES`] bytes.
     pub(crate) fn push(&mut self, key: &[u8], value_bytes: u32) -> bool {
         let number = if let Some(number) = self.numbers.get(key) {
             *number

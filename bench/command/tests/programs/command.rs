@@ -1,4 +1,4 @@
-//! Runs the command in a folder of the test's own.
+//! Runs the command in a temporary folder.
 
 use std::fs;
 use std::io::Write;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A folder that is removed at the end of the test.
+/// A temporary folder that is removed at the end of the test.
 pub(crate) struct Folder(TempDir);
 
-/// The result of a run.
+/// The exit status and output of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: Option<i32>,
@@ -32,19 +32,19 @@ impl Folder {
         self
     }
 
-    /// Returns the command, to run in this folder.
+    /// Returns the command, with this folder as its working directory.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuthatch-bench"));
         command.args(arguments).current_dir(self.0.path());
         command
     }
 
-    /// Runs the command.
+    /// Runs the command without input.
     pub(crate) fn run(&self, arguments: &[&str]) -> Run {
         self.run_with(arguments, b"")
     }
 
-    /// Runs the command with this on its standard input.
+    /// Runs the command with `stdin` as its standard input.
     pub(crate) fn run_with(&self, arguments: &[&str], stdin: &[u8]) -> Run {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

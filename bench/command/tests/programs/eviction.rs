@@ -1,4 +1,4 @@
-//! `nuthatch-bench eviction`, at small sizes.
+//! Tests of `nuthatch-bench eviction` on small traces.
 
 use crate::command::{Folder, Run};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn bench(folder: &Folder, arguments: &[&str]) -> Run {
     folder.run(&[&SMALL, arguments].concat())
 }
 
-/// The rows in JSON.
+/// Returns the rows of a run in JSON.
 #[track_caller]
 fn rows(run: &Run) -> Vec<Value> {
     assert_eq!(run.status, Some(0), "{run:?}");
@@ -50,7 +50,7 @@ fn the_seed_decides_a_run() {
     assert_ne!(one.replace("seed 7", ""), run("8").replace("seed 8", ""));
     let lines: Vec<_> = one.lines().collect();
     assert!(lines[0].starts_with("16.0 MiB of memory, 80,000 requests"), "{one}");
-    // As in the list of all, whatever the order on the command line.
+    // The table has the order of the list of all traces, not of the command line.
     assert!(lines[4].starts_with("loop ") && lines[5].starts_with("shift "), "{one}");
     assert_eq!(lines.len(), 6, "{one}");
 }
@@ -72,7 +72,7 @@ fn redis_holds_as_much_and_is_compared() {
             assert!(misses < number(row, "requests"), "{row}");
         }
     }
-    // With the same memory it holds what is left of that beside its items' own costs.
+    // With the same memory, Redis holds less payload, since its items have overhead.
     let run = bench(&folder, &["--trace", "zipf-0.8", "--equal", "memory", "--json"]);
     let same = number(&self::rows(&run)[3], "held_bytes");
     assert!((8e6..16e6).contains(&same), "{}", run.stdout);
@@ -90,7 +90,7 @@ fn without_redis_on_the_path_the_others_are_measured() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("no redis-server is on the PATH"), "{stderr}");
     assert_eq!(stdout.matches("\"system\"").count(), 4, "{stdout}");
-    // One that is named must be there, and be one.
+    // A Redis program that is named must exist and be a Redis server.
     for program in ["./nothing", "true"] {
         let run = bench(&folder, &["--redis", program]);
         assert_eq!(run.status, Some(3), "{run:?}");

@@ -1,4 +1,4 @@
-//! `nuthatch-bench fill`, at a size that takes a moment.
+//! Tests of `nuthatch-bench fill` with a small cache.
 
 use crate::command::Folder;
 use serde_json::Value;

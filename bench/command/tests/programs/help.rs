@@ -1,4 +1,4 @@
-//! Help of every level, and wrong arguments.
+//! Tests of the help pages at every level, and of wrong arguments.
 
 use crate::command::Folder;
 

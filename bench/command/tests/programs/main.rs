@@ -1,4 +1,4 @@
-//! The command `nuthatch-bench`, run as its users run it, at small sizes.
+//! Tests that run the `nuthatch-bench` program with small settings.
 
 mod command;
 mod eviction;
