@@ -1,15 +1,15 @@
-//! Which keys are asked for, and how often.
+//! Random keys that follow a distribution.
 
 use crate::random::Random;
 use std::fmt;
 use std::str::FromStr;
 
-/// How the keys of requests are spread.
+/// The distribution of the keys of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// Every key is as likely as any other.
+    /// All keys are equally likely.
     Uniform,
-    /// The key of rank r is asked for as often as 1 / r to this power.
+    /// The probability of the key of rank r is proportional to 1 / r^exponent.
     Zipf(f64),
 }
 
@@ -37,19 +37,19 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// Draws keys without end.
+/// An endless sequence of random keys.
 #[derive(Debug)]
 pub struct Draws {
     keys: u32,
-    /// The chance of this rank or a lower one, for each rank; empty where all are alike.
+    /// The cumulative probability of each rank. Empty for a uniform distribution.
     chances: Vec<f64>,
-    /// The key of each rank, scattered so that the hot ones are no neighbours.
+    /// The key of each rank. The order is random, so that popular keys are not adjacent.
     by_rank: Vec<u32>,
     random: Random,
 }
 
 impl Draws {
-    /// Draws keys below `keys`, of which there must be one at least.
+    /// Creates a generator of keys below `keys`, which must be at least 1.
     pub fn new(distribution: Distribution, keys: u32, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (chances, by_rank) = match distribution {
@@ -61,30 +61,31 @@ impl Draws {
         Self { keys, chances, by_rank, random }
     }
 
-    /// The next key.
+    /// Returns the next key.
     pub fn draw(&mut self) -> u32 {
         let rank = self.rank();
         if self.by_rank.is_empty() { rank } else { self.by_rank[rank as usize] }
     }
 
-    /// The rank of the next key, from 0 on. Nobody but the caller knows which key has it.
+    /// Returns the rank of the next key, counted from 0, without mapping it to a key.
     pub fn rank(&mut self) -> u32 {
         if self.chances.is_empty() {
             return self.random.below(self.keys);
         }
         let at = self.random.fraction();
         let rank = self.chances.partition_point(|chance| *chance <= at) as u32;
-        // The last chance is 1 but for rounding.
+        // The last cumulative probability may be below 1 because of rounding.
         rank.min(self.keys - 1)
     }
 
-    /// Whether the next request is one of a share of all.
+    /// Returns true with probability `share`.
     pub fn is_one_of(&mut self, share: f64) -> bool {
         self.random.fraction() < share
     }
 }
 
-/// The exact law, no approximation: sums of 1 / rank^exponent, divided by the last.
+/// Returns the exact cumulative probabilities: partial sums of 1 / rank^exponent, divided by the
+/// total.
 fn zipf_chances(keys: u32, exponent: f64) -> Vec<f64> {
     let mut sum = 0.0;
     let weight = |rank: u32| f64::from(rank).powf(-exponent);
@@ -122,7 +123,7 @@ mod tests {
         counts
     }
 
-    /// Within five standard deviations of what the law says.
+    /// Asserts that a count is within five standard deviations of its expected value.
     fn assert_near(count: u32, chance: f64, what: &str) {
         let expected = chance * f64::from(DRAWS);
         let tolerance = 5.0 * (expected * (1.0 - chance)).sqrt();

@@ -1,4 +1,4 @@
-//! A system in a race, whatever its type.
+//! A system under test, independent of its type.
 
 use crate::folder::file_bytes;
 use crate::lookups::Keys;
@@ -13,26 +13,28 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A system in a race. A call here is for a whole round of one work: the many calls inside it are
-/// to the system's own type.
+/// A system under test. Each call covers a whole round of one workload. The operations inside a
+/// round are calls to the concrete type.
 pub trait Entrant {
-    /// What rows and tables call it.
+    /// Returns the name of the system in rows and tables.
     fn name(&self) -> &'static str;
 
-    /// Fills a new store in place of the last one. No samples when it opens another one's files.
+    /// Fills a new store, which replaces the previous one. Returns no samples if the system opens
+    /// the files of another system.
     fn build(&mut self, rows: &Rows, directory: &Path) -> Result<Vec<Sample>>;
 
-    /// Opens the files in place of those open. No samples when there are none.
+    /// Opens the files, and closes those that were open. Returns no samples if the system has no
+    /// files.
     fn open(&mut self, directory: &Path) -> Result<Vec<Sample>>;
 
-    /// Looks all keys up; nothing for a work the system does not offer.
+    /// Looks up all keys. Returns `None` if the system does not support the workload.
     fn look_up(&self, work: Work, keys: &Keys<'_>) -> Result<Option<Sample>>;
 }
 
-/// One measurement, in the unit of its work.
+/// A workload and one measurement, in the unit of the workload.
 pub type Sample = (Work, f64);
 
-/// A system, ready for a race.
+/// Returns a system under test, without data.
 pub fn entrant<S: System>() -> Box<dyn Entrant> {
     Box::new(Contest::<S> { store: None, in_memory: false })
 }
@@ -111,7 +113,7 @@ impl<S: System> Entrant for Contest<S> {
     }
 }
 
-/// Looks keys up in this thread.
+/// Looks up keys in this thread. Returns the duration and the number of keys found.
 fn one_thread<'a, S: System>(
     store: &'a S,
     keys: &[&[u8]],
@@ -121,14 +123,14 @@ fn one_thread<'a, S: System>(
     timed(|| look_up(&mut reader, keys))
 }
 
-/// Looks all keys up in each of two threads at once, so that each has as much to keep in its caches
-/// as one thread alone. Answers half of the time, as if the keys had been shared out.
+/// Looks up all keys in each of two threads at once, so that each thread uses as much processor
+/// cache as a single thread. Returns half of the duration, as if the threads had shared the keys.
 fn two_threads<S: System>(store: &S, keys: &[&[u8]]) -> Result<(Duration, usize)> {
     let (some, others) = keys.split_at(keys.len() / 2);
     let start = Barrier::new(2);
     let look_up = |first, second| -> Result<_> {
         let reader = store.reader();
-        // Before the error of the reader, lest the other thread waits for ever.
+        // Waits before a reader's error is returned, otherwise the other thread would wait forever.
         start.wait();
         let mut reader = reader?;
         let began = Instant::now();

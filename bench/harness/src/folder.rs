@@ -1,16 +1,16 @@
-//! The folder of one run's files.
+//! The temporary folder of one run.
 
 use crate::Result;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A new folder, removed with all that is in it when this is dropped.
+/// A temporary folder, removed with its contents on drop.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes a folder that no other run has.
+    /// Creates a folder with a unique name.
     pub fn create(parent: &Path) -> Result<Self> {
         for number in 0_u32.. {
             let path = parent.join(format!("nuthatch-bench-{}-{number}", std::process::id()));
@@ -23,7 +23,7 @@ impl Folder {
         Err("no name is left for a folder".into())
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -31,12 +31,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is the user's to see; the figures are right all the same.
+        // An error is ignored: the results are valid, and the user can remove the folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Bytes of the files in a folder.
+/// Returns the total size of the files in a folder, in bytes.
 pub(crate) fn file_bytes(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {

@@ -1,11 +1,11 @@
-//! The rival that every ratio is against: a hash map in memory.
+//! The baseline of all ratios: a hash map in memory.
 
 use crate::Result;
 use crate::rows::Rows;
 use crate::system::{Built, Reader, System, first_byte, first_float};
 use std::path::Path;
 
-/// hashbrown's map, with its default hasher, from boxed keys to boxed values.
+/// A `hashbrown` map with its default hasher, from boxed keys to boxed values.
 #[derive(Debug)]
 pub struct HashMap(hashbrown::HashMap<Box<[u8]>, Box<[u8]>>);
 

@@ -1,7 +1,8 @@
-//! Nuthatch beside other key-value systems: the same work for all, in one process, round by round.
+//! Benchmarks Nuthatch against other key-value systems: the same workloads for all, in one process,
+//! in alternating rounds.
 //!
-//! What is measured and how to read it: `bench/README.md`. A system takes part by implementing
-//! [`System`], and [`Reader`] for its lookups; [`run_with`] lets any number of them compete.
+//! `bench/README.md` describes what is measured and how to read it. A system implements [`System`],
+//! and [`Reader`] for its lookups. [`run_with`] compares any number of systems.
 
 mod draws;
 mod entrant;
@@ -33,5 +34,5 @@ pub use run::{Entrants, Options, own_systems, run, run_with};
 pub use system::{BATCH, Built, Reader, System, Tally, first_byte, first_float};
 pub use work::Work;
 
-/// The result of this crate's operations: each system brings errors of its own.
+/// The result of this crate's operations. Each system has its own error type.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -1,33 +1,33 @@
-//! What the systems are asked: keys in an order that no cache can guess, the same in every run.
+//! The keys of lookups, in a random order that is the same in every run.
 
 use crate::random::Random;
 use crate::rows::Texts;
 
-/// Lookups of one round at most. They are drawn from all keys, so that fewer than there are keys
-/// still reach every part of a store.
-const MOST: u32 = 4_000_000;
+/// Maximum number of lookups in a round. They are drawn from all keys, so they reach all parts of a
+/// larger store.
+const MAX_LOOKUPS: u32 = 4_000_000;
 
-/// The keys of one round, made before any clock starts.
+/// The keys of one round, generated before the clock starts.
 #[derive(Debug)]
 pub struct Lookups {
     hits: Texts,
     misses: Texts,
 }
 
-/// The keys of [`Lookups`], ready to be handed to lookups.
+/// The keys of [`Lookups`], as slices of bytes.
 #[derive(Clone, Debug)]
 pub struct Keys<'a> {
-    /// Keys that are there.
+    /// Keys that are present.
     pub hits: Vec<&'a [u8]>,
-    /// As many that are not, each the same as a key that is there but for its last character: a
-    /// tree has to go all the way to its leaves to know.
+    /// The same number of absent keys. Each differs from a present key only in its last character,
+    /// so that a tree must descend to its leaves.
     pub misses: Vec<&'a [u8]>,
 }
 
 impl Lookups {
-    /// Lookups in [`Rows::of_texts`](crate::Rows::of_texts).
+    /// Returns lookups in [`Rows::of_texts`](crate::Rows::of_texts).
     pub fn in_texts(rows: u32) -> Self {
-        let hits = Texts::numbered("key", drawn(rows, MOST));
+        let hits = Texts::numbered("key", drawn(rows, MAX_LOOKUPS));
         let mut misses = Texts::default();
         for hit in (0..hits.len()).map(|at| hits.get(at)) {
             let (digits, last) = hit.split_at(hit.len() - 1);
@@ -36,32 +36,32 @@ impl Lookups {
         Self { hits, misses }
     }
 
-    /// Lookups in [`Rows::of_vectors`](crate::Rows::of_vectors).
+    /// Returns lookups in [`Rows::of_vectors`](crate::Rows::of_vectors).
     pub fn in_vectors(rows: u32) -> Self {
-        Self { hits: Texts::numbered("vec", drawn(rows, MOST)), misses: Texts::default() }
+        Self { hits: Texts::numbered("vec", drawn(rows, MAX_LOOKUPS)), misses: Texts::default() }
     }
 
-    /// The keys as bytes.
+    /// Returns the keys as bytes.
     pub fn keys(&self) -> Keys<'_> {
         Keys { hits: self.hits.bytes().collect(), misses: self.misses.bytes().collect() }
     }
 }
 
-/// A letter for each digit.
+/// Returns the letter that replaces a digit.
 fn letter(digit: &str) -> &'static str {
     const LETTERS: &str = "abcdefghij";
     let at = digit.parse().unwrap_or(0);
     &LETTERS[at..=at]
 }
 
-/// What is drawn is the same in every run.
+/// The seed of all runs.
 pub(crate) const SEED: u64 = 2026;
 
-/// At most `most` of the numbers below `count`, in random order, none twice.
-fn drawn(count: u32, most: u32) -> Vec<u32> {
+/// Returns at most `max_count` of the numbers below `count`, distinct and in random order.
+fn drawn(count: u32, max_count: u32) -> Vec<u32> {
     let mut random = Random::new(SEED);
     let mut numbers: Vec<u32> = (0..count).collect();
-    let take = count.min(most);
+    let take = count.min(max_count);
     for at in 0..take {
         let other = at + random.below(count - at);
         numbers.swap(at as usize, other as usize);

@@ -1,11 +1,11 @@
-//! The loops that are timed, and counted by `bench/instructions`. Each answers how many keys were
-//! there, which shows that a system did its work.
+//! The loops that are timed, and whose instructions `bench/instructions` counts. Each returns the
+//! number of keys found, which proves that the system executed the lookups.
 
 use crate::Result;
 use crate::system::{BATCH, Reader, Tally};
 use std::hint::black_box;
 
-/// Looks texts up one by one.
+/// Looks up texts one by one.
 #[inline(never)]
 pub fn texts(reader: &mut impl Reader, keys: &[&[u8]]) -> Result<usize> {
     let mut tally = Tally::default();
@@ -15,7 +15,7 @@ pub fn texts(reader: &mut impl Reader, keys: &[&[u8]]) -> Result<usize> {
     Ok(black_box(tally).found)
 }
 
-/// Looks texts up in batches of [`BATCH`].
+/// Looks up texts in batches of [`BATCH`].
 #[inline(never)]
 pub fn batches(reader: &mut impl Reader, keys: &[&[u8]]) -> Result<usize> {
     let mut all = Tally::default();
@@ -27,7 +27,7 @@ pub fn batches(reader: &mut impl Reader, keys: &[&[u8]]) -> Result<usize> {
     Ok(black_box(all).found)
 }
 
-/// Looks vectors up one by one.
+/// Looks up vectors one by one.
 #[inline(never)]
 pub fn vectors(reader: &mut impl Reader, keys: &[&[u8]]) -> Result<usize> {
     let (mut found, mut sum) = (0, 0.0);

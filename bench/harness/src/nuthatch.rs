@@ -1,4 +1,4 @@
-//! Nuthatch's snapshots, mapped from the page cache or copied into huge pages.
+//! Nuthatch's snapshots, either mapped from the page cache or copied into huge pages.
 
 use crate::Result;
 use crate::rows::{Rows, Value as RowValue};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 const FILE: &str = "rows.nut";
 
-/// A snapshot, in huge pages or not.
+/// A snapshot. `HUGE` selects huge pages.
 #[derive(Debug)]
 pub struct Nuthatch<const HUGE: bool>(Snapshot);
 
@@ -41,14 +41,14 @@ impl<const HUGE: bool> System for Nuthatch<HUGE> {
     }
 }
 
-/// Lookups in a snapshot.
+/// A reader of a snapshot.
 #[derive(Debug)]
 pub struct SnapshotReader<'a> {
     snapshot: &'a Snapshot,
     values: [Option<CowValue<'a>>; BATCH],
 }
 
-/// Returns the first byte of a text. Any other value is not what was built.
+/// Returns the first byte of a text, or `None` for a value of another type.
 #[inline]
 fn first_byte_of(value: &CowValue<'_>) -> Option<u8> {
     match value.as_value() {

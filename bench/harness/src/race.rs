@@ -1,4 +1,4 @@
-//! Systems that take turns at each work, round by round: what disturbs the machine meets them all.
+//! Systems that alternate in rounds, so that disturbances of the machine affect all of them.
 
 use crate::Result;
 use crate::entrant::{Entrant, Sample};
@@ -15,7 +15,7 @@ pub(crate) struct Race<'a> {
     entrants: Vec<Box<dyn Entrant>>,
     directory: &'a Path,
     rounds: usize,
-    /// By work, then by place of the entrant.
+    /// Samples by workload and index of the system.
     samples: BTreeMap<(Work, usize), Vec<f64>>,
 }
 
@@ -24,40 +24,39 @@ impl<'a> Race<'a> {
         Self { entrants, directory, rounds, samples: BTreeMap::new() }
     }
 
-    /// Fills every system with the rows, in each round anew.
+    /// Fills every system with the rows, once per round.
     pub(crate) fn build(&mut self, rows: &Rows) -> Result<()> {
         let directory = self.directory;
-        self.turns(|entrant| entrant.build(rows, directory))
+        self.run_rounds(|entrant| entrant.build(rows, directory))
     }
 
-    /// Opens what was built, in each round anew.
+    /// Opens the files of every system, once per round.
     pub(crate) fn open(&mut self) -> Result<()> {
         let directory = self.directory;
-        self.turns(|entrant| entrant.open(directory))
+        self.run_rounds(|entrant| entrant.open(directory))
     }
 
-    /// Looks all keys up for every one of these works. Once untimed before, so that no round has
-    /// to wait until pages are mapped.
+    /// Looks up all keys in every workload. An untimed pass before it maps the pages.
     pub(crate) fn look_up(&mut self, works: &[Work], keys: &Keys<'_>) -> Result<()> {
         for entrant in &self.entrants {
             entrant.look_up(works[0], keys)?;
         }
         for work in works {
-            self.turns(|entrant| Ok(entrant.look_up(*work, keys)?.into_iter().collect()))?;
+            self.run_rounds(|entrant| Ok(entrant.look_up(*work, keys)?.into_iter().collect()))?;
         }
         Ok(())
     }
 
-    /// Calls every entrant in each round, a different one first each time: whoever comes next finds
-    /// the caches as the one before left them.
-    fn turns(
+    /// Calls every system in each round. Each round starts with another system, since a system
+    /// finds the processor caches as the previous one left them.
+    fn run_rounds(
         &mut self,
-        mut turn: impl FnMut(&mut dyn Entrant) -> Result<Vec<Sample>>,
+        mut run: impl FnMut(&mut dyn Entrant) -> Result<Vec<Sample>>,
     ) -> Result<()> {
         let count = self.entrants.len();
         for round in 0..self.rounds {
             for at in (0..count).map(|at| (at + round) % count) {
-                for (work, sample) in turn(&mut *self.entrants[at])? {
+                for (work, sample) in run(&mut *self.entrants[at])? {
                     self.samples.entry((work, at)).or_default().push(sample);
                 }
             }
@@ -65,14 +64,14 @@ impl<'a> Race<'a> {
         Ok(())
     }
 
-    /// The medians, by work and then by system.
+    /// Returns the median results, by workload and then by system.
     pub(crate) fn figures(self, keys: u32) -> Vec<Figure> {
         let medians: BTreeMap<_, f64> =
             self.samples.into_iter().map(|(at, samples)| (at, middle(at.0, samples))).collect();
         let hash_map = self.entrants.iter().position(|entrant| entrant.name() == HashMap::NAME);
         let figure = |(&(work, at), &value): (&(Work, usize), &f64)| {
             let against = |work, at| {
-                // Of few rows, a system may have taken no memory that shows.
+                // With few rows, the memory of a system may be too small to measure.
                 let other = medians.get(&(work, at)).filter(|other| **other > 0.0);
                 other.map(|other| value / other)
             };
@@ -91,8 +90,8 @@ impl<'a> Race<'a> {
     }
 }
 
-/// The median; of memory the most, since what a process was once given it often keeps, and a later
-/// round then takes none.
+/// Returns the median, or the maximum for memory. A process often keeps the memory of an earlier
+/// round, so that later rounds need none.
 fn middle(work: Work, mut samples: Vec<f64>) -> f64 {
     samples.sort_unstable_by(f64::total_cmp);
     let count = samples.len();

@@ -1,16 +1,16 @@
-//! Random numbers that are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
-/// `SplitMix64`: one word of state, good enough to choose keys with.
+/// A `SplitMix64` generator. Its state is one word, and its quality suffices to select keys.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers that this seed decides.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any of all words.
+    /// Returns the next number. All 64 bits are random.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -19,12 +19,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, each as likely as the other but for less than one in 2^32.
+    /// Returns a number below `bound`. The probabilities differ by less than 1 in 2^32.
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.word() >> 32) * u64::from(bound)) >> 32) as u32
     }
 
-    /// At least zero and less than one.
+    /// Returns a number of at least 0 and less than 1.
     pub fn fraction(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         (self.word() >> 11) as f64 * STEP

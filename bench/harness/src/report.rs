@@ -1,22 +1,22 @@
-//! Figures as a table for people and as rows for programs.
+//! Results as a table and as rows in JSON.
 
 use crate::work::Work;
 use std::io::{Result, Write};
 
-/// One figure of one system.
+/// One result of one system.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) work: Work,
     pub(crate) system: &'static str,
     pub(crate) keys: u32,
     pub(crate) rounds: usize,
-    /// In the unit of the work.
+    /// The result, in the unit of the workload.
     pub(crate) value: f64,
     pub(crate) times_hash_map: Option<f64>,
     pub(crate) times_own_hit: Option<f64>,
 }
 
-/// Writes figures as a JSON array.
+/// Writes results as a JSON array.
 pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     for (at, figure) in figures.iter().enumerate() {
         let before = if at == 0 { "[" } else { "," };
@@ -36,7 +36,7 @@ pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     out.write_all(b"\n]\n")
 }
 
-/// Writes what a table is about, before the work for it begins.
+/// Writes the heading of a table before its workloads run.
 pub(crate) fn heading(what: &str, keys: u32, rounds: usize, out: &mut dyn Write) -> Result<()> {
     let keys = grouped(keys);
     writeln!(out, "{keys} {what}, medians of {rounds} rounds\n")?;
@@ -45,7 +45,7 @@ pub(crate) fn heading(what: &str, keys: u32, rounds: usize, out: &mut dyn Write)
     out.flush()
 }
 
-/// Writes figures as a table.
+/// Writes results as a table.
 pub(crate) fn table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     let mut last = None;
     for figure in figures {
@@ -75,7 +75,7 @@ fn readable(figure: &Figure) -> (f64, &'static str) {
     }
 }
 
-/// A number with its thousands apart.
+/// Returns a number with commas between thousands.
 fn grouped(number: u32) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,11 +1,13 @@
-//! How much memory this process has.
+//! Memory use of this process.
 
-/// Bytes of this process that are in memory now; nothing where the system does not tell.
+/// Returns the resident memory of this process in bytes, or `None` if the system does not report
+/// it.
 pub fn resident_bytes() -> Option<u64> {
     status("VmRSS:")
 }
 
-/// The most bytes of this process that ever were in memory; nothing where the system does not tell.
+/// Returns the peak resident memory of this process in bytes, or `None` if the system does not
+/// report it.
 pub fn peak_bytes() -> Option<u64> {
     status("VmHWM:")
 }

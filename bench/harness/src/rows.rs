@@ -1,13 +1,13 @@
-//! What the systems hold. Rows are made from numbers, so that every run has the same ones.
+//! The data of the systems. Rows are generated from numbers, so they are the same in every run.
 
 use crate::lookups::SEED;
 use crate::random::Random;
 use std::sync::OnceLock;
 
-/// Floats in the vector of one row.
+/// Number of floats in the vector of a row.
 pub(crate) const VECTOR_LEN: usize = 128;
 
-/// Strings, one after the other in one piece of memory.
+/// Strings, stored in one allocation.
 #[derive(Debug, Default)]
 pub struct Texts {
     text: String,
@@ -15,7 +15,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The texts `{name}_{number}`, for each of these numbers.
+    /// Returns the texts `{name}_{number}` of these numbers.
     pub fn numbered(name: &str, numbers: impl IntoIterator<Item = u32>) -> Self {
         let mut texts = Self::default();
         for number in numbers {
@@ -24,7 +24,7 @@ impl Texts {
         texts
     }
 
-    /// Adds the text that these pieces make.
+    /// Appends a text, which is the concatenation of `pieces`.
     pub(crate) fn push(&mut self, pieces: &[&str]) {
         for piece in pieces {
             self.text.push_str(piece);
@@ -32,34 +32,34 @@ impl Texts {
         self.ends.push(self.text.len());
     }
 
-    /// Number of texts.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The text at this place.
+    /// Returns the text with index `at`.
     pub fn get(&self, at: usize) -> &str {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.text[start..self.ends[at]]
     }
 
-    /// All texts, as bytes.
+    /// Returns all texts as bytes.
     pub(crate) fn bytes(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|at| self.get(at).as_bytes())
     }
 }
 
-/// The rows that every system is filled with.
+/// The rows that fill every system.
 #[derive(Debug)]
 pub struct Rows {
     keys: Texts,
     values: Values,
-    /// The places of the rows in key order, once something asks for it.
+    /// The indexes of the rows in key order, computed at the first use.
     order: OnceLock<Vec<u32>>,
 }
 
@@ -79,8 +79,8 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The value for a system that knows bytes only: text as it is, floats little-endian, which are
-    /// put in the scratch buffer.
+    /// Returns the bytes for a system that stores only bytes. Texts are returned as they are.
+    /// Floats are encoded in `scratch`, little-endian.
     pub fn bytes<'s>(self, scratch: &'s mut Vec<u8>) -> &'s [u8]
     where
         'a: 's,
@@ -97,13 +97,13 @@ impl<'a> Value<'a> {
 }
 
 impl Rows {
-    /// `key_0` to `val_0`, `key_1` to `val_1`, and so on.
+    /// Returns `count` rows: `key_0` with the value `val_0`, `key_1` with `val_1`, and so on.
     pub fn of_texts(count: u32) -> Self {
         let values = Values::Texts(Texts::numbered("val", 0..count));
         Self { keys: Texts::numbered("key", 0..count), values, order: OnceLock::new() }
     }
 
-    /// `vec_0`, `vec_1` and so on to vectors of 128 floats, no two alike.
+    /// Returns `count` rows: `vec_0`, `vec_1` and so on, with distinct vectors of 128 floats.
     pub fn of_vectors(count: u32) -> Self {
         let mut random = Random::new(SEED);
         let floats = (0..count as usize * VECTOR_LEN).map(|_| random.fraction() as f32).collect();
@@ -111,17 +111,17 @@ impl Rows {
         Self { keys, values: Values::Vectors(floats), order: OnceLock::new() }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The row at this place.
+    /// Returns the key and value of the row with index `at`.
     pub fn get(&self, at: usize) -> (&str, Value<'_>) {
         let value = match &self.values {
             Values::Texts(texts) => Value::Text(texts.get(at)),
@@ -132,17 +132,17 @@ impl Rows {
         (self.keys.get(at), value)
     }
 
-    /// All rows, in the order of their numbers.
+    /// Returns all rows in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// All rows, in the order of their keys' bytes.
+    /// Returns all rows in the order of their keys' bytes.
     pub fn in_key_order(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.sorted().iter().map(|at| self.get(*at as usize))
     }
 
-    /// The places of the rows in key order. The first call sorts.
+    /// Returns the indexes of the rows in key order. The first call sorts.
     pub(crate) fn sorted(&self) -> &[u32] {
         self.order.get_or_init(|| {
             let mut order: Vec<u32> = (0..self.len() as u32).collect();
@@ -151,7 +151,7 @@ impl Rows {
         })
     }
 
-    /// Bytes of all keys and values.
+    /// Returns the total length of all keys and values, in bytes.
     pub fn bytes(&self) -> usize {
         let values = match &self.values {
             Values::Texts(texts) => texts.text.len(),

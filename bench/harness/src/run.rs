@@ -1,4 +1,4 @@
-//! A whole run: every size, every work, every system.
+//! Runs all workloads on all systems, for each number of keys.
 
 use crate::Result;
 use crate::entrant::{Entrant, entrant};
@@ -13,18 +13,18 @@ use crate::work::Work;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What to measure.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Numbers of short texts, each measured for itself.
+    /// Numbers of short texts. Each number is measured separately.
     pub keys: Vec<u32>,
-    /// Number of vectors; none leaves that work out.
+    /// Number of vectors. Zero skips this workload.
     pub vectors: u32,
-    /// How often each system does each work.
+    /// Number of rounds of each workload.
     pub rounds: usize,
-    /// Whether to print rows for programs rather than tables.
+    /// Whether to print rows in JSON instead of tables.
     pub json: bool,
-    /// Where the files go, in a folder of their own that is removed at the end.
+    /// The directory in which a run creates a temporary folder for its files.
     pub directory: PathBuf,
 }
 
@@ -40,21 +40,20 @@ impl Default for Options {
     }
 }
 
-/// Systems, closed and empty, for one race.
+/// The systems of a race, without data.
 pub type Entrants = Vec<Box<dyn Entrant>>;
 
-/// The systems of [`run`]: the hash map, and snapshots in two residencies.
+/// Returns the systems of [`run`]: the hash map, and snapshots in the page cache and in huge pages.
 pub fn own_systems() -> Entrants {
     vec![entrant::<HashMap>(), entrant::<Nuthatch<false>>(), entrant::<Nuthatch<true>>()]
 }
 
-/// Measures Nuthatch beside the hash map and prints what it found.
+/// Benchmarks Nuthatch against the hash map, and prints the results.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<()> {
     run_with(options, own_systems, out)
 }
 
-/// Measures these systems beside each other and prints what it found. They are asked for once for
-/// each size, since their types are theirs.
+/// Benchmarks systems, and prints the results. `systems` is called once for each number of keys.
 pub fn run_with(
     options: &Options,
     systems: impl Fn() -> Entrants,
@@ -86,9 +85,9 @@ pub fn run_with(
     Ok(())
 }
 
-/// All works on short texts.
+/// Runs all workloads on short texts.
 fn texts(mut race: Race<'_>, keys: u32) -> Result<Vec<Figure>> {
-    // The rows go before lookups start: these have their own copy of the keys they need.
+    // The rows are freed before the lookups, which have copies of their keys.
     race.build(&Rows::of_texts(keys))?;
     race.open()?;
     let lookups = Lookups::in_texts(keys);
@@ -102,7 +101,7 @@ fn vectors_of(mut race: Race<'_>, keys: u32) -> Result<Vec<Figure>> {
     race.open()?;
     race.look_up(&[Work::GetVector], &Lookups::in_vectors(keys).keys())?;
     let mut figures = race.figures(keys);
-    // The other works are told of short texts; a second set of figures would blur them.
+    // The results of the other workloads are reported for short texts only.
     figures.retain(|figure| figure.work == Work::GetVector);
     Ok(figures)
 }

@@ -1,64 +1,66 @@
-//! What a system must be able to do to be measured.
+//! The interface of a system under test.
 
 use crate::Result;
 use crate::rows::Rows;
 use std::path::Path;
 
-/// Keys that are asked for at once in the work `get_many`.
+/// Number of keys per call in the workload `get_many`.
 pub const BATCH: usize = 64;
 
-/// A key-value system: how it is filled, opened and asked.
+/// A key-value system under test.
 ///
-/// The loops over lookups are compiled for each system, so that a lookup costs what it costs its
-/// users: no call through a table, nothing that the compiler cannot see through.
+/// The loops over lookups are compiled for each system. A lookup therefore costs what it costs a
+/// user of the system, without dynamic dispatch, and the compiler can inline it.
 pub trait System: Sized + Sync + 'static {
-    /// What rows and tables call it.
+    /// The name of the system in rows and tables.
     const NAME: &'static str;
 
-    /// The folder its files are in. A system that names another one's folder is not built: it opens
-    /// what the other one made, in its own way.
+    /// The name of the folder of its files. A system with another system's folder is not built: it
+    /// opens the files that the other system built.
     const FOLDER: &'static str = Self::NAME;
 
-    /// Whether it is built from rows in key order. They are sorted before the clock starts, in
-    /// favour of such systems.
+    /// Whether the system is built from rows in key order. The rows are sorted before the clock
+    /// starts, in favour of such systems.
     const ORDERED: bool = false;
 
-    /// What a thread needs to look keys up, such as a transaction. Made before the clock starts.
+    /// What a thread needs for lookups, such as a transaction. It is created before the clock
+    /// starts.
     type Reader<'a>: Reader
     where
         Self: 'a;
 
-    /// Fills a new store with all rows: what the work `build` times. Files are synced.
+    /// Fills a new store with all rows and syncs its files. The workload `build` measures this
+    /// function.
     fn build(rows: &Rows, folder: &Path) -> Result<Built<Self>>;
 
-    /// Opens the files in this folder: what the work `open` times.
+    /// Opens the files in `folder`. The workload `open` measures this function.
     fn open(folder: &Path) -> Result<Self>;
 
-    /// Makes a thread ready to look keys up.
+    /// Creates a reader for one thread.
     fn reader(&self) -> Result<Self::Reader<'_>>;
 }
 
-/// What building leaves behind.
+/// The result of building a store.
 #[derive(Debug)]
 pub enum Built<S> {
-    /// Files, to be opened.
+    /// Files that are not open yet.
     Files,
-    /// A store that lives in memory alone, and so is open.
+    /// An open store that exists only in memory.
     Memory(S),
 }
 
-/// Lookups of one thread. Each touches the value it finds, as a caller would.
+/// The lookups of one thread. Each lookup reads the value that it finds, as a caller would.
 pub trait Reader {
-    /// Whether [`texts`](Self::texts) is more than a loop.
+    /// Whether [`texts`](Self::texts) is implemented as a batch instead of a loop.
     const BATCHES: bool = false;
 
-    /// Returns the [first byte](first_byte) of the text under this key.
+    /// Returns the [first byte](first_byte) of the text of `key`, or `None` if the key is absent.
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>>;
 
-    /// The first float of the vector under this key.
+    /// Returns the first float of the vector of `key`, or `None` if the key is absent.
     fn vector(&mut self, key: &[u8]) -> Result<Option<f32>>;
 
-    /// The texts under at most [`BATCH`] keys, counted and summed.
+    /// Looks up the texts of at most [`BATCH`] keys, and returns their tally.
     fn texts(&mut self, keys: &[&[u8]]) -> Result<Tally> {
         let mut tally = Tally::default();
         for key in keys {
@@ -68,10 +70,10 @@ pub trait Reader {
     }
 }
 
-/// What lookups found, and what their values were, so that no value stays unread.
+/// The number of keys found and a checksum of their values, which forces reading each value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Keys that were there.
+    /// Number of keys found.
     pub found: usize,
     /// Sum of the first bytes of their values.
     pub sum: u64,
@@ -94,7 +96,7 @@ pub fn first_byte(text: &[u8]) -> u8 {
     text.first().copied().unwrap_or(0)
 }
 
-/// The first float of a vector that is stored as bytes.
+/// Returns the first float of a vector that is stored as little-endian bytes.
 #[inline]
 pub fn first_float(bytes: &[u8]) -> Option<f32> {
     bytes.first_chunk().map(|bytes| f32::from_le_bytes(*bytes))

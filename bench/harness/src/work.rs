@@ -1,30 +1,30 @@
-//! The works: what is measured, and against what.
+//! The workloads that are measured, and their references.
 
-/// A work that systems are measured at.
+/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
-    /// Filling a store, to files that are synced where it has files.
+    /// Filling a store, including the sync of its files.
     Build,
-    /// Opening those files.
+    /// Opening the files of a store.
     Open,
-    /// Single lookups of keys that are there.
+    /// Single lookups of present keys.
     GetHit,
-    /// Single lookups of keys that are not.
+    /// Single lookups of absent keys.
     GetMiss,
-    /// Lookups in batches of keys that are there.
+    /// Batched lookups of present keys.
     GetMany,
-    /// As [`GetHit`](Self::GetHit), in two threads at once: time by lookups of both.
+    /// [`GetHit`](Self::GetHit) in two threads at once: duration divided by the lookups of both.
     GetHit2Threads,
     /// Single lookups of vectors.
     GetVector,
-    /// What the files hold beyond the bytes of keys and values.
+    /// The size of the files beyond the bytes of keys and values.
     FileOverhead,
-    /// Memory taken by opening the files, or by filling a store that lives in memory.
+    /// Memory used by opening the files, or by filling a store in memory.
     Resident,
 }
 
 impl Work {
-    /// What rows and tables call it.
+    /// Returns the name of the workload in rows and tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Build => "build",
@@ -39,7 +39,7 @@ impl Work {
         }
     }
 
-    /// What its figures are called in rows.
+    /// Returns the name of the field in rows that holds the result.
     pub(crate) fn field(self) -> &'static str {
         match self {
             Self::FileOverhead => "bytes_per_entry",
@@ -48,12 +48,12 @@ impl Work {
         }
     }
 
-    /// The work of the hash map that it is compared with.
+    /// Returns the workload of the hash map to which this workload is compared.
     pub(crate) fn of_hash_map(self) -> Self {
         if self == Self::GetMany { Self::GetHit } else { self }
     }
 
-    /// Whether it is worth comparing with the system's own single hits.
+    /// Returns whether the result is also compared to the system's own single hits.
     pub(crate) fn is_told_by_own_hit(self) -> bool {
         matches!(self, Self::GetMiss | Self::GetMany | Self::GetHit2Threads)
     }

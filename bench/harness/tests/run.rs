@@ -1,4 +1,5 @@
-//! A whole run on few rows: every system does its work, and what it prints can be read.
+//! Runs the whole benchmark on few rows, and checks that all systems are measured and the output is
+//! valid.
 
 use nuthatch_bench::{Options, run};
 
@@ -32,13 +33,13 @@ fn rows_cover_every_work() {
         "{\"work\":\"file_overhead\",\"system\":\"nuthatch\",\"keys\":3,\"bytes_per_entry\":";
     assert_eq!(text.matches(overhead).count(), 1, "{text}");
     assert_eq!(text.matches("\"work\":\"get_vector\"").count(), 3, "{text}");
-    assert_eq!(text.matches("\"keys\":10,").count(), 3, "vectors tell of nothing else: {text}");
+    assert_eq!(text.matches("\"keys\":10,").count(), 3, "vectors have no other results: {text}");
 }
 
 #[test]
 fn a_ratio_to_the_hash_map_stands_beside_each_time() {
     for row in output(&small(true)).lines().filter(|row| row.contains("ns_per_op")) {
-        // The hash map has nothing to open.
+        // The hash map has no files to open.
         let expected = !row.contains("\"work\":\"open\"");
         assert_eq!(row.contains("times_hashbrown"), expected, "{row}");
     }

@@ -1,4 +1,5 @@
-//! A whole run of ordered stores on few rows: what is read is added up and compared in the run.
+//! Runs the whole benchmark of ordered stores on few rows. The run itself checks the checksum of
+//! each scan.
 
 use nuthatch_bench::store::{StoreOptions, run_stores};
 

@@ -1,4 +1,4 @@
-//! Does lookups for `bench/instructions` to count, and prints how many.
+//! Executes lookups whose instructions `bench/instructions` counts, and prints their number.
 
 use nuthatch_bench::{Built, Folder, HashMap, Lookups, Nuthatch, Result, Rows, System, loops};
 use std::env;
@@ -53,7 +53,8 @@ fn count<S: System>(work: &str, keys: u32) -> Result<usize> {
     Ok(keys.hits.len())
 }
 
-/// The part that is counted: the script names this function to callgrind.
+/// Runs the lookups. The script passes the name of this function to callgrind, which counts only
+/// the instructions in it.
 #[inline(never)]
 fn collected<T>(lookups: impl FnOnce() -> T) -> T {
     lookups()

@@ -1,4 +1,5 @@
-//! Snapshots at the sizes that tests cannot wait for. `bench/large` runs one work after the other.
+//! Checks snapshots at sizes that are too slow for tests. `bench/large` runs the checks one after
+//! the other.
 
 use nuthatch_bench::{Folder, Result, peak_bytes, resident_bytes};
 use nuthatch_snapshot::{Snapshot, Value, WriterOptions};
@@ -11,15 +12,15 @@ use std::time::Instant;
 const USAGE: &str = "usage: large entries|vectors|value FOLDER";
 
 const MIB: u64 = 1 << 20;
-/// The budget of each build.
+/// Memory budget of each build, in bytes.
 const BUDGET: u64 = 2 << 30;
-/// What a process has besides: its program, its threads, and what the allocator keeps.
-const BESIDES: u64 = 16 * MIB;
+/// Bytes of memory that a process uses beyond the budget: program, threads and allocator.
+const OVERHEAD_BYTES: u64 = 16 * MIB;
 
 const ENTRIES: u32 = 100_000_000;
 const VECTORS: u32 = 20_500_000;
 const VECTOR_LEN: usize = 128;
-/// The longest value there can be.
+/// The maximum length of a value, in bytes.
 const VALUE_LEN: usize = 1 << 32;
 
 fn main() -> ExitCode {
@@ -38,13 +39,13 @@ fn run() -> Result<()> {
         ["entries", folder] => entries(Path::new(folder)),
         ["vectors", folder] => vectors(Path::new(folder)),
         ["value", folder] => value(Path::new(folder)),
-        // Not for people: `vectors` opens its file in a process that has done nothing else.
+        // Internal command: `vectors` opens its file in a new process.
         ["opened", file] => opened(Path::new(file)),
         _ => Err(USAGE.into()),
     }
 }
 
-/// 100 M short entries, in 2 GiB.
+/// Builds and checks 100 million short entries with a memory budget of 2 GiB.
 fn entries(folder: &Path) -> Result<()> {
     let folder = Folder::create(folder)?;
     let file = folder.path().join("entries.nut");
@@ -65,7 +66,7 @@ fn entries(folder: &Path) -> Result<()> {
     verified(&snapshot)
 }
 
-/// A file beyond 10 GiB, opened.
+/// Builds a file of more than 10 GiB, and checks it in a new process.
 fn vectors(folder: &Path) -> Result<()> {
     let folder = Folder::create(folder)?;
     let file = folder.path().join("vectors.nut");
@@ -77,10 +78,10 @@ fn vectors(folder: &Path) -> Result<()> {
     writer.finish()?;
     built("vectors of 128 f32", u64::from(VECTORS), &file, start)?;
     let child = Command::new(env::current_exe()?).arg("opened").arg(&file).status()?;
-    expect(child.success(), "opened in a process of its own")
+    expect(child.success(), "opened in a new process")
 }
 
-/// No two alike: equal ones would be stored once.
+/// Returns a vector that differs from all others. The writer would store equal values once.
 fn vector(number: u32) -> [f32; VECTOR_LEN] {
     let mut floats = std::array::from_fn(|at| at as f32);
     floats[0] = f32::from_bits(number);
@@ -88,11 +89,12 @@ fn vector(number: u32) -> [f32; VECTOR_LEN] {
 }
 
 fn opened(file: &Path) -> Result<()> {
-    let before = resident_bytes().ok_or("the system does not tell")?;
+    let before = resident_bytes().ok_or("the system does not report memory use")?;
     let start = Instant::now();
     let snapshot = Snapshot::open(file)?;
     let took = start.elapsed();
-    let resident = resident_bytes().ok_or("the system does not tell")?.saturating_sub(before);
+    let resident =
+        resident_bytes().ok_or("the system does not report memory use")?.saturating_sub(before);
     println!("opened: {:.1} us, {} KiB more in memory", took.as_secs_f64() * 1e6, resident >> 10);
     expect(resident < MIB, "opening takes less than a MiB")?;
     for number in (0..VECTORS).step_by(9973) {
@@ -102,7 +104,7 @@ fn opened(file: &Path) -> Result<()> {
     verified(&snapshot)
 }
 
-/// One value of the greatest length, beside a short one.
+/// Writes and reads a value of the maximum length, and a short value.
 fn value(folder: &Path) -> Result<()> {
     let folder = Folder::create(folder)?;
     let file = folder.path().join("value.nut");
@@ -123,10 +125,10 @@ fn value(folder: &Path) -> Result<()> {
     verified(&snapshot)
 }
 
-/// Tells of a build, whose memory must have stayed within the budget.
+/// Prints the results of a build. Fails if the build exceeded its memory budget.
 fn built(what: &str, rows: u64, file: &Path, start: Instant) -> Result<()> {
     let took = start.elapsed().as_secs_f64();
-    let peak = peak_bytes().ok_or("the system does not tell")?;
+    let peak = peak_bytes().ok_or("the system does not report memory use")?;
     let len = fs::metadata(file)?.len();
     println!(
         "{rows} {what}: {took:.1} s, {:.1} ns an entry, {} MiB of memory at most, file {} MiB",
@@ -134,7 +136,7 @@ fn built(what: &str, rows: u64, file: &Path, start: Instant) -> Result<()> {
         peak / MIB,
         len / MIB
     );
-    expect(peak <= BUDGET + BESIDES, "a build stays within its budget")
+    expect(peak <= BUDGET + OVERHEAD_BYTES, "a build stays within its budget")
 }
 
 fn verified(snapshot: &Snapshot) -> Result<()> {

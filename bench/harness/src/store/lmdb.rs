@@ -1,4 +1,5 @@
-//! Plain LMDB through heed. This file holds unsafe code: heed asks for it where files are mapped.
+//! Plain LMDB through heed. This file contains unsafe code, since mapping files with heed is
+//! unsafe.
 
 use super::{Bounds, Ordered, StoreRows, Sum};
 use crate::Result;
@@ -7,7 +8,7 @@ use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, PutFlags, WithTls};
 use std::ops::Bound;
 use std::path::Path;
 
-/// An environment with one table.
+/// An LMDB environment with one table.
 #[derive(Debug)]
 pub(super) struct Lmdb {
     env: Env<WithTls>,
@@ -15,13 +16,13 @@ pub(super) struct Lmdb {
 }
 
 impl Lmdb {
-    /// Makes a store with these rows, appended in key order and synced.
+    /// Creates a store with these rows, appended in key order and synced.
     pub(super) fn load(rows: StoreRows, folder: &Path) -> Result<Self> {
         let mut options = EnvOpenOptions::new();
-        // The map is address space, not file: what is not used costs nothing.
+        // The map size reserves address space only. Unused parts need no disk space.
         let room = (rows.bytes() * 4).next_multiple_of(1 << 20) + (1 << 30);
         options.map_size(room as usize).max_dbs(1);
-        // SAFETY: the folder was made for this run, and only this process knows it.
+        // SAFETY: the folder was created for this run, and no other process uses it.
         let env = unsafe { options.open(folder)? };
         let txn = env.write_txn()?;
         let table = env.create_databases_and_commit(txn, |opener, txn| {

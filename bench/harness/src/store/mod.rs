@@ -1,8 +1,8 @@
-//! Ordered stores beside each other: `nuthatch-bench store`.
+//! Benchmarks ordered stores: `nuthatch-bench store`.
 //!
-//! The same rows are loaded into all, in key order. Then each round has every work once, another
-//! one first each time; figures are medians of the rounds. Every scan adds up lengths and a byte of
-//! each key and value, and fails when the sum is another one than the rows have.
+//! All stores load the same rows in key order. Each round then runs every workload once and starts
+//! with another one. Results are medians of the rounds. Every scan adds up the lengths and one byte
+//! of each key and value, and fails if the sum differs from the sum of the rows.
 
 mod lmdb;
 mod nuthatch;
@@ -18,22 +18,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What to measure.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// Rows to load and scan.
     pub rows: u32,
-    /// Bytes of a key, from 5 to 16. With n bytes of digits there are 10^n keys.
+    /// Length of a key in bytes, from 5 to 16. Keys of n digits are unique for up to 10^n rows.
     pub key_len: usize,
-    /// Bytes of a value.
+    /// Length of a value in bytes.
     pub value_len: usize,
-    /// Durable writes of one row each; the tasks together do sixteen times as many.
+    /// Durable writes of one row each. The concurrent tasks together write sixteen times as many.
     pub writes: u32,
-    /// How often each work is done.
+    /// Number of rounds of each workload.
     pub rounds: usize,
-    /// Whether to print rows for programs rather than a table.
+    /// Whether to print rows in JSON instead of a table.
     pub json: bool,
-    /// Where the files go, in a folder of their own that is removed at the end.
+    /// The directory in which a run creates a temporary folder for its files.
     pub directory: PathBuf,
 }
 
@@ -45,7 +45,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// What a scan adds up: nothing that it passed stays unread.
+/// The checksum of a scan, which forces it to read each row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     rows: u64,
@@ -63,7 +63,7 @@ impl Sum {
         self.total += u64::from(value.first().copied().unwrap_or(0));
     }
 
-    /// Adds what another one has.
+    /// Returns the sum of two checksums.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let Self { rows, bytes, total } = other;
@@ -71,7 +71,7 @@ impl Sum {
     }
 }
 
-/// The rows of a run, in the order of their keys.
+/// The rows of a run, in key order.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreRows {
     count: u32,
@@ -79,25 +79,25 @@ pub struct StoreRows {
     value_len: usize,
 }
 
-/// A key: the end of these bytes.
+/// A key: the last bytes of the array, and their number.
 #[derive(Clone, Copy, Debug)]
 pub struct Key([u8; Self::LEN], usize);
 
 impl Key {
-    /// The bytes of the longest key.
+    /// Maximum length of a key, in bytes.
     const LEN: usize = 16;
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     pub fn bytes(&self) -> &[u8] {
         &self.0[Self::LEN - self.1..]
     }
 }
 
-/// The range from one key on and before another.
+/// A range of keys: the first is inclusive, the second exclusive.
 pub type Bounds<'k> = (&'k [u8], &'k [u8]);
 
 impl StoreRows {
-    /// The rows that the options ask for.
+    /// Returns the rows for these settings. Fails if keys of this length cannot be unique.
     pub fn new(options: &StoreOptions) -> Result<Self> {
         let StoreOptions { rows: count, key_len, value_len, .. } = *options;
         let digits = key_len.min(12) as u32;
@@ -108,17 +108,17 @@ impl StoreRows {
         Ok(Self { count, key_len, value_len })
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The bytes of all keys and values.
+    /// Returns the total length of all keys and values, in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.count) * (self.key_len + self.value_len) as u64
     }
 
-    /// Hands each row over, in key order.
+    /// Calls `row` with each key and value, in key order.
     pub fn each(&self, mut row: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         let mut value = vec![b'v'; self.value_len];
         for n in 0..self.count {
@@ -130,12 +130,12 @@ impl StoreRows {
         Ok(())
     }
 
-    /// The bounds of the range that range scans read: four fifths of the rows.
+    /// Returns the bounds of the range scans: the middle four fifths of the rows.
     fn range(&self) -> [Key; 2] {
         [self.key(self.count / 10), self.key(self.count - self.count / 10)]
     }
 
-    /// The key of a row.
+    /// Returns the key of row `n`.
     fn key(&self, n: u32) -> Key {
         let mut key = *b"key:000000000000";
         let mut rest = n;
@@ -161,44 +161,45 @@ impl StoreRows {
     }
 }
 
-/// An ordered store in a race.
+/// An ordered store under test.
 pub trait Ordered {
-    /// Reads all rows, or those of a range.
+    /// Scans all rows, or the rows of a range.
     fn scan(&self, bounds: Option<Bounds<'_>>) -> Result<Sum>;
 
-    /// Writes one row in a transaction that is synced.
+    /// Writes one row in a synced transaction.
     fn write(&self, key: &[u8], value: &[u8]) -> Result<()>;
 }
 
-/// Another store that may take part.
+/// Another ordered store to compare with.
 #[derive(Clone, Copy, Debug)]
 pub struct Rival {
-    /// What tables call it.
+    /// The name of the store in tables.
     pub name: &'static str,
-    /// Makes a store with these rows, appended in key order and synced.
+    /// Creates a store with these rows, appended in key order and synced.
     pub load: fn(StoreRows, &Path) -> Result<Box<dyn Ordered>>,
 }
 
-/// A work of a system, done once for each round. Answers the rows it did and what they add up to.
+/// The name of a workload, the name of a system, and a function that runs the workload once and
+/// returns its checksum.
 type Work<'s> = (&'static str, &'static str, Box<dyn Fn() -> Result<Sum> + 's>);
 
-/// One figure: rows or writes a second.
+/// One result: rows or writes per second.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreFigure {
     pub(crate) work: &'static str,
     pub(crate) system: &'static str,
     pub(crate) per_second: f64,
-    /// Against what: the system and work, and how many times its rate this is.
+    /// The name of the reference, and this rate divided by the rate of the reference.
     pub(crate) against: Option<(&'static str, f64)>,
-    /// The time that 99 of 100 acknowledgements took at most, in microseconds.
+    /// The 99th percentile of the acknowledgement times, in microseconds.
     pub(crate) p99_us: Option<f64>,
 }
 
-/// What Nuthatch's store is called in tables, and plain LMDB.
+/// The names of Nuthatch's store and of plain LMDB in tables.
 const OWN: &str = "nuthatch";
 const LMDB: &str = "lmdb";
 
-/// Measures a store of Nuthatch beside plain LMDB and these others.
+/// Benchmarks Nuthatch's store against plain LMDB and `rivals`.
 pub fn run_stores(options: &StoreOptions, rivals: &[Rival], out: &mut dyn Write) -> Result<()> {
     if options.rounds == 0 || options.rows < 10 {
         return Err("there is at least one round, and ten rows".into());
@@ -222,7 +223,7 @@ pub fn run_stores(options: &StoreOptions, rivals: &[Rival], out: &mut dyn Write)
     Ok(())
 }
 
-/// Another store, with its name.
+/// Another ordered store, with its name.
 type Other = (&'static str, Box<dyn Ordered>);
 
 fn loaded<S>(
@@ -270,7 +271,7 @@ fn scans(
     }
     let (all, within) = (rows.sum(None)?, rows.sum(range)?);
     let mut times = vec![Vec::new(); works.len()];
-    // The first round is not timed: pages are mapped in it.
+    // The first round maps the pages and is not timed.
     for round in 0..=options.rounds {
         for nth in 0..works.len() {
             let nth = (nth + round) % works.len();
@@ -306,7 +307,7 @@ fn scans(
     Ok(())
 }
 
-/// The median of samples of which there is one at least.
+/// Returns the median of the samples, or NaN if there are none.
 pub(crate) fn median(samples: &mut [f64]) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)

@@ -1,4 +1,4 @@
-//! A store of Nuthatch, in all the ways it is read and written.
+//! Nuthatch's ordered store, with every kind of scan and write.
 
 use super::{Bounds, Ordered, StoreRows, Sum};
 use crate::Result;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// A store with one table.
+/// A Nuthatch store with one table.
 #[derive(Debug)]
 pub(super) struct Store {
     store: Opened,
@@ -20,7 +20,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Makes a store with these rows, appended in key order and synced.
+    /// Creates a store with these rows, appended in key order and synced.
     pub(super) fn load(rows: StoreRows, folder: &Path) -> Result<Self> {
         let store = Opened::open(folder, &Options::new())?;
         let table = store.table("rows")?;
@@ -52,7 +52,7 @@ impl Ordered for Store {
 }
 
 impl Store {
-    /// All rows, each asked for by a loop.
+    /// Scans all rows with an iterator.
     pub(super) fn scan_iterator(&self) -> Result<Sum> {
         let txn = self.store.read()?;
         let mut sum = Sum::default();
@@ -63,7 +63,7 @@ impl Store {
         Ok(sum)
     }
 
-    /// All rows by the batch, on this thread.
+    /// Scans all rows in batches, in this thread.
     pub(super) fn scan_batches(&self) -> Result<Sum> {
         let mut sum = Sum::default();
         for batch in self.store.batches(&self.table, &Scan::all()) {
@@ -72,7 +72,7 @@ impl Store {
         Ok(sum)
     }
 
-    /// All rows as a stream of batches, which another thread reads.
+    /// Scans all rows as a stream of batches, which another thread reads.
     pub(super) fn scan_stream(&self) -> Result<Sum> {
         let mut sum = Sum::default();
         let mut stream = self.store.stream(&self.table, &Scan::all());
@@ -89,7 +89,7 @@ impl Store {
         }
     }
 
-    /// All rows by several threads.
+    /// Scans all rows with `threads` threads.
     pub(super) fn scan_parallel(&self, threads: usize) -> Result<Sum> {
         let parallel = Parallel::split(threads);
         let add = |sum: &mut Sum, (key, value): (&[u8], &[u8])| sum.add(key, value);
@@ -98,7 +98,7 @@ impl Store {
         Ok(parts.into_iter().fold(Sum::default(), Sum::and))
     }
 
-    /// What groups the writes of many tasks.
+    /// Returns the writer that groups the writes of concurrent tasks, and the table.
     pub(super) fn writer(&self) -> Result<(BatchWriter, Table)> {
         Ok((self.store.batch_writer(&BatchOptions::new())?, self.table.clone()))
     }

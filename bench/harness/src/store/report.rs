@@ -1,4 +1,4 @@
-//! Figures of stores, as a table for people and as rows for programs.
+//! Results of ordered stores, as a table and as rows in JSON.
 
 use super::{StoreFigure, StoreOptions};
 use std::io::{Result, Write};

@@ -1,4 +1,4 @@
-//! Durable writes: one transaction each, and those of many tasks in groups.
+//! Durable writes: single transactions, and grouped writes of concurrent tasks.
 
 use super::{LMDB, Lmdb, OWN, Ordered, Other, Store, StoreFigure, StoreOptions, StoreRows, median};
 use crate::Result;
@@ -6,12 +6,12 @@ use nuthatch_store::Batch;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Tasks that write at once.
+/// Number of concurrent writing tasks.
 const TASKS: u32 = 64;
-/// Writes of all tasks, for each one that is written alone.
+/// Number of grouped writes for each single write.
 const TIMES: u32 = 16;
 
-/// Rates, and of the tasks the times of all acknowledgements in microseconds.
+/// Writes per second of each round, and all acknowledgement times in microseconds.
 #[derive(Default)]
 struct Samples {
     rates: Vec<f64>,
@@ -58,7 +58,7 @@ pub(super) fn race(
     Ok(figures)
 }
 
-/// What to write.
+/// The rows to write.
 #[derive(Clone, Copy)]
 struct Writes<'v> {
     rows: StoreRows,
@@ -78,8 +78,8 @@ impl Samples {
         Ok(())
     }
 
-    /// As many tasks as there are wait at any time, each for its own acknowledgement; one thread
-    /// takes these in turn, as an executor would.
+    /// Measures grouped writes. [`TASKS`] writes are pending at any time. One thread awaits their
+    /// acknowledgements in order, as an executor would.
     fn together(&mut self, writes: Writes<'_>, own: &Store) -> Result<()> {
         let all = (writes.count * TIMES).max(TASKS);
         let (group, table) = own.writer()?;
