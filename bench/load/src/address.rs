@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! Addresses of servers.
 
 use std::fmt;
 use std::io;
@@ -11,9 +11,9 @@ use std::str::FromStr;
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A host and a port.
+    /// A host and a port, separated by a colon.
     Tcp(String),
-    /// A socket in the file system.
+    /// The path of a unix socket.
     Unix(PathBuf),
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// A connection to the server.
+    /// Connects to the server.
     pub(crate) fn connect(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Tcp(address) => {
@@ -55,8 +55,8 @@ impl Address {
         }
     }
 
-    /// A socket that listens here, and the address by which it is reached: the port is known only
-    /// now where it was given as 0.
+    /// Listens on this address. Returns the socket and its actual address, in which the system's
+    /// choice replaces port 0.
     pub(crate) fn listen(&self) -> io::Result<(OwnedFd, Self)> {
         match self {
             Self::Tcp(address) => {

@@ -1,4 +1,4 @@
-//! How the options of several programs are read.
+//! Command-line parsing that several programs share.
 
 use crate::error::Error;
 use clap::Parser;
@@ -6,22 +6,23 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The options, or else the status to exit with once help or a message is printed.
+/// Parses the options. If there are none to return, prints help or an error and returns the exit
+/// status.
 pub fn parsed<T: Parser>(arguments: impl Iterator<Item = OsString>) -> Result<T, ExitCode> {
     T::try_parse_from(arguments).map_err(|error| {
-        // Help goes to stdout and is no failure; where nobody reads it, nothing is lost.
+        // Help goes to standard output and is not a failure. An error while printing it is ignored.
         let _ = error.print();
         if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
     })
 }
 
-/// Prints why a program failed; returns the status to exit with.
+/// Prints the reason why a program failed, and returns its exit status.
 pub fn failed(program: &str, error: &Error) -> ExitCode {
     eprintln!("{program}: {error}");
     ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 3 })
 }
 
-/// A time: a number of seconds, or one with `s` or `ms` after it.
+/// Parses a duration: a number of seconds, or a number with the unit `s` or `ms`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let (digits, unit_seconds) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(digits), _) => (digits, 1e-3),
@@ -32,12 +33,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     number
         .ok()
         .and_then(|number| Duration::try_from_secs_f64(number * unit_seconds).ok())
-        .filter(|time| *time <= MOST)
+        .filter(|time| *time <= MAX_DURATION)
         .ok_or_else(|| "expected a time such as 3, 1.5s or 500ms".into())
 }
 
-/// A day. Who measures for longer means something else.
-const MOST: Duration = Duration::from_hours(24);
+/// Maximum duration: a longer measurement is probably a mistake.
+const MAX_DURATION: Duration = Duration::from_hours(24);
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Requests, ready to be sent before a clock starts.
+//! Batches of requests, generated before the clock starts.
 
 use crate::keys::{Values, key};
 use crate::protocol::Protocol;
@@ -9,14 +9,14 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What is asked of a server.
+/// The kinds of requests in a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Work {
-    /// Values are read.
+    /// Requests read values.
     Get,
-    /// Values are stored.
+    /// Requests store values.
     Set,
-    /// This share of the requests reads, the others store.
+    /// This share of the requests reads, and the rest stores values.
     Mixed(f64),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Work {
 }
 
 impl Work {
-    /// The share of requests that read.
+    /// Returns the share of requests that read.
     fn reads(self) -> f64 {
         match self {
             Self::Get => 1.0,
@@ -58,43 +58,44 @@ impl Work {
     }
 }
 
-/// Everything that decides which bytes are sent.
+/// The parameters that determine the requests.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// The language of the server.
+    /// The protocol of the server.
     pub protocol: Protocol,
-    /// What is asked of it.
+    /// The kinds of requests.
     pub work: Work,
-    /// How many keys there are; at least one.
+    /// Number of distinct keys; at least one.
     pub keys: u32,
-    /// How the requests are spread over them.
+    /// The distribution of the requests over the keys.
     pub distribution: Distribution,
-    /// Bytes of a value; at least one.
+    /// Length of a value in bytes; at least one.
     pub value_bytes: usize,
-    /// Requests of a batch, which are sent at once and awaited before the next; at least one.
+    /// Number of requests in a batch; at least one. A connection sends a batch at once, and awaits
+    /// its replies before the next batch.
     pub pipeline: usize,
 }
 
-/// Requests that are drawn, at most: enough that they reach nearly all of a million keys, and that
-/// no server sees the same ones again while it has them in its caches.
-const DRAWN: usize = 1 << 22;
+/// Maximum number of generated requests. They reach nearly all of a million keys, and are too many
+/// to stay in the processor caches of a server.
+const MAX_REQUESTS: usize = 1 << 22;
 
-/// Of few keys, so many requests for each are enough.
-const DRAWN_FOR_EACH_KEY: usize = 8;
+/// Maximum number of generated requests for each key, which limits workloads with few keys.
+const REQUESTS_PER_KEY: usize = 8;
 
-/// Fewer batches than this would repeat too soon, whatever their size.
-const FEWEST_BATCHES: usize = 64;
+/// Minimum number of batches, whatever their size. Fewer batches would repeat too soon.
+const MIN_BATCHES: usize = 64;
 
-/// What drawn requests may take of memory, but for [`FEWEST_BATCHES`].
-const DRAWN_BYTES: usize = 256 << 20;
+/// Memory limit of the generated requests in bytes, unless [`MIN_BATCHES`] need more.
+const MAX_BYTES: usize = 256 << 20;
 
-/// What the requests of one step of filling take of memory.
-const FILL_BYTES: usize = 32 << 20;
+/// Memory limit of the requests in one step of filling a server, in bytes.
+const MAX_FILL_BYTES: usize = 32 << 20;
 
-/// The requests of a batch that fills, by their bytes: as many as a socket takes at once.
+/// Size of a batch that fills a server, in bytes: about as much as a socket accepts at once.
 const FILL_BATCH_BYTES: usize = 64 << 10;
 
-/// Batches of requests in one piece of memory.
+/// Batches of requests in one allocation.
 #[derive(Debug)]
 pub(crate) struct Batches {
     bytes: Arc<Vec<u8>>,
@@ -102,32 +103,32 @@ pub(crate) struct Batches {
     pub(crate) heads: Heads,
 }
 
-/// One batch.
+/// One batch of requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
-    /// Where its bytes are.
+    /// The range of its bytes in the allocation.
     pub(crate) part: Range<usize>,
-    /// Requests in it that count.
+    /// Number of requests in the batch that are counted.
     pub(crate) requests: u64,
-    /// Replies that it gets.
+    /// Number of replies to the batch.
     pub(crate) replies: u64,
 }
 
 impl Batches {
-    /// Batches of the workload, drawn with this seed.
+    /// Generates the batches of a workload with this seed.
     pub(crate) fn drawn(workload: &Workload, seed: u64) -> Self {
         let Workload { keys, distribution, work, pipeline, .. } = *workload;
         let mut draws = Draws::new(distribution, keys, seed);
         let mut builder = Builder::new(workload);
-        let enough = DRAWN.min(DRAWN_FOR_EACH_KEY * keys as usize).div_ceil(pipeline);
-        let is_enough = |builder: &Builder| {
-            builder.batches.len() >= enough || builder.bytes.len() >= DRAWN_BYTES
-        };
-        while builder.batches.len() < FEWEST_BATCHES || !is_enough(&builder) {
+        let enough = MAX_REQUESTS.min(REQUESTS_PER_KEY * keys as usize).div_ceil(pipeline);
+        let is_enough =
+            |builder: &Builder| builder.batches.len() >= enough || builder.bytes.len() >= MAX_BYTES;
+        while builder.batches.len() < MIN_BATCHES || !is_enough(&builder) {
             for left in (0..pipeline).rev() {
                 let number = draws.draw();
                 let reads = draws.is_one_of(work.reads());
-                // Where sets have no reply, a get at the end tells that they were taken.
+                // If a protocol does not acknowledge sets, the reply to a final get proves their
+                // execution.
                 let reads = reads || left == 0 && builder.needs_last_get(work);
                 if reads { builder.get(number) } else { builder.set(number) }
             }
@@ -136,11 +137,11 @@ impl Batches {
         builder.finish(work)
     }
 
-    /// Batches that set the keys from `first` on, each once, and the key that comes after them.
+    /// Returns batches that set keys from `first` on, each once, and the first key that remains.
     pub(crate) fn filling(workload: &Workload, first: u32) -> (Self, u32) {
         let mut builder = Builder::new(workload);
         let mut next = first;
-        while next < workload.keys && builder.bytes.len() < FILL_BYTES {
+        while next < workload.keys && builder.bytes.len() < MAX_FILL_BYTES {
             let (start, first) = (builder.bytes.len(), next);
             while next < workload.keys && builder.bytes.len() - start < FILL_BATCH_BYTES {
                 builder.set(next);
@@ -151,7 +152,7 @@ impl Batches {
         (builder.finish(Work::Set), next)
     }
 
-    /// One request for one key.
+    /// Returns one batch with one request for one key.
     pub(crate) fn greeting(workload: &Workload) -> Self {
         let mut builder = Builder::new(workload);
         builder.get(0);
@@ -167,7 +168,7 @@ impl Batches {
         &self.each[at]
     }
 
-    /// All requests, one after the other.
+    /// Returns the bytes of all requests.
     pub(crate) fn bytes(&self) -> &Arc<Vec<u8>> {
         &self.bytes
     }
@@ -178,10 +179,10 @@ struct Builder {
     values: Values,
     bytes: Vec<u8>,
     batches: Vec<Batch>,
-    /// Where the batch that is being made begins.
+    /// The offset at which the current batch begins.
     start: usize,
     replies: u64,
-    /// The last key that was stored, if no request for it follows.
+    /// The last key of an unacknowledged set, if no get follows it.
     unanswered: Option<u32>,
 }
 
@@ -263,7 +264,7 @@ mod tests {
         (text, batch)
     }
 
-    /// The value of key 0, of 18 bytes.
+    /// Returns the value of key 0, which has 18 bytes.
     fn value() -> String {
         let mut value = Vec::new();
         Values::new(18).append(0, &mut value);

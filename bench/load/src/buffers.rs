@@ -1,24 +1,25 @@
-//! Memory that the kernel receives into: a queue of buffers that it takes from, and that they come
-//! back to.
+//! Provided buffers of an `io_uring`: the kernel takes a buffer from the queue and receives into
+//! it. This process returns the buffer to the queue after use.
 
 use memmap2::{MmapMut, MmapRaw};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The size of a buffer.
+/// Size of a buffer in bytes.
 pub(crate) const BUFFER_BYTES: usize = 16 << 10;
 
-/// A page of the queue: entries of two words each.
+/// A page of the queue. Each entry has two words.
 #[repr(align(4096))]
 struct Page([AtomicU64; 512]);
 
 const ENTRIES_IN_PAGE: u16 = 256;
 
-/// Buffers of one ring.
+/// The buffers of one ring.
 pub(crate) struct Buffers {
-    /// Written here, read by the kernel. The first word of an entry is the address of a buffer, the
-    /// second its length and, from bit 32, its number; the first entry has the tail above that.
+    /// The queue, written by this process and read by the kernel. The first word of an entry is the
+    /// address of a buffer. The second word contains the buffer's length, and its number from bit
+    /// 32 on. In the first entry, the bits above the number are the tail.
     queue: Arc<[Page]>,
     memory: Arc<MmapRaw>,
     count: u16,
@@ -26,7 +27,8 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// So many buffers, all of them ready to be filled; at most 32,768, and a power of two.
+    /// Creates `count` buffers and makes all of them available to the kernel. `count` is a power of
+    /// two of at most 32,768.
     pub(crate) fn new(count: u16) -> io::Result<Self> {
         let pages = count.div_ceil(ENTRIES_IN_PAGE);
         let page = |_| Page([const { AtomicU64::new(0) }; 512]);
@@ -43,19 +45,19 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Where the queue is, and how many entries it has.
+    /// Returns the address of the queue and its number of entries.
     pub(crate) fn shared_queue(&self) -> (u64, u16) {
         (self.queue.as_ptr() as u64, self.count)
     }
 
-    /// Where a buffer begins, which has [`BUFFER_BYTES`].
+    /// Returns the address of a buffer of [`BUFFER_BYTES`].
     pub(crate) fn start(&self, id: u16) -> *mut u8 {
-        // The kernel returns only numbers that it was given; the mask holds it to that.
+        // The kernel returns only valid numbers. The mask keeps the address in bounds in any case.
         let id = usize::from(id & (self.count - 1));
         self.memory.as_mut_ptr().wrapping_add(id * BUFFER_BYTES)
     }
 
-    /// Lets the kernel fill a buffer (again).
+    /// Makes a buffer available to the kernel.
     pub(crate) fn give_back(&mut self, id: u16) {
         let entry = self.tail & (self.count - 1);
         let [address, rest] = self.words(entry);
@@ -66,7 +68,7 @@ impl Buffers {
         }
         rest.store(value, Ordering::Relaxed);
         self.tail = self.tail.wrapping_add(1);
-        // The kernel must see the entry before it sees the tail.
+        // The store with release ordering publishes the entry before the tail.
         let [_, first] = self.words(0);
         let without_tail = first.load(Ordering::Relaxed) & (u64::MAX >> 16);
         first.store(without_tail | u64::from(self.tail) << 48, Ordering::Release);
@@ -78,7 +80,7 @@ impl Buffers {
         [&page[at], &page[at + 1]]
     }
 
-    /// Keeps the memory for good: for a kernel that may still write to it.
+    /// Leaks the memory, because the kernel may still write to it.
     pub(crate) fn leak(&self) {
         std::mem::forget((Arc::clone(&self.queue), Arc::clone(&self.memory)));
     }

@@ -1,4 +1,4 @@
-//! Cores, and the time that is spent on them.
+//! Processor cores and processor time.
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-/// Processor time of a thread or process, in whole ticks of the kernel's clock (10 ms).
+/// Processor time of a thread or process, in whole kernel clock ticks (10 ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) user: Duration,
@@ -19,7 +19,7 @@ impl Usage {
         Self::read("/proc/thread-self/stat")
     }
 
-    /// Of a process with all of its threads.
+    /// Returns the processor time of a process, including all of its threads.
     pub(crate) fn of_process(pid: u32) -> io::Result<Self> {
         Self::read(&format!("/proc/{pid}/stat"))
     }
@@ -41,8 +41,8 @@ impl Usage {
         Self::parse(&text).ok_or_else(|| io::Error::other(format!("{path}: not as proc(5) says")))
     }
 
-    /// The 14th and 15th field of proc(5)'s stat. The second is a name in brackets that may hold
-    /// anything.
+    /// Parses fields 14 and 15 of `stat` in proc(5). Field 2 is a name in parentheses that may
+    /// contain any characters.
     fn parse(stat: &str) -> Option<Self> {
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
         let mut ticks = || fields.next()?.parse::<u64>().ok();
@@ -52,7 +52,7 @@ impl Usage {
     }
 }
 
-/// The memory of a process that is resident.
+/// Returns the resident memory of a process in bytes.
 pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
     let path = format!("/proc/{pid}/statm");
     let text = fs::read_to_string(&path).map_err(|e| io::Error::new(e.kind(), named(&path, &e)))?;
@@ -66,14 +66,14 @@ fn named(path: &str, error: &io::Error) -> String {
     format!("{path}: {error}")
 }
 
-/// Processor time of this thread, to the nanosecond.
+/// Returns the processor time of this thread, with nanosecond resolution.
 pub(crate) fn time_of_this_thread() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    // Neither is below zero.
+    // Both fields are non-negative.
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Keeps this thread on one core.
+/// Pins this thread to one core.
 pub(crate) fn pin(number: usize) -> io::Result<()> {
     if number >= CpuSet::MAX_CPU {
         return Err(io::Error::other(format!("there is no core {number}")));
@@ -84,8 +84,8 @@ pub(crate) fn pin(number: usize) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("core {number}: {error}")))
 }
 
-/// Runs `start` on one core, and returns to those that this thread had before. What `start` spawns
-/// stays on that core.
+/// Runs `start` on one core, then restores the previous cores of this thread. Processes that
+/// `start` spawns stay on that core.
 pub(crate) fn on_core<T>(number: usize, start: impl FnOnce() -> T) -> io::Result<T> {
     let before = sched_getaffinity(None)?;
     pin(number)?;

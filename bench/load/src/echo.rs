@@ -1,5 +1,4 @@
-//! A server that does nothing but answer: what its figures are below those of a cache is what the
-//! cache itself costs.
+//! A server that sends a constant reply. A cache server's additional cost is the cost of the cache.
 
 use crate::address::Address;
 use crate::error::Error;
@@ -12,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The one reply that an echo server gives.
+/// The constant reply of an echo server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// A value of so many bytes, as RESP has it.
+    /// A RESP bulk string of this many bytes.
     Value(usize),
-    /// RESP's acknowledgement.
+    /// The RESP reply `+OK`.
     Ok,
 }
 
@@ -41,7 +40,7 @@ impl Reply {
     }
 }
 
-/// A server that is listening.
+/// A listening echo server.
 #[derive(Debug)]
 pub struct Echo {
     listener: OwnedFd,
@@ -50,11 +49,11 @@ pub struct Echo {
     reply: Reply,
 }
 
-/// How long the loop waits before it looks whether it shall stop.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which the loop checks the stop flag.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Echo {
-    /// Listens at an address, for requests of which each has so many bytes, at least one.
+    /// Listens on an address for requests of `request_bytes` each, which must be at least 1.
     pub fn bind(address: &Address, request_bytes: usize, reply: Reply) -> Result<Self, Error> {
         if request_bytes == 0 {
             return Err(Error::Usage("a request has one byte at least".into()));
@@ -65,35 +64,36 @@ impl Echo {
         Ok(Self { listener, address, request_bytes, reply })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Answers until it is told to stop.
+    /// Replies to requests until `stop` is set.
     pub fn serve(self, stop: &AtomicBool) -> Result<(), Error> {
         let reply = self.reply.bytes();
-        // One buffer's worth of requests, and the one that began in the buffer before.
+        // A buffer contains at most this many request ends, including a request from an earlier
+        // buffer.
         let most = crate::buffers::BUFFER_BYTES / self.request_bytes + 1;
         let mut ring = Ring::new(Arc::new(reply.repeat(most)), CONNECTIONS)?;
         ring.listen(self.listener)?;
         let (request_bytes, reply_bytes) = (self.request_bytes, reply.len());
         let mut answers = Answers { request_bytes, reply_bytes, begun: Vec::new() };
         while !stop.load(Ordering::Relaxed) {
-            ring.wait(LOOK)?;
+            ring.wait(STOP_CHECK_INTERVAL)?;
             ring.dispatch(&mut answers)?;
         }
         Ok(())
     }
 }
 
-/// What the ring is made for; more connections find room, too.
+/// Number of connections for which the ring is sized. More connections are accepted.
 const CONNECTIONS: usize = 256;
 
 struct Answers {
     request_bytes: usize,
     reply_bytes: usize,
-    /// Bytes of a request that is not whole yet, for each connection.
+    /// Bytes received of an incomplete request, for each connection.
     begun: Vec<usize>,
 }
 
@@ -115,6 +115,6 @@ impl Handler for Answers {
     }
 
     fn closed(&mut self, _: usize, _: Option<io::Error>) -> io::Result<()> {
-        Ok(()) // whoever goes away is not missed
+        Ok(()) // the loop serves the other connections
     }
 }

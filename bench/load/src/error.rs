@@ -1,36 +1,36 @@
-//! What can go wrong.
+//! Errors of a run.
 
 use crate::address::Address;
 use crate::replies::Unexpected;
 use std::fmt;
 use std::io;
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Debug)]
 pub enum Error {
-    /// A connection could not be made.
+    /// Connecting to the server failed.
     Connect {
-        /// Which one, counted from zero.
+        /// The number of the connection, counted from zero.
         connection: usize,
-        /// Where to.
+        /// The address of the server.
         address: Address,
         /// The cause.
         source: io::Error,
     },
-    /// Something went wrong on a connection that was there.
+    /// An established connection failed.
     Connection {
-        /// Which one, counted from zero.
+        /// The number of the connection, counted from zero.
         connection: usize,
-        /// Where to.
+        /// The address of the server.
         address: Address,
-        /// What happened.
+        /// A description of the failure.
         what: String,
     },
-    /// The work cannot be done as it was asked for.
+    /// The settings are invalid.
     Usage(String),
-    /// The run was told to stop.
+    /// The user interrupted the run.
     Interrupted,
-    /// Anything else that the system refused.
+    /// Another system call failed.
     Io(io::Error),
 }
 
@@ -58,7 +58,7 @@ impl From<io::Error> for Error {
     }
 }
 
-/// What a connection met, before its address is added.
+/// An error without the address of the server, which the caller adds.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Connection { connection: usize, what: String },

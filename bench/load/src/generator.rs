@@ -1,4 +1,5 @@
-//! The loop of one thread: batches out, replies counted, the next batch out.
+//! The event loop of one generator thread: it sends batches, counts replies, and sends the next
+//! batches.
 
 use crate::address::Address;
 use crate::batches::Batches;
@@ -14,24 +15,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A server that answers nothing for so long is stuck.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time to wait for the replies to a batch.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often silence is looked for.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which timeouts and the stop flag are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What one thread saw between the start and the end of its measurement.
+/// The measurements of one thread.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) elapsed: Duration,
     pub(crate) requests: u64,
     pub(crate) counts: Counts,
-    /// Nanoseconds from sending a batch to its last reply.
+    /// Time from sending a batch to its last reply, in nanoseconds.
     pub(crate) latencies: Histogram<u64>,
-    /// Processor time of this thread, exactly, and by user and system.
+    /// Processor time of this thread, with nanosecond resolution.
     pub(crate) busy: Duration,
     pub(crate) usage: Usage,
-    /// That of the server, where its process is known.
+    /// Processor time of the server, if its process is known.
     pub(crate) server: Option<Usage>,
 }
 
@@ -43,39 +44,39 @@ pub(crate) struct Generator<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Everything but the sockets.
+/// The state of the batches, separate from the sockets.
 struct Flow<'a> {
     batches: &'a Batches,
     next: Next,
     connections: Vec<Connection>,
-    /// The number of the first connection, for messages.
+    /// The number of the first connection, for error messages.
     first: usize,
-    /// When the ring last had news.
+    /// The time of the last event.
     now: Instant,
-    /// When silence was last looked for.
-    looked: Instant,
-    /// Connections whose batch goes out with the next wait, which is when its time starts.
+    /// The time of the last timeout check.
+    last_check: Instant,
+    /// Connections whose next batch is queued. Its latency is measured from the next wait.
     starting: Vec<usize>,
-    /// How many connections wait for replies.
+    /// Number of connections that await replies.
     waiting: usize,
     requests: u64,
     counts: Counts,
     latencies: Histogram<u64>,
 }
 
-/// Which batch a connection sends next.
+/// The order in which connections send batches.
 enum Next {
-    /// The one after its last, round and round.
+    /// A connection sends the batch after its last one, cyclically.
     Following,
-    /// The first that none has sent, until there is none.
+    /// A connection sends the first batch that is unsent, until all are sent.
     Unsent(Range<usize>),
-    /// None: what is on its way comes to its end.
+    /// Connections send no further batches.
     None,
 }
 
 struct Connection {
     batch: usize,
-    /// Replies to the batch that have come.
+    /// Replies to the current batch so far.
     counts: Counts,
     scanner: Scanner,
     sent: Instant,
@@ -83,7 +84,7 @@ struct Connection {
 }
 
 impl<'a> Generator<'a> {
-    /// Connects to a server. The connections are numbered `numbers`.
+    /// Connects to a server. `numbers` are the numbers of the connections.
     pub(crate) fn connect(
         address: &'a Address,
         batches: &'a Batches,
@@ -115,7 +116,7 @@ impl<'a> Generator<'a> {
             connections,
             first: numbers.start,
             now,
-            looked: now,
+            last_check: now,
             starting: Vec::new(),
             waiting: 0,
             requests: 0,
@@ -125,7 +126,7 @@ impl<'a> Generator<'a> {
         Ok(Self { ring, flow, address, stop })
     }
 
-    /// Sends batches round and round, and measures once `warmup` is over.
+    /// Sends batches cyclically, and measures after `warmup`.
     pub(crate) fn measure(
         &mut self,
         warmup: Duration,
@@ -144,7 +145,7 @@ impl<'a> Generator<'a> {
         self.flow.latencies.reset();
         self.run_until(start + measured)?;
         while self.flow.requests == 0 {
-            self.turn()?; // a time too short for a single batch ends with the first one
+            self.tick()?; // a measurement contains at least one batch
         }
         let tally = Tally {
             elapsed: start.elapsed(),
@@ -155,17 +156,18 @@ impl<'a> Generator<'a> {
             usage: Usage::of_this_thread()?.since(usage_before),
             server: server_usage()?.zip(server_before).map(|(after, before)| after.since(before)),
         };
-        // What is on its way must not keep the server busy when others are measured.
+        // Awaits the pending replies, so that they do not load the server during other
+        // measurements.
         self.flow.next = Next::None;
-        self.run_to_the_end()?;
+        self.await_pending()?;
         Ok(tally)
     }
 
-    /// Sends every batch once; returns what the replies say.
+    /// Sends every batch once, and returns the counts of the replies.
     pub(crate) fn send_all(&mut self) -> Result<Counts, Error> {
         self.flow.next = Next::Unsent(0..self.flow.batches.count());
         self.start_all()?;
-        self.run_to_the_end()?;
+        self.await_pending()?;
         Ok(self.flow.counts)
     }
 
@@ -180,33 +182,33 @@ impl<'a> Generator<'a> {
 
     fn run_until(&mut self, end: Instant) -> Result<(), Error> {
         while self.flow.now < end {
-            self.turn()?;
+            self.tick()?;
         }
         Ok(())
     }
 
-    fn run_to_the_end(&mut self) -> Result<(), Error> {
+    fn await_pending(&mut self) -> Result<(), Error> {
         while self.flow.waiting > 0 {
-            self.turn()?;
+            self.tick()?;
         }
         Ok(())
     }
 
-    /// Sends what is to be sent, waits, and takes what came.
-    fn turn(&mut self) -> Result<(), Error> {
+    /// Executes one iteration of the event loop: submits, waits and handles events.
+    fn tick(&mut self) -> Result<(), Error> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
         self.flow.sending(Instant::now());
-        self.ring.wait(LOOK)?;
+        self.ring.wait(CHECK_INTERVAL)?;
         self.flow.now = Instant::now();
-        let done = self.ring.dispatch(&mut self.flow).and_then(|()| self.flow.look_for_silence());
+        let done = self.ring.dispatch(&mut self.flow).and_then(|()| self.flow.check_timeouts());
         done.map_err(|trouble| trouble.at(self.address))
     }
 }
 
 impl Flow<'_> {
-    /// The next batch of a connection, which from now on waits for replies.
+    /// Returns the next batch of a connection and marks the connection as waiting for replies.
     fn start(&mut self, at: usize) -> Option<Range<usize>> {
         let connection = &mut self.connections[at];
         connection.batch = match &mut self.next {
@@ -221,26 +223,28 @@ impl Flow<'_> {
         Some(self.batches.get(connection.batch).part.clone())
     }
 
-    /// Starts the clocks of batches that are about to go out.
+    /// Starts the latency clocks of the batches that are about to be sent.
     fn sending(&mut self, now: Instant) {
         for at in self.starting.drain(..) {
             self.connections[at].sent = now;
         }
     }
 
-    /// Fails if a connection has waited for too long. Looks at all of them, so not every time.
-    fn look_for_silence(&mut self) -> Result<(), Trouble> {
-        if self.now.saturating_duration_since(self.looked) < LOOK {
+    /// Fails if a connection has waited for its replies for longer than [`REPLY_TIMEOUT`]. The
+    /// check covers all connections, so it runs only once per interval.
+    fn check_timeouts(&mut self) -> Result<(), Trouble> {
+        if self.now.saturating_duration_since(self.last_check) < CHECK_INTERVAL {
             return Ok(());
         }
-        self.looked = self.now;
+        self.last_check = self.now;
         let silent = |connection: &Connection| {
-            connection.is_waiting && self.now.saturating_duration_since(connection.sent) > PATIENCE
+            connection.is_waiting
+                && self.now.saturating_duration_since(connection.sent) > REPLY_TIMEOUT
         };
         match self.connections.iter().position(silent) {
             Some(at) => {
                 let Connection { batch, counts, .. } = &self.connections[at];
-                let (seconds, count) = (PATIENCE.as_secs(), counts.all());
+                let (seconds, count) = (REPLY_TIMEOUT.as_secs(), counts.all());
                 let replies = self.batches.get(*batch).replies;
                 let what =
                     format!("after {seconds} s, {count} of a batch's {replies} replies have come");
@@ -294,7 +298,7 @@ impl Handler for Flow<'_> {
     }
 }
 
-/// From a nanosecond to a minute, to three digits.
+/// Returns an empty histogram from one nanosecond to one minute with three significant digits.
 fn no_latencies() -> io::Result<Histogram<u64>> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).map_err(io::Error::other)
 }

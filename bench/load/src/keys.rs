@@ -1,14 +1,14 @@
-//! The keys and values that are asked for and stored.
+//! The keys and values of requests.
 
 use nuthatch_bench::Random;
 
-/// How long every key is.
+/// Length of a key in bytes.
 pub const KEY_BYTES: usize = 16;
 
-/// What every key begins with, and so every value: the rest are digits.
+/// The prefix of every key, and therefore of every value. The rest of a key is digits.
 pub(crate) const KEY_PREFIX: &[u8; 4] = b"key:";
 
-/// The text of a key.
+/// Returns the text of a key.
 pub(crate) fn key(number: u32) -> [u8; KEY_BYTES] {
     let mut key = *b"key:000000000000";
     let mut rest = number;
@@ -19,15 +19,15 @@ pub(crate) fn key(number: u32) -> [u8; KEY_BYTES] {
     key
 }
 
-/// Values of one size. Each begins with its key, so that a reply tells whose it is, and goes on
-/// with letters from a random place. None holds a byte that ends a message.
+/// Values of one size. Each begins with its key, which identifies it in a reply, and continues with
+/// letters from a random position. No value contains a byte that ends a message.
 #[derive(Debug)]
 pub(crate) struct Values {
     size: usize,
     letters: Vec<u8>,
 }
 
-/// Values start at one of so many places.
+/// Number of positions at which the letters of a value may begin.
 const PLACES: usize = 4096;
 
 impl Values {

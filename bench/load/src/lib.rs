@@ -1,5 +1,5 @@
-//! Load for cache servers over the network: prepared requests, replies that are counted instead of
-//! parsed, an echo server as the floor, and races between servers. See `bench/load/README.md`.
+//! Load generator for cache servers: prepared requests, counted instead of parsed replies, an echo
+//! server as the lower bound, and benchmarks of several servers. See `bench/load/README.md`.
 
 mod address;
 pub mod arguments;

@@ -1,4 +1,4 @@
-//! A whole run: every thread its connections, and what they saw together.
+//! A whole run: distributes the connections over threads and combines their results.
 
 use crate::address::Address;
 use crate::batches::{Batches, Work, Workload};
@@ -12,40 +12,40 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-/// How a server is loaded.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where the server is.
+    /// Address of the server.
     pub address: Address,
-    /// What is sent.
+    /// The requests to send.
     pub workload: Workload,
-    /// How many connections there are; at least one for each thread.
+    /// Number of connections; at least one for each thread.
     pub connections: usize,
-    /// How many threads send; at least one.
+    /// Number of sending threads; at least one.
     pub threads: usize,
-    /// The core of the first thread; the next ones have those that follow.
+    /// The core of the first thread. Each following thread runs on the next core.
     pub core_number: Option<usize>,
-    /// How long the server is loaded before anything is measured.
+    /// Duration of the load before the measurement.
     pub warmup: Duration,
-    /// How long it is measured.
+    /// Duration of the measurement.
     pub measured: Duration,
-    /// The process of the server, if its time and memory shall be told.
+    /// Process of the server, if its processor time and memory are reported.
     pub server_pid: Option<u32>,
 }
 
-/// The requests of a workload, made before any clock starts.
+/// The requests of a workload, generated before the clock starts.
 #[derive(Debug)]
 pub struct Requests(Batches);
 
 impl Requests {
-    /// The same requests for the same workload, every time.
+    /// Generates the requests of a workload. The result is the same in every run.
     pub fn of(workload: &Workload) -> Self {
         Self(Batches::drawn(workload, SEED))
     }
 }
 
 impl Load {
-    /// Refuses what cannot be done.
+    /// Checks the settings.
     pub fn check(&self) -> Result<(), Error> {
         let Workload { protocol, keys, value_bytes, pipeline, .. } = self.workload;
         let most = protocol.most_value_bytes();
@@ -55,8 +55,8 @@ impl Load {
             (value_bytes > most, format!("values of {protocol} have at most {most} bytes")),
             (pipeline == 0, "a batch has one request at least".into()),
             (
-                pipeline.saturating_mul(value_bytes) > MOST_BATCH_BYTES
-                    || pipeline > MOST_BATCH_REQUESTS,
+                pipeline.saturating_mul(value_bytes) > MAX_BATCH_BYTES
+                    || pipeline > MAX_BATCH_REQUESTS,
                 format!("{pipeline} requests with {value_bytes} bytes are too many for a batch"),
             ),
             (self.threads == 0, "at least one thread is needed".into()),
@@ -68,7 +68,7 @@ impl Load {
         }
     }
 
-    /// Stores every key once. Fails unless every reply says that it was stored.
+    /// Stores every key once. Fails unless the server acknowledges each.
     pub fn fill(&self, stop: &AtomicBool) -> Result<(), Error> {
         self.check()?;
         self.on_own_thread(|| {
@@ -84,21 +84,21 @@ impl Load {
         })
     }
 
-    /// Asks for one key, and waits for the answer, whether it is a hit or a miss.
+    /// Requests one key, and waits for the reply, which may be a hit or a miss.
     pub fn greet(&self, stop: &AtomicBool) -> Result<(), Error> {
         let batches = Batches::greeting(&self.workload);
         Generator::connect(&self.address, &batches, 0..1, stop)?.send_all()?;
         Ok(())
     }
 
-    /// Connects, and no more.
+    /// Connects to the server and closes the connection.
     pub(crate) fn reach(&self) -> Result<(), Error> {
         let connected = self.address.connect();
         let address = self.address.clone();
         connected.map(drop).map_err(|source| Error::Connect { connection: 0, address, source })
     }
 
-    /// Loads the server and tells how it did.
+    /// Loads the server and returns the report.
     pub fn run(&self, requests: &Requests, stop: &AtomicBool) -> Result<Report, Error> {
         self.check()?;
         let Requests(batches) = requests;
@@ -124,7 +124,7 @@ impl Load {
         let connected = self.pin(at).and_then(|()| {
             Generator::connect(&self.address, batches, self.connections_of(at), stop)
         });
-        // Also after a failure: the others wait.
+        // Waits even after a failure, since the other threads wait at the same barrier.
         ready.wait();
         let server = self.server_pid.filter(|_| at == 0);
         connected?.measure(self.warmup, self.measured, server)
@@ -141,18 +141,18 @@ impl Load {
         Ok(self.core_number.map_or(Ok(()), |first| cpu::pin(first + thread))?)
     }
 
-    /// The connections of a thread, by their numbers.
+    /// Returns the numbers of a thread's connections.
     fn connections_of(&self, thread: usize) -> Range<usize> {
         let first = |thread| self.connections * thread / self.threads;
         first(thread)..first(thread + 1)
     }
 }
 
-/// What requests and replies of a batch may hold, so that prepared batches fit into memory.
-const MOST_BATCH_BYTES: usize = 64 << 20;
-const MOST_BATCH_REQUESTS: usize = 1 << 20;
+/// Maximum length and number of requests in a batch, which bound the memory of prepared batches.
+const MAX_BATCH_BYTES: usize = 64 << 20;
+const MAX_BATCH_REQUESTS: usize = 1 << 20;
 
-/// The same keys in every run.
+/// The seed of all runs.
 const SEED: u64 = 20_000_003;
 
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {

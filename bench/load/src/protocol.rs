@@ -1,4 +1,4 @@
-//! What requests look like on the wire, and how replies begin.
+//! Encoding of requests, and the first bytes of replies.
 
 use crate::keys::{KEY_BYTES, KEY_PREFIX};
 use crate::replies::{Head, Outcome};
@@ -8,19 +8,19 @@ use std::str::FromStr;
 /// A wire protocol of cache servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// That of Redis.
+    /// The protocol of Redis.
     Resp,
     /// The text protocol of memcached.
     Memcache,
     /// The meta protocol of memcached.
     Meta,
-    /// The binary protocol of mrcache, with replies that begin with four bytes of length.
+    /// The binary protocol of mrcache. Replies begin with a length of four bytes.
     Mrcache,
     /// The text protocol of poor-man's-cache.
     Pmc,
 }
 
-/// Every protocol and its name.
+/// Every protocol with its name.
 const NAMES: [(Protocol, &str); 5] = [
     (Protocol::Resp, "resp"),
     (Protocol::Memcache, "memcache"),
@@ -46,11 +46,11 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// The end of a message of poor-man's-cache.
+/// The byte that ends a message of poor-man's-cache.
 const PMC_END: u8 = 0x1F;
 
 impl Protocol {
-    /// The longest value that this protocol carries.
+    /// Returns the maximum length of a value, in bytes.
     pub(crate) fn most_value_bytes(self) -> usize {
         match self {
             Self::Mrcache => (1 << 24) - 1,
@@ -105,12 +105,13 @@ impl Protocol {
         }
     }
 
-    /// Whether a stored value is acknowledged.
+    /// Returns whether the server acknowledges a stored value.
     pub(crate) fn answers_sets(self) -> bool {
         self != Self::Mrcache
     }
 
-    /// How replies begin to a request for a key whose value has `size` bytes; the hit is first.
+    /// Returns the possible heads of a reply to a get of a value of `size` bytes. The hit comes
+    /// first.
     pub(crate) fn get_heads(self, size: usize) -> Vec<Head> {
         let hit = |head: &[u8], rest| Head::new(head, rest, Outcome::Hit);
         let miss = |head: &[u8]| Head::new(head, 0, Outcome::Miss);
@@ -120,7 +121,7 @@ impl Protocol {
                 vec![head, miss(b"$-1\r\n"), miss(b"_\r\n")]
             }
             Self::Memcache => {
-                // Of the head only the part that all keys share, and which flags and size follow.
+                // This part of the head is common to all keys. Key, flags and size follow.
                 let head = b"VALUE key:";
                 let whole = format!("VALUE {} 0 {size}\r\n\r\nEND\r\n", "k".repeat(KEY_BYTES));
                 vec![hit(head, whole.len() + size - head.len()), miss(b"END\r\n")]
@@ -130,14 +131,15 @@ impl Protocol {
             }
             Self::Mrcache => vec![hit(&(size as u32).to_le_bytes(), size), miss(&[0; 4])],
             Self::Pmc => {
-                // No length is sent: a value is known by how it begins.
+                // The protocol sends no length, so the head of a hit is the common prefix of all
+                // values.
                 let head = &KEY_PREFIX[..size.min(KEY_PREFIX.len())];
                 vec![hit(head, size + 1 - head.len()), miss(b"(nil)\x1F")]
             }
         }
     }
 
-    /// How replies begin to a request that stores a value: nothing where there is none.
+    /// Returns the possible heads of a reply to a set. Empty if the protocol has no such reply.
     pub(crate) fn set_heads(self) -> Vec<Head> {
         let text: &[u8] = match self {
             Self::Resp => b"+OK\r\n",

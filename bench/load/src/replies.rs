@@ -1,8 +1,8 @@
-//! Counts replies without taking them apart: how each begins says how long it is.
+//! Counts replies without parsing them: the first bytes of a reply determine its length.
 
 use std::fmt;
 
-/// What a reply says.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Hit,
@@ -10,23 +10,23 @@ pub(crate) enum Outcome {
     Stored,
 }
 
-/// Longer beginnings are not needed to tell replies apart.
-const MOST: usize = 16;
+/// Maximum length of a head, in bytes. It suffices to distinguish replies.
+const MAX_HEAD_LEN: usize = 16;
 
-/// How one kind of reply begins, and how many bytes follow.
+/// The first bytes of one kind of reply, and the number of bytes that follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_HEAD_LEN],
     len: usize,
-    /// Bytes of the reply after the head.
+    /// Number of bytes of the reply after the head.
     rest: usize,
     outcome: Outcome,
 }
 
 impl Head {
-    /// A head of at most 16 bytes.
+    /// Creates a head of at most [`MAX_HEAD_LEN`] bytes.
     pub(crate) fn new(head: &[u8], rest: usize, outcome: Outcome) -> Self {
-        let mut bytes = [0; MOST];
+        let mut bytes = [0; MAX_HEAD_LEN];
         bytes[..head.len()].copy_from_slice(head);
         Self { bytes, len: head.len(), rest, outcome }
     }
@@ -36,7 +36,7 @@ impl Head {
     }
 }
 
-/// Replies by what they say.
+/// Numbers of replies by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) hits: u64,
@@ -64,24 +64,24 @@ impl Counts {
     }
 }
 
-/// A reply that begins like none that was expected.
+/// A reply without an expected head.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unexpected {
     pub(crate) expected: String,
     pub(crate) found: String,
 }
 
-/// The replies that may come.
+/// The heads of the expected replies.
 #[derive(Debug)]
 pub(crate) struct Heads {
     all: Vec<Head>,
-    /// The most likely head as a number, and which of its bits count.
+    /// The most likely head as a little-endian number, and a mask of its bytes.
     likely: u128,
     mask: u128,
 }
 
 impl Heads {
-    /// The likeliest head is first, and there is one at least.
+    /// Creates the set of heads. The most likely one comes first, and there is at least one.
     pub(crate) fn new(all: Vec<Head>) -> Self {
         let mask = (0..all[0].len).fold(0, |mask, at| mask | 0xFF << (8 * at));
         Self { likely: u128::from_le_bytes(all[0].bytes), mask, all }
@@ -98,22 +98,22 @@ impl Heads {
 
 enum Found<'a> {
     Head(&'a Head),
-    /// Too few bytes to tell.
+    /// The bytes are the beginning of a head.
     Begun,
     None,
 }
 
-/// How far the replies of one connection have come.
+/// Counts the replies of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
-    /// Bytes of a head that is not whole yet.
+    /// The bytes of an incomplete head.
     begun: Vec<u8>,
-    /// The reply whose head has come, and how many of its bytes have not.
+    /// The outcome of an incomplete reply after its head, and the number of its missing bytes.
     open: Option<(Outcome, usize)>,
 }
 
 impl Scanner {
-    /// Counts the replies that end in `bytes`, which follow those of the last call.
+    /// Counts the replies that end in `bytes`, which follow the bytes of the previous call.
     pub(crate) fn scan(&mut self, heads: &Heads, bytes: &[u8]) -> Result<Counts, Unexpected> {
         let mut counts = Counts::default();
         let mut at = self.finish_open(bytes, &mut counts);
@@ -122,19 +122,19 @@ impl Scanner {
                 at = skip_likely(heads, bytes, at, &mut counts);
                 at += self.begin(heads, &bytes[at..])?;
             } else {
-                at += self.add_to_begun(heads, &bytes[at..])?;
+                at += self.extend_head(heads, &bytes[at..])?;
             }
             at += self.finish_open(&bytes[at..], &mut counts);
         }
         Ok(counts)
     }
 
-    /// Whether all bytes so far belong to whole replies.
+    /// Returns whether all bytes so far belong to complete replies.
     pub(crate) fn is_at_an_end(&self) -> bool {
         self.begun.is_empty() && self.open.is_none()
     }
 
-    /// Passes over what is left of a reply; returns how many bytes that is.
+    /// Skips the rest of an incomplete reply, and returns the number of skipped bytes.
     fn finish_open(&mut self, bytes: &[u8], counts: &mut Counts) -> usize {
         let Some((outcome, left)) = self.open else { return 0 };
         if left > bytes.len() {
@@ -146,7 +146,7 @@ impl Scanner {
         left
     }
 
-    /// Takes a head from where a reply begins; returns how many bytes that is.
+    /// Reads a head at the beginning of a reply, and returns the number of bytes read.
     fn begin(&mut self, heads: &Heads, bytes: &[u8]) -> Result<usize, Unexpected> {
         match heads.find(bytes) {
             Found::Head(head) => {
@@ -161,8 +161,8 @@ impl Scanner {
         }
     }
 
-    /// Adds to a head one byte after the other until it is whole; returns how many it took.
-    fn add_to_begun(&mut self, heads: &Heads, bytes: &[u8]) -> Result<usize, Unexpected> {
+    /// Extends an incomplete head byte by byte, and returns the number of bytes read.
+    fn extend_head(&mut self, heads: &Heads, bytes: &[u8]) -> Result<usize, Unexpected> {
         for (at, byte) in bytes.iter().enumerate() {
             self.begun.push(*byte);
             match heads.find(&self.begun) {
@@ -182,7 +182,8 @@ impl Scanner {
     }
 }
 
-/// Passes over whole replies of the likeliest kind: nearly all the work there is.
+/// Skips complete replies with the most likely head, which are nearly all replies. Returns the
+/// offset after them.
 fn skip_likely(heads: &Heads, bytes: &[u8], mut at: usize, counts: &mut Counts) -> usize {
     let head = &heads.all[0];
     let len = head.len + head.rest;
@@ -202,12 +203,15 @@ fn skip_likely(heads: &Heads, bytes: &[u8], mut at: usize, counts: &mut Counts) 
     at
 }
 
-/// How much of a reply a message shows.
-const SHOWN: usize = 64;
+/// Maximum number of bytes of a reply in an error message.
+const MAX_SHOWN_BYTES: usize = 64;
 
 fn unexpected(heads: &Heads, bytes: &[u8]) -> Unexpected {
     let expected: Vec<String> = heads.all.iter().map(|head| shown(head.text())).collect();
-    Unexpected { expected: expected.join(" or "), found: shown(&bytes[..bytes.len().min(SHOWN)]) }
+    Unexpected {
+        expected: expected.join(" or "),
+        found: shown(&bytes[..bytes.len().min(MAX_SHOWN_BYTES)]),
+    }
 }
 
 fn shown(bytes: &[u8]) -> String {
@@ -228,9 +232,9 @@ mod tests {
     const PROTOCOLS: [Protocol; 5] =
         [Protocol::Resp, Protocol::Memcache, Protocol::Meta, Protocol::Mrcache, Protocol::Pmc];
 
-    /// Replies to two gets, a hit and a miss, of values of so many bytes.
+    /// Returns the replies to two gets, a hit and a miss, for values of `size` bytes.
     fn replies(protocol: Protocol, size: usize) -> (Vec<u8>, Vec<u8>) {
-        // Bytes that could be taken for the end of a reply, or for a head.
+        // The value contains byte sequences that resemble the end or the head of a reply.
         let value: String = "key:END\r\n$-1\r\n".chars().cycle().take(size).collect();
         let text = match protocol {
             Protocol::Resp => [format!("${size}\r\n{value}\r\n"), "$-1\r\n".into()],
@@ -310,7 +314,7 @@ mod tests {
             assert_eq!(error.expected, expected);
             assert!(found.starts_with(error.found.trim_end_matches('"')), "{error}");
         }
-        // A value of another size is no hit.
+        // A value of another length is not a hit.
         let error = Scanner::default().scan(&heads, b"$99\r\nabc").expect_err("not 100");
         assert_eq!(error.found, r#""$99\r\nabc""#);
     }

@@ -1,4 +1,4 @@
-//! What a run found out.
+//! The report of a run.
 
 use crate::cpu::Usage;
 use crate::generator::Tally;
@@ -6,69 +6,69 @@ use hdrhistogram::Histogram;
 use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
-/// A generator busier than this share of its core may be what held the figure down.
-const BUSY: f64 = 0.9;
+/// The share of its core above which the generator may have limited the result.
+const MAX_GENERATOR_SHARE: f64 = 0.9;
 
-/// The figures of a run.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Requests answered in the time that was measured.
+    /// Number of requests answered during the measurement.
     pub requests: u64,
-    /// How long that was.
+    /// Duration of the measurement.
     pub elapsed: Duration,
-    /// Requests answered in a second.
+    /// Requests answered per second.
     pub ops_per_second: f64,
-    /// Keys found and not found, where any were looked for.
+    /// Hits and misses, if the workload reads.
     pub found: Option<Found>,
-    /// From sending a batch to the last of its replies.
+    /// Time from sending a batch to its last reply.
     pub latency: Latency,
-    /// The share of its core that the generator used; of several threads, the most.
+    /// Share of its core that the generator used; the maximum of several threads.
     pub generator_share: f64,
-    /// What the generator used for one request.
+    /// Processor time of the generator for one request.
     pub generator: TimePerOp,
-    /// What the server used for one request, where its process was known.
+    /// Processor time of the server for one request, if its process is known.
     pub server: Option<TimePerOp>,
-    /// Memory of the server that is resident, where its process was known.
+    /// Resident memory of the server in bytes, if its process is known.
     pub server_resident_bytes: Option<u64>,
 }
 
 /// Outcomes of lookups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Keys that were there.
+    /// Number of keys found.
     pub hits: u64,
-    /// Keys that were not.
+    /// Number of keys not found.
     pub misses: u64,
 }
 
 /// Processor time of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimePerOp {
-    /// Outside the kernel, in nanoseconds.
+    /// Time in user mode, in nanoseconds.
     pub user_ns: f64,
-    /// Inside the kernel, in nanoseconds.
+    /// Time in kernel mode, in nanoseconds.
     pub system_ns: f64,
 }
 
-/// Times of batches, in microseconds.
+/// Latency of batches, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Latency {
     /// The median.
     pub p50_us: f64,
-    /// 99 in 100 are not longer.
+    /// The 99th percentile.
     pub p99_us: f64,
-    /// 999 in 1,000 are not longer.
+    /// The 99.9th percentile.
     pub p999_us: f64,
-    /// The longest.
+    /// The maximum.
     pub max_us: f64,
 }
 
-/// What held the figure down.
+/// The component that limited the throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// The generator: the server can do more.
+    /// The generator. The server could process more requests.
     Generator,
-    /// The server, or the way to it.
+    /// The server, or the network.
     Server,
 }
 
@@ -103,12 +103,16 @@ impl Report {
         }
     }
 
-    /// Whose figure it is.
+    /// Returns the component that limited the throughput.
     pub fn limited_by(&self) -> LimitedBy {
-        if self.generator_share > BUSY { LimitedBy::Generator } else { LimitedBy::Server }
+        if self.generator_share > MAX_GENERATOR_SHARE {
+            LimitedBy::Generator
+        } else {
+            LimitedBy::Server
+        }
     }
 
-    /// The report as one object of JSON.
+    /// Returns the report as a JSON object.
     pub fn json(&self) -> String {
         let Latency { p50_us, p99_us, p999_us, max_us } = self.latency;
         let mut text = format!(
@@ -179,7 +183,7 @@ impl Display for Report {
 }
 
 impl TimePerOp {
-    /// The share of a core that so many operations a second take.
+    /// Returns the share of a core that this many operations per second use.
     pub(crate) fn share_at(self, ops_per_second: f64) -> f64 {
         (self.user_ns + self.system_ns) * ops_per_second / 1e9
     }
@@ -195,7 +199,7 @@ impl Latency {
         let mut all: Option<Histogram<u64>> = None;
         for Tally { latencies, .. } in tallies {
             match &mut all {
-                // All have the same bounds, so that adding one to the other cannot fail.
+                // All histograms have the same bounds, so adding one to another cannot fail.
                 Some(all) => all.add(latencies).unwrap_or_default(),
                 None => all = Some(latencies.clone()),
             }
@@ -252,7 +256,8 @@ mod tests {
         assert!(report.to_string().contains("7.0 MiB resident"), "{report}");
     }
 
-    /// The histogram keeps three digits: times a little above what was recorded are right.
+    /// Rounds the latencies. The histogram has three significant digits, so a slightly higher value
+    /// than the recorded one is correct.
     fn regardless_of_buckets(report: &Report) -> Report {
         let Latency { p50_us, p99_us, p999_us, max_us } = report.latency;
         let exact = |us: f64| {

@@ -1,4 +1,5 @@
-//! Sockets that one thread serves: what comes goes to a handler, what the handler answers is sent.
+//! Sockets of one thread: a handler receives the bytes of each socket, and the ring sends its
+//! replies.
 
 use crate::uring::{Event, Filled, Uring, is};
 use rustix::io::Errno;
@@ -11,37 +12,37 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What happens on the sockets of a ring.
+/// The handler of the events of a ring.
 pub(crate) trait Handler {
-    /// What ends the loop.
+    /// The error that ends the loop.
     type Error: From<io::Error>;
 
-    /// Bytes came. Returns which part of the outbox goes out in answer, if any.
+    /// Handles received bytes. Returns the part of the outbox to send as the reply, if any.
     fn received(
         &mut self,
         connection: usize,
         bytes: &[u8],
     ) -> Result<Option<Range<usize>>, Self::Error>;
 
-    /// A listening socket has a new connection. Numbers of closed ones are used again.
+    /// Handles a new connection of a listening socket. Numbers of closed connections are reused.
     fn opened(&mut self, connection: usize);
 
-    /// The other side has closed, or the connection failed.
+    /// Handles a connection that the peer has closed or that failed.
     fn closed(&mut self, connection: usize, cause: Option<io::Error>) -> Result<(), Self::Error>;
 }
 
 #[derive(Debug)]
 struct Socket {
     fd: OwnedFd,
-    /// Whether bytes may still come.
+    /// Whether the socket may still receive bytes.
     is_open: bool,
-    /// Parts of the outbox to send; the first of them is on its way.
+    /// Parts of the outbox to send. The first one is being sent.
     sending: VecDeque<Range<usize>>,
 }
 
-/// Sockets on one `io_uring`.
+/// The sockets of one `io_uring`.
 pub(crate) struct Ring {
-    // Before the sockets: dropping it ends the operations that use them.
+    // Declared before the sockets: dropping it cancels the operations that use them.
     uring: Uring,
     listener: Option<OwnedFd>,
     sockets: Vec<Option<Socket>>,
@@ -50,10 +51,10 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// For about so many connections, which send parts of `outbox`.
+    /// Creates a ring for about `connections` connections, which send parts of `outbox`.
     pub(crate) fn new(outbox: Arc<Vec<u8>>, connections: usize) -> io::Result<Self> {
-        // One buffer for each connection keeps what one wait returns within the processor's caches;
-        // where they run out, receiving goes on with the next wait.
+        // One buffer for each connection keeps the received bytes in the processor caches. If the
+        // buffers run out, receiving continues after the next wait.
         let buffers = connections.next_power_of_two().clamp(64, 1024);
         let entries = (2 * connections).next_power_of_two().clamp(64, 16_384);
         let uring = Uring::new(outbox, entries as u32, buffers as u16)?;
@@ -61,14 +62,14 @@ impl Ring {
         Ok(Self { uring, listener: None, sockets, free, events })
     }
 
-    /// Accepts connections from now on.
+    /// Starts accepting connections.
     pub(crate) fn listen(&mut self, listener: OwnedFd) -> io::Result<()> {
         self.uring.accept(listener.as_fd())?;
         self.listener = Some(listener);
         Ok(())
     }
 
-    /// Takes a connected socket in; returns its number, counted from zero.
+    /// Adds a connected socket, and returns its number, counted from zero.
     pub(crate) fn add(&mut self, fd: OwnedFd) -> io::Result<usize> {
         let connection = self.free.pop().unwrap_or_else(|| {
             self.sockets.push(None);
@@ -80,22 +81,22 @@ impl Ring {
         Ok(connection)
     }
 
-    /// Sends a part of the outbox after all that is on its way already.
+    /// Sends a part of the outbox, after all parts that are already queued.
     pub(crate) fn send(&mut self, connection: usize, part: Range<usize>) -> io::Result<()> {
         let Some(socket) = self.sockets[connection].as_mut() else { return Ok(()) };
         socket.sending.push_back(part.clone());
         if socket.sending.len() > 1 {
-            return Ok(()); // two at once could mix
+            return Ok(()); // concurrent sends on a socket could interleave
         }
         self.uring.send(socket.fd.as_fd(), connection, part)
     }
 
-    /// Hands operations to the kernel and waits until something has happened, or so long.
+    /// Submits the queued operations, and waits for an event for at most `at_most`.
     pub(crate) fn wait(&mut self, at_most: Duration) -> io::Result<()> {
         self.uring.wait(at_most, &mut self.events)
     }
 
-    /// Tells the handler what has happened.
+    /// Passes the events to the handler.
     pub(crate) fn dispatch<H: Handler>(&mut self, handler: &mut H) -> Result<(), H::Error> {
         let mut events = mem::take(&mut self.events);
         for event in events.drain(..) {
@@ -109,7 +110,7 @@ impl Ring {
                 Event::Received { connection, filled: Ok(Some(filled)), more } => {
                     self.received(connection, filled, more, handler)?;
                 }
-                // All buffers were filled; by the next wait they are free again.
+                // All buffers were in use. They are free at the next wait.
                 Event::Received { connection, filled: Err(error), .. }
                     if is(&error, Errno::NOBUFS) =>
                 {
@@ -157,7 +158,8 @@ impl Ring {
             (Ok(len), Some(first)) if len < first.len() => first.start += len,
             (Ok(_), _) => drop(socket.sending.pop_front()),
             (Err(_), _) => {
-                // Receiving ends with this, and its end tells the handler.
+                // The shutdown ends receiving, which reports the end of the connection to the
+                // handler.
                 socket.sending.clear();
                 let _ = shutdown(&socket.fd, Shutdown::Both);
             }
@@ -169,7 +171,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Closes a connection, and frees its number, once no more events for it can come.
+    /// Closes a connection and frees its number if no further events for it are possible.
     fn forget_if_done(&mut self, connection: usize) {
         let is_done = |socket: &Socket| !socket.is_open && socket.sending.is_empty();
         if self.sockets[connection].as_ref().is_some_and(is_done) {

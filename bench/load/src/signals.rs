@@ -1,4 +1,4 @@
-//! An end that is asked for from outside: Ctrl-C, or a signal to terminate.
+//! Termination by SIGINT (Ctrl-C) or SIGTERM.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A flag that such a signal sets. The second one ends the process at once.
+/// Returns a flag that these signals set. The second signal ends the process at once.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

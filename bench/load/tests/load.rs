@@ -1,4 +1,4 @@
-//! The generator against servers that are part of the test.
+//! Tests the generator with servers in the test process.
 
 mod servers;
 
@@ -101,7 +101,7 @@ fn large_values_and_single_requests_work() {
     assert_eq!(report.found.map(|found| found.misses), Some(0));
 }
 
-/// The same reply to every request that `load` sends in RESP.
+/// Returns a function that sends the same reply to every RESP request of `load`.
 fn always(reply: &'static [u8]) -> Answer {
     Arc::new(move |bytes| (bytes.len() >= 36).then(|| (36, reply.to_vec())))
 }
@@ -191,7 +191,7 @@ fn what_cannot_be_done_is_refused() {
     }
 }
 
-/// Loads an echo server while it runs.
+/// Runs an echo server while `run` loads it.
 fn against_echo(address: &Address, request: usize, reply: Reply, run: impl FnOnce(&Address)) {
     let stop = AtomicBool::new(false);
     let echo = Echo::bind(address, request, reply).expect("a free address");
@@ -208,7 +208,7 @@ fn against_echo(address: &Address, request: usize, reply: Reply, run: impl FnOnc
 fn the_echo_server_answers_gets() {
     let any = "127.0.0.1:0".parse().expect("an address");
     against_echo(&any, 36, Reply::Value(100), |address| {
-        // Batches of 3,600 bytes are split by its buffers of 16 KiB at any byte.
+        // The echo server's buffers of 16 KiB split batches of 3,600 bytes at arbitrary bytes.
         for pipeline in [1, 7, 100, 1000] {
             let mut load = load(address, Protocol::Resp, Work::Get);
             load.workload.pipeline = pipeline;
@@ -232,7 +232,7 @@ fn the_echo_server_answers_sets_on_a_unix_socket() {
 fn the_echo_server_outlives_its_clients() {
     let any = "127.0.0.1:0".parse().expect("an address");
     against_echo(&any, 36, Reply::Value(99), |address| {
-        // A value of 99 bytes is not what is expected: these clients go away in the middle.
+        // The clients expect another value size than 99 bytes, so they close the connection early.
         for _ in 0..20 {
             let message = fails(&load(address, Protocol::Resp, Work::Get));
             assert!(message.contains(r#"found "$99\r\n"#), "{message}");

@@ -1,4 +1,4 @@
-//! The programs as they are called: exit statuses, messages, and that nothing is left running.
+//! Tests the programs: exit statuses, messages, and that no process is left running.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 fn race(arguments: &str) -> Command {
     let mut race = Command::new(env!("CARGO_BIN_EXE_race"));
-    // One core, since a machine may have no more.
+    // All run on one core, since a machine may have only one.
     race.args(["--server-core", "0", "--generator-core", "0"]);
     race.args(arguments.split_ascii_whitespace());
     race
@@ -59,7 +59,7 @@ fn a_signal_ends_a_race_and_its_servers() {
         .spawn()
         .expect("it runs");
     let mut messages = BufReader::new(race.stderr.take().expect("a pipe")).lines();
-    // By the time of the first round, the server runs.
+    // The server is running when the first round begins.
     let first = messages.next().expect("a message").expect("text");
     assert_eq!(first, "get100: round 1 of 3");
     let servers = children_of(race.id());
@@ -70,7 +70,7 @@ fn a_signal_ends_a_race_and_its_servers() {
     assert!(fs::metadata(format!("/proc/{}", servers[0])).is_err(), "the server is gone");
 }
 
-/// The processes that a process has started.
+/// Returns the child processes of a process.
 fn children_of(parent: u32) -> Vec<u32> {
     let processes = fs::read_dir("/proc").expect("a file system of processes").flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! A server that gives one reply to everything: the floor below the figures of cache servers.
+//! A server with a constant reply, whose cost is the lower bound for cache servers.
 
 use std::env;
 use std::process::ExitCode;

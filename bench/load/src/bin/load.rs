@@ -1,4 +1,4 @@
-//! Loads one server, and tells how it does.
+//! Loads one server and reports its throughput and latency.
 
 use clap::Parser;
 use nuthatch_load::{
@@ -11,29 +11,29 @@ use std::time::Duration;
 
 const ABOUT: &str = "\
 Loads a cache server over the network and measures it: each connection sends a batch of \
-requests, counts the replies, and sends the next batch when all have come. Requests are made \
+requests, counts the replies, and sends the next batch after all of them. Requests are generated \
 before the clock starts and replies are not parsed, so that the generator costs much less than \
-any server. Give each a core of its own.";
+any server. Run server and generator on separate cores.";
 
 const NOTES: &str = "\
 Examples:
-  load --address 127.0.0.1:6379 --fill                  1 M keys of 100 bytes, read 100 deep
+  load --address 127.0.0.1:6379 --fill                  1 M values of 100 bytes, pipeline 100
   load --address 127.0.0.1:6379 --pipeline 1 --distribution zipf:0.99
   load --address 127.0.0.1:11211 --protocol meta --work mixed:0.9 --fill
   load --address unix:/run/cache.sock --core 1 --server-pid $(pidof redis-server) --json
 
-Keys are key:000000000000 and up, values their key and letters after it.
+Keys are key:000000000000 and up. A value consists of its key and random letters.
 
 Report:
   hits, misses       outcomes of lookups
-  latency            from sending a batch to its last reply, so of a request only at --pipeline 1
-  generator, server  processor time of each; the server's with --server-pid, from /proc/PID/stat
-  limited by         \"generator\" if the generator was busy for more than 90 % of its core's time:
-                     then the server can do more, and the figure is not the server's
+  latency            from sending a batch to its last reply; of one request with --pipeline 1
+  generator, server  processor time; of the server only with --server-pid, from /proc/PID/stat
+  limited by         \"generator\" if the generator used more than 90 % of its core: then the server
+                     could process more requests than measured
 
 Exit status:
-  0  all went well
-  1  all went well, but the figure is limited by the generator
+  0  success
+  1  success, but the generator limited the throughput
   2  the command line is wrong
   3  the server cannot be reached, closed a connection, or replied with something unexpected";
 
@@ -41,46 +41,46 @@ Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "load", long_about = ABOUT, after_long_help = NOTES, max_term_width = 100)]
 struct Options {
-    /// Where the server listens: HOST:PORT or unix:PATH
+    /// Address of the server: HOST:PORT or unix:PATH
     #[arg(long)]
     address: Address,
-    /// Its language: resp, memcache (text), meta (memcached's), mrcache or pmc (poor-man's-cache)
+    /// Protocol: resp, memcache (text), meta (memcached's), mrcache or pmc (poor-man's-cache)
     #[arg(long, value_name = "NAME", default_value_t = Protocol::Resp)]
     protocol: Protocol,
-    /// Connections, shared out to the threads
+    /// Connections, distributed over the threads
     #[arg(long, value_name = "N", default_value_t = 50)]
     connections: usize,
     /// Requests of a batch; 1 waits for each reply before the next request
     #[arg(long, value_name = "N", default_value_t = 100)]
     pipeline: usize,
-    /// How many keys there are
+    /// Number of distinct keys
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     keys: u32,
     /// Bytes of each value
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     value_size: usize,
-    /// How requests are spread over the keys: uniform, or zipf:EXPONENT
+    /// Distribution of requests over the keys: uniform, or zipf:EXPONENT
     #[arg(long, value_name = "LAW", default_value_t = Distribution::Uniform)]
     distribution: Distribution,
-    /// What is asked: get, set, or mixed:SHARE, the share of gets
+    /// Kinds of requests: get, set, or mixed:SHARE, where SHARE is the share of gets
     #[arg(long, default_value_t = Work::Get)]
     work: Work,
-    /// Store all keys first; every reply must say that it was done
+    /// Store all keys first; fails unless the server acknowledges each
     #[arg(long)]
     fill: bool,
-    /// Load the server for so long before measuring
+    /// Duration of the load before the measurement
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = arguments::duration)]
     warmup: Duration,
-    /// Measure for so long
+    /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "3", value_parser = arguments::duration)]
     seconds: Duration,
-    /// Threads that send, each with a ring of its own
+    /// Sending threads, each with its own io_uring
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Keep the first thread on this core, the others on those that follow
+    /// Pin the first thread to this core, and the following threads to the next cores
     #[arg(long, value_name = "NUMBER")]
     core: Option<usize>,
-    /// Tell the processor time and memory of this process, too
+    /// Also report the processor time and memory of this process
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
     /// Print the report as an object in JSON

@@ -1,4 +1,4 @@
-//! Races cache servers against each other.
+//! Benchmarks cache servers against each other.
 
 use clap::Parser;
 use nuthatch_load::{Error, Race, System, arguments, echo_program, stop_flag};
@@ -10,30 +10,31 @@ use std::time::Duration;
 
 const ABOUT: &str = "\
 Starts cache servers on free ports of this machine, each on one core, fills them, and loads them \
-from another core, one after the other, in several rounds. Prints the medians beside each other, \
-and beside an echo server, the floor that no server can be below.";
+from another core, one after the other, in several rounds. Prints the medians of all systems, and \
+of an echo server, whose cost is the lower bound for all servers.";
 
 const NOTES: &str = "\
-Works:
-  get100       GET, values of 100 bytes, 100 deep, 1 M keys, each as likely as the other
-  zipf100      the same, keys drawn by Zipf's law with exponent 0.99
-  get32        get100, 32 deep
-  get1         get100, not pipelined
+Workloads:
+  get100       GET, values of 100 bytes, pipeline 100, 1 M keys, uniform distribution
+  zipf100      get100 with a Zipf distribution, exponent 0.99
+  get32        get100 with pipeline 32
+  get1         get100 without pipelining
   get100-meta  get100 in memcached's meta protocol
   get100-text  get100 in memcached's text protocol
-  set100       SET, values of 100 bytes, 100 deep
+  set100       SET, values of 100 bytes, pipeline 100
   zipf16       zipf100 with values of 16 bytes
-  get10k       GET, values of 10 KiB, 32 deep, 100,000 keys
+  get10k       GET, values of 10 KiB, pipeline 32, 100,000 keys
 
-Where a work leaves it open, memcached is asked in its meta protocol, the others in RESP. Ratios \
-are to redis at the same work, of the last two to redis at get100.
+Unless a workload names a protocol, memcached is tested with its meta protocol, and the other \
+systems with RESP. Ratios are to redis in the same workload, and in get100 for get100-meta and \
+get100-text.
 
 Examples:
   race --nuthatch target/release/nuthatch
   race --works get100,get1 --systems redis,memcached --json > race.json
 
 Exit status:
-  0  all went well
+  0  success
   2  the command line is wrong
   3  a server cannot be started, or failed";
 
@@ -41,13 +42,13 @@ Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "race", long_about = ABOUT, after_long_help = NOTES, max_term_width = 100)]
 struct Options {
-    /// The systems that take part [default: all, nuthatch only with --nuthatch]
+    /// Systems to measure [default: all; nuthatch only with --nuthatch]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     systems: Vec<System>,
-    /// The works [default: all]
+    /// Workloads [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = work)]
     works: Vec<String>,
-    /// How often each system does each work
+    /// Number of rounds of each workload
     #[arg(long, value_name = "N", default_value = "3")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
@@ -55,19 +56,19 @@ struct Options {
     #[arg(long, value_name = "N", default_value = "50")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     connections: u16,
-    /// Load a server for so long before measuring
+    /// Duration of the load before each measurement
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = arguments::duration)]
     warmup: Duration,
-    /// Measure for so long
+    /// Duration of each measurement
     #[arg(long, value_name = "TIME", default_value = "2", value_parser = arguments::duration)]
     seconds: Duration,
-    /// The core of the servers
+    /// Core on which the servers run
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     server_core: usize,
-    /// The core of the generator
+    /// Core on which the generator runs
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     generator_core: usize,
-    /// The nuthatch program
+    /// Path of the nuthatch program
     #[arg(long, value_name = "PATH")]
     nuthatch: Option<PathBuf>,
     /// Print an array of rows in JSON
@@ -102,7 +103,7 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    // The race starts its echo server from its own file.
+    // The benchmark starts its echo server by running its own program file.
     if env::args_os().nth(1).is_some_and(|first| first == "echo") {
         return echo_program(env::args_os().skip(1));
     }

@@ -1,15 +1,15 @@
-//! The figures of a race: medians, a table for people, rows for programs.
+//! The results of a benchmark: medians, as a table and as rows in JSON.
 
 use crate::race::systems::System;
 use crate::report::{LimitedBy, Report};
 use std::io::{Result, Write};
 
-/// What a system did at a work.
+/// The result of one system in one workload.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) work: &'static str,
     pub(crate) system: System,
-    /// The work of redis that this one is compared with.
+    /// The workload of Redis to which this result is compared.
     pub(crate) reference: &'static str,
     pub(crate) ops_per_second: f64,
     pub(crate) user_ns: f64,
@@ -22,7 +22,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Each figure by itself is the median of the rounds, of which there is one at least.
+    /// Returns the median of each value over the rounds, of which there must be at least one.
     pub(crate) fn of(
         (work, reference): (&'static str, &'static str),
         system: System,
@@ -53,7 +53,7 @@ impl Figure {
         }
     }
 
-    /// How many times redis's rate this is, where redis took part.
+    /// Returns this rate divided by the rate of Redis, or `None` if Redis was not measured.
     fn times_redis(&self, all: &[Self]) -> Option<f64> {
         let is_it = |other: &&Self| other.system == System::Redis && other.work == self.reference;
         all.iter().find(is_it).map(|redis| self.ops_per_second / redis.ops_per_second)
@@ -66,7 +66,7 @@ fn middle(mut figures: Vec<f64>) -> f64 {
     f64::midpoint(figures[(count - 1) / 2], figures[count / 2])
 }
 
-/// Writes figures as a JSON array.
+/// Writes results as a JSON array.
 pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     for (at, figure) in figures.iter().enumerate() {
         let before = if at == 0 { "[" } else { "," };
@@ -89,7 +89,7 @@ pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     out.write_all(b"\n]\n")
 }
 
-/// Writes figures as a table.
+/// Writes results as a table.
 pub(crate) fn table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     writeln!(
         out,

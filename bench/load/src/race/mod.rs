@@ -1,5 +1,5 @@
-//! Several servers side by side: each on one core, the generator on another, taking turns round by
-//! round, so that what disturbs the machine meets them all.
+//! Benchmarks several servers on one core each, with the generator on another core. The servers
+//! alternate in rounds, so that disturbances of the machine affect all of them.
 
 mod figures;
 mod server;
@@ -19,42 +19,42 @@ use std::time::Duration;
 pub use systems::System;
 use works::{Data, TASKS, Task};
 
-/// Who races, at what, and for how long.
+/// The settings of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Race {
-    /// The systems that take part.
+    /// The systems to measure.
     pub systems: Vec<System>,
-    /// The names of the works; see [`Race::works`].
+    /// The names of the workloads; see [`Race::works`].
     pub works: Vec<String>,
-    /// How often each system does each work.
+    /// Number of rounds of each workload.
     pub rounds: usize,
     /// Connections to each server.
     pub connections: usize,
-    /// How long each run goes before it is measured.
+    /// Duration of the load before each measurement.
     pub warmup: Duration,
-    /// How long each run is measured.
+    /// Duration of each measurement.
     pub measured: Duration,
-    /// The core of the servers.
+    /// The core on which the servers run.
     pub server_core: usize,
-    /// The core of the generator.
+    /// The core on which the generator runs.
     pub generator_core: usize,
-    /// Where the `nuthatch` program is.
+    /// The path of the `nuthatch` program.
     pub nuthatch: Option<PathBuf>,
 }
 
-/// A system that has been started.
+/// A system with its running server.
 struct Entrant {
     system: System,
     server: Server,
 }
 
 impl Race {
-    /// The names of all works.
+    /// Returns the names of all workloads.
     pub fn works() -> impl Iterator<Item = &'static str> {
         TASKS.iter().map(|task| task.name)
     }
 
-    /// Runs the race, tells on `progress` what it is at, and writes the figures.
+    /// Runs the benchmark, writes its progress to `progress` and the results to `out`.
     pub fn run(
         &self,
         json: bool,
@@ -75,7 +75,7 @@ impl Race {
         Ok(())
     }
 
-    /// Starts all servers that hold data, and stores it once all of them are there.
+    /// Starts all servers that store data, then fills each of them.
     fn start_and_fill(
         &self,
         tasks: &[&Task],
@@ -100,7 +100,7 @@ impl Race {
         Ok(entrants)
     }
 
-    /// All rounds of one work.
+    /// Runs all rounds of one workload.
     fn race(
         &self,
         task: &Task,
@@ -111,7 +111,7 @@ impl Race {
         let echo = self.systems.iter().find(|system| **system == System::Echo);
         let echo = echo.filter(|echo| echo.protocol_at(task).is_some());
         if let Some(&system) = echo {
-            // It holds nothing, and its messages differ from work to work.
+            // The echo server stores no data, and its messages depend on the workload.
             let mut server = system.start(task, None, self.server_core)?;
             let load = self.load(&server, task.workload(system.protocols()[0]));
             server.wait_until(|| load.reach())?;
@@ -135,7 +135,7 @@ impl Race {
         let mut reports: Vec<Vec<Report>> = vec![Vec::new(); entrants.len()];
         for round in 0..self.rounds {
             writeln!(progress, "{}: round {} of {}", task.name, round + 1, self.rounds)?;
-            // Another one first each time.
+            // Each round starts with another system.
             for at in (0..entrants.len()).map(|at| (at + round) % entrants.len()) {
                 let Entrant { system, server } = &entrants[at];
                 let Some(protocol) = system.protocol_at(task) else { continue };

@@ -1,4 +1,4 @@
-//! A server that a race has started, and stops.
+//! A server process that the benchmark starts and stops.
 
 use crate::address::Address;
 use crate::cpu;
@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A server that takes longer to start is not going to.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time for a server to start.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A process that ends when this is dropped.
+/// A server process. It is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
@@ -22,24 +22,25 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a command on a core. The addresses are those for RESP and for memcached's protocols.
+    /// Starts a command on a core. The addresses are those of RESP and of memcached's protocols.
     pub(crate) fn start(
         mut command: Command,
         core_number: usize,
         [resp, memcache]: [String; 2],
     ) -> io::Result<Self> {
-        // In a group of its own, Ctrl-C reaches us alone, and the order of things is ours.
+        // In its own process group, the server does not receive Ctrl-C, and the benchmark stops it.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         let child = cpu::on_core(core_number, || command.spawn())??;
         Ok(Self { child, resp: Address::Tcp(resp), memcache: Address::Tcp(memcache) })
     }
 
-    /// Calls `reach` until it succeeds, while the server is running and has not had its time.
+    /// Calls `reach` until it does not fail to connect. Fails if the server exits or exceeds
+    /// [`START_TIMEOUT`].
     pub(crate) fn wait_until(
         &mut self,
         mut reach: impl FnMut() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + START_TIMEOUT;
         loop {
             match reach() {
                 Err(Error::Connect { .. }) if Instant::now() < end => {}
@@ -66,7 +67,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// A cache has nothing to save, so it may end at once.
+    /// Kills the process. A cache server has no data to save.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

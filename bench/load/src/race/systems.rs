@@ -1,4 +1,4 @@
-//! The systems that race, and how each is started.
+//! The systems of the benchmark, and the commands that start them.
 
 use crate::batches::Work;
 use crate::error::Error;
@@ -13,21 +13,21 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::str::FromStr;
 
-/// A system that takes part.
+/// A system of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
-    /// Redis, with neither persistence nor threads for its sockets.
+    /// Redis without persistence and without I/O threads.
     Redis,
     /// memcached with one thread.
     Memcached,
     /// Nuthatch with one thread.
     Nuthatch,
-    /// The server that does nothing.
+    /// The echo server.
     Echo,
 }
 
 impl System {
-    /// All of them.
+    /// All systems.
     pub const ALL: [Self; 4] = [Self::Redis, Self::Memcached, Self::Nuthatch, Self::Echo];
 
     fn name(self) -> &'static str {
@@ -39,7 +39,7 @@ impl System {
         }
     }
 
-    /// What it speaks; first what it is asked in where a work leaves the choice.
+    /// Returns the supported protocols. The first is used if a workload does not require one.
     pub(crate) fn protocols(self) -> &'static [Protocol] {
         match self {
             Self::Redis | Self::Echo => &[Protocol::Resp],
@@ -48,13 +48,13 @@ impl System {
         }
     }
 
-    /// What it is asked in at a task, if it takes part in that.
+    /// Returns the protocol for a workload, or `None` if the system does not support the workload.
     pub(crate) fn protocol_at(self, task: &Task) -> Option<Protocol> {
         let all = self.protocols();
         task.protocol.map_or(Some(all[0]), |needed| all.contains(&needed).then_some(needed))
     }
 
-    /// Starts it on a core, with ports that are free.
+    /// Starts the server on a core, with free ports.
     pub(crate) fn start(
         self,
         task: &Task,
@@ -69,12 +69,12 @@ impl System {
                     "--port {first} --bind 127.0.0.1 --appendonly no --io-threads 1 \
                      --loglevel warning --save"
                 );
-                // What --save is given is nothing: no snapshots.
+                // An empty argument of --save disables snapshots.
                 let arguments = words(&arguments).chain([String::new()]).collect();
                 (PathBuf::from("redis-server"), arguments, "Debian has it in redis-server")
             }
             Self::Memcached => {
-                // The user is who it runs as, where it is started by root.
+                // memcached refuses to run as root without a user name.
                 let arguments = format!("-l 127.0.0.1 -p {first} -U 0 -t 1 -m 2048 -u root");
                 let arguments: Vec<_> = words(&arguments).collect();
                 (PathBuf::from("memcached"), arguments, "Debian has it in memcached")
@@ -113,13 +113,13 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     text.split_ascii_whitespace().map(String::from)
 }
 
-/// Two ports that are free now.
+/// Returns two ports that are currently free.
 fn free_ports() -> io::Result<(u16, u16)> {
     let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
     Ok((listeners[0].local_addr()?.port(), listeners[1].local_addr()?.port()))
 }
 
-/// The length of a request of this task, and the reply.
+/// Returns the length of a request of this workload, and the argument for the reply.
 fn echo_sizes(task: &Task) -> (usize, String) {
     let mut request = Vec::new();
     let (key, size) = (crate::keys::key(0), task.data.value_bytes);

@@ -1,25 +1,26 @@
-//! What the systems of a race are asked to do.
+//! The workloads of the benchmark.
 
 use crate::batches::{Work, Workload};
 use crate::protocol::Protocol;
 use nuthatch_bench::Distribution;
 
-/// One work of a race.
+/// A workload of the benchmark.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) name: &'static str,
-    /// The data it needs: works with the same data share a server that is filled once.
+    /// The data that the servers store. Workloads with the same data share servers, which are
+    /// filled once.
     pub(crate) data: Data,
     pub(crate) work: Work,
     pub(crate) distribution: Distribution,
     pub(crate) pipeline: usize,
-    /// The language that all must speak, or else each its first.
+    /// The required protocol, or `None` for the first protocol of each system.
     pub(crate) protocol: Option<Protocol>,
-    /// The work of redis that figures are divided by.
+    /// The workload of Redis whose results are the divisor.
     pub(crate) reference: &'static str,
 }
 
-/// What servers are filled with.
+/// The data with which servers are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Data {
     pub(crate) keys: u32,
@@ -41,8 +42,8 @@ const GET: Task = Task {
     reference: "get100",
 };
 
-/// All works; those with the same data follow each other. One that stores comes last of them, so
-/// that the others read what filling stored.
+/// All workloads. Those with the same data are adjacent, and the one that stores comes last, so
+/// that the others read the original values.
 pub(crate) const TASKS: [Task; 9] = [
     GET,
     Task { name: "zipf100", distribution: ZIPF, reference: "zipf100", ..GET },
@@ -56,7 +57,7 @@ pub(crate) const TASKS: [Task; 9] = [
 ];
 
 impl Task {
-    /// What a server that speaks this protocol is sent.
+    /// Returns the requests for a server with this protocol.
     pub(crate) fn workload(&self, protocol: Protocol) -> Workload {
         Workload {
             protocol,

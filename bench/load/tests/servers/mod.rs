@@ -1,4 +1,4 @@
-//! Servers for tests: threads on loopback that answer as they are told.
+//! Servers for tests: threads on loopback with configurable replies.
 
 use nuthatch_load::{Address, KEY_BYTES, Protocol};
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a server has stored.
+/// The values that a server has stored.
 pub(crate) type Store = Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>>;
 
-/// How a server answers: given what came and was not taken yet, the length of the first message and
-/// the reply; nothing while the message is not whole.
+/// A function from the unprocessed bytes to the length of the first message and its reply. It
+/// returns `None` while the message is incomplete.
 pub(crate) type Answer = Arc<dyn Fn(&[u8]) -> Option<(usize, Vec<u8>)> + Send + Sync>;
 
-/// Starts a server for as long as the test's process lives.
+/// Starts a server that runs until the test process ends.
 pub(crate) fn start(answer: Answer) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -27,7 +27,7 @@ pub(crate) fn start(answer: Answer) -> Address {
     Address::Tcp(address)
 }
 
-/// A message of this reply ends the connection.
+/// A reply that closes the connection.
 pub(crate) const CLOSE: &[u8] = b"close";
 
 fn serve(mut stream: TcpStream, answer: &Answer) {
@@ -49,7 +49,7 @@ fn serve(mut stream: TcpStream, answer: &Answer) {
     }
 }
 
-/// A server that stores and finds values of one size.
+/// Starts a server that stores and returns values of one size.
 pub(crate) fn cache(protocol: Protocol, value_bytes: usize) -> (Address, Store) {
     let store = Store::default();
     let of_server = Arc::clone(&store);
@@ -57,7 +57,7 @@ pub(crate) fn cache(protocol: Protocol, value_bytes: usize) -> (Address, Store) 
     (start(Arc::new(answer)), store)
 }
 
-/// The parts of messages before the key, and of replies, by protocol.
+/// The encoding of requests and replies, by protocol.
 struct Wire {
     get: (Vec<u8>, &'static [u8]),
     set: (Vec<u8>, Vec<u8>, &'static [u8]),
