@@ -1,14 +1,14 @@
-//! Where hits are copied to.
+//! The destination buffer of hits.
 
 use std::ops::{Deref, DerefMut};
 
 const PAGE: usize = 4096;
-/// Where in a page buffers begin. On some processors a copy takes several times as long if its
-/// destination lies a little further on in its page than its source does; where an allocator puts
-/// buffers, and a cache its entries, would decide who is hit by that.
-const BEGIN: usize = PAGE / 4;
+/// The offset of a buffer in its page. On some processors, a copy is several times slower if the
+/// destination has a slightly higher page offset than the source. A fixed offset makes this
+/// independent of the allocator and of the layout of the cache's entries.
+const PAGE_OFFSET: usize = PAGE / 4;
 
-/// Memory for one entry.
+/// A buffer for one entry.
 pub struct Buffer {
     bytes: Vec<u8>,
     begin: usize,
@@ -18,11 +18,11 @@ pub struct Buffer {
 impl Buffer {
     pub fn new(len: usize) -> Self {
         let bytes = vec![0; len + PAGE];
-        let begin = (BEGIN + PAGE - bytes.as_ptr().addr() % PAGE) % PAGE;
+        let begin = (PAGE_OFFSET + PAGE - bytes.as_ptr().addr() % PAGE) % PAGE;
         Self { bytes, begin, len }
     }
 
-    /// Takes an entry that a cache answered in memory of its own.
+    /// Replaces the buffer by an entry that the cache has returned in its own allocation.
     #[cfg(feature = "rivals")]
     pub fn take(&mut self, bytes: Vec<u8>) {
         *self = Self { begin: 0, len: bytes.len(), bytes };

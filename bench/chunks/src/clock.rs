@@ -1,37 +1,39 @@
-//! Times of works, and the table of them.
+//! Measurement of workloads, and the table of results.
 
 use crate::systems::Entrant;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-/// The least of some rounds is what the machine can do, the median what it usually does.
+/// The median and the minimum over the rounds. The median is the usual performance, and the minimum
+/// the best performance of the machine.
 #[derive(Clone, Copy)]
 pub struct Figure {
     pub median: f64,
     pub least: f64,
 }
 
-/// Nanoseconds that something takes.
+/// Returns the duration of `work` in nanoseconds.
 pub fn nanoseconds(work: impl FnOnce()) -> f64 {
     let began = Instant::now();
     work();
     began.elapsed().as_nanos() as f64
 }
 
-/// One of those who do a work: a round of it, by its number, answers the nanoseconds of one
-/// operation.
+/// A system in a workload. The function runs a round, given its number, and returns the nanoseconds
+/// per operation.
 pub struct Runner<'a> {
     pub name: &'static str,
     round: Box<dyn FnMut(usize) -> f64 + 'a>,
 }
 
 impl<'a> Runner<'a> {
-    /// A round that times itself.
+    /// Creates a runner whose rounds measure themselves.
     pub fn new(name: &'static str, round: impl FnMut(usize) -> f64 + 'a) -> Self {
         Self { name, round: Box::new(round) }
     }
 
-    /// A round of `count` operations, which get their numbers.
+    /// Creates a runner whose rounds consist of `count` operations. Each operation receives its
+    /// number.
     pub fn each(name: &'static str, count: usize, mut work: impl FnMut(usize) + 'a) -> Self {
         Self::new(name, move |round| {
             let numbers = round * count..(round + 1) * count;
@@ -40,7 +42,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// How many gets there were, and how many found what they looked for.
+/// Number of gets, and number of gets that were hits.
 #[derive(Default)]
 pub struct Hits {
     gets: AtomicU64,
@@ -54,7 +56,7 @@ impl Hits {
     }
 }
 
-/// All figures, by work and system.
+/// All results, by workload and system.
 #[derive(Default)]
 pub struct Sheet {
     rows: Vec<(String, &'static str, usize, Figure)>,
@@ -62,8 +64,8 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Has all do a work round by round, one after the other in each round, after one round that
-    /// does not count. `bytes` is what one operation moves; zero for none.
+    /// Runs a workload in all systems, alternating in rounds. The first round is not measured.
+    /// `bytes` is the number of bytes that an operation transfers, or zero.
     pub fn race(&mut self, work: &str, bytes: usize, rounds: usize, mut runners: Vec<Runner<'_>>) {
         let mut samples = vec![Vec::new(); runners.len()];
         for round in 0..=rounds.max(1) {
@@ -80,8 +82,8 @@ impl Sheet {
         }
     }
 
-    /// Tells if some of the gets that were timed found nothing. More than a few may be only with
-    /// those who drop what was put.
+    /// Adds a note if some of the measured gets missed. Panics if more than 0.1 % missed, unless
+    /// the system may drop entries.
     pub fn tell(&mut self, work: &str, entrant: &Entrant, hits: &Hits) {
         let (gets, found) = (hits.gets.load(Relaxed), hits.found.load(Relaxed));
         if found < gets {
@@ -92,8 +94,7 @@ impl Sheet {
         }
     }
 
-    /// Prints the works one after the other, with all systems that do them, and what is to be said
-    /// of them.
+    /// Prints the results by workload and system, followed by the notes.
     pub fn print(&self) {
         println!("| work | system | ns | least | GB/s | x nuthatch |\n|---|---|---|---|---|---|");
         let mut works: Vec<&str> = Vec::new();

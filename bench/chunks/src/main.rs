@@ -1,5 +1,5 @@
-//! Nuthatch's chunk cache beside others, a copy in memory and the page cache. `README.md` says what
-//! each work is.
+//! Benchmarks Nuthatch's chunk cache against other caches, a copy in memory and the page cache.
+//! `README.md` describes the workloads.
 
 mod buffer;
 mod clock;
@@ -18,7 +18,7 @@ use systems::Setting;
 const USAGE: &str =
     "usage: chunks-race [--rounds N] [--limit-mib N] [--only SYSTEM,...] [--works WORK,...]";
 
-/// Whether all names of a list are among some.
+/// Returns whether `names` contains all comma-separated names in `listed`.
 fn known(listed: &str, names: &[&str]) -> bool {
     listed.split(',').all(|listed| names.contains(&listed))
 }
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         works.retain(|work| !["million", "more"].contains(work));
     }
     let folder = tempfile::tempdir_in(std::env::temp_dir()).expect("a folder");
-    // A rival may have a user of its own.
+    // The server of another system may run as another user.
     let access = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), access).expect("access");
     let setting = Setting { folder: folder.path().to_owned(), limit, rounds, entrants };

@@ -1,4 +1,4 @@
-//! A hundred thousand entries of 4 KiB, and a million of 1 KiB.
+//! Workloads with 100,000 entries of 4 KiB, and with a million entries of 1 KiB.
 
 use crate::buffer::Buffer;
 use crate::clock::{Hits, Runner, Sheet, nanoseconds};
@@ -8,7 +8,7 @@ use nuthatch_chunks::{Chunks, Key, Options};
 
 const MANY: u64 = 100_000;
 const LEN: usize = 4096;
-/// Operations of a round.
+/// Number of operations in a round.
 const COUNT: usize = 20_000;
 
 pub fn run(setting: &Setting, sheet: &mut Sheet) {
@@ -49,7 +49,7 @@ pub fn run(setting: &Setting, sheet: &mut Sheet) {
     let _ = std::fs::remove_dir_all(setting.folder.join("many"));
 }
 
-/// Opening a million chunks: Nuthatch alone.
+/// Measures opening a cache of a million chunks, for Nuthatch only.
 pub fn million(setting: &Setting, sheet: &mut Sheet) {
     let folder = setting.folder.join("million");
     let options = Options::new().limit(16 << 30);

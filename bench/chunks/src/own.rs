@@ -1,4 +1,4 @@
-//! Nuthatch, and what it alone can do.
+//! Nuthatch's chunk cache, and workloads that only Nuthatch supports.
 
 use crate::buffer::Buffer;
 use crate::clock::{Runner, Sheet};
@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Views of a round.
+/// Number of views in a round.
 const VIEWS: usize = 20_000;
 
 pub struct Nuthatch(Chunks);
@@ -28,7 +28,7 @@ impl Nuthatch {
         Box::new(Self(Chunks::open(folder, &options).expect("a cache")))
     }
 
-    /// As it is usually opened, and with the other ways to check.
+    /// Returns Nuthatch with its default check, and with the other checks.
     pub fn entrants() -> Vec<Entrant> {
         let once: Entrant =
             Entrant::new("nuthatch", |path, limit| Self::open(path, limit, Check::Once));
@@ -110,7 +110,7 @@ fn ranges(chunks: &Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
     sheet.race("sub-range 4 KiB", 4096, rounds, vec![part]);
 }
 
-/// Hits by tasks, whose file work two threads do.
+/// Measures hits by concurrent tasks, whose file operations run on two threads.
 fn tasks(chunks: Chunks, rounds: usize, sheet: &mut Sheet) {
     let chunks = TaskChunks::new(Arc::new(chunks), 2).expect("threads");
     for count in [1, 8] {

@@ -1,4 +1,4 @@
-//! Putting entries into caches that are full.
+//! Workloads that put entries into full caches.
 
 use crate::clock::{Runner, Sheet, nanoseconds};
 use crate::systems::{Entrant, MIB, Setting, System, payload};
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const THREADS: u64 = 8;
-/// Bytes that a round puts.
-const ROUND: usize = 64 * MIB;
+/// Number of bytes that a round puts.
+const ROUND_BYTES: usize = 64 * MIB;
 
-/// A cache that is full, and the next key.
+/// A full cache, and the key of the next put.
 struct Full {
     entrant: Entrant,
     system: Box<dyn System>,
@@ -44,7 +44,7 @@ pub fn run(setting: &Setting, sheet: &mut Sheet) {
         let full: Vec<_> = setting.entrants.iter().filter(fits).map(fill).collect();
         for (work, threads) in [("put {} MiB, full", 1), ("put {} MiB, full, 8 threads", THREADS)] {
             let work = work.replace("{}", &(len / MIB).to_string());
-            let count = ROUND / len;
+            let count = ROUND_BYTES / len;
             let path = folder.join("written");
             let mut runners = vec![Runner::new("write", |_| write(&path, count, data))];
             for full in &full {
@@ -70,7 +70,8 @@ fn put(full: &Full, threads: u64, count: u64, data: &[u8]) {
     });
 }
 
-/// The same bytes, one after the other, to a new file. Making and removing it is not timed.
+/// Writes the same bytes sequentially to a new file, and returns the nanoseconds per write.
+/// Creating and removing the file is not measured.
 fn write(path: &Path, count: usize, data: &[u8]) -> f64 {
     let mut file = File::create_new(path).expect("a file");
     let time = nanoseconds(|| {

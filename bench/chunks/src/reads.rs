@@ -1,4 +1,4 @@
-//! Reading entries of 1 MiB.
+//! Workloads that read entries of 1 MiB.
 
 use crate::buffer::Buffer;
 use crate::clock::{Hits, Runner, Sheet, nanoseconds};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::time::Instant;
 
-/// Entries of 1 MiB that the hits are drawn from.
+/// Number of stored entries of 1 MiB, among which the hits choose.
 pub const ENTRIES: u64 = 64;
 pub const THREADS: usize = 8;
-/// Operations of a round.
+/// Number of operations in a round.
 const HITS: usize = 100;
 const MISSES: usize = 50_000;
 
@@ -53,7 +53,7 @@ pub fn run(setting: &Setting, sheet: &mut Sheet) {
     let _ = std::fs::remove_file(&path);
 }
 
-/// Opening what was stored, and a hit of an entry of up to 1 MiB.
+/// Measures opening a filled cache and its first hit of an entry of at most 1 MiB.
 pub fn first_hits<'a>(
     work: &str,
     entrants: impl IntoIterator<Item = &'a Entrant>,
@@ -86,7 +86,7 @@ fn cold(setting: &Setting, folder: &dyn Fn(&Entrant) -> PathBuf, file: &File, sh
         let folder = folder(entrant);
         Runner::new(entrant.name, move |_| {
             let system = (entrant.open)(&folder, setting.limit);
-            leave_memory(&folder);
+            evict_from_page_cache(&folder);
             let mut out = Buffer::new(MIB);
             let mut get = |number| hits.count(system.get(drawn(number), &mut out));
             nanoseconds(|| (0..ENTRIES as usize).for_each(&mut get)) / ENTRIES as f64
@@ -94,7 +94,7 @@ fn cold(setting: &Setting, folder: &dyn Fn(&Entrant) -> PathBuf, file: &File, sh
     });
     let mut runners: Vec<_> = runners.collect();
     runners.push(Runner::new("pread", |_| {
-        forget(file);
+        evict_file(file);
         let mut out = Buffer::new(MIB);
         let read = |number| read(file, number, &mut out);
         nanoseconds(|| (0..ENTRIES as usize).for_each(read)) / ENTRIES as f64
@@ -146,7 +146,7 @@ fn preads(file: &File) -> Runner<'_> {
     Runner::each("pread", HITS, move |number| read(file, number, &mut out))
 }
 
-/// The same by several threads at once: the time of all, divided by all hits.
+/// Measures hits by several concurrent threads: the total duration divided by the number of hits.
 fn together(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut Sheet) {
     let memory: Vec<_> = (0..ENTRIES).map(|_| data.to_vec()).collect();
     let copy = |number: usize, out: &mut Buffer| {
@@ -173,7 +173,8 @@ fn together(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut 
     }
 }
 
-/// Nanoseconds of one operation when so many threads do some at once.
+/// Runs `work` in concurrent threads, and returns the total duration divided by the number of
+/// operations, in nanoseconds.
 pub fn at_once(threads: usize, hits: usize, work: &(dyn Fn(usize, &mut Buffer) + Sync)) -> f64 {
     let barrier = Barrier::new(threads);
     let count = hits / threads.min(2);
@@ -195,19 +196,19 @@ pub fn at_once(threads: usize, hits: usize, work: &(dyn Fn(usize, &mut Buffer) +
     (ended - began).as_nanos() as f64 / (count * threads) as f64
 }
 
-/// Has the pages of all files of a folder leave memory, those that are mapped excepted.
-fn leave_memory(folder: &Path) {
+/// Evicts all files of a folder from the page cache, except for mapped pages.
+fn evict_from_page_cache(folder: &Path) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            leave_memory(&path);
+            evict_from_page_cache(&path);
         } else if let Ok(file) = File::open(&path) {
-            forget(&file);
+            evict_file(&file);
         }
     }
 }
 
-fn forget(file: &File) {
+fn evict_file(file: &File) {
     file.sync_data().expect("a sync");
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
 }

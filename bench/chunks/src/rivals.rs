@@ -1,4 +1,4 @@
-//! The other systems, each set up as its own documentation has it.
+//! The other systems, configured as their documentation recommends.
 
 #[cfg(feature = "rivals")]
 mod foyer;
@@ -19,7 +19,7 @@ pub fn entrants() -> Vec<Entrant> {
     entrants
 }
 
-/// Ends what was started beside this program, also when it panics.
+/// A guard that stops all started servers on drop, even after a panic.
 pub struct End;
 
 impl Drop for End {

@@ -1,11 +1,11 @@
-//! What takes part: Nuthatch, others, and what the machine does without any cache.
+//! The interface of the caches, and the settings of a run.
 
 use crate::buffer::Buffer;
 use std::path::{Path, PathBuf};
 
 pub const MIB: usize = 1 << 20;
 
-/// What a race is run with.
+/// The settings of a run.
 pub struct Setting {
     pub folder: PathBuf,
     pub limit: u64,
@@ -13,27 +13,28 @@ pub struct Setting {
     pub entrants: Vec<Entrant>,
 }
 
-/// A cache of chunks, open.
+/// An open cache of chunks.
 pub trait System: Sync {
     fn put(&self, key: u64, data: &[u8]);
-    /// Copies the value of a key out. False if it is not there.
+    /// Copies the value of a key into `out`. Returns false if the key is absent.
     fn get(&self, key: u64, out: &mut Buffer) -> bool;
-    /// Has what was put arrive where it is read from.
+    /// Waits until all puts have reached the storage from which gets read.
     fn settle(&self) {}
 }
 
-/// A cache of chunks, and how it is opened: a folder and a limit of bytes.
+/// A cache of chunks, and a function that opens it with a folder and a limit in bytes.
 #[derive(Clone, Copy)]
 pub struct Entrant {
     pub name: &'static str,
     pub open: fn(&Path, u64) -> Box<dyn System>,
-    /// Whether it may drop what was put before it was ever read.
+    /// Whether the cache may drop an entry before its first read.
     pub drops: bool,
-    /// How many bytes a put may have.
+    /// Maximum size of a put in bytes.
     pub put_most: usize,
-    /// Whether it is another way to read of one that takes part already.
+    /// Whether the entry is another configuration of a measured system, which only reads.
     pub reads_only: bool,
-    /// Whether its files alone have what it reads: then they can be made to leave memory.
+    /// Whether all data that the cache reads is in its files, so that it can be evicted from
+    /// memory.
     pub files_alone: bool,
 }
 
@@ -44,7 +45,7 @@ impl Entrant {
     }
 }
 
-/// Bytes that do not compress and are made before any clock starts.
+/// Returns incompressible bytes, generated before the clock starts.
 pub fn payload(len: usize) -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut bytes = Vec::with_capacity(len + 8);

@@ -1,4 +1,4 @@
-//! Foyer as a cache on disk, with 16 MiB of memory before it.
+//! Foyer as a disk cache, with 16 MiB of memory in front of it.
 
 use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
@@ -11,7 +11,7 @@ pub struct Foyer {
     runtime: Runtime,
 }
 
-/// Its flusher panics at entries of 8 MiB.
+/// Its flusher panics on entries of 8 MiB, so puts are limited to 1 MiB.
 pub const ENTRANT: Entrant = Entrant {
     drops: true,
     put_most: 1 << 20,

@@ -1,4 +1,4 @@
-//! The disk cache of sccache: a file for each entry.
+//! The disk cache of sccache, with one file per entry.
 
 use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// It asks for a lock around it.
+/// The cache in a mutex, since its operations require exclusive access.
 pub struct Sccache(Mutex<LruDiskCache>);
 
 fn key_of(key: u64) -> String {

@@ -1,5 +1,5 @@
-//! Chunks as rows of a database, as SolidCache has them, on PostgreSQL: a row for each chunk under
-//! a key of its own, uncompressed, the oldest rows deleted when there are too many bytes.
+//! Chunks as rows of a PostgreSQL database, as in SolidCache. Each chunk is an uncompressed row
+//! with its own key. When the rows exceed the limit of bytes, the oldest are deleted.
 
 use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
@@ -12,10 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub const ENTRANT: Entrant =
     Entrant { files_alone: false, ..Entrant::new("solid", |path, limit| Solid::open(path, limit)) };
 
-/// Rows that are deleted at once.
+/// Number of rows per deletion.
 const BATCH: i64 = 16;
 
-/// A connection with its statements.
+/// A connection with its prepared statements.
 struct Session {
     client: Client,
     get: Statement,
@@ -37,7 +37,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Solid {
     fn open(path: &Path, limit: u64) -> Box<dyn System> {
-        let folder = started();
+        let folder = server_folder();
         let name = path.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         let table = format!("chunks{name}").to_lowercase();
         let mut client = connect(&folder);
@@ -110,9 +110,9 @@ impl System for Solid {
 
 static SERVER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// The folder of the server, which is started when it is first needed. It keeps nothing safe: what
-/// can be switched off of that is.
-fn started() -> PathBuf {
+/// Returns the folder of the server, and starts the server at the first call. All durability
+/// features that can be disabled are disabled.
+fn server_folder() -> PathBuf {
     let mut server = lock(&SERVER);
     if let Some(folder) = &*server {
         return folder.clone();
@@ -137,7 +137,7 @@ fn started() -> PathBuf {
     folder
 }
 
-/// Stops the server, if there is one, and removes its files.
+/// Stops the server, if it is running, and removes its files.
 pub fn stop() {
     if let Some(folder) = lock(&SERVER).take() {
         let stop = ["stop", "--mode=immediate", "--silent", "--pgdata"];
@@ -146,7 +146,7 @@ pub fn stop() {
     }
 }
 
-/// A program of the newest version that is installed, run as a user who may run it.
+/// Returns a command of the newest installed PostgreSQL version, run as a permitted user.
 fn program(name: &str) -> Command {
     let versions = std::fs::read_dir("/usr/lib/postgresql").expect("the package postgresql");
     let mut versions: Vec<_> = versions.map(|entry| entry.expect("an entry").path()).collect();
@@ -160,7 +160,7 @@ fn program(name: &str) -> Command {
     command
 }
 
-/// The user and the group that the server has if this program has those of root, which it refuses.
+/// Returns the user and group of PostgreSQL if this process runs as root, which PostgreSQL refuses.
 fn user() -> Option<(u32, u32)> {
     let number = |arguments: [&str; 2]| {
         let said = Command::new("id").args(arguments).output().expect("id").stdout;

@@ -1,4 +1,4 @@
-//! The disk cache of xet-core's client.
+//! The disk cache of the xet-core client.
 
 use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
