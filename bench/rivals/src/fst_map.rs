@@ -1,5 +1,5 @@
-//! fst's map, which holds one number for each key: here the place of the value in a second file.
-//! This file holds unsafe code: it maps the two files.
+//! The map of the crate fst. It stores a number for each key, which refers to the value in a second
+//! file. This file contains unsafe code, which maps the two files.
 
 use fst::{Map, MapBuilder};
 use memmap2::Mmap;
@@ -11,7 +11,7 @@ use std::path::Path;
 const KEYS: &str = "keys.fst";
 const VALUES: &str = "values";
 
-/// The number under a key is the offset of its value, and in these low bits the length.
+/// The value of a key is an offset in the second file, with the length in these low bits.
 const LEN_BITS: u32 = 16;
 
 pub(crate) struct Fst {
@@ -54,7 +54,7 @@ impl System for Fst {
 
 fn mapped(path: &Path) -> Result<Mmap> {
     let file = File::open(path)?;
-    // SAFETY: the file was made for this run, and nobody writes into it any more.
+    // SAFETY: the file was created for this run, and no process writes to it after this point.
     Ok(unsafe { Mmap::map(&file)? })
 }
 

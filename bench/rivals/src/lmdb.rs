@@ -1,11 +1,11 @@
-//! LMDB through heed. This file holds unsafe code: heed asks for it where files are mapped.
+//! LMDB through heed. This file contains unsafe code, since mapping files with heed is unsafe.
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
 use nuthatch_bench::{Built, Reader, Result, Rows, System, first_byte, first_float};
 use std::path::Path;
 
-/// An environment with one database, the unnamed one.
+/// An LMDB environment with the unnamed database only.
 pub(crate) struct Lmdb {
     environment: Env<WithTls>,
     database: Database<'static, Bytes, Bytes>,
@@ -16,10 +16,9 @@ fn open(folder: &Path, map_len: usize) -> Result<Env<WithTls>> {
     if map_len > 0 {
         options.map_size(map_len);
     }
-    // SAFETY: to read nothing ahead changes what the system reads from the disk, not what a caller
-    // sees.
+    // SAFETY: disabling read-ahead affects only the disk reads of the system, not the results.
     unsafe { options.flags(EnvFlags::NO_READ_AHEAD) };
-    // SAFETY: the folder was made for this run, and only this process knows it.
+    // SAFETY: the folder was created for this run, and no other process uses it.
     Ok(unsafe { options.open(folder)? })
 }
 
@@ -30,7 +29,7 @@ impl System for Lmdb {
     type Reader<'a> = LmdbReader<'a>;
 
     fn build(rows: &Rows, folder: &Path) -> Result<Built<Self>> {
-        // The map is address space, not file: what is not used costs nothing.
+        // The map size reserves address space only. Unused parts need no disk space.
         let environment = open(folder, (rows.bytes() * 8).next_multiple_of(1 << 20) + (1 << 24))?;
         let database = opened(&environment)?;
         let mut transaction = environment.write_txn()?;
@@ -55,7 +54,7 @@ impl System for Lmdb {
     }
 }
 
-/// The unnamed database, which every environment has: nothing is written to have it.
+/// Opens the unnamed database, which exists in every environment, so that nothing is written.
 fn opened(environment: &Env<WithTls>) -> Result<Database<'static, Bytes, Bytes>> {
     let transaction = environment.write_txn()?;
     let opened = environment.create_databases_and_commit(transaction, |opener, transaction| {

@@ -1,4 +1,5 @@
-//! Nuthatch's snapshots beside other key-value systems. `README.md` says how each is set up.
+//! Benchmarks Nuthatch's snapshots against other key-value systems. `README.md` describes their
+//! configuration.
 
 mod cdb;
 mod fst_map;
@@ -14,7 +15,7 @@ use nuthatch_bench::{Entrants, Result, entrant, own_systems, run_with};
 use std::io::stdout;
 use std::process::ExitCode;
 
-/// Ordered stores. `RocksDB` needs its library, and the feature of its name.
+/// The ordered stores. `RocksDB` requires its library and the feature `rocksdb`.
 const STORES: &[Rival] = &[
     redb_store::REDB,
     #[cfg(feature = "rocksdb")]
@@ -71,12 +72,12 @@ mod tests {
         run_stores(&options, STORES, &mut out).expect("a run");
         let text = String::from_utf8(out).expect("text");
         for Rival { name, .. } in STORES {
-            // load, two kinds of scans, writes
+            // One row for each workload: load, two kinds of scans, and writes.
             assert_eq!(text.matches(&format!("\"system\":\"{name}\"")).count(), 4, "{text}");
         }
     }
 
-    /// The run itself fails when a system finds too few keys or too many.
+    /// The run itself fails if a system finds a wrong number of keys.
     #[test]
     fn every_system_does_every_work() {
         let options =
@@ -86,7 +87,8 @@ mod tests {
         let text = String::from_utf8(out).expect("text");
         for system in ["lmdb", "cdb", "fst", "redb"] {
             let rows = text.matches(&format!("\"system\":\"{system}\"")).count();
-            // build, open, three kinds of lookups, vectors, overhead, memory
+            // One row for each result: build, open, three kinds of lookups, vectors, overhead and
+            // memory.
             assert_eq!(rows, 8, "{system}\n{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! The arguments of the command line.
+//! Command-line options.
 
 use nuthatch_bench::store::StoreOptions;
 use nuthatch_bench::{Options, Result};
@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 pub(crate) const USAGE: &str = "\
 usage: rivals [--keys N[,N...]] [--vectors N] [--rounds N] [--directory PATH] [--json]
-       rivals store [OPTION...]    ordered stores; rivals store --help tells more
+       rivals store [OPTION...]    ordered stores; see rivals store --help
 
-  --keys N[,N...]   numbers of short texts, each measured for itself [1000000,20000000]
+  --keys N[,N...]   numbers of short texts, each measured separately [1000000,20000000]
   --vectors N       number of vectors, 0 for none [100000]
-  --rounds N        how often each system does each work [5]
-  --directory PATH  where the files go while it runs, on a disk and not in memory [the system's
-                    folder for temporary files]
-  --json            rows for programs rather than tables";
+  --rounds N        rounds of each workload [5]
+  --directory PATH  directory for temporary files, on a disk [the system's directory for
+                    temporary files]
+  --json            print rows in JSON instead of tables";
 
 pub(crate) const STORE_USAGE: &str = "\
 usage: rivals store [--rows N] [--key-bytes N] [--value-bytes N] [--writes N] [--rounds N]
@@ -23,11 +23,11 @@ usage: rivals store [--rows N] [--key-bytes N] [--value-bytes N] [--writes N] [-
   --key-bytes N     bytes of a key, from 5 to 16 [16]
   --value-bytes N   bytes of a value [100]
   --writes N        durable writes of one row each [300]
-  --rounds N        how often each system does each work [5]
-  --directory PATH  where the files go while it runs, on a disk and not in memory
-  --json            rows for programs rather than a table";
+  --rounds N        rounds of each workload [5]
+  --directory PATH  directory for temporary files, on a disk
+  --json            print rows in JSON instead of a table";
 
-/// The options of ordered stores that these arguments ask for; none when they ask for help.
+/// Parses the options of ordered stores. Returns `None` if the user requests help.
 pub(crate) fn from_store(
     mut arguments: impl Iterator<Item = String>,
 ) -> Result<Option<StoreOptions>> {
@@ -49,7 +49,7 @@ pub(crate) fn from_store(
     Ok(Some(options))
 }
 
-/// The options that these arguments ask for; none when they ask for help.
+/// Parses the options of snapshots. Returns `None` if the user requests help.
 pub(crate) fn from(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>> {
     let mut options = Options::default();
     while let Some(argument) = arguments.next() {

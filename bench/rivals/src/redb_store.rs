@@ -8,7 +8,8 @@ use std::path::Path;
 const FILE: &str = "rows.redb";
 const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
 
-/// redb reads through a cache of its own and not through a map: it gets one that holds everything.
+/// Size of redb's cache in bytes. redb reads through this cache instead of a map, so the cache has
+/// room for all data.
 const CACHE_LEN: usize = 8 << 30;
 
 pub(crate) const REDB: Rival = Rival { name: "redb", load };

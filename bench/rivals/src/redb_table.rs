@@ -1,4 +1,4 @@
-//! redb: one table in one file.
+//! redb as a key-value store: one table in one file.
 
 use nuthatch_bench::{Built, Reader, Result, Rows, System, first_byte, first_float};
 use redb::{Database, ReadOnlyDatabase, ReadOnlyTable, ReadableDatabase, TableDefinition};
@@ -7,7 +7,8 @@ use std::path::Path;
 const FILE: &str = "rows.redb";
 const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
 
-/// redb reads through a cache of its own and not through a map: it gets one that holds everything.
+/// Size of redb's cache in bytes. redb reads through this cache instead of a map, so the cache has
+/// room for all data.
 const CACHE_LEN: usize = 8 << 30;
 
 pub(crate) struct Redb(ReadOnlyDatabase);

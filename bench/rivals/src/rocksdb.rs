@@ -1,5 +1,5 @@
-//! `RocksDB` as an ordered store, through the C interface of the system's library. This file holds
-//! unsafe code: it calls that interface.
+//! `RocksDB` as an ordered store, through the C interface of the system's library. This file
+//! contains unsafe code, which calls that interface.
 
 use nuthatch_bench::Result;
 use nuthatch_bench::store::{Bounds, Ordered, Rival, StoreRows, Sum};
@@ -10,12 +10,12 @@ use std::ptr::{null, null_mut};
 
 pub(crate) const ROCKSDB: Rival = Rival { name: "rocksdb", load };
 
-/// It reads through a cache of blocks: it gets one that holds everything.
+/// Size of the block cache in bytes, with room for all data.
 const CACHE_LEN: usize = 8 << 30;
-/// Rows of a batch while it is loaded.
+/// Number of rows in a batch during loading.
 const BATCH: u32 = 10_000;
 
-/// Something of the library that is only pointed to.
+/// An opaque type of the library, used only behind pointers.
 #[repr(C)]
 struct Opaque([u8; 0]);
 
@@ -77,9 +77,9 @@ struct RocksDb {
 
 fn load(rows: StoreRows, folder: &Path) -> Result<Box<dyn Ordered>> {
     let store = RocksDb::open(folder)?;
-    // SAFETY: makes a handle, which lives as long as the process.
+    // SAFETY: creates a handle, which lives as long as the process.
     let unlogged = unsafe { rocksdb_writeoptions_create() };
-    // SAFETY: the handle was just made.
+    // SAFETY: the handle was just created.
     unsafe { rocksdb_writeoptions_disable_WAL(unlogged, 1) };
     let mut waiting = 0;
     rows.each(|key, value| {
@@ -92,12 +92,12 @@ fn load(rows: StoreRows, folder: &Path) -> Result<Box<dyn Ordered>> {
         Ok(())
     })?;
     store.commit(unlogged)?;
-    // SAFETY: makes a handle, which lives as long as the process.
+    // SAFETY: creates a handle, which lives as long as the process.
     let flush = unsafe { rocksdb_flushoptions_create() };
     // SAFETY: both handles are alive.
     checked(|error| unsafe { rocksdb_flush(store.database, flush, error) })?;
-    // Scans are those of one sorted run, as after a bulk load.
-    // SAFETY: without bounds it is the whole database.
+    // Scans read a single sorted run, as after a bulk load.
+    // SAFETY: the null bounds select the whole database.
     unsafe { rocksdb_compact_range(store.database, null(), 0, null(), 0) };
     Ok(Box::new(store))
 }
@@ -105,35 +105,35 @@ fn load(rows: StoreRows, folder: &Path) -> Result<Box<dyn Ordered>> {
 impl RocksDb {
     fn open(folder: &Path) -> Result<Self> {
         let path = CString::new(folder.join("rows").as_os_str().as_bytes())?;
-        // SAFETY: makes a handle.
+        // SAFETY: creates a handle.
         let options = unsafe { rocksdb_options_create() };
-        // SAFETY: the handle was just made.
+        // SAFETY: the handle was just created.
         unsafe { rocksdb_options_set_create_if_missing(options, 1) };
-        // No other store compresses.
+        // The other stores do not compress.
         // SAFETY: as above.
         unsafe { rocksdb_options_set_compression(options, 0) };
-        // SAFETY: makes a handle.
+        // SAFETY: creates a handle.
         let table = unsafe { rocksdb_block_based_options_create() };
-        // SAFETY: makes a handle.
+        // SAFETY: creates a handle.
         let cache = unsafe { rocksdb_cache_create_lru(CACHE_LEN) };
-        // SAFETY: both were just made.
+        // SAFETY: both handles were just created.
         unsafe { rocksdb_block_based_options_set_block_cache(table, cache) };
         // SAFETY: as above.
         unsafe { rocksdb_options_set_block_based_table_factory(options, table) };
-        // SAFETY: the handle is alive, the path ends with a zero.
+        // SAFETY: the handle is alive, and the path ends with a zero byte.
         let database = checked(|error| unsafe { rocksdb_open(options, path.as_ptr(), error) })?;
-        // SAFETY: makes a handle.
+        // SAFETY: creates a handle.
         let batch = unsafe { rocksdb_writebatch_create() };
-        // SAFETY: makes a handle.
+        // SAFETY: creates a handle.
         let synced = unsafe { rocksdb_writeoptions_create() };
-        // SAFETY: the handle was just made.
+        // SAFETY: the handle was just created.
         unsafe { rocksdb_writeoptions_set_sync(synced, 1) };
         Ok(Self { database, batch, synced })
     }
 
     fn add(&self, key: &[u8], value: &[u8]) {
         let (k, v) = (key.as_ptr().cast(), value.as_ptr().cast());
-        // SAFETY: the batch is alive, and copies both.
+        // SAFETY: the batch is alive, and copies key and value.
         unsafe { rocksdb_writebatch_put(self.batch, k, key.len(), v, value.len()) };
     }
 
@@ -148,17 +148,17 @@ impl RocksDb {
 
 impl Drop for RocksDb {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: the handle is not used after this point.
         unsafe { rocksdb_close(self.database) };
     }
 }
 
-/// An iterator and its options.
+/// An iterator and its read options.
 struct Rows(Handle, Handle);
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: the handle is not used after this point.
         unsafe { rocksdb_iter_destroy(self.0) };
         // SAFETY: as above.
         unsafe { rocksdb_readoptions_destroy(self.1) };
@@ -167,17 +167,17 @@ impl Drop for Rows {
 
 impl Ordered for RocksDb {
     fn scan(&self, bounds: Option<Bounds<'_>>) -> Result<Sum> {
-        // SAFETY: makes a handle.
+        // SAFETY: creates a handle.
         let options = unsafe { rocksdb_readoptions_create() };
         if let Some((_, before)) = bounds {
             let (key, len) = (before.as_ptr().cast(), before.len());
-            // SAFETY: the key lives longer than the iterator.
+            // SAFETY: the key outlives the iterator.
             unsafe { rocksdb_readoptions_set_iterate_upper_bound(options, key, len) };
         }
-        // SAFETY: both are alive, and live longer.
+        // SAFETY: both handles are alive, and outlive the iterator.
         let rows = Rows(unsafe { rocksdb_create_iterator(self.database, options) }, options);
         match bounds {
-            // SAFETY: the key is read before this answers.
+            // SAFETY: the call reads the key before it returns.
             Some((from, _)) => unsafe {
                 rocksdb_iter_seek(rows.0, from.as_ptr().cast(), from.len());
             },
@@ -188,7 +188,8 @@ impl Ordered for RocksDb {
         // SAFETY: the iterator is alive.
         while unsafe { rocksdb_iter_valid(rows.0) } != 0 {
             sum.add(part(rows.0, rocksdb_iter_key), part(rows.0, rocksdb_iter_value));
-            // SAFETY: it is valid, and what it lent is not used any more.
+            // SAFETY: the iterator is valid, and the slices that it has returned are no longer
+            // used.
             unsafe { rocksdb_iter_next(rows.0) };
         }
         // SAFETY: the iterator is alive.
@@ -202,7 +203,7 @@ impl Ordered for RocksDb {
     }
 }
 
-/// What an iterator lends until it moves.
+/// Returns the key or value at the iterator's position, valid until the iterator moves.
 fn part<'r>(
     rows: Handle,
     of: unsafe extern "C" fn(Handle, *mut usize) -> *const c_char,
@@ -210,7 +211,8 @@ fn part<'r>(
     let mut len = 0;
     // SAFETY: the iterator is valid.
     let bytes = unsafe { of(rows, &raw mut len) };
-    // SAFETY: so many bytes lie there until the iterator moves, which its user waits with.
+    // SAFETY: these `len` bytes are valid until the iterator moves, and the caller drops the slice
+    // before that.
     unsafe { std::slice::from_raw_parts(bytes.cast(), len) }
 }
 
@@ -220,7 +222,8 @@ fn checked<R>(call: impl FnOnce(ErrorPlace) -> R) -> Result<R> {
     if error.is_null() {
         return Ok(answer);
     }
-    // SAFETY: a text that ends with a zero. The process ends with it, so it is not freed.
+    // SAFETY: the text ends with a zero byte. It is not freed, since the process exits after the
+    // error.
     let text = unsafe { CStr::from_ptr(error) };
     Err(format!("rocksdb: {}", text.to_string_lossy()).into())
 }
