@@ -1,5 +1,5 @@
-//! Writes the seeds of the targets that open snapshots: a small one of every kind. Then those of
-//! the targets with chunks: the lookups of `testdata/chunks` as scripts.
+//! Writes seeds for the fuzz targets: one small snapshot of every kind, and scripts for the chunk
+//! cache with the lookups of `testdata/chunks`.
 //!
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds -- fuzz/seeds`
 
@@ -23,7 +23,7 @@ fn seed(
     Ok(())
 }
 
-/// A value of every type.
+/// Writes a value of every type.
 fn types(writer: &mut Writer) -> nuthatch_snapshot::Result<()> {
     let mut strings = StringListBuf::from_iter(["", "größe", "nut"]);
     writer.insert(b"", Value::Bytes(&[0, 255]))?;
@@ -42,7 +42,7 @@ fn numbered(writer: &mut Writer, count: u32) -> nuthatch_snapshot::Result<()> {
     (0..count).try_for_each(|i| writer.insert(format!("k{i}").as_bytes(), Value::I64(i.into())))
 }
 
-/// Long heads and references, some of them to aligned values.
+/// Writes long keys and repeated values, which are stored as references. Some values are aligned.
 fn shared(writer: &mut Writer) -> nuthatch_snapshot::Result<()> {
     for i in 0..20_u8 {
         let text = format!("a value that occurs more than once, number {}", i % 3);
@@ -59,7 +59,8 @@ fn compressed(writer: &mut Writer, count: usize) -> nuthatch_snapshot::Result<()
     })
 }
 
-/// A script for all lookups with the same chunks present: they are put, the range is looked up.
+/// Writes one script for each set of present chunks: it puts these chunks, then executes all
+/// lookups of the table.
 fn lookups(folder: &Path) -> AnyResult {
     let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/chunks/ranges.csv");
     let mut scripts: BTreeMap<String, Vec<u8>> = BTreeMap::new();
@@ -80,7 +81,7 @@ fn lookups(folder: &Path) -> AnyResult {
     Ok(())
 }
 
-/// The ranges in a cell, without those that are empty.
+/// Returns the non-empty ranges in a cell of the table.
 fn ranges(cell: &str) -> Vec<Range<u64>> {
     let range = |part: &str| {
         let (start, end) = part.split_once('-')?;

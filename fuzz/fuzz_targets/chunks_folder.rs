@@ -1,5 +1,5 @@
-//! A folder of chunks with other bytes in its files here and there, or with others altogether: what
-//! is read of it was put, and it can be used as before.
+//! Opens a chunk cache with damaged or replaced files. Gets return only bytes that were put, and
+//! the cache remains usable.
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 const OBJECTS: u8 = 6;
 const CHUNKS: u64 = 4;
 
-/// Other bytes in a file, by its number.
+/// A modification of a file, which is selected by its number.
 #[derive(Debug, Arbitrary)]
 enum Patch {
     Byte {
@@ -34,13 +34,13 @@ enum Patch {
         file: u8,
         bytes: Vec<u8>,
     },
-    /// A field of the head of a segment's first record, with the right checksum.
+    /// Overwrites a field in the head of a segment's first record, and corrects the checksum.
     Head {
         file: u8,
         at: u8,
         value: u16,
     },
-    /// As that, in the header of a segment or of the index.
+    /// Overwrites a field in the header of a segment or of the index, and corrects the checksum.
     Header {
         file: u8,
         at: u8,
@@ -51,12 +51,12 @@ enum Patch {
 #[derive(Debug, Arbitrary)]
 struct Input {
     patches: Vec<Patch>,
-    /// Patched while the folder is open.
+    /// Whether the files are modified while the cache is open.
     open: bool,
     check: u8,
 }
 
-/// The files of a folder with some objects.
+/// The files of a cache with some objects.
 static WHOLE: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     let chunks = Chunks::open(folder.path(), &Options::new().limit(LIMIT)).expect("a cache");
@@ -85,7 +85,8 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     }
 }
 
-/// Whether no checksum was made right again: then nothing wrong may be read.
+/// Applies a patch. Returns true if the patch corrects no checksum: then reads must not return
+/// wrong bytes.
 fn apply(files: &mut [(String, Vec<u8>)], patch: &Patch) -> bool {
     let (Patch::Byte { file, .. }
     | Patch::Word { file, .. }
@@ -104,7 +105,8 @@ fn apply(files: &mut [(String, Vec<u8>)], patch: &Patch) -> bool {
         Patch::Cut { at, .. } => bytes.truncate(*at as usize % len),
         Patch::Whole { bytes: other, .. } => bytes.clone_from(other),
         Patch::Head { at, value, .. } if bytes.len() > 256 => {
-            // After the header of a segment: the magic, the length, the checksum of what follows.
+            // The record follows the segment header. It begins with magic, length and the checksum
+            // of the rest.
             put(bytes, 80 + usize::from(*at) % 120, &value.to_le_bytes());
             let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
             let (salt, end) = (word(24), 64 + (word(64) >> 32) as usize);
@@ -137,14 +139,14 @@ fuzz_target!(|input: Input| {
     };
     let before = if input.open { &*WHOLE } else { &files };
     write(before);
-    // What is damaged after it was found good is found by those who always check.
+    // Only `Check::Always` detects damage that happens after an entry was verified.
     let check =
         if input.open || input.check.is_multiple_of(2) { Check::Always } else { Check::Once };
     let options = Options::new().limit(LIMIT).check(check);
-    // An index of another version is refused.
+    // An index with another version causes an error.
     let Ok(first) = Chunks::open(folder.path(), &options) else { return };
     if input.open {
-        // Under those who have them open and mapped.
+        // Maps the segments, which are then modified.
         let read = |object| drop(first.view(&key(object), 0..CHUNKS));
         (0..OBJECTS).for_each(read);
         write(&files);
@@ -154,7 +156,7 @@ fuzz_target!(|input: Input| {
     look(&other, honest, input.check);
 });
 
-/// Reads, looks through and writes all there is.
+/// Executes all reads, listings and writes.
 fn look(chunks: &Chunks, honest: bool, kind: u8) {
     for object in 0..OBJECTS {
         for range in [0..1, 0..CHUNKS, 2..3] {

@@ -1,4 +1,4 @@
-//! Anything done with a cache of chunks in any order: what is found is what was put.
+//! Executes arbitrary operations on a chunk cache. Gets return exactly the bytes that were put.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

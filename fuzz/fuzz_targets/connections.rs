@@ -1,4 +1,4 @@
-//! Connections to real servers, on which anything is done in any order.
+//! Executes arbitrary operations on connections to real servers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as CSV with a column `key`.
+//! Parses arbitrary bytes as CSV with a column `key`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use nuthatch_import::parse_csv;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rows = JsonRows::default();
-    // Rows before an error are rows.
+    // The rows before an error are checked too.
     let _ = parse_csv(bytes, "key", &mut rows);
     rows.check();
 });

@@ -1,4 +1,4 @@
-//! Any bytes as AxonCache's text.
+//! Parses arbitrary bytes in the text format of AxonCache.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use nuthatch_import::parse_dta;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rows = JsonRows::default();
-    // Rows before an error are rows.
+    // The rows before an error are checked too.
     let _ = parse_dta(bytes, &mut rows);
     rows.check();
 });

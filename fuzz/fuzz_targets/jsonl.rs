@@ -1,4 +1,4 @@
-//! Any bytes as JSON lines: what is taken from them is written as JSON that reads as the same rows.
+//! Parses arbitrary bytes as JSON lines. The parsed rows survive a round trip through JSON.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use nuthatch_import::parse_jsonl;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rows = JsonRows::default();
-    // Rows before an error are rows.
+    // The rows before an error are checked too.
     let _ = parse_jsonl(bytes, &mut rows);
     rows.check();
 });

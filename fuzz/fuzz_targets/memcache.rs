@@ -1,5 +1,6 @@
-//! Any bytes as requests of memcached's protocols: in pieces they are the same requests as in one,
-//! and the reply to each meta request is one line. The first byte chooses the pieces and limits.
+//! Parses arbitrary bytes as requests of memcached's protocols. Splitting the input must not change
+//! the requests, and the reply to each meta request is one line. The first byte selects the size of
+//! the pieces and the limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,11 +9,11 @@ use nuthatch_server::memcache::{
     Decoder, Error, KeyBuffer, Limits, MAX_KEY_LEN, Meta, MetaVerb, Request, Step,
 };
 
-/// What is understood and what is refused, with where it ends, and what ended the connection or the
-/// count of bytes left. Bytes that are skipped say nothing.
+/// The parsed requests and errors with their end offsets, and the error that ended the connection
+/// or the number of remaining bytes. Skipped bytes are not recorded.
 type Decoded<'b> = (Vec<(Result<Request<'b>, Error>, usize)>, Result<usize, Error>);
 
-/// Decodes bytes that arrive `piece` at a time.
+/// Decodes the input in pieces of `piece` bytes.
 fn decode(limits: Limits, input: &[u8], piece: usize) -> Decoded<'_> {
     let mut decoder = Decoder::new(limits);
     let (mut all, mut read, mut end) = (Vec::new(), 0, 0);
@@ -38,7 +39,7 @@ fn decode(limits: Limits, input: &[u8], piece: usize) -> Decoded<'_> {
     (all, Ok(input.len() - read))
 }
 
-/// What holds of every request.
+/// Checks the invariants of a request.
 fn check(request: &Request<'_>) {
     let is_key = |key: &[u8]| {
         let plain = key.iter().all(|&byte| byte > b' ' && byte != 0x7f);

@@ -1,14 +1,15 @@
-//! Any bytes as requests of mrcache: in pieces they are the same requests as in one. The first byte
-//! chooses the pieces and the limits.
+//! Parses arbitrary bytes as requests of mrcache. Splitting the input must not change the requests.
+//! The first byte selects the size of the pieces and the limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use nuthatch_server::mrcache::{Decoder, Error, Limits, Request, Step};
 
-/// The requests with where each ends, and what ended the connection or the count of bytes left.
+/// The requests with their end offsets, and the error that ended the connection or the number of
+/// remaining bytes.
 type Decoded<'b> = (Vec<(Request<'b>, usize)>, Result<usize, Error>);
 
-/// Decodes bytes that arrive `piece` at a time.
+/// Decodes the input in pieces of `piece` bytes.
 fn decode(limits: Limits, input: &[u8], piece: usize) -> Decoded<'_> {
     let decoder = Decoder::new(limits);
     let (mut requests, mut read, mut end) = (Vec::new(), 0, 0);

@@ -1,4 +1,4 @@
-//! Any bytes, opened as a snapshot and read from end to end.
+//! Opens arbitrary bytes as a snapshot and reads all of it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

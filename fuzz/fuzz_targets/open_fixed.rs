@@ -1,4 +1,5 @@
-//! As `open`, with the checksums mended first, so that damage reaches the index and the data.
+//! Like `open`, but corrects the checksums first, so that the damage reaches the index and the
+//! data.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

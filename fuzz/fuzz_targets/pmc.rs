@@ -1,14 +1,15 @@
-//! Any bytes as requests of poor-man's-cache: in pieces they are the same requests as in one. The
-//! first byte chooses the pieces and the limit.
+//! Parses arbitrary bytes as requests of poor-man's-cache. Splitting the input must not change the
+//! requests. The first byte selects the size of the pieces and the limit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use nuthatch_server::pmc::{Decoder, Request, Span, Step, TooLong};
 
-/// The parts of each request, and what ended the connection or the count of bytes left over.
+/// The parts of each request, and the error that ended the connection or the number of remaining
+/// bytes.
 type Decoded = (Vec<(&'static str, Vec<Vec<u8>>)>, Result<usize, TooLong>);
 
-/// Decodes bytes that arrive `piece` at a time, up to a message in RESP.
+/// Decodes the input in pieces of `piece` bytes, until a message in RESP.
 fn decode(most: u32, input: &[u8], piece: usize) -> Decoded {
     let mut decoder = Decoder::new(most);
     let (mut requests, mut read, mut end) = (Vec::new(), 0, 0);

@@ -1,14 +1,15 @@
-//! Any bytes as requests in RESP: in pieces they are the same requests as in one. The first byte
-//! chooses the pieces and the limits.
+//! Parses arbitrary bytes as requests in RESP. Splitting the input must not change the requests.
+//! The first byte selects the size of the pieces and the limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use nuthatch_server::resp::{Decoder, Limits, ProtocolError, Span, Step};
 
-/// The arguments of each request, and what ended the connection or the count of bytes left over.
+/// The arguments of each request, and the error that ended the connection or the number of
+/// remaining bytes.
 type Decoded = (Vec<Vec<Vec<u8>>>, Result<usize, ProtocolError>);
 
-/// Decodes bytes that arrive `piece` at a time.
+/// Decodes the input in pieces of `piece` bytes.
 fn decode(limits: Limits, input: &[u8], piece: usize) -> Decoded {
     let mut decoder = Decoder::new(limits);
     let (mut requests, mut spans, mut read, mut end) = (Vec::new(), Vec::new(), 0, 0);
@@ -50,7 +51,7 @@ fn texts(spans: &[Span], bytes: &[u8]) -> Vec<Vec<u8>> {
     spans.iter().map(|span| span.of(bytes).expect("a span within the bytes").to_vec()).collect()
 }
 
-/// Limits that short inputs reach, and those of a server.
+/// Returns low limits, which short inputs can reach, or the limits of a server.
 fn limits(choice: u8) -> Limits {
     let few = Limits { bulk_len: 20, args: 5, line_len: 30, request_len: 60, ..Limits::default() };
     let limits = if choice & 1 == 0 { Limits::default() } else { few };

@@ -1,4 +1,5 @@
-//! Any rows, built with any options: all come back, and as the same bytes with other threads.
+//! Builds snapshots of arbitrary rows with arbitrary options. All rows are read back, and the
+//! number of threads does not change the file.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -21,7 +22,7 @@ enum Any {
     F64List(Vec<f64>),
     F32List(Vec<f32>),
     StringList(Vec<String>),
-    /// A byte, repeated: long values that compress.
+    /// A repeated byte, which yields long compressible values.
     Run(u8, u16),
 }
 
@@ -50,7 +51,7 @@ struct Case {
     level: u8,
     last: bool,
     rows: Vec<(Vec<u8>, Any)>,
-    /// Rows again, under other keys: values that repeat.
+    /// Number of additional copies of all rows under other keys, which repeat the values.
     copies: u8,
 }
 
@@ -78,7 +79,7 @@ fn rows(case: &Case) -> impl Iterator<Item = (Vec<u8>, &Any)> {
 }
 
 fuzz_target!(|case: Case| {
-    // Memory, where there is such a folder: syncing it takes no time.
+    // A file system in memory, if there is one, makes syncs fast.
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let directory = tempfile::tempdir_in(folder).expect("a folder");
@@ -103,7 +104,7 @@ fuzz_target!(|case: Case| {
     for (key, value) in model {
         let found = snapshot.find(&key).expect("a good file").expect("a key that was given");
         let read = found.decompress(&mut scratch).expect("a good value");
-        // As text, in which NaN is itself. An empty list has no type.
+        // Compared as text, so that NaN equals itself. An empty list has no type.
         let given = value.with(|value| match found.value_type() == value.value_type() {
             true if found.bytes().is_empty() => format!("{read:?}"),
             _ => format!("{value:?}"),

@@ -1,5 +1,5 @@
-//! A store's file with other bytes here and there: what verification calls whole is read and
-//! written through LMDB, which trusts what it finds, without harm.
+//! Modifies the file of a store. LMDB trusts its files, so a file that passes verification must be
+//! safe to read and write.
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// The name of a store's data in its folder.
+/// The name of the data file in the folder of a store.
 const DATA: &str = "data.mdb";
 
-/// Other bytes at a place: anywhere, or where a page has its header and pointers.
+/// A modification, either at any offset or in the header and pointers of a page.
 #[derive(Debug, Arbitrary)]
 enum Patch {
     Head { page: u8, at: u8, value: u16 },
@@ -21,7 +21,7 @@ enum Patch {
     Cut { at: u32 },
 }
 
-/// A file with tables of both kinds, branches, long values, kept changes and free pages.
+/// A file with tables of both kinds, branch pages, long values, recorded changes and free pages.
 static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     let store = open(folder.path()).expect("a store");
@@ -94,7 +94,7 @@ fuzz_target!(|patches: Vec<Patch>| {
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join(DATA), patched(&patches)).expect("a file");
     if verify_closed(folder.path(), |_, _| ()).is_ok() {
-        // Tables may have other names and kinds by now: errors are fine.
+        // The modified tables may have other names and kinds, so errors are allowed.
         let _ = open(folder.path()).and_then(|store| use_all(&store));
     }
 });

@@ -1,5 +1,5 @@
-//! The pages of a store with other bytes here and there, without verification: read transactions
-//! check what they use, so every way to read ends with rows or an error, and none crashes.
+//! Modifies the pages of a store, without verification. Read transactions check the pages that they
+//! use, so every read returns rows or an error and never crashes.
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
@@ -12,7 +12,7 @@ const DATA: &str = "data.mdb";
 const PAGE: usize = 4096;
 const ROWS: u16 = 600;
 
-/// Other bytes in a page: in its header and offsets, or anywhere.
+/// A modification of a page, either in its header and offsets or anywhere.
 #[derive(Debug, Arbitrary)]
 enum Patch {
     Head { page: u8, at: u8, value: u16 },
@@ -21,7 +21,7 @@ enum Patch {
     Cut { page: u8 },
 }
 
-/// A file with branches, leaves and long values.
+/// A file with branch pages, leaf pages and long values.
 static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     let store = Store::open(folder.path(), &Options::new()).expect("a store");
@@ -52,7 +52,7 @@ fn patched(patches: &[Patch]) -> Vec<u8> {
                 continue;
             }
         };
-        // The two pages before these are checked when a store is opened: another target has them.
+        // Opening a store checks the first two pages. Another target covers these.
         let start = (2 + usize::from(page)) * PAGE + at;
         for (place, byte) in bytes.iter_mut().skip(start).zip(value) {
             *place = byte;
@@ -61,7 +61,7 @@ fn patched(patches: &[Patch]) -> Vec<u8> {
     bytes
 }
 
-/// Reads in every way. Errors are fine; `sum` has the bytes read.
+/// Reads the table in every way, and adds the bytes to `sum`. Errors are allowed.
 fn read_all(store: &Store, table: &Table, sum: &mut u64) -> Vec<Result<()>> {
     let mut add = |bytes: &[u8]| *sum += bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>();
     let mut results = Vec::new();

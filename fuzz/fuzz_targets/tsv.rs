@@ -1,5 +1,5 @@
-//! Any bytes as TSV with values of some type, which the first byte chooses: what is taken from them
-//! is written as TSV that reads as the same rows, and so in JSON.
+//! Parses arbitrary bytes as TSV with values of one type, which the first byte selects. The parsed
+//! rows survive round trips through TSV and JSON.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((choice, lines)) = bytes.split_first() else { return };
     let value_type = TYPES[usize::from(*choice) % TYPES.len()];
     let mut rows = TsvRows::default();
-    // Rows before an error are rows.
+    // The rows before an error are checked too.
     let _ = parse_tsv(lines, value_type, &mut rows);
     rows.json.check();
     let mut again = TsvRows::default();

@@ -1,4 +1,4 @@
-//! Scripts of what is done with a cache of chunks, the cache, and a map of what may be found in it.
+//! Executes scripts on a chunk cache, and compares the results with a model.
 
 use nuthatch_chunks::{Check, Chunks, Clock, Error, Key, Lookup, Options};
 use std::collections::BTreeMap;
@@ -7,33 +7,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The limit of the caches.
+/// The limit of the cache in bytes.
 pub const LIMIT: u64 = 4 << 20;
 /// Bytes of a script for each step.
 const STEP_LEN: usize = 4;
-/// Chunks that an object has.
+/// Maximum number of chunks in an object.
 const CHUNKS: u64 = 16;
-/// The first byte of a step that puts.
+/// The first byte of a step that puts chunks.
 pub const PUT: u8 = 0;
-/// The first byte of a step that gets.
+/// The first byte of a step that gets chunks.
 pub const GET: u8 = 4;
 
-/// A clock that scripts set.
+/// A clock that the script advances.
 #[derive(Clone)]
-struct Hand(Arc<AtomicU64>);
+struct ScriptClock(Arc<AtomicU64>);
 
-impl Clock for Hand {
+impl Clock for ScriptClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The bytes of chunks, a function of the object, the chunks and a kind, and where each begins.
+/// Returns the offsets and the bytes of a range of chunks. The bytes depend on the object, the
+/// chunk and `kind`.
 #[must_use]
 pub fn bytes(object: u8, range: Range<u64>, kind: u8) -> (Vec<u64>, Vec<u8>) {
     let (mut offsets, mut data) = (vec![0], Vec::new());
     for chunk in range {
-        // From a byte to more than a fiftieth of the limit.
+        // From one byte to more than a fiftieth of the limit.
         let len = 1 + (u64::from(object) * 31 + chunk * 77) % 70 * 1200;
         let first = u64::from(object) << 16 | chunk << 8 | u64::from(kind);
         data.extend((0..len).map(|at| (first * 7 + at * 13 + at / 251) as u8));
@@ -42,33 +43,37 @@ pub fn bytes(object: u8, range: Range<u64>, kind: u8) -> (Vec<u64>, Vec<u8>) {
     (offsets, data)
 }
 
-/// The key of an object.
+/// Returns the key of an object.
 #[must_use]
 pub fn key(object: u8) -> Key {
     Key::named(format!("object {object}")).expect("a key")
 }
 
-/// A step that does something with chunks of an object.
+/// Returns a step that executes operation `what` on a range of an object's chunks.
 #[must_use]
 pub fn step(what: u8, object: u8, range: &Range<u64>) -> [u8; STEP_LEN] {
     [what, object, range.start as u8, (range.end - range.start).saturating_sub(1) as u8]
 }
 
-/// What was put: for each chunk of each object the kind of its bytes, and when it expires.
+/// The model: for each chunk of each object, the kind of its bytes and its expiry time.
 type Put = BTreeMap<(u8, u64), (u8, u64)>;
 
 struct Run<'a> {
     folder: &'a Path,
     options: Options,
-    clock: Hand,
+    clock: ScriptClock,
     chunks: Chunks,
     put: Put,
 }
 
-/// Does what a script says in a folder. Panics if something is found that was not put, was taken
-/// out or has expired, or if there are more bytes than the limit allows.
+/// Executes a script on a cache in `folder`.
+///
+/// # Panics
+///
+/// If a get returns bytes that were not put, were removed or have expired, or if the cache exceeds
+/// its limit.
 pub fn run(folder: &Path, script: &[u8]) {
-    let clock = Hand(Arc::new(AtomicU64::new(1)));
+    let clock = ScriptClock(Arc::new(AtomicU64::new(1)));
     let checks = [Check::Always, Check::Once, Check::Never];
     let check = checks[script.len() % 3];
     let options = Options::new().limit(LIMIT).check(check).clock(Arc::new(clock.clone()));
@@ -77,7 +82,7 @@ pub fn run(folder: &Path, script: &[u8]) {
     for step in script.chunks_exact(STEP_LEN) {
         run.step([step[0], step[1], step[2], step[3]]);
     }
-    assert_eq!(run.chunks.verify().damaged, 0, "nobody damaged anything");
+    assert_eq!(run.chunks.verify().damaged, 0, "the cache is not damaged");
     let used = run.chunks.stat().used;
     assert!(used <= LIMIT, "{used} bytes of {LIMIT}");
 }
@@ -114,18 +119,21 @@ impl Run<'_> {
                 let all = range.end - range.start;
                 assert!(sum == all || stored.not_kept.is_some(), "{sum} of {all}: {stored:?}");
                 for chunk in range.clone() {
-                    // What was there stays, with when it expires.
+                    // A chunk that is present remains, with the later expiry time.
                     let before = self.put.get(&(object, chunk));
                     let until = before.filter(|before| before.0 == kind).map_or(expiry, |before| {
                         if before.1 == 0 || expiry == 0 { 0 } else { before.1.max(expiry) }
                     });
                     self.put.insert((object, chunk), (kind, until));
                 }
-                // What was stored last is not what goes to make room for it.
+                // The most recent chunk is not evicted to make room for itself.
                 if stored.stored == all && expiry == 0 {
                     let last = range.end - 1..range.end;
                     let missing = self.chunks.missing(&key(object), last);
-                    assert!(missing.expect("a look").is_empty(), "what was just put is there");
+                    assert!(
+                        missing.expect("a look").is_empty(),
+                        "the chunk that was just put is present"
+                    );
                 }
             }
             Err(Error::Conflict { chunk }) => {
@@ -136,7 +144,7 @@ impl Run<'_> {
         }
     }
 
-    /// Asserts that what was found is what was put.
+    /// Asserts that `found` contains the bytes that were put.
     fn check(&self, object: u8, range: &Range<u64>, found: &[u8]) {
         let now = self.clock.now_ms();
         let mut rest = found;
@@ -149,7 +157,7 @@ impl Run<'_> {
             assert!(here == expected, "other bytes of {object} {chunk}");
             rest = later;
         }
-        assert!(rest.is_empty(), "more than was asked for");
+        assert!(rest.is_empty(), "more bytes than were requested");
     }
 
     fn get(&self, object: u8, range: &Range<u64>) {
@@ -168,7 +176,7 @@ impl Run<'_> {
         if let Lookup::Found(view) = self.chunks.view(&key(object), range.clone()).expect("a view")
         {
             self.check(object, range, &view.to_vec());
-            assert!(view.is_intact(), "nobody cut anything off");
+            assert!(view.is_intact(), "the segment is not truncated");
         }
     }
 

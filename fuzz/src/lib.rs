@@ -1,6 +1,5 @@
-//! What the fuzz targets share: how a snapshot is read from end to end, how a damaged one gets its
-//! checksums right again, how rows are compared that a parser found, what clients do to servers,
-//! and what is done with a cache of chunks.
+//! Shared parts of the fuzz targets: reading a whole snapshot, correcting the checksums of a
+//! damaged snapshot, comparing parsed rows, and executing scripts on servers and on a chunk cache.
 
 pub mod chunks;
 pub mod connections;

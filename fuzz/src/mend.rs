@@ -1,16 +1,16 @@
-//! Damaged snapshots whose checksums and lengths are right again.
+//! Corrects the checksums and lengths of damaged snapshots.
 
 use nuthatch_snapshot::layout::{
     MAGIC, SECTION_ALIGN, VERSION_MAJOR, directory, header, limits, line, record,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-/// More partitions than a small file can have.
+/// Maximum number of bits of a partition number. A small file has fewer partitions.
 const PARTITION_BITS: u64 = 8;
 
-/// Mends what lies between a damaged file and the code that reads its index and data: lengths and
-/// offsets of sections, and all checksums. The geometry, the counts, the lines and the records stay
-/// as they are.
+/// Corrects the lengths and offsets of sections and all checksums, so that the damage reaches the
+/// code that reads the index and data. The geometry, counts, index lines and records are not
+/// changed.
 pub fn mend(bytes: &mut Vec<u8>) {
     let align = SECTION_ALIGN as usize;
     bytes.resize(bytes.len().max(header::LEN).next_multiple_of(align), 0);
@@ -34,7 +34,7 @@ fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     bytes[at..at + len].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Where the sections lie: offset and length.
+/// The offset and length of each section.
 struct Sections {
     dictionary: (u64, u64),
     directory: (u64, u64),
@@ -44,7 +44,7 @@ struct Sections {
 }
 
 impl Sections {
-    /// The sections as the geometry has them, if they fit the file.
+    /// Returns the sections that result from the geometry, or `None` if they do not fit the file.
     fn of(bytes: &[u8]) -> Option<Self> {
         let bits = number(bytes, header::PARTITION_BITS, 4);
         let lines = number(bytes, header::LINES_PER_PARTITION, 4);
@@ -93,7 +93,8 @@ impl Sections {
         put(bytes, header::DIRECTORY_HASH, &hash.to_le_bytes());
     }
 
-    /// The last partition's data goes up to the zeros at the end, with which the data ends.
+    /// Corrects the length and checksum of a partition's data. The last partition extends to the
+    /// padding of zeros at the end of the section.
     fn mend_data(&self, bytes: &mut [u8], entry: usize, last: bool) {
         let offset = number(bytes, entry + directory::DATA_OFFSET, 8);
         let mut len = number(bytes, entry + directory::DATA_LEN, 8);

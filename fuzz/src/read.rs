@@ -1,12 +1,12 @@
-//! Every way to read a snapshot.
+//! Every kind of read of a snapshot.
 
 use nuthatch_snapshot::{Entry, Error, Scratch, Snapshot, StoredValue, ValueType};
 
-/// Frames decompressed at most, of a file that does not verify: each may be of 16 MiB.
+/// Maximum number of frames that are decompressed in an invalid file. Each frame may have 16 MiB.
 const FRAMES: usize = 16;
 
-/// Reads everything in all ways. A file that verifies must answer without an error, and all ways
-/// must agree.
+/// Reads all entries with every kind of read. Reads of a valid file must not fail, and must agree
+/// with each other.
 pub fn read_all(snapshot: &Snapshot) {
     let verified = snapshot.verify_with(1, |_, _| ()).is_ok();
     let mut scratch = Scratch::new();
@@ -39,7 +39,7 @@ pub fn read_all(snapshot: &Snapshot) {
     read_many(snapshot, &keys, verified);
 }
 
-/// What tells one stored value from another.
+/// Returns the properties that identify a stored value.
 fn form<'a>(stored: &StoredValue<'a>) -> (ValueType, bool, &'a [u8]) {
     (stored.value_type(), stored.is_compressed(), stored.bytes())
 }
@@ -84,7 +84,7 @@ fn read_many(snapshot: &Snapshot, keys: &[Vec<u8>], verified: bool) {
     if snapshot.get_many(keys, &mut values).is_ok() {
         for (key, value) in keys.iter().zip(values) {
             let one = snapshot.get(key).expect("among many there was no error");
-            // As text, in which NaN is itself.
+            // Compared as text, so that NaN equals itself.
             assert_eq!(format!("{value:?}"), format!("{one:?}"));
         }
     }

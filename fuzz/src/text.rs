@@ -1,4 +1,4 @@
-//! Rows that a parser found, as text.
+//! Parsed rows as text.
 
 use nuthatch_cli::output::json_row;
 use nuthatch_import::RowSink;
@@ -9,7 +9,7 @@ use nuthatch_snapshot::{Error, Value};
 pub struct JsonRows {
     /// One line for each row.
     pub lines: Vec<u8>,
-    /// How many there are.
+    /// Number of rows.
     pub rows: u64,
 }
 
@@ -24,7 +24,7 @@ impl RowSink for JsonRows {
 }
 
 impl JsonRows {
-    /// What was written must be read back as the same rows.
+    /// Asserts that parsing the collected lines yields the same rows.
     pub fn check(&self) {
         let mut again = Self::default();
         let read = nuthatch_import::parse_jsonl(&self.lines, &mut again);

@@ -1,4 +1,4 @@
-//! Clients that do anything in any order, on connections to real servers in this process.
+//! Clients that execute arbitrary operations on connections to real servers in this process.
 
 mod script;
 mod servers;

@@ -1,6 +1,7 @@
-//! A script: what happens on up to four connections, read from any bytes.
+//! Interprets arbitrary bytes as a script of actions on up to four connections.
 //!
-//! Each act begins with a byte: its lower two bits are the connection, the next three what is done.
+//! Each action begins with a byte. Its lowest two bits select the connection, and the next three
+//! bits the kind of action.
 
 use super::servers::Servers;
 use std::io::{Read, Write};
@@ -9,10 +10,10 @@ use std::os::unix::net::UnixStream;
 
 const CONNECTIONS: usize = 4;
 
-/// Acts of a script at most, so that none takes long.
-const ACTS_MOST: usize = 200;
+/// Maximum number of actions in a script, which bounds its duration.
+const MAX_ACTIONS: usize = 200;
 
-/// Requests that take an input many bytes to come upon.
+/// Requests that the fuzzer would find only after a long search.
 const REQUESTS: &[&[u8]] = &[
     b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\n100\r\n",
     b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n",
@@ -42,7 +43,7 @@ const REQUESTS: &[&[u8]] = &[
     b"\0\x02\x01\0\xff\xff\0\0k",
 ];
 
-/// Bytes of an input, from the front.
+/// The remaining bytes of a script.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -59,7 +60,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// One connection of a script.
+/// A connection of a script.
 #[derive(Default)]
 struct Connection<'a> {
     stream: Option<UnixStream>,
@@ -67,7 +68,7 @@ struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    /// Sends what the socket takes. The server may have ended the connection.
+    /// Sends as many bytes as the socket accepts. The server may have closed the connection.
     fn send(&mut self, piece: &'a [u8]) {
         self.last = piece;
         if let Some(stream) = &mut self.stream {
@@ -81,8 +82,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// One act; nothing at the end of the script.
-    fn act(&mut self, what: u8, script: &mut Bytes<'a>, servers: &Servers) -> Option<()> {
+    /// Executes one action. Returns `None` at the end of the script.
+    fn execute(&mut self, what: u8, script: &mut Bytes<'a>, servers: &Servers) -> Option<()> {
         match what {
             0 => self.stream = Some(servers.connect(script.byte()?)),
             1 => {
@@ -108,15 +109,15 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Does what a script says, then looks whether the servers are as they were.
+/// Executes a script, then checks that the servers have released its resources.
 pub fn run(script: &[u8]) {
     let servers = Servers::get();
     let mut script = Bytes(script);
     let mut connections: [Connection<'_>; CONNECTIONS] = Default::default();
-    for _ in 0..ACTS_MOST {
+    for _ in 0..MAX_ACTIONS {
         let Some(byte) = script.byte() else { break };
         let connection = &mut connections[usize::from(byte & 3)];
-        if connection.act(byte >> 2 & 7, &mut script, &servers).is_none() {
+        if connection.execute(byte >> 2 & 7, &mut script, &servers).is_none() {
             break;
         }
     }

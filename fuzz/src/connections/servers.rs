@@ -1,4 +1,4 @@
-//! The servers that scripts talk to, and how it is seen that nothing is left of a script.
+//! The servers of the fuzz target, and checks that they release the resources of each script.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
@@ -19,27 +19,27 @@ const PROTOCOLS: [Protocol; 5] = [
     Protocol::Mrcache(Framing::Ver6),
 ];
 
-/// Nobody without a password may do anything; `all` is for us, and `ann` for scripts.
+/// Clients without a password have no permissions. The checks use `all`, and scripts use `ann`.
 const USERS: &str = "
 user default off
 user all on >open ~* +@all
 user ann on >sesame ~app:* +get +set +append +del +multi +exec +ping
 ";
 
-/// Bytes of memory that a script may leave behind: buffers for the next ones, as far as they are
-/// told of.
-const LEFT_MOST: u64 = 4 << 20;
+/// Maximum growth of the memory in bytes after a script: buffers that are kept for reuse, as far as
+/// the cache reports them.
+const MAX_GROWTH_BYTES: u64 = 4 << 20;
 
-/// How often a server may turn us away while it has yet to see the end of a script, in which it may
-/// have been told to do so.
-const TRIES: usize = 100_000;
+/// Maximum number of attempts to connect. A server may refuse connections until it has processed
+/// the end of a script, since the script may have lowered the maximum number of clients.
+const MAX_ATTEMPTS: usize = 100_000;
 
-/// Two servers: one where everybody may do everything, and one with passwords.
+/// Two servers: one without authentication, and one with passwords.
 pub(super) struct Servers {
     all: [One; 2],
     paths: Vec<PathBuf>,
     _folder: tempfile::TempDir,
-    /// Sockets that are open while there are no connections.
+    /// Number of open sockets without any connections.
     sockets: usize,
 }
 
@@ -51,11 +51,11 @@ struct One {
     _running: Running,
 }
 
-/// A connection that sees to a server.
+/// A control connection that checks and resets a server.
 struct Control(BufReader<UnixStream>);
 
 impl Servers {
-    /// The servers of this process. One script runs at a time.
+    /// Locks and returns the servers of this process. Only one script runs at a time.
     pub(super) fn get() -> MutexGuard<'static, Self> {
         static SERVERS: OnceLock<Mutex<Servers>> = OnceLock::new();
         let servers = SERVERS.get_or_init(|| Mutex::new(Self::start()));
@@ -82,14 +82,14 @@ impl Servers {
         });
         let mut servers = Self { all, paths, _folder: folder, sockets: 0 };
         for one in &mut servers.all {
-            one.see_to_it();
+            one.reset();
             one.memory = one.cache.stats().memory;
         }
         servers.sockets = sockets();
         servers
     }
 
-    /// A connection to one of all listeners.
+    /// Connects to one of the listeners of all servers.
     pub(super) fn connect(&self, listener: u8) -> UnixStream {
         let path = &self.paths[usize::from(listener) % self.paths.len()];
         let stream = UnixStream::connect(path).expect("a connection");
@@ -97,21 +97,26 @@ impl Servers {
         stream
     }
 
-    /// Lets the servers see what was sent before.
+    /// Makes the servers process the previous input.
     pub(super) fn settle(&self) {
-        // They may turn us away, if the script told them to.
+        // A server may refuse the connection if the script has lowered its limits.
         self.all.iter().for_each(|one| drop(one.connect()));
     }
 
-    /// All connections of a script are gone: the servers answer, and hold nothing of it.
+    /// Asserts, after all connections of a script are closed, that the servers reply and have
+    /// released its resources.
     pub(super) fn check(&self) {
         for one in &self.all {
-            one.see_to_it();
+            one.reset();
             let memory = one.cache.stats().memory;
-            assert!(memory <= one.memory + LEFT_MOST, "{} bytes grew to {memory}", one.memory);
+            assert!(
+                memory <= one.memory + MAX_GROWTH_BYTES,
+                "{} bytes grew to {memory}",
+                one.memory
+            );
         }
-        // The servers may be about to close the last one.
-        let closed = (0..TRIES).any(|_| {
+        // The servers may be about to close the last connection.
+        let closed = (0..MAX_ATTEMPTS).any(|_| {
             yield_now();
             sockets() <= self.sockets
         });
@@ -119,7 +124,7 @@ impl Servers {
     }
 }
 
-/// How many sockets are open.
+/// Returns the number of open sockets of this process.
 fn sockets() -> usize {
     let all = std::fs::read_dir("/proc/self/fd").expect("descriptors");
     let links = all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
@@ -127,10 +132,10 @@ fn sockets() -> usize {
 }
 
 impl One {
-    /// A connection that may do everything, once there was an answer on it.
+    /// Connects with all permissions, and waits for a first reply.
     fn connect(&self) -> io::Result<Control> {
         let stream = UnixStream::connect(&self.path)?;
-        // A server that is silent for so long hangs.
+        // A server without a reply within this time hangs.
         stream.set_read_timeout(Some(Duration::from_secs(8)))?;
         let mut control = Control(BufReader::new(stream));
         if self.password {
@@ -140,22 +145,22 @@ impl One {
         Ok(control)
     }
 
-    /// Waits until nobody else is connected, and makes everything what it was.
-    fn see_to_it(&self) {
+    /// Waits until no other client is connected, and resets the server.
+    fn reset(&self) {
         let mut last = None;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             match self.connect().and_then(|mut control| control.restore()) {
                 Ok(()) => return,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("the server hangs"),
                 Err(error) => last = Some(error),
             }
         }
-        panic!("the server does not come to rest: {last:?}");
+        panic!("the server does not return to its initial state: {last:?}");
     }
 }
 
 impl Control {
-    /// The first line of an answer.
+    /// Sends a request, and returns the first line of the reply.
     fn ask(&mut self, request: &str) -> io::Result<String> {
         self.0.get_mut().write_all(format!("{request}\r\n").as_bytes())?;
         let mut line = String::new();
@@ -168,7 +173,7 @@ impl Control {
         if found == expected { Ok(()) } else { Err(io::Error::other(found)) }
     }
 
-    /// How many connections there are.
+    /// Returns the number of connected clients.
     fn clients(&mut self) -> io::Result<usize> {
         let line = self.ask("CLIENT LIST")?;
         let len = line.strip_prefix('$').and_then(|len| len.trim_end().parse::<usize>().ok());
@@ -178,7 +183,8 @@ impl Control {
         Ok(list.split(|byte| *byte == b'\n').count() - 2)
     }
 
-    /// What a script may have changed becomes what it was, if we are alone.
+    /// Resets the data and settings that a script may have changed. Fails if another client is
+    /// connected.
     fn restore(&mut self) -> io::Result<()> {
         let settings = "CONFIG SET timeout 0 maxclients 10000 slowlog-log-slower-than 10000 \
                         slowlog-max-len 128 proto-max-bulk-len 512mb latency-tracking yes";
