@@ -1,8 +1,8 @@
-//! What the tests of several crates share. A dev-dependency only: nothing here reaches a user.
+//! Shared test code of several crates, used only as a dev-dependency.
 //!
-//! - [`tidy`] has the house rules of the repository, as functions over text.
+//! - [`tidy`] contains the rules for the source code of the repository, as functions over text.
 //! - [`page`] reads the tables of documentation pages, which tests compare with the code.
-//! - [`random`] has pseudo-random numbers that are the same in each run.
+//! - [`random`] generates pseudo-random numbers that are the same in each run.
 
 pub mod page;
 pub mod random;

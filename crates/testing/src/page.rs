@@ -44,11 +44,11 @@ pub fn offsets(rows: &Rows) -> BTreeMap<String, usize> {
     rows.iter().map(|row| (row[2].clone(), row[0].parse().expect("an offset"))).collect()
 }
 
-/// Returns the cells of the table that these lines begin with.
+/// Returns the cells of the table at the beginning of these lines.
 fn rows<'p>(lines: impl Iterator<Item = &'p str>, name: &str) -> Rows {
     let rows: Rows = lines
         .take_while(|line| line.starts_with('|'))
-        // The header, and the line below it.
+        // Skips the header row and the line below it.
         .skip(2)
         .map(cells)
         .collect();

@@ -7,7 +7,8 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Creates a generator. Different seeds, also neighbouring ones, give unrelated numbers.
+    /// Creates a generator. Different seeds yield unrelated numbers, even if the seeds are
+    /// adjacent.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -35,7 +36,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The first numbers of the generator in the paper's reference implementation.
+    /// Checks the first numbers of the reference implementation in the paper.
     #[test]
     fn numbers_are_those_of_splitmix64() {
         let mut random = Random::new(1_234_567);

@@ -1,8 +1,8 @@
-//! House rules as functions over text, so that a test can hold the repository to them.
+//! Rules for the source code of the repository, as functions over text.
 //!
-//! Each file below is one family of rules. A rule takes a [`File`] or a [`Tree`] and returns what
-//! it found wrong, and is named after that; its unit tests show it a bad example that must not
-//! pass. Which exceptions stand, and why, is the business of `tests/tidy.rs`, not of the rules.
+//! Each module contains a group of rules. A rule is a function from a [`File`] or a [`Tree`] to the
+//! violations that it finds, and is named after them. Its unit tests include a violation. The test
+//! `tests/tidy.rs` lists the exceptions from the rules and their reasons.
 
 pub mod circles;
 pub mod imports;
@@ -19,18 +19,18 @@ use std::fmt;
 
 pub use tree::{File, Tree};
 
-/// One place where a rule does not hold.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The path from the root of the repository.
+    /// The path relative to the root of the repository.
     pub file: String,
-    /// Counted from one.
+    /// The line number, counted from one.
     pub line: usize,
-    /// What inside the file the finding is about, such as a function; empty for the file itself.
+    /// The item of the file that violates the rule, such as a function. Empty for the file itself.
     pub item: String,
-    /// What the rule asks for.
+    /// The requirement of the rule.
     pub expected: String,
-    /// What stands there.
+    /// The text that violates the rule.
     pub found: String,
 }
 
@@ -49,7 +49,7 @@ impl Finding {
         Self { item: item.to_owned(), ..self }
     }
 
-    /// What an [`Exception`] names: the file, or `file::item`.
+    /// Returns the place as in [`Exception::place`]: the file, or `file::item`.
     fn place(&self) -> String {
         if self.item.is_empty() {
             self.file.clone()
@@ -65,17 +65,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A place that is excused from a rule.
+/// An exception from a rule.
 #[derive(Debug)]
 pub struct Exception {
-    /// A file, or `file::function`.
+    /// The place of the exception: a file, or `file::function`.
     pub place: &'static str,
-    /// Why the rule does not hold there.
+    /// The reason for the exception.
     pub reason: &'static str,
 }
 
-/// What remains of `findings` once the excused ones are out, plus each exception that excuses
-/// nothing: a table of exceptions that outlives its causes would hide the next one.
+/// Returns the findings that are not exceptions, and a finding for each unused exception. An unused
+/// exception would hide a later violation at the same place.
 pub fn except(findings: Vec<Finding>, exceptions: &[Exception]) -> Vec<Finding> {
     let stale: Vec<Finding> = exceptions
         .iter()

@@ -1,5 +1,6 @@
-//! Holds the repository to its house rules. The rules are functions in `nuthatch_testing::tidy`,
-//! tested there; here are the tables of what they allow, and one test for each.
+//! Checks the rules for the source code of the repository. The rules are functions in
+//! `nuthatch_testing::tidy`, with their own unit tests. This file contains their tables of
+//! exceptions and one test for each rule.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,7 +11,7 @@ use nuthatch_testing::tidy::{
     Exception, File, Finding, Tree, except, language, leftovers, links, names, size, unsafety,
 };
 
-/// Who may import whom, by the folder below crates/.
+/// The permitted imports of each crate, by folder name below crates/.
 const IMPORTS: &[Arrows] = &[
     ("sigbus", &[]),
     ("filesystem", &[]),
@@ -45,8 +46,8 @@ const IMPORTS: &[Arrows] = &[
     ),
 ];
 
-/// Crates, by the folder below crates/, whose modules must not import each other in circles. Others
-/// are added as their circles are removed.
+/// Crates, by folder name below crates/, whose modules have no import cycles. Other crates are
+/// added after their cycles are removed.
 const WITHOUT_CIRCLES: &[&str] = &[
     "cache",
     "chunk-server",
@@ -62,7 +63,7 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "store",
 ];
 
-/// The only files with unsafe code.
+/// The only files that contain unsafe code.
 const UNSAFE: &[Exception] = &[
     Exception { place: "crates/snapshot/src/reader/map.rs", reason: "maps a file into memory" },
     Exception { place: "crates/snapshot/src/format/line.rs", reason: "compares with SIMD" },
@@ -117,10 +118,10 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "bench/rivals/src/fst_map.rs", reason: "maps its files" },
 ];
 
-/// Functions, as `file::function`, for which 70 lines are too few.
+/// Functions, as `file::function`, that may exceed 70 lines.
 const LONG_FUNCTIONS: &[Exception] = &[];
 
-/// Files for which 600 lines are too few.
+/// Files that may exceed 600 lines.
 const LONG_FILES: &[Exception] = &[Exception {
     place: "bindings/c/include/nuthatch.h",
     reason: "one header, made from several files",
@@ -131,7 +132,7 @@ static TREE: LazyLock<Tree> = LazyLock::new(|| {
     Tree::of_checkout(&root).unwrap_or_else(|e| panic!("the files of the repository: {e}"))
 });
 
-/// What a rule for one file finds in all of `files`.
+/// Returns the findings of a rule in all `files`.
 fn over<'a>(
     files: impl Iterator<Item = &'a File>,
     rule: fn(&File) -> Vec<Finding>,
@@ -145,7 +146,7 @@ fn none(findings: &[Finding]) {
     assert!(lines.is_empty(), "{} places are not tidy:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// The canary of the walk: were it to see nothing, every test below would pass.
+/// Checks that the tree contains files. Otherwise all tests below would pass.
 #[test]
 fn the_walk_sees_the_repository() {
     for path in ["Cargo.toml", "crates/testing/tests/tidy.rs", "scripts/test"] {

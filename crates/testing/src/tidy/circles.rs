@@ -1,29 +1,29 @@
-//! Circles of imports between the modules of a crate.
+//! Import cycles between the modules of a crate.
 //!
-//! A module is a file of Rust, named by its path below `src`. It imports the modules that its
-//! paths name (`crate::…`, `self::…`, `super::…`). A path to a re-export counts as an import of the
-//! module that defines the name. Comments, `mod` items, re-exports and test modules import nothing.
+//! A module is a Rust file, named by its path below `src`. It imports the modules that its paths
+//! name (`crate::…`, `self::…`, `super::…`). A path to a re-export counts as an import of the
+//! module that defines the name. Comments, `mod` items, re-exports and test modules are ignored.
 //!
-//! The rule holds for each folder: its files and subfolders must have an order in which all imports
-//! point one way. Two folders may not import each other, even if no two files do.
+//! The rule applies to each folder: all imports between its files and subfolders must be acyclic.
+//! Two subfolders must not import each other, even if no two of their files do.
 
 use super::mask::mask;
 use super::{File, Finding};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names that lead to a module or to an item; empty for the root of the crate.
+/// The path of a module or an item, as a list of names. Empty for the root of the crate.
 type Path = Vec<String>;
 
-/// What the files of a crate say about its modules.
+/// The modules of a crate, with their imports and re-exports.
 #[derive(Default)]
 struct Modules<'a> {
     files: BTreeMap<Path, &'a File>,
-    /// Re-exported names, and where each comes from.
+    /// Re-exported names, and the path to which each refers.
     exports: BTreeMap<Path, Path>,
     imports: BTreeSet<(Path, Path)>,
 }
 
-/// Finds the circles between the modules of `crates/{name}`, one finding for each.
+/// Finds the import cycles between the modules of `crates/{name}`, one finding for each.
 pub fn circles<'a>(files: impl Iterator<Item = &'a File>, name: &str) -> Vec<Finding> {
     let modules = Modules::new(files, &format!("crates/{name}/src/"));
     let mut folders = BTreeSet::new();
@@ -55,7 +55,7 @@ impl<'a> Modules<'a> {
         modules
     }
 
-    /// Returns a path from the root of the crate on; `None` for a path into another crate.
+    /// Returns a path as an absolute path in the crate; `None` for a path into another crate.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<Path> {
         let supers = path.iter().take_while(|name| *name == "super").count();
         let (base, skipped) = match path.first()?.as_str() {
@@ -70,7 +70,7 @@ impl<'a> Modules<'a> {
         Some([base, &path[skipped..]].concat())
     }
 
-    /// Returns the module that defines what a path names.
+    /// Returns the module that defines the target of a path.
     fn defining(&self, path: &[String]) -> Path {
         let is_module = |len: &usize| self.files.contains_key(&path[..*len]);
         let len = (0..=path.len()).rev().find(is_module).unwrap_or(0);
@@ -80,7 +80,7 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// Finds the circles between the files and subfolders of a folder.
+    /// Finds the import cycles between the files and subfolders of a folder.
     fn circles_in(&self, folder: &[String]) -> Vec<Finding> {
         let node = |module: &Path| {
             let below = module.strip_prefix(folder)?;
@@ -114,7 +114,8 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// Returns all pairs of which the first reaches the second by one or more edges.
+/// Returns the transitive closure: all pairs in which one or more edges lead from the first to the
+/// second.
 fn reached(mut edges: BTreeSet<(String, String)>) -> BTreeSet<(String, String)> {
     loop {
         let onward = |(a, b): &(String, String)| {
@@ -163,8 +164,8 @@ fn code(text: &str) -> String {
     out
 }
 
-/// Returns the paths of all `use` items, and the paths elsewhere that begin with `crate`, `self` or
-/// `super`; with whether each is a re-export.
+/// Returns the paths of all `use` items, and all other paths that begin with `crate`, `self` or
+/// `super`, each with whether it is a re-export.
 fn paths(code: &str) -> Vec<(Path, bool)> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -193,7 +194,7 @@ fn paths(code: &str) -> Vec<(Path, bool)> {
     found
 }
 
-/// Adds each path of a tree of `use`, which goes on from `prefix`, and returns the text behind it.
+/// Adds each path of a `use` tree below `prefix` to `found`, and returns the text after the tree.
 fn expand<'t>(prefix: &[String], text: &'t str, found: &mut Vec<Path>) -> &'t str {
     let mut path = prefix.to_vec();
     let mut text = text.trim_start();

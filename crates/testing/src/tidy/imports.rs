@@ -1,14 +1,15 @@
-//! Which crate of the repository may depend on which.
+//! Permitted dependencies between the crates of the repository.
 
 use super::{File, Finding};
 
-/// A crate, by its folder, and the crates that its manifest may name outside dev-dependencies.
+/// The folder name of a crate, and the crates that its manifest may name outside of
+/// dev-dependencies.
 pub type Arrows = (&'static str, &'static [&'static str]);
 
-/// What every package of the repository is called, before its folder's name.
+/// The prefix of the package names, before the name of the folder.
 const PREFIX: &str = "nuthatch-";
 
-/// The manifest of a crate names only the crates that the table allows.
+/// Finds crates in a manifest that the table does not permit.
 pub fn forbidden(manifest: &File, table: &[Arrows]) -> Vec<Finding> {
     let Some(name) = crate_name(&manifest.path) else {
         return Vec::new();
@@ -24,14 +25,16 @@ pub fn forbidden(manifest: &File, table: &[Arrows]) -> Vec<Finding> {
         .collect()
 }
 
-/// `snapshot` for `crates/snapshot/Cargo.toml`; nothing for other paths.
+/// Returns the name of a crate from the path of its manifest, such as `snapshot` for
+/// `crates/snapshot/Cargo.toml`. Returns `None` for other paths.
 fn crate_name(path: &str) -> Option<&str> {
     let name = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
     (!name.contains('/')).then_some(name)
 }
 
-/// The crates of the repository named in dependency sections, dev-dependencies aside. Any
-/// mention counts, so a renamed package and a section of its own are seen too.
+/// Returns the crates of the repository in the dependency sections of a manifest, with their lines.
+/// Dev-dependencies are ignored. Every mention counts, so that renamed packages and separate
+/// sections are included.
 fn dependencies(manifest: &File) -> impl Iterator<Item = (usize, &str)> {
     let mut in_dependencies = false;
     manifest.lines().filter_map(move |(number, line)| {

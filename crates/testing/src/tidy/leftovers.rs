@@ -1,11 +1,11 @@
-//! What somebody meant to take out again: tests switched off, notes to oneself, and lines that
-//! make sense on one machine only.
+//! Temporary code that must not remain: disabled tests, notes, and text that is valid on one
+//! machine only.
 
 use super::mask::mask;
 use super::{File, Finding};
 
-/// How each language switches a test off or leaves code unwritten, by file ending. The marks are
-/// in pieces where this file would find itself.
+/// The marks of disabled tests and unwritten code, by file ending. Some marks are split, so that
+/// the rule does not find them in this file.
 const SWITCHED_OFF: &[(&str, &str)] = &[
     ("rs", "#[ignore"),
     ("rs", "todo!"),
@@ -17,11 +17,11 @@ const SWITCHED_OFF: &[(&str, &str)] = &[
 
 const NOTE: &str = concat!("FIX", "ME");
 
-/// Absolute paths that belong to one person or machine.
+/// Absolute paths of individual users or machines.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
-/// No test is switched off, and no code is left to be written.
+/// Finds disabled tests and unwritten code.
 pub fn switched_off(file: &File) -> Vec<Finding> {
     let rust = file.ending() == "rs";
     let text = if rust { mask(&file.text) } else { file.text.clone() };
@@ -37,13 +37,13 @@ pub fn switched_off(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// No note asks somebody to mend the code later: mend it, or file an issue.
+/// Finds notes about code to be corrected later. Correct the code or file an issue instead.
 pub fn notes(file: &File) -> Vec<Finding> {
     let noted = file.lines().filter(|(_, line)| line.contains(NOTE));
     noted.map(|(number, _)| Finding::new(file, number, "no note to mend it later", NOTE)).collect()
 }
 
-/// No file names a folder of one machine or person.
+/// Finds absolute paths that exist on one machine only.
 pub fn machine_paths(file: &File) -> Vec<Finding> {
     file.lines()
         .flat_map(|(number, line)| MACHINE_PATHS.iter().map(move |path| (number, line, *path)))
@@ -54,7 +54,7 @@ pub fn machine_paths(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether `line` has `path` at the start of an absolute path, not inside a longer one.
+/// Returns whether `line` contains `path` at the beginning of an absolute path.
 fn has_absolute(line: &str, path: &str) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || "_-.~*})>".contains(c);
     line.match_indices(path).any(|(at, _)| {
@@ -63,7 +63,7 @@ fn has_absolute(line: &str, path: &str) -> bool {
     })
 }
 
-/// An npm lock file records no download addresses: they differ from one registry to the next.
+/// Finds download addresses in npm lock files, since they depend on the registry.
 pub fn lock_hosts(file: &File) -> Vec<Finding> {
     let lock = ["package-lock.json", "npm-shrinkwrap.json"].iter().any(|n| file.path.ends_with(n));
     let resolved = |line: &str| {

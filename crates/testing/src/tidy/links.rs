@@ -1,9 +1,9 @@
-//! Links in Markdown lead somewhere: to a file or folder of the repository, and to a heading
-//! that the file has. Addresses on the network are left alone.
+//! Links in Markdown: each refers to an existing file or folder of the repository, and to an
+//! existing heading. Network addresses are not checked.
 
 use super::{File, Finding, Tree};
 
-/// No relative link of a Markdown file is dead.
+/// Finds dead relative links in Markdown files.
 pub fn dead(tree: &Tree) -> Vec<Finding> {
     tree.ending("md").flat_map(|file| dead_in(tree, file)).collect()
 }
@@ -20,7 +20,7 @@ fn dead_in(tree: &Tree, file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// What should be there for the link to lead somewhere; nothing when it does.
+/// Returns the requirement that a link violates, or `None` if its target exists.
 fn expectation(tree: &Tree, from: &File, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
     let path = if path.is_empty() { Some(from.path.clone()) } else { resolve(&from.path, path) };
@@ -32,7 +32,8 @@ fn expectation(tree: &Tree, from: &File, target: &str) -> Option<String> {
     missing.then(|| format!("a heading #{anchor} in {path}"))
 }
 
-/// The path from the root for a link `to` in the file `from`; nothing when it leaves the root.
+/// Returns the path from the root for a link `to` in the file `from`, or `None` if the link leaves
+/// the root.
 fn resolve(from: &str, to: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -47,7 +48,7 @@ fn resolve(from: &str, to: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The lines that stand outside code blocks, with their numbers.
+/// Returns the lines outside code blocks, with their numbers.
 fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut lines = Vec::new();
     let mut open = None;
@@ -63,12 +64,12 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// A line without what stands between backticks.
+/// Returns a line without its code spans.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-/// The targets of a line's links and images, `[text](target "title")` and `[name]: target`.
+/// Returns the targets of a line's links and images: `[text](target "title")` and `[name]: target`.
 fn targets(line: &str) -> Vec<String> {
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(t, _)| t);
     let defined = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]: "));
@@ -80,7 +81,7 @@ fn targets(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// The anchors of a page: its headings as forges name them, and those it sets itself.
+/// Returns the anchors of a page: those that forges generate from headings, and explicit ones.
 fn anchors(text: &str) -> Vec<String> {
     let lines = prose(text);
     let headings = lines.iter().filter(|(_, line)| line.starts_with('#'));
@@ -95,12 +96,13 @@ fn anchors(text: &str) -> Vec<String> {
     numbered.chain(set.map(|(name, _)| name.to_owned())).collect()
 }
 
-/// The anchor of a heading: its words in small letters, joined by hyphens, without punctuation.
+/// Returns the anchor of a heading: its words in lower case, joined by hyphens, without
+/// punctuation.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim();
     let mut parts = heading.split("](");
     let first = parts.next().unwrap_or_default().to_owned();
-    // What is left of a link is its text.
+    // Replaces each link by its text.
     let text = parts.fold(first, |text, rest| text + rest.split_once(')').map_or(rest, |r| r.1));
     let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
@@ -110,7 +112,8 @@ fn anchor(heading: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What the rule says about a page at docs/page.md, beside docs/other.md and src/lib.rs.
+    /// Returns the findings for a page at docs/page.md, in a tree with docs/other.md and
+    /// src/lib.rs.
     fn check(page: &str) -> Vec<String> {
         let other = "# Other page\n## Two `words`, [one](x.md) link\n## Same\n## Same\n\
                      <a id=\"set\"></a>\n```\n# In code\n```\n";

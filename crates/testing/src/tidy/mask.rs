@@ -1,6 +1,6 @@
-//! Rust text without its comments and literals, so that a rule for code sees code alone.
+//! Rust code without comments and literals, for rules that apply to code only.
 
-/// Replaces comments and literals of text by spaces. Line breaks stay: line numbers hold.
+/// Replaces comments and literals by spaces. Line breaks and therefore line numbers are preserved.
 pub(crate) fn mask(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -18,14 +18,14 @@ pub(crate) fn mask(text: &str) -> String {
     out
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` itself when none does.
+/// Returns the end of the comment or literal that begins at `at`, or `at` if there is none.
 fn hidden_end(chars: &[char], at: usize) -> usize {
     match (chars[at], chars.get(at + 1)) {
         ('/', Some('/')) => at + chars[at..].iter().take_while(|&&c| c != '\n').count(),
         ('/', Some('*')) => block_comment_end(chars, at),
         ('"', _) => quoted_end(chars, at, '"'),
         ('r', Some('"' | '#')) => raw_string_end(chars, at),
-        // Otherwise a lifetime.
+        // Any other apostrophe begins a lifetime.
         ('\'', Some(&next)) if next == '\\' || chars.get(at + 2) == Some(&'\'') => {
             quoted_end(chars, at, '\'')
         }

@@ -1,11 +1,11 @@
-//! Names that say nothing: what several places share gets a noun of its own.
+//! Meaningless names. Shared code needs a specific noun as its name.
 
 use super::mask::mask;
 use super::{File, Finding};
 
 const EMPTY_NAMES: &[&str] = &["common", "core", "base", "util", "utils", "helper", "helpers"];
 
-/// No crate, module or folder of source code has an empty name.
+/// Finds crates, modules and folders of source code with a meaningless name.
 pub fn empty(file: &File) -> Vec<Finding> {
     let expected = "a noun for what it holds";
     let parts = file.path.split('/').map(|part| part.split('.').next().unwrap_or_default());
@@ -24,7 +24,7 @@ fn is_empty_name(name: &&str) -> bool {
     EMPTY_NAMES.contains(name)
 }
 
-/// The module that a line of Rust declares or opens.
+/// Returns the name of the module that a line of Rust declares or opens.
 fn module_name(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     words.find(|word| !word.starts_with("pub")).filter(|&word| word == "mod")?;

@@ -1,4 +1,4 @@
-//! How wide a line, how long a function and how long a file may be.
+//! Maximum width of lines, and maximum lengths of functions and files.
 
 use super::mask::mask;
 use super::{File, Finding};
@@ -7,7 +7,7 @@ const MAX_COLUMNS: usize = 100;
 const MAX_FUNCTION_LINES: usize = 70;
 const MAX_FILE_LINES: usize = 600;
 
-/// Lines are at most 100 characters wide; a comment that carries an address may be wider.
+/// Finds lines with more than 100 characters. Comments that contain an address may be wider.
 pub fn wide_lines(file: &File) -> Vec<Finding> {
     let expected = format!("at most {MAX_COLUMNS} columns");
     file.lines()
@@ -23,7 +23,7 @@ fn is_comment_with_address(line: &str) -> bool {
     comment && (line.contains("https://") || line.contains("http://"))
 }
 
-/// Files are at most 600 lines long.
+/// Finds files with more than 600 lines.
 pub fn long_files(file: &File) -> Vec<Finding> {
     let lines = file.text.lines().count();
     if lines <= MAX_FILE_LINES {
@@ -33,8 +33,8 @@ pub fn long_files(file: &File) -> Vec<Finding> {
     vec![Finding::new(file, lines, expected, lines.to_string())]
 }
 
-/// Rust functions are at most 70 lines long, from `fn` to the closing brace. Relies on the
-/// layout that rustfmt gives: the closing brace stands below the first character of the item.
+/// Finds Rust functions with more than 70 lines, from `fn` to the closing brace. Requires the
+/// layout of rustfmt, in which the closing brace has the indentation of the item.
 pub fn long_functions(file: &File) -> Vec<Finding> {
     let code = mask(&file.text);
     let lines: Vec<&str> = code.lines().collect();
@@ -49,7 +49,7 @@ pub fn long_functions(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// The name of the function whose item begins on this line.
+/// Returns the name of the function whose item begins on this line.
 fn function_name(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     let qualifier = |word: &str| {
@@ -59,7 +59,7 @@ fn function_name(line: &str) -> Option<&str> {
     words.next()?.split(['(', '<']).next()
 }
 
-/// The index of the line on which the function that begins at line `start` ends.
+/// Returns the index of the last line of the function that begins at line `start`.
 fn function_end(lines: &[&str], start: usize) -> usize {
     let last = lines.len() - 1;
     let header_ends = |line: &str| line.trim_end().ends_with(['{', ';', '}']);

@@ -1,43 +1,44 @@
-//! The files that belong to the repository: those git tracks, and new ones it would track.
+//! The files of the repository: tracked files, and untracked files that git does not ignore.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Larger files are data, whatever they hold; no rule reads them.
+/// Maximum size of a text file in bytes. Rules do not read larger files, which contain data.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 
-/// Endings of files that people write as source code.
+/// Endings of source files.
 const SOURCE_ENDINGS: &[&str] =
     &["rs", "c", "h", "cc", "cpp", "hpp", "go", "java", "py", "sh", "js", "ts"];
 
 /// A file of the repository.
 #[derive(Debug)]
 pub struct File {
-    /// The path from the root of the repository.
+    /// The path relative to the root of the repository.
     pub path: String,
-    /// Empty for binary files and for large ones.
+    /// The text of the file. Empty for binary and large files.
     pub text: String,
 }
 
 impl File {
-    /// A file as a rule sees it.
+    /// Creates a file with this path and text.
     pub fn text(path: &str, text: &str) -> Self {
         Self { path: path.to_owned(), text: text.to_owned() }
     }
 
-    /// The file name's ending, without the dot.
+    /// Returns the ending of the file name, without the dot.
     pub fn ending(&self) -> &str {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         name.rsplit_once('.').map_or("", |(_, ending)| ending)
     }
 
-    /// Source code in any language, shell scripts without an ending included.
+    /// Returns whether the file is source code in any language. This includes shell scripts without
+    /// an ending.
     pub fn is_source(&self) -> bool {
         SOURCE_ENDINGS.contains(&self.ending()) || self.text.starts_with("#!/")
     }
 
-    /// The lines with their numbers, counted from one.
+    /// Returns the lines with their numbers, counted from one.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines())
     }
@@ -50,12 +51,12 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree of the given files.
+    /// Creates a tree of the given files.
     pub fn new(files: Vec<File>) -> Self {
         Self { files }
     }
 
-    /// Reads the checkout at `root`. Ignored files are left out, deleted ones too.
+    /// Reads the checkout at `root`, without ignored and deleted files.
     pub fn of_checkout(root: &Path) -> Result<Self, String> {
         let list = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -73,27 +74,28 @@ impl Tree {
         Ok(Self::new(paths.into_iter().filter_map(|path| read(root, path)).collect()))
     }
 
-    /// Every file.
+    /// Returns all files.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.files.iter()
     }
 
-    /// The files whose name ends in `.ending`.
+    /// Returns the files with the ending `ending`.
     pub fn ending(&self, ending: &str) -> impl Iterator<Item = &File> {
         self.files.iter().filter(move |file| file.ending() == ending)
     }
 
-    /// The files of source code, in any language.
+    /// Returns the source files in any language.
     pub fn sources(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_source())
     }
 
-    /// The file at this path.
+    /// Returns the file at this path.
     pub fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Whether a file, or a folder with a file in it, is at this path; the root is the empty path.
+    /// Returns whether there is a file, or a folder that contains a file, at this path. The root is
+    /// the empty path.
     pub fn has(&self, path: &str) -> bool {
         let inside = |file: &File| {
             file.path

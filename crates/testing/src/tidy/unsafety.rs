@@ -1,12 +1,12 @@
-//! Where `unsafe` may stand, and what must stand above it.
+//! Unsafe code: the files that may contain it, and the comments that justify it.
 
 use super::mask::mask;
 use super::{File, Finding};
 
-/// How far above an unsafe block or impl its reason may begin.
+/// Maximum number of lines between an unsafe block or impl and the beginning of its comment.
 const REASON_WITHIN_LINES: usize = 3;
 
-/// Unsafe code at all: the first place in the file. The files that may have it are exceptions.
+/// Finds files with unsafe code, and reports its first line. Permitted files are exceptions.
 pub fn files(file: &File) -> Vec<Finding> {
     let code = mask(&file.text);
     let first = (1..).zip(code.lines()).find(|(_, line)| has_unsafe(line));
@@ -17,7 +17,7 @@ pub fn files(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// Every unsafe block and impl has a comment with its reason close above.
+/// Finds unsafe blocks and impls without a justifying comment directly above.
 pub fn without_reason(file: &File) -> Vec<Finding> {
     let code = mask(&file.text);
     let text: Vec<&str> = file.text.lines().collect();
