@@ -1,5 +1,7 @@
-//! Memory that Python and Rust show each other, where it lies. This file holds unsafe code: Python
-//! is given an address, or gives one.
+//! Buffers that Rust and Python share without a copy.
+//!
+//! This file contains unsafe code: addresses of buffers cross the boundary to Python in both
+//! directions.
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
@@ -8,18 +10,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use std::ffi::{c_int, c_void};
 
-/// Bytes that stay where they are as long as this does, and that nobody writes to.
+/// Immutable bytes that stay valid as long as the value that owns them.
 pub(crate) trait Shown: Send + Sync + 'static {
-    /// The bytes; `None` if there are none any more.
+    /// Returns the bytes; `None` if they are no longer available.
     fn bytes(&self) -> Option<&[u8]>;
 }
 
-/// Bytes for `memoryview`. It keeps what they belong to.
+/// A buffer exporter for `memoryview`. It keeps the owner of the bytes alive.
 #[pyclass(frozen, module = "nuthatch._native")]
 pub(crate) struct Octets(Box<dyn Shown>);
 
 impl Octets {
-    /// A `memoryview` of bytes.
+    /// Returns a read-only `memoryview` of the bytes.
     pub(crate) fn view(py: Python<'_>, shown: impl Shown) -> PyResult<Bound<'_, PyMemoryView>> {
         let octets = Bound::new(py, Self(Box::new(shown)))?;
         PyMemoryView::from(octets.as_any())
@@ -28,9 +30,11 @@ impl Octets {
 
 #[pymethods]
 impl Octets {
+    /// Fills `view` for the buffer protocol, read-only.
+    ///
     /// # Safety
     ///
-    /// `view` is null or one that Python wants filled.
+    /// `view` is null or points to a `Py_buffer` that Python wants filled.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -41,16 +45,17 @@ impl Octets {
         };
         let (address, len) =
             (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len().cast_signed());
-        // SAFETY: Python asks for `view` to be filled, or gave null, which is answered with an
-        // error. The bytes stay as long as what is shown does, nobody writes to them, and it is
-        // asked for read-only; `view` keeps a reference to `slf`, which is frozen and has it.
+        // SAFETY: Python passes a `view` to fill, or null, which `PyBuffer_FillInfo` reports as an
+        // error. The bytes are immutable, live as long as their owner, and are exported as
+        // read-only. `view` holds a reference to `slf`, which is frozen and owns them.
         let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address, len, 1, flags) };
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 }
 
-/// Has some work write to a buffer of Python's, without the interpreter's lock, as files do in
-/// their `readinto`. A thread that looks into the buffer meanwhile finds some of the bytes.
+/// Runs `work` on the memory of a writable Python buffer, without the interpreter's lock, as
+/// `readinto` of files does. A thread that reads the buffer meanwhile can see a part of the new
+/// bytes.
 pub(crate) fn write_into<T: Send>(
     py: Python<'_>,
     buffer: &PyBuffer<u8>,
@@ -65,9 +70,9 @@ pub(crate) fn write_into<T: Send>(
     if len == 0 {
         return Ok(py.detach(|| work(&mut [])));
     }
-    // SAFETY: the buffer has so many bytes here, one after the other, to be written to, as long as
-    // it is not released, which outlives this call. It is the one slice of them in Rust; Python may
-    // look at them at the same time, as with any `readinto`.
+    // SAFETY: the buffer has `len` contiguous, writable bytes at `address` until it is released,
+    // which happens after this call. This is the only Rust slice of them. Python code may access
+    // them at the same time, as with any `readinto`.
     let bytes = unsafe { std::slice::from_raw_parts_mut(address, len) };
     Ok(py.detach(|| work(bytes)))
 }

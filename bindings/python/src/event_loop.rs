@@ -1,9 +1,9 @@
-//! Futures of asyncio, settled by threads that asyncio knows nothing of.
+//! Futures of asyncio that threads of the Tokio runtime settle.
 //!
-//! A thread that is done leaves its outcome in the queue of the event loop, and writes a byte to a
-//! socket that the loop reads from, if nobody did since the loop last looked. So no thread of ours
-//! ever takes the interpreter's lock: when the interpreter ends, it kills whoever waits for that,
-//! and Rust would abort. A future that is cancelled drops the work that it waits for.
+//! A thread that has finished appends the result to the queue of the event loop. If the queue was
+//! empty, it writes a byte to a socket that the event loop reads from. No Tokio thread ever
+//! acquires the interpreter's lock: when the interpreter shuts down, it terminates threads that
+//! wait for the lock, and Rust would abort. Cancelling a future drops the work that it waits for.
 
 use crate::failure::{Failure, Outcome};
 use crate::runtime;
@@ -17,30 +17,32 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
 
-/// Something to be done on the thread of the loop.
+/// A closure that runs on the thread of the event loop.
 type Settling = Box<dyn FnOnce(Python<'_>) + Send>;
 
 /// An event loop that has futures of this module.
 struct Loop {
     object: Py<PyAny>,
-    /// What is to be done when the loop looks.
+    /// Closures that run when the event loop reads the wake-up.
     queue: Mutex<Vec<Settling>>,
-    /// What wakes the loop, and what it reads from.
+    /// The socket pair that wakes the event loop: threads write to the first, the loop reads from
+    /// the second.
     sender: UnixStream,
     receiver: UnixStream,
 }
 
-/// Loops that were seen, those that are closed since among them.
+/// Event loops that used this module, including closed ones that were not removed yet.
 static LOOPS: Mutex<Vec<Arc<Loop>>> = Mutex::new(Vec::new());
 
-/// Taken while attached alone, as is `fork`. Python does nothing meanwhile: it might let another
-/// thread attach, which waits for this lock and never lets this one go on.
+/// Locks the list of event loops. Locked only while attached to the interpreter, and so is `fork`.
+/// The caller must not run Python code while it is locked: that could attach another thread that
+/// waits for this lock, and deadlock.
 fn lock_loops() -> MutexGuard<'static, Vec<Arc<Loop>>> {
     LOOPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Loop {
-    /// The loop that runs on this thread.
+    /// Returns the event loop that runs on this thread.
     fn running(py: Python<'_>) -> PyResult<Arc<Self>> {
         static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let running = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?;
@@ -48,7 +50,7 @@ impl Loop {
         if let Some(known) = loops.iter().find(|known| known.object.is(&running)) {
             return Ok(Arc::clone(known));
         }
-        // Nobody else meets this one: it runs on this thread.
+        // No other thread registers this event loop, since it runs on this thread.
         let (known, closed) = (Self::meet(&running)?, Self::closed(py, loops));
         let mut loops = lock_loops();
         loops.retain(|known| !closed.iter().any(|closed| Arc::ptr_eq(known, closed)));
@@ -56,7 +58,7 @@ impl Loop {
         Ok(known)
     }
 
-    /// Those of some loops that are closed.
+    /// Returns the event loops of a list that are closed.
     fn closed(py: Python<'_>, mut loops: Vec<Arc<Self>>) -> Vec<Arc<Self>> {
         loops.retain(|known| {
             let closed = known.object.bind(py).call_method0("is_closed");
@@ -65,7 +67,7 @@ impl Loop {
         loops
     }
 
-    /// Has a loop look into a queue when it is woken.
+    /// Registers an event loop: it runs the closures of a queue when it is woken.
     fn meet(running: &Bound<'_, PyAny>) -> PyResult<Arc<Self>> {
         let (sender, receiver) = UnixStream::pair()?;
         sender.set_nonblocking(true)?;
@@ -82,21 +84,21 @@ impl Loop {
         Ok(known)
     }
 
-    /// Has the loop do something soon.
+    /// Queues a closure for the event loop and wakes the loop.
     fn submit(&self, settling: Settling) {
         let mut queue = self.lock();
         queue.push(settling);
         let first = queue.len() == 1;
         drop(queue);
         if first {
-            // A socket that is full wakes the loop as well.
+            // If the socket is full, the event loop will wake anyway.
             let _ = (&self.sender).write(&[0]);
         }
     }
 
-    /// On the thread of the loop: does what there is to do.
+    /// Runs the queued closures, on the thread of the event loop.
     fn look(&self, py: Python<'_>) {
-        // There is nothing to read where somebody was quicker.
+        // An earlier wake-up may have consumed the bytes.
         let _ = (&self.receiver).read(&mut [0; 64]);
         let settlings = std::mem::take(&mut *self.lock());
         for settling in settlings {
@@ -109,7 +111,7 @@ impl Loop {
     }
 }
 
-/// A future of asyncio that somebody will settle.
+/// A future of asyncio that will be settled once.
 struct Promise {
     known: Arc<Loop>,
     future: Option<Py<PyAny>>,
@@ -129,7 +131,7 @@ impl Promise {
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        // The work was dropped: because its future was cancelled, or because a thread panicked.
+        // The work was dropped, because its future was cancelled or because a thread panicked.
         if let Some(future) = self.future.take() {
             let make = |py: Python<'_>, ()| Ok(py.None());
             let settling = move |py: Python<'_>| {
@@ -176,7 +178,8 @@ impl Cancellation {
     }
 }
 
-/// Has threads do some work, and answers a future of the loop that runs here.
+/// Starts work on threads of the runtime, and returns a future of the event loop that runs on this
+/// thread.
 pub(crate) fn start<T: Send + 'static>(
     py: Python<'_>,
     work: Work<T>,

@@ -1,4 +1,4 @@
-//! What goes wrong, from where it happens to an exception of `nuthatch.errors`.
+//! Errors of calls, and their conversion into exceptions of `nuthatch.errors`.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -7,14 +7,15 @@ use std::borrow::Cow;
 /// The result of work for Python.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// Why a call failed: what becomes a `nuthatch.Error` when it reaches Python.
+/// Why a call failed. It becomes a `nuthatch.Error` in Python.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// One of `testdata/store/statuses.csv`, `group`, or `transport` where no server answered; of
-    /// `testdata/chunks/errors.csv` for chunks.
+    /// For stores a code of `testdata/store/statuses.csv`, `group`, or `transport` if the server
+    /// did not answer; for chunks a code of `testdata/chunks/errors.csv`.
     code: Cow<'static, str>,
     message: String,
-    /// Which write of a batch it was, with the code `condition-unmet`.
+    /// Index of the write in its batch whose condition was not met, with the code
+    /// `condition-unmet`.
     write: Option<u64>,
 }
 
@@ -23,17 +24,17 @@ impl Failure {
         Self { code: Cow::Borrowed(code), message: message.into(), write: None }
     }
 
-    /// Something cannot be asked for in this way.
+    /// Returns a failure for an invalid argument.
     pub(crate) fn argument(message: impl Into<String>) -> Self {
         Self::new("argument", message)
     }
 
-    /// What was asked is over already.
+    /// Returns a failure for the use of something that is closed.
     pub(crate) fn closed(what: &str) -> Self {
         Self::new("closed", format!("the {what} is closed"))
     }
 
-    /// A mistake of this module, such as a thread that panicked.
+    /// Returns a failure for a defect of this module, such as a thread that panicked.
     pub(crate) fn lost() -> Self {
         Self::new("internal", "a thread that worked on this was lost")
     }
@@ -42,7 +43,7 @@ impl Failure {
         Self::new("io", format!("{}: {act}: {error}", path.display()))
     }
 
-    /// For whoever knows of no group that was written with: why the group failed.
+    /// Returns the cause of a failed group, for callers that do not group their writes themselves.
     pub(crate) fn ungrouped(error: nuthatch_store::Error) -> Self {
         match error {
             nuthatch_store::Error::Group(cause) => {
@@ -56,7 +57,7 @@ impl Failure {
         &self.code
     }
 
-    /// The exception.
+    /// Converts the failure into an exception.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let made = MAKE

@@ -1,11 +1,12 @@
-//! The Python module of Nuthatch: `nuthatch._native`, which the package `nuthatch` shows to users.
+//! The Python extension module of Nuthatch, `nuthatch._native`. The package `nuthatch` exports its
+//! public names.
 //!
-//! What all engines share is here: `work` tells how a call is done, `wait` and `event_loop`
-//! how callers and asyncio wait for it, `failure` what goes wrong and `octets` what keys and
-//! values may be. Each engine has a folder; `store` is the ordered store, `chunks` the cache of
-//! remote objects, `origins` reading through it.
+//! Shared by all engines: `work` runs calls, `wait` and `event_loop` wait for them, `failure`
+//! converts errors, and `octets` converts keys and values. Each engine has a folder: `store` is the
+//! ordered store, `chunks` the chunk cache, and `origins` reads remote objects through the chunk
+//! cache.
 
-#![allow(clippy::needless_pass_by_value, reason = "what Python gives comes by value")]
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 
 mod buffer;
 mod chunks;
@@ -26,7 +27,8 @@ mod work;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What the package `nuthatch` is made of.
+/// Implements the package `nuthatch`. Its names are private, except those that `nuthatch` and its
+/// modules export.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -38,6 +40,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     chunks::register(module)?;
     origins::register(module)?;
     store::register(module)?;
-    // The package names what is for users.
+    // The package defines the public names.
     module.delattr("__all__")
 }

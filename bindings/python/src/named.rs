@@ -1,4 +1,4 @@
-//! Arguments by name, where several calls take the same ones.
+//! Keyword arguments that several calls share.
 
 use crate::octets::Octets;
 use crate::times::duration;
@@ -7,19 +7,21 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::time::Duration;
 
-/// Arguments by name. `None` is as good as not given; what nobody takes is an error.
+/// Keyword arguments. `None` has the same meaning as an absent argument. An argument that the call
+/// does not take is an error.
 pub(crate) struct Named<'py> {
     call: &'static str,
     left: Option<Bound<'py, PyDict>>,
 }
 
 impl<'py> Named<'py> {
-    /// The arguments of a call, whose own dictionary this is.
+    /// Creates the keyword arguments of a call. Arguments are removed from the dictionary when they
+    /// are taken.
     pub(crate) fn new(call: &'static str, given: Option<&Bound<'py, PyDict>>) -> Self {
         Self { call, left: given.cloned() }
     }
 
-    /// An argument, as what it must be.
+    /// Takes an argument and converts it; returns `None` if it is absent.
     pub(crate) fn take<T>(&self, name: &str) -> PyResult<Option<T>>
     where
         T: for<'a> FromPyObject<'a, 'py>,
@@ -37,22 +39,22 @@ impl<'py> Named<'py> {
         given.extract().map(Some).map_err(|error: T::Error| wrong(error.into()))
     }
 
-    /// A key.
+    /// Takes a key; returns `None` if it is absent.
     pub(crate) fn key(&self, name: &str) -> PyResult<Option<Vec<u8>>> {
         Ok(self.take::<Octets<'_>>(name)?.map(|key| key.to_vec()))
     }
 
-    /// Whether something is wanted.
+    /// Takes a flag; returns false if it is absent.
     pub(crate) fn is_wanted(&self, name: &str) -> PyResult<bool> {
         Ok(self.take(name)?.unwrap_or(false))
     }
 
-    /// A time in seconds.
+    /// Takes a time in seconds; returns `None` if it is absent.
     pub(crate) fn seconds(&self, name: &str) -> PyResult<Option<Duration>> {
         self.take(name)?.map(|seconds| duration(name, seconds)).transpose()
     }
 
-    /// All that were wanted were taken.
+    /// Fails if an argument is left that the call does not take.
     pub(crate) fn finish(self) -> PyResult<()> {
         let Some(left) = &self.left else { return Ok(()) };
         match left.keys().iter().next() {

@@ -1,4 +1,4 @@
-//! Keys and values: bytes that come from Python and go there.
+//! Conversion of keys and values between Python and Rust.
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use std::ops::Deref;
 
-/// A key or a value from Python: `bytes` as they lie there, anything else that is a buffer copied.
-/// Text is refused: which encoding it has in the store is for the caller to say.
+/// A key or value from Python: borrowed from `bytes`, copied from any other buffer. Text is
+/// refused, since the caller must choose its encoding.
 pub(crate) enum Octets<'py> {
     Lent(Bound<'py, PyBytes>),
     Copied(Vec<u8>),
@@ -43,7 +43,7 @@ impl Deref for Octets<'_> {
     }
 }
 
-/// A value on its way to Python.
+/// A value to convert for Python.
 pub(crate) enum Value {
     Owned(Vec<u8>),
     Shared(bytes::Bytes),

@@ -1,11 +1,11 @@
-//! What belongs to the process that made it.
+//! Values that belong to the process that created them.
 
 use crate::failure::{Failure, Outcome};
 use crate::runtime::generation;
 use std::sync::OnceLock;
 
-/// Fails for what another process began: a child made by `fork` has none of the threads that it
-/// needs, and must not end the transactions of its parent.
+/// Fails if another process created a value. A child made by `fork` has none of the threads that
+/// the value needs, and must not end the transactions of its parent.
 pub(crate) fn check_process(generation: u32, what: &str) -> Outcome<()> {
     if generation == self::generation() {
         return Ok(());
@@ -14,14 +14,14 @@ pub(crate) fn check_process(generation: u32, what: &str) -> Outcome<()> {
     Err(Failure::new("closed", message))
 }
 
-/// A value of its own for each process: for the one that made it, for a child made by `fork`, for
-/// a child of that child. No process uses the locks of another one's, which may be held by threads
+/// One value per process: for the process that created it, for a child made by `fork`, and for
+/// children of that child. A process never uses locks of another one, which can be held by threads
 /// that it does not have.
 #[derive(Debug)]
 pub(crate) struct PerProcess<T> {
     generation: u32,
     value: T,
-    /// That of a child.
+    /// The value of a child process.
     next: OnceLock<Box<Self>>,
 }
 
@@ -30,7 +30,7 @@ impl<T: Default> PerProcess<T> {
         Self { generation: generation(), value, next: OnceLock::new() }
     }
 
-    /// Returns the value of this process, the default one if it has none yet.
+    /// Returns the value of this process. Creates the default one on first use.
     pub(crate) fn here(&self) -> &T {
         let mut at = self;
         while at.generation != generation() {
@@ -46,12 +46,12 @@ impl<T: Default> Default for PerProcess<T> {
     }
 }
 
-/// Something that a child made by `fork` forgets instead of dropping: its locks may be held by
-/// threads that the child does not have, and those on files are its parent's to give back.
+/// A value that a child made by `fork` leaks instead of dropping. Its locks can be held by threads
+/// that the child does not have, and its file locks belong to the parent.
 #[derive(Debug)]
 pub(crate) struct Own<T> {
     generation: u32,
-    /// There until it is taken.
+    /// `None` after it was taken.
     held: Option<T>,
 }
 
@@ -60,22 +60,22 @@ impl<T> Own<T> {
         Self { generation: generation(), held: Some(held) }
     }
 
-    /// What is held, in the process that made it.
+    /// Returns the value in the process that created it; otherwise `None`.
     pub(crate) fn here(&self) -> Option<&T> {
         self.held.as_ref().filter(|_| self.generation == generation())
     }
 
-    /// What is held, in the process that made it, to be changed.
+    /// Returns the value mutably in the process that created it; otherwise `None`.
     pub(crate) fn here_mut(&mut self) -> Option<&mut T> {
         self.held.as_mut().filter(|_| self.generation == generation())
     }
 
-    /// What is held, in whichever process: for what takes no locks and needs no threads.
+    /// Returns the value in any process. Only for uses that need no locks and no threads.
     pub(crate) fn anywhere(&self) -> Option<&T> {
         self.held.as_ref()
     }
 
-    /// Gives up what is held, in the process that made it.
+    /// Takes the value in the process that created it; otherwise returns `None`.
     pub(crate) fn take(&mut self) -> Option<T> {
         let held = self.held.take();
         if self.generation == generation() {

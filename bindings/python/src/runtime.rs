@@ -1,5 +1,5 @@
-//! The threads that work for Python: started when they are first needed, and again in a child that
-//! was made by `fork`, which has none of its parent's threads.
+//! The Tokio runtime for calls from Python. It starts on first use, and again in a child made by
+//! `fork`, which has none of its parent's threads.
 
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,28 +7,29 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads that speak with servers and hand answers over.
+/// Worker threads, which do network I/O and pass on results.
 const THREADS: usize = 2;
-/// Threads that may wait for the disk, at most, and how long one without work stays.
+/// Maximum number of threads for blocking work such as disk I/O, and how long an idle one is kept.
 const BLOCKING_THREADS: usize = 64;
 const BLOCKING_IDLE: Duration = Duration::from_secs(10);
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
-// Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
+// Locked only while attached to the interpreter, and so is `fork`: a child never inherits it
+// locked.
 static RUNTIME: Mutex<Option<(u32, Runtime)>> = Mutex::new(None);
 
-/// Which process this is, counted along `fork`.
+/// Returns the number of calls of `fork` between the first process and this one.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Called by Python in a child that was made by `fork`.
+/// Counts a `fork`. Python calls this in the child.
 #[pyfunction]
 pub(crate) fn forked() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The runtime of this process.
+/// Returns the runtime of this process. Starts it on first use.
 pub(crate) fn handle(_attached: Python<'_>) -> PyResult<Handle> {
     let mut current = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((generation, runtime)) = &*current
@@ -44,7 +45,8 @@ pub(crate) fn handle(_attached: Python<'_>) -> PyResult<Handle> {
         .enable_all()
         .build()?;
     let handle = runtime.handle().clone();
-    // A parent's runtime is forgotten, not dropped: that would wait for threads that are not here.
+    // The runtime of a parent is leaked: dropping it would wait for threads that this process does
+    // not have.
     std::mem::forget(current.replace((generation(), runtime)));
     Ok(handle)
 }

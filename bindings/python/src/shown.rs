@@ -1,8 +1,8 @@
-//! How plain objects with fields show themselves.
+//! `repr` of plain objects with fields.
 
 use pyo3::prelude::*;
 
-/// Objects with fields show them, as Python does.
+/// Implements `__repr__` for classes, with the listed fields.
 macro_rules! shown {
     ($($class:ident: $($field:ident)*;)*) => {$(
         #[pyo3::pymethods]
@@ -16,7 +16,7 @@ macro_rules! shown {
 
 pub(crate) use shown;
 
-/// An object with some of its fields.
+/// Formats an object with some of its fields, as data classes of Python do.
 pub(crate) fn fields(object: &Bound<'_, PyAny>, names: &[&str]) -> PyResult<String> {
     let field = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
     let (class, fields) = (object.get_type(), names.iter().map(field));

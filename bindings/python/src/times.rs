@@ -1,4 +1,4 @@
-//! Times in Python: seconds, from now or since the beginning of 1970.
+//! Conversion of times, which are seconds in Python: from now, or since 1970.
 
 use crate::failure::Failure;
 use nuthatch_store::{Clock, SystemClock};
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::time::Duration;
 
-/// A time in seconds, which is none before now and not endless.
+/// Converts a time in seconds; fails if it is negative or not finite.
 pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         let message = format!("{name}: expected seconds, found {seconds}");
@@ -14,8 +14,8 @@ pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
     })
 }
 
-/// When something expires, in milliseconds since 1970 began: `ttl` seconds from now, or at
-/// `expires_at` seconds since then.
+/// Returns a time of expiry in milliseconds since 1970: `ttl` seconds from now, or `expires_at`
+/// seconds since 1970. `None` if both are absent.
 pub(crate) fn expiry(
     py: Python<'_>,
     ttl: Option<f64>,
@@ -36,7 +36,7 @@ pub(crate) fn expiry(
     }
 }
 
-/// Milliseconds since the beginning of 1970, as Python's `time.time()` counts.
+/// Converts milliseconds since 1970 into seconds since 1970, as in `time.time()`.
 pub(crate) fn unix_seconds(expires_at_ms: Option<u64>) -> Option<f64> {
     expires_at_ms.map(|ms| ms as f64 / 1000.0)
 }

@@ -1,7 +1,6 @@
-//! Outcomes that must not be lost on their way: a future can be cancelled when its work is done
-//! already.
+//! Results that must not be lost: a future can be cancelled after its work is done.
 
-/// An outcome, and what becomes of it when nobody takes it.
+/// A result with a closure that receives it if it is dropped before the delivery.
 pub(crate) struct Undelivered<T>(Option<(T, Lost<T>)>);
 
 type Lost<T> = Box<dyn FnOnce(T) + Send>;
@@ -11,7 +10,7 @@ impl<T> Undelivered<T> {
         Self(Some((outcome, Box::new(lost))))
     }
 
-    /// The outcome, for whoever wanted it. It is there once.
+    /// Returns the result and disarms the closure.
     pub(crate) fn deliver(mut self) -> Option<T> {
         self.0.take().map(|(outcome, _)| outcome)
     }

@@ -1,4 +1,4 @@
-//! Callers that wait: without the interpreter's lock, and with an ear for signals.
+//! Blocking calls: they wait without the interpreter's lock, and handle signals.
 
 use crate::runtime;
 use pyo3::prelude::*;
@@ -6,11 +6,11 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-/// How often it is looked whether Python has a signal to handle, such as Ctrl-C.
+/// Interval between checks for signals of Python, such as that of Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Waits for a future on this thread. A signal whose handler raises ends the wait, and drops the
-/// future.
+/// Waits for a future on this thread. If the handler of a signal raises, drops the future and
+/// returns the exception.
 pub(crate) fn wait<F>(py: Python<'_>, future: F) -> PyResult<F::Output>
 where
     F: Future<Output: Send> + Send,

@@ -1,4 +1,4 @@
-//! How a call is done, whoever waits for it: written once for callers that wait and for asyncio.
+//! Execution of calls, with one implementation for blocking and asynchronous callers.
 
 use crate::event_loop;
 use crate::failure::{Failure, Outcome};
@@ -8,23 +8,23 @@ use pyo3::prelude::*;
 use std::future::Future;
 use std::pin::Pin;
 
-/// How an object answers: with values, or with futures of asyncio.
+/// Whether an object returns values from blocking calls, or futures of asyncio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Face {
     Sync,
     Async,
 }
 
-/// Work that may wait for other tasks and servers.
+/// A future that may wait for other tasks and servers.
 pub(crate) type Awaited<T> = Pin<Box<dyn Future<Output = Outcome<T>> + Send>>;
 
-/// What there is to do for a call.
+/// The remaining work of a call.
 pub(crate) enum Work<T> {
-    /// Nothing more.
+    /// No work remains.
     Done(Outcome<T>),
-    /// To be done by a thread that may wait, such as for the disk.
+    /// Work for a thread that may block, for example on disk I/O.
     Blocking(Box<dyn FnOnce() -> Outcome<T> + Send>),
-    /// To be awaited. Whoever gives it up drops it.
+    /// A future to wait for. Cancellation drops it.
     Awaited(Awaited<T>),
 }
 
@@ -37,7 +37,7 @@ impl<T: Send + 'static> Work<T> {
         Self::Awaited(Box::pin(future))
     }
 
-    /// The same with something made of what comes out.
+    /// Applies a function to the result of the work.
     pub(crate) fn map<U: Send + 'static>(
         self,
         map: impl FnOnce(T) -> U + Send + 'static,
@@ -49,7 +49,7 @@ impl<T: Send + 'static> Work<T> {
         }
     }
 
-    /// As a future, for work that is part of other work.
+    /// Runs the work as a future, as a part of other work.
     pub(crate) async fn outcome(self) -> Outcome<T> {
         match self {
             Self::Done(outcome) => outcome,
@@ -61,7 +61,7 @@ impl<T: Send + 'static> Work<T> {
         }
     }
 
-    /// Does it, and waits for it.
+    /// Runs the work and waits for it, without the interpreter's lock.
     pub(crate) fn wait(self, py: Python<'_>) -> PyResult<T> {
         let outcome = match self {
             Self::Done(outcome) => outcome,
@@ -71,7 +71,7 @@ impl<T: Send + 'static> Work<T> {
         outcome.map_err(|failure| failure.raise(py))
     }
 
-    /// Answers Python: with what `make` makes of the outcome, or with a future of it.
+    /// Returns the result converted by `make`, or a future of it.
     pub(crate) fn answer_with(
         self,
         py: Python<'_>,
@@ -84,7 +84,7 @@ impl<T: Send + 'static> Work<T> {
         }
     }
 
-    /// Answers Python with the outcome itself.
+    /// Returns the result, or a future of it.
     pub(crate) fn answer<'py>(self, py: Python<'py>, face: Face) -> PyResult<Bound<'py, PyAny>>
     where
         T: for<'any> IntoPyObject<'any>,

@@ -1,5 +1,5 @@
-//! `cargo test` builds the module before it builds this test, with the same dependencies as all
-//! others: so the suite in Python, which runs later, builds nothing.
+//! Makes `cargo test` build the extension module before it builds this test, with the same
+//! dependencies as other crates. The Python tests, which run later, build nothing.
 
 #[test]
 fn the_module_is_there_for_python() {

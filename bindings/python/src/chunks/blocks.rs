@@ -1,4 +1,4 @@
-//! Objects of blocks in Python.
+//! Python class for objects that are stored as blocks.
 
 use super::cache::{answer, raised};
 use super::figures::{Missing, Stored, pairs};
@@ -18,7 +18,7 @@ use pyo3::types::PyBytes;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An object of blocks in a cache. All ranges are of bytes, and do not include their end.
+/// An object that is stored as blocks in a cache. All ranges count bytes and exclude their end.
 #[pyclass(frozen, module = "nuthatch.chunks")]
 #[derive(Clone)]
 pub(crate) struct Blocks {
@@ -30,10 +30,10 @@ pub(crate) struct Blocks {
     pub(crate) key: nuthatch_chunks::Key,
 }
 
-/// Ranges that are longer are looked up before they are read.
+/// Longer ranges, in bytes, are looked up before memory for them is allocated.
 const LOOKED_UP: u64 = 256 << 10;
 
-/// Bytes from an offset on that the caller has.
+/// Pieces of the object that the caller already has: pairs of an offset in bytes and the bytes.
 type AtHand = Vec<(u64, PyBackedBytes)>;
 
 impl Blocks {
@@ -52,12 +52,12 @@ impl Blocks {
         Ok(Self { folder, address, validator, object_len, block_len, key })
     }
 
-    /// The same object in the folder as it is open in this process.
+    /// Returns the same object in `chunks`, the folder as this process has it open.
     pub(crate) fn of<'a>(&self, chunks: &'a Chunks) -> Result<nuthatch_chunks::Blocks<'a>> {
         chunks.blocks(&self.address, &self.validator, self.object_len, self.block_len)
     }
 
-    /// Reads the object, without the interpreter's lock.
+    /// Runs `work` on the object, without the interpreter's lock.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -68,7 +68,7 @@ impl Blocks {
     }
 }
 
-/// Fills a buffer with a range, from what is at hand and from the cache.
+/// Fills a buffer with a range, from the caller's pieces and from the cache.
 fn fill(
     blocks: &nuthatch_chunks::Blocks<'_>,
     range: Range<u64>,
@@ -106,26 +106,39 @@ fn fill(
 
 #[pymethods]
 impl Blocks {
-    /// The key of the object.
+    /// Returns the key of the object.
     #[getter]
     fn key(&self) -> Key {
         Key(self.key.clone())
     }
 
-    /// How many bytes the object has.
+    /// Returns the length of the object in bytes.
     #[getter]
     fn object_len(&self) -> u64 {
         self.object_len
     }
 
-    /// How many bytes its blocks have, but for the last one.
+    /// Returns the length of its blocks in bytes. The last block can be shorter.
     #[getter]
     fn block_len(&self) -> u64 {
         self.block_len
     }
 
-    /// Puts bytes from an offset on. Blocks that are not covered whole are not stored. Stores what
-    /// is not there; a block that is there with other bytes is an error.
+    /// Stores the blocks that `data` covers completely, beginning at an offset.
+    ///
+    /// Blocks that are already in the cache are not written again.
+    ///
+    /// Args:
+    ///     `offset`: Offset of `data` in the object, in bytes.
+    ///     `data`: The bytes.
+    ///     `ttl`: Seconds from now until the blocks expire; by default they do not expire.
+    ///     `expires_at`: Time of expiry in seconds since 1970, instead of `ttl`.
+    ///
+    /// Returns:
+    ///     A `Stored` with the number of blocks by outcome.
+    ///
+    /// Raises:
+    ///     `ConflictError`: The cache has a block with different bytes.
     #[pyo3(signature = (offset, data, *, ttl=None, expires_at=None))]
     fn put(
         &self,
@@ -141,8 +154,16 @@ impl Blocks {
         raised(py, py.detach(put)).map(Stored::from)
     }
 
-    /// Reads bytes: all of them, or what is missing. What is `at_hand`, as pairs of an offset and
-    /// bytes in the order of their offsets, is taken from there.
+    /// Returns the bytes of a range, or what is missing of it.
+    ///
+    /// Args:
+    ///     `start`: First byte of the range.
+    ///     `end`: End of the range, excluded.
+    ///     `at_hand`: Pairs of an offset and bytes, sorted by offset, that are used in place of the
+    ///         cache.
+    ///
+    /// Returns:
+    ///     The bytes as `bytes`; a `Missing` if some are in neither.
     #[pyo3(signature = (start, end, at_hand=AtHand::new()))]
     fn get<'py>(
         &self,
@@ -151,7 +172,8 @@ impl Blocks {
         end: u64,
         at_hand: AtHand,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // Before much memory is asked for; of little, looking twice would cost more.
+        // A lookup before the allocation of a large buffer. For a small one a second lookup costs
+        // more.
         let len = end.saturating_sub(start);
         if len == 0 || len > LOOKED_UP {
             let missing = self.run(py, |blocks| blocks.missing(start..end))?;
@@ -170,8 +192,16 @@ impl Blocks {
         }
     }
 
-    /// Reads bytes from an offset on until a buffer is full, which must not reach beyond the
-    /// object. Answers how many there are, or what is missing.
+    /// Reads bytes from an offset on into a buffer, without a copy in between.
+    ///
+    /// Args:
+    ///     `start`: First byte to read.
+    ///     `buffer`: A writable buffer; it must not reach beyond the end of the object.
+    ///     `at_hand`: Pairs of an offset and bytes, sorted by offset, that are used in place of the
+    ///         cache.
+    ///
+    /// Returns:
+    ///     The number of bytes; a `Missing` if some are in neither.
     #[pyo3(signature = (start, buffer, at_hand=AtHand::new()))]
     fn get_into<'py>(
         &self,
@@ -190,20 +220,37 @@ impl Blocks {
         }
     }
 
-    /// Lends bytes from where they lie; or says what is missing.
+    /// Returns a view of a range in the memory map of the cache, without a copy.
+    ///
+    /// Args:
+    ///     `start`: First byte of the range.
+    ///     `end`: End of the range, excluded.
+    ///
+    /// Returns:
+    ///     A `View`; a `Missing` if some bytes are not in the cache.
     fn view<'py>(&self, py: Python<'py>, start: u64, end: u64) -> PyResult<Bound<'py, PyAny>> {
         let lookup = self.run(py, |blocks| blocks.view(start..end))?;
         View::answer(py, lookup)
     }
 
-    /// Which bytes have to be fetched before a range can be read, as pairs of a start and an end:
-    /// whole blocks, in order.
+    /// Returns the ranges to fetch before a range can be read: whole blocks as pairs of a start and
+    /// an end, in order.
+    ///
+    /// Args:
+    ///     `start`: First byte of the range.
+    ///     `end`: End of the range, excluded.
     fn missing(&self, py: Python<'_>, start: u64, end: u64) -> PyResult<Vec<(u64, u64)>> {
         Ok(pairs(&self.run(py, |blocks| blocks.missing(start..end))?))
     }
 
-    /// Divides missing ranges into those that the caller must fetch and those that other callers
-    /// are fetching. The ranges are those that a lookup returned, or merged ones.
+    /// Divides missing ranges into those that the caller must fetch and those that another thread
+    /// or task of this process is fetching, so that each is fetched once.
+    ///
+    /// Args:
+    ///     `missing`: Ranges that a lookup reported as missing, merged or not.
+    ///
+    /// Returns:
+    ///     A `SingleFlight`.
     fn single_flight(&self, py: Python<'_>, missing: Vec<(u64, u64)>) -> PyResult<SingleFlight> {
         let missing: Vec<_> = missing.into_iter().map(|(start, end)| start..end).collect();
         let chunks = self.folder.chunks_to_change(py)?;

@@ -1,4 +1,4 @@
-//! A cache of chunks in Python.
+//! Python class for a chunk cache.
 
 use super::blocks::Blocks;
 use super::figures::{Missing, Object, Read, Stat, Stored, Verified, pairs};
@@ -20,16 +20,21 @@ use pyo3::types::{PyBytes, PyDict};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A cache of chunks in a folder, which is made where there is none. All processes share it that
-/// open the same folder; all threads may use it at once.
+/// A chunk cache in a folder. All processes that open the folder share its contents. All threads
+/// can use it at the same time.
+///
+/// Args:
+///     `path`: The folder. It is created if it does not exist.
+///     `options`: Settings of `nuthatch.chunks.ChunksOptions`.
 #[pyclass(frozen, weakref, module = "nuthatch.chunks")]
 pub(crate) struct Chunks {
     folder: Arc<Folder>,
-    /// How it was opened, without what holds for all processes.
+    /// The options it was opened with, without the settings that hold for all processes.
     options: Py<PyDict>,
 }
 
-/// The answer of an origin that is recorded for an address.
+/// The recorded response of an origin: validator, length in bytes, time of the check in seconds
+/// since 1970, and `stale-if-error` in seconds.
 type Recorded = (String, u64, f64, Option<u64>);
 
 impl Chunks {
@@ -37,8 +42,8 @@ impl Chunks {
         Arc::clone(&self.folder)
     }
 
-    /// Reads an object, without the interpreter's lock. It makes no call to the system to find out
-    /// whether the folder was removed.
+    /// Reads an object, without the interpreter's lock. Makes no system call to detect that the
+    /// folder was removed.
     fn read_on<T: Send>(
         &self,
         py: Python<'_>,
@@ -49,7 +54,8 @@ impl Chunks {
         raised(py, py.detach(|| work(&chunks, &key)))
     }
 
-    /// Does some work on an object, without the interpreter's lock.
+    /// Runs `work` on an object, without the interpreter's lock. Recreates a folder that was
+    /// removed.
     fn run_on<T: Send>(
         &self,
         py: Python<'_>,
@@ -60,7 +66,8 @@ impl Chunks {
         self.run(py, |chunks| work(chunks, &key))
     }
 
-    /// Does some work on the folder, without the interpreter's lock.
+    /// Runs `work` on the folder, without the interpreter's lock. Recreates a folder that was
+    /// removed.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -71,12 +78,13 @@ impl Chunks {
     }
 }
 
-/// An outcome, or the exception for it.
+/// Converts an error of the chunk cache into an exception.
 pub(crate) fn raised<T>(py: Python<'_>, outcome: nuthatch_chunks::Result<T>) -> PyResult<T> {
     outcome.map_err(|error| Failure::from(error).raise(py))
 }
 
-/// What a lookup answers Python.
+/// Converts the result of a lookup into a Python object: the value that was found, or a
+/// [`Missing`].
 pub(crate) fn answer<'py, T: IntoPyObject<'py>>(
     py: Python<'py>,
     lookup: Lookup<T>,
@@ -103,37 +111,51 @@ impl Chunks {
         Ok(Self { folder: Arc::new(opening::open(py, path, options)?), options: kept.unbind() })
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     #[getter]
     fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What is not as it should be with the folder now: it can only be read, other users may use
-    /// it, or it lies on a network filesystem.
+    /// Returns warnings about the current state of the folder: it is read-only, other users can
+    /// access it, or it is on a network filesystem.
     #[getter]
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let chunks = self.folder.chunks_to_change(py)?;
         Ok(chunks.warnings().iter().map(ToString::to_string).collect())
     }
 
-    /// How many bytes one put may have.
+    /// Returns the maximum length of one put in bytes.
     #[getter]
     fn max_put_len(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.folder.chunks(py)?.max_put_len())
     }
 
-    /// How many bytes one chunk or block may have.
+    /// Returns the maximum length of a chunk or block in bytes.
     #[getter]
     fn max_chunk_len(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.folder.chunks(py)?.max_chunk_len())
     }
 
-    /// Puts chunks that follow each other. `offsets` has where each of them begins in `data`, and
-    /// where the last one ends. Stores what is not there; a chunk that is there with other bytes is
-    /// an error.
+    /// Stores consecutive chunks of an object. Chunks that are already in the cache are not written
+    /// again.
+    ///
+    /// Args:
+    ///     `key`: Name or key of the object.
+    ///     `start`: Number of the first chunk.
+    ///     `end`: Number after the last chunk.
+    ///     `offsets`: Offset in `data` of each chunk, and of the end of the last chunk.
+    ///     `data`: The bytes of the chunks.
+    ///     `ttl`: Seconds from now until the chunks expire; by default they do not expire.
+    ///     `expires_at`: Time of expiry in seconds since 1970, instead of `ttl`.
+    ///
+    /// Returns:
+    ///     A `Stored` with the number of chunks by outcome.
+    ///
+    /// Raises:
+    ///     `ConflictError`: The cache has a chunk with different bytes.
     #[pyo3(signature = (key, start, end, offsets, data, *, ttl=None, expires_at=None))]
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    #[expect(clippy::too_many_arguments, reason = "most are keyword arguments in Python")]
     fn put(
         &self,
         py: Python<'_>,
@@ -152,7 +174,15 @@ impl Chunks {
         self.run_on(py, &key, put).map(Stored::from)
     }
 
-    /// Reads chunks: all of them, or what is missing.
+    /// Returns the chunks of a range, or which of them are missing.
+    ///
+    /// Args:
+    ///     `key`: Name or key of the object.
+    ///     `start`: Number of the first chunk.
+    ///     `end`: Number after the last chunk.
+    ///
+    /// Returns:
+    ///     A `Read` with all of them; a `Missing` if at least one is not in the cache.
     fn get<'py>(
         &self,
         py: Python<'py>,
@@ -169,8 +199,17 @@ impl Chunks {
         }
     }
 
-    /// Reads chunks into the beginning of a buffer. Answers where each of them begins there, and
-    /// where the last one ends; or what is missing.
+    /// Reads the chunks of a range to the beginning of a buffer.
+    ///
+    /// Args:
+    ///     `key`: Name or key of the object.
+    ///     `start`: Number of the first chunk.
+    ///     `end`: Number after the last chunk.
+    ///     `buffer`: A writable buffer.
+    ///
+    /// Returns:
+    ///     A list with the offset of each chunk in the buffer, and of the end of the last chunk; a
+    ///     `Missing` if at least one is not in the cache.
     fn get_into<'py>(
         &self,
         py: Python<'py>,
@@ -185,7 +224,15 @@ impl Chunks {
         answer(py, lookup)
     }
 
-    /// Lends chunks from where they lie; or says what is missing.
+    /// Returns a view of the chunks of a range in the memory map of the cache, without a copy.
+    ///
+    /// Args:
+    ///     `key`: Name or key of the object.
+    ///     `start`: Number of the first chunk.
+    ///     `end`: Number after the last chunk.
+    ///
+    /// Returns:
+    ///     A `View`; a `Missing` if at least one chunk is not in the cache.
     fn view<'py>(
         &self,
         py: Python<'py>,
@@ -196,7 +243,13 @@ impl Chunks {
         View::answer(py, self.read_on(py, &key, |chunks, key| chunks.view(key, start..end))?)
     }
 
-    /// Which chunks of a range are missing, as pairs of a start and an end, without reading any.
+    /// Returns the chunks of a range that are missing, as pairs of a start and an end, without
+    /// reading any.
+    ///
+    /// Args:
+    ///     `key`: Name or key of the object.
+    ///     `start`: Number of the first chunk.
+    ///     `end`: Number after the last chunk.
     fn missing(
         &self,
         py: Python<'_>,
@@ -207,8 +260,14 @@ impl Chunks {
         Ok(pairs(&self.read_on(py, &key, |chunks, key| chunks.missing(key, start..end))?))
     }
 
-    /// The object of so many bytes at an address, in blocks. Another validator, length or block
-    /// length is another object.
+    /// Returns an object that is stored as blocks. A different validator, length or block length
+    /// makes a different object.
+    ///
+    /// Args:
+    ///     `address`: URL or path of the object.
+    ///     `validator`: Identifies the version of the object.
+    ///     `object_len`: Length of the object in bytes.
+    ///     `block_len`: Length of its blocks in bytes; 1 MiB by default.
     #[pyo3(signature = (address, validator, object_len, block_len=BLOCK_LEN))]
     fn blocks(
         &self,
@@ -221,13 +280,13 @@ impl Chunks {
         Blocks::new(py, Arc::clone(&self.folder), address, validator, object_len, block_len)
     }
 
-    /// How things stand.
+    /// Returns the state of the folder, with counters of this process.
     fn stat(&self, py: Python<'_>) -> PyResult<Stat> {
         self.run(py, |chunks| Ok(chunks.stat())).map(Stat::from)
     }
 
-    /// Returns the objects of which chunks are there. Warns of each file that cannot be read: there
-    /// may be more chunks in it.
+    /// Returns the objects that have chunks in the cache. Issues a `RuntimeWarning` for each file
+    /// that cannot be read, since chunks in it are not listed.
     fn list(&self, py: Python<'_>) -> PyResult<Vec<Object>> {
         let (objects, unreadable) = self.run(py, |chunks| Ok(chunks.list_all()))?;
         for Unreadable { segment, reason, .. } in unreadable {
@@ -237,45 +296,66 @@ impl Chunks {
         Ok(objects.into_iter().map(Object::from).collect())
     }
 
-    /// Looks at every byte. What is damaged is missing afterwards.
+    /// Checks every byte in the folder and drops damaged chunks, which are missing afterwards.
     fn verify(&self, py: Python<'_>) -> PyResult<Verified> {
         self.run(py, |chunks| Ok(chunks.verify())).map(Verified::from)
     }
 
-    /// Evicts what has expired, then what is worth least until no more than so many bytes are used.
-    /// Answers how many are.
+    /// Evicts expired chunks. With `to`, evicts the least valuable chunks after that.
+    ///
+    /// Args:
+    ///     `to`: Maximum number of bytes in use afterwards; by default only expired chunks are
+    ///         evicted.
+    ///
+    /// Returns:
+    ///     The number of bytes in use.
     #[pyo3(signature = (to=None))]
     fn prune(&self, py: Python<'_>, to: Option<u64>) -> PyResult<u64> {
         self.run(py, |chunks| chunks.prune(to))
     }
 
-    /// Evicts everything but what is pinned and what other processes are writing to. Answers how
-    /// many bytes are still used.
+    /// Evicts all chunks except those of pinned objects and those in segments that other processes
+    /// write.
+    ///
+    /// Returns:
+    ///     The number of bytes still in use.
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
         self.run(py, nuthatch_chunks::Chunks::clear)
     }
 
-    /// Removes the chunks of an object, and ends its pin. Returns how many chunks there were.
+    /// Removes the chunks of an object and its pin.
+    ///
+    /// Args:
+    ///     `key`: Name or key of the object.
+    ///
+    /// Returns:
+    ///     The number of chunks that were removed.
     fn remove(&self, py: Python<'_>, key: Name<'_>) -> PyResult<u64> {
         self.run_on(py, &key, nuthatch_chunks::Chunks::remove)
     }
 
-    /// Removes the chunks of an object that turned out to be wrong. A pin of it stays.
+    /// Removes the chunks of an object whose content is wrong. Keeps its pin.
     fn _discard(&self, py: Python<'_>, key: Name<'_>) -> PyResult<u64> {
         self.run_on(py, &key, |chunks, key| Ok(chunks.discard(key)))
     }
 
-    /// Pins an object or unpins it. The chunks of a pinned object are not evicted, those that are
-    /// put later included. The pin of an object of blocks belongs to its address: when another
-    /// version is recorded there, that version is pinned and the one before is not any more.
+    /// Pins an object or removes its pin. Chunks of a pinned object are not evicted, even if they
+    /// are put later.
+    ///
+    /// A pin of an object of blocks belongs to its address. When another version is recorded for
+    /// the address, the pin moves to that version.
+    ///
+    /// Args:
+    ///     `key`: Name or key of the object.
+    ///     `pinned`: Whether the object is pinned afterwards.
     #[pyo3(signature = (key, pinned=true))]
     fn pin(&self, py: Python<'_>, key: Name<'_>, pinned: bool) -> PyResult<()> {
         self.run_on(py, &key, |chunks, key| chunks.pin(key, pinned))
     }
 
-    /// Returns the recorded answer of an origin about the object at an address: its validator, its
-    /// length in bytes, when the origin last confirmed them in seconds since 1970, and for how many
-    /// seconds after that the origin allows their use while it is unavailable.
+    /// Returns the recorded response of an origin about the object at an address: its validator,
+    /// its length in bytes, the time of the origin's last confirmation in seconds since 1970, and
+    /// the number of seconds after that for which the origin allows its use while unavailable.
     fn _metadata(&self, py: Python<'_>, address: &str) -> PyResult<Option<Recorded>> {
         let found = self.run(py, |chunks| Ok(chunks.metadata(address)))?;
         Ok(found.and_then(|found| match found.key.describe() {
@@ -287,7 +367,7 @@ impl Chunks {
         }))
     }
 
-    /// Records that an origin has the version of a key now.
+    /// Records that the version of a key is the current one at its origin.
     #[pyo3(signature = (key, etag=None, last_modified=None, stale_if_error=None))]
     fn _record(
         &self,
@@ -309,12 +389,15 @@ impl Chunks {
         Ok(())
     }
 
-    /// Changes the limit for all processes, in bytes. Evicts at once what is beyond a lower limit.
+    /// Changes the limit for all processes. If more bytes are in use, evicts the excess at once.
+    ///
+    /// Args:
+    ///     `limit`: Maximum number of bytes of all files together.
     fn set_limit(&self, py: Python<'_>, limit: u64) -> PyResult<()> {
         self.run(py, |chunks| chunks.set_limit(limit))
     }
 
-    /// Lets go of the folder. Views stay.
+    /// Closes the folder. Views of it remain valid.
     fn close(&self, py: Python<'_>) {
         self.folder.close(py);
     }
@@ -333,14 +416,16 @@ impl Chunks {
         self.close(py);
     }
 
-    /// Unpickled, it is the folder as that process has it open, or opened in the same way.
+    /// Pickles the path and the options. Unpickling returns the folder that the process has open,
+    /// or opens it with these options.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let again = py.import("nuthatch.folders")?.getattr("open_again")?;
         (again, (self.folder.path(), &self.options)).into_bound_py_any(py)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> String {
-        // With its place: who tells objects by this takes none for one that is closed.
+        // The address distinguishes this object from a closed one of the same folder for callers
+        // that identify objects by their `repr`.
         let (path, place) = (slf.get().folder.path().display(), slf.as_ptr());
         format!("<nuthatch.chunks.Chunks in {path} at {place:?}>")
     }

@@ -1,4 +1,4 @@
-//! What chunk caches answer: plain objects with fields.
+//! Python classes for results of the chunk cache: plain objects with fields.
 
 use super::key::Key;
 use crate::shown::shown;
@@ -6,11 +6,11 @@ use nuthatch_chunks::NotKeptReason;
 use pyo3::prelude::*;
 use std::ops::Range;
 
-/// What of a range is not there. It is false, where what was found is true.
+/// The missing parts of a range. It is false, while results of successful lookups are true.
 #[pyclass(frozen, eq, get_all, module = "nuthatch.chunks")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// The parts that are missing as pairs of a start and an end, in order.
+    /// The missing parts as pairs of a start and an end, in order.
     pub(crate) ranges: Vec<(u64, u64)>,
 }
 
@@ -22,7 +22,7 @@ impl Missing {
 
 #[pymethods]
 impl Missing {
-    #[expect(clippy::unused_self, reason = "Python asks an object")]
+    #[expect(clippy::unused_self, reason = "a method of a Python object")]
     fn __bool__(&self) -> bool {
         false
     }
@@ -32,34 +32,35 @@ impl Missing {
     }
 }
 
-/// Ranges as Python has them.
+/// Converts ranges into pairs of a start and an end.
 pub(crate) fn pairs(ranges: &[Range<u64>]) -> Vec<(u64, u64)> {
     ranges.iter().map(|range| (range.start, range.end)).collect()
 }
 
-/// Bytes of chunks that follow each other.
+/// The bytes of consecutive chunks.
 #[pyclass(frozen, get_all, module = "nuthatch.chunks")]
 #[derive(Debug)]
 pub(crate) struct Read {
     /// The bytes.
     pub(crate) data: Py<pyo3::types::PyBytes>,
-    /// Where in them each chunk begins, and where the last one ends.
+    /// Offset in `data` of each chunk, and of the end of the last chunk.
     pub(crate) offsets: Vec<u64>,
 }
 
-/// What became of the chunks of a put.
+/// The outcome of a put: the number of chunks by what happened to them.
 #[pyclass(frozen, eq, get_all, module = "nuthatch.chunks")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "the names of the library")]
+#[expect(clippy::struct_field_names, reason = "the names of the Rust crate")]
 pub(crate) struct Stored {
-    /// Chunks that are there now and were not before.
+    /// Chunks that were stored.
     stored: u64,
-    /// Chunks that were there already.
+    /// Chunks that were already in the cache.
     present: u64,
-    /// Chunks of any object that gave way to them, since the index could grow no further.
+    /// Chunks of any object that were dropped from the index, because it was full and could not
+    /// grow.
     displaced: u64,
-    /// Why the others were not kept: `no-room`, `disk`, `busy`, `files`, `read-only`, `folder`;
-    /// `None` if all are there.
+    /// Why the remaining chunks were not kept: `no-room`, `disk`, `busy`, `files`, `read-only` or
+    /// `folder`. `None` if all chunks are in the cache.
     not_kept: Option<&'static str>,
 }
 
@@ -70,19 +71,19 @@ impl From<nuthatch_chunks::Stored> for Stored {
     }
 }
 
-/// An object of which chunks are there.
+/// An object that has chunks in the cache.
 #[pyclass(frozen, eq, get_all, module = "nuthatch.chunks")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Object {
-    /// Its key.
+    /// The key of the object.
     key: Key,
-    /// How many of its chunks are there.
+    /// Number of its chunks in the cache.
     chunks: u64,
-    /// Their bytes.
+    /// Length of these chunks in bytes.
     bytes: u64,
-    /// When the first of them expires, as `time.time()` counts; `None` if none does.
+    /// Time when its first chunk expires, in seconds since 1970; `None` if no chunk expires.
     expires_at: Option<f64>,
-    /// Whether it is pinned.
+    /// Whether the object is pinned.
     pinned: bool,
 }
 
@@ -94,19 +95,20 @@ impl From<nuthatch_chunks::Object> for Object {
     }
 }
 
-/// What a look at every byte found.
+/// The result of a verification.
 #[pyclass(frozen, eq, get_all, module = "nuthatch.chunks")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verified {
-    /// Chunks that are as they were written.
+    /// Number of intact chunks.
     good: u64,
-    /// Their bytes.
+    /// Length of the intact chunks in bytes.
     good_bytes: u64,
-    /// Chunks that are not; they are missing now.
+    /// Number of damaged chunks. They were dropped from the cache.
     damaged: u64,
-    /// Segments with bytes that are no record: damage, or a write that did not end.
+    /// Segments with bytes that do not form a record, because of damage or an incomplete write.
     torn: u64,
-    /// Segments that the system would not open. Nothing is known of their chunks, which stay.
+    /// Segments that the system could not open. Their chunks were not checked and stay in the
+    /// cache.
     unreadable: u64,
 }
 
@@ -118,41 +120,41 @@ impl From<nuthatch_chunks::Verified> for Verified {
     }
 }
 
-/// How a folder stands.
+/// The state of a folder, with counters of this process.
 #[pyclass(frozen, eq, get_all, module = "nuthatch.chunks")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// How many bytes all files may have together.
+    /// Maximum length of all files together in bytes.
     limit: u64,
-    /// How many bytes of the file system stay free.
+    /// Bytes of the filesystem that stay free.
     min_free: u64,
-    /// How many bytes are in use or reserved, over all processes.
+    /// Bytes in use or reserved by all processes.
     used: u64,
-    /// Of these, in segments.
+    /// Bytes in use or reserved for segments. They are part of `used`.
     segment_bytes: u64,
-    /// Segments: files of records.
+    /// Number of segments.
     segments: u64,
-    /// Of these, those that some process appends to.
+    /// Number of segments that a process appends to.
     writing: u64,
-    /// About how many chunks are there.
+    /// Approximate number of chunks in the cache.
     parts: u64,
-    /// For how many the index has room.
+    /// Number of chunks that the index has room for.
     max_parts: u64,
-    /// Segments that were evicted since the index was made.
+    /// Segments evicted since the index was created.
     evicted: u64,
-    /// Bytes that were saved from eviction since the index was made.
+    /// Bytes moved to other segments instead of being evicted, since the index was created.
     moved_bytes: u64,
-    /// Chunks that gave way to others in the index, which could grow no further.
+    /// Chunks dropped from the index because it was full and could not grow.
     displaced: u64,
     /// Whether this process can only read the folder.
     read_only: bool,
-    /// Chunks, heads and files that this process found damaged.
+    /// Damaged chunks, record heads and files that this process found.
     damaged: u64,
-    /// Puts that this process could not keep.
+    /// Puts of this process that the cache did not keep.
     not_kept: u64,
     /// Bytes that this process has written.
     written_bytes: u64,
-    /// Indexes that this process has made from segments.
+    /// Indexes that this process has rebuilt from segments.
     rebuilt: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Single-flight in Python: one fetch for each gap.
+//! Python classes for single-flight fetches of missing ranges.
 
 use super::blocks::Blocks;
 use super::cache::raised;
@@ -13,28 +13,28 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How missing ranges are fetched: by this caller, or by others.
+/// Missing ranges: those that the caller must fetch, and those that other callers are fetching.
 #[pyclass(frozen, get_all, module = "nuthatch.chunks")]
 pub(crate) struct SingleFlight {
-    /// The ranges that the caller must fetch.
+    /// Ranges that the caller must fetch.
     pub(crate) flights: Vec<Py<Flight>>,
-    /// The ranges that other callers are fetching.
+    /// Ranges that another thread or task of this process is fetching.
     pub(crate) waiters: Vec<Py<Waiter>>,
 }
 
-/// Takes an object out of its place. The mutex is locked only while attached to the interpreter.
+/// Takes the value. The lock is held only while attached to the interpreter.
 fn take<T>(own: &Mutex<Own<T>>) -> Option<T> {
     own.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// A fetch that the caller must do. An object that is dropped without `finish` reports to its
-/// waiters that the fetch failed.
+/// A fetch that the caller must do. If it is dropped before `finish`, its waiters are notified of
+/// the failure.
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct Flight {
     blocks: Blocks,
     range: (u64, u64),
     own: Mutex<Own<nuthatch_chunks::Flight>>,
-    /// The lock that excludes other processes, if it was taken.
+    /// The fetch lock of the range among processes, after it was acquired.
     fetch_lock: Mutex<Option<Own<FetchLock>>>,
 }
 
@@ -56,19 +56,23 @@ impl Flight {
 
 #[pymethods]
 impl Flight {
-    /// The range to fetch.
+    /// Returns the range to fetch, as a pair of a start and an end in bytes.
     #[getter]
     fn range(&self) -> (u64, u64) {
         self.range
     }
 
-    /// Takes the fetch lock of the range without waiting. False if another process has the lock of
-    /// some of it, and may store it. A caller that got the lock looks up again what is missing.
+    /// Tries to acquire the fetch lock of the range among processes, without waiting. A caller that
+    /// acquires it must check again what is missing.
+    ///
+    /// Returns:
+    ///     False if another process is fetching a part of the range, which may soon be in the
+    ///     cache. True otherwise, also if the fetch lock cannot be used.
     fn try_fetch_lock(&self, py: Python<'_>) -> PyResult<bool> {
         let chunks = self.blocks.folder.chunks(py)?;
         let (start, end) = self.range;
         let lock = || chunks.try_fetch_lock(&self.blocks.key, start..end);
-        // If the folder does not allow locks, callers fetch for themselves.
+        // If the fetch lock cannot be used, each process fetches by itself.
         let Ok(fetch_lock) = py.detach(lock) else { return Ok(true) };
         let has = fetch_lock.is_some();
         if has {
@@ -77,7 +81,17 @@ impl Flight {
         Ok(has)
     }
 
-    /// Stores the bytes of the range, and reports them to the waiters.
+    /// Stores the bytes of the range and wakes the waiters.
+    ///
+    /// Args:
+    ///     `data`: All bytes of the range.
+    ///
+    /// Returns:
+    ///     A `Stored`. Bytes that the cache does not keep are passed to the waiters.
+    ///
+    /// Raises:
+    ///     `ArgumentError`: The length of `data` differs from that of the range.
+    ///     `ClosedError`: The flight is finished already.
     fn finish(&self, py: Python<'_>, data: PyBackedBytes) -> PyResult<Stored> {
         let Some(flight) = take(&self.own) else {
             return Err(Failure::closed("flight").raise(py));
@@ -102,7 +116,7 @@ impl Flight {
         raised(py, outcome).map(Stored::from)
     }
 
-    /// Reports to the waiters that the fetch failed, unless it is finished.
+    /// Notifies the waiters that the fetch failed. Has no effect on a finished flight.
     fn give_up(&self) {
         drop(take(&self.own));
         self.fetch_lock().take();
@@ -113,7 +127,8 @@ impl Flight {
     }
 }
 
-/// Waits for a fetch of another caller: a thread with `wait`, a task with `await`.
+/// A fetch in progress by another thread or task of this process. A thread waits for it with
+/// `wait`, a task with `await`.
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct Waiter {
     range: (u64, u64),
@@ -126,7 +141,8 @@ impl Waiter {
         Py::new(py, Self { range, own: Mutex::new(Own::new(waiter)) })
     }
 
-    /// Returns the work of waiting. Its result is bytes or nothing.
+    /// Waits for the fetch, or returns a future of it. The result is the bytes that the cache did
+    /// not keep, or `None`.
     fn answer<'py>(&self, py: Python<'py>, face: Face) -> PyResult<Bound<'py, PyAny>> {
         let Some(waiter) = take(&self.own) else {
             return Err(Failure::closed("fetch of somebody else").raise(py));
@@ -141,14 +157,17 @@ impl Waiter {
 
 #[pymethods]
 impl Waiter {
-    /// The range that is being fetched.
+    /// Returns the range that is being fetched, as a pair of a start and an end in bytes.
     #[getter]
     fn range(&self) -> (u64, u64) {
         self.range
     }
 
-    /// Waits until the fetch has ended. Returns the bytes of the range if the cache could not keep
-    /// them; otherwise nothing: the caller looks up again what is missing.
+    /// Waits until the fetch succeeded or failed.
+    ///
+    /// Returns:
+    ///     The bytes of the range if the cache did not keep them; otherwise `None`, and the caller
+    ///     must look up again what is missing.
     fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.answer(py, Face::Sync)
     }
@@ -162,8 +181,8 @@ impl Waiter {
     }
 }
 
-/// Merges ranges with gaps of at most `max_gap` bytes between them, unless the result would be
-/// longer than `max_len`.
+/// Merges ranges with gaps of at most `max_gap` bytes between them, as long as no merged range
+/// exceeds `max_len` bytes.
 #[pyfunction]
 #[pyo3(signature = (missing, max_gap, max_len, /))]
 pub(crate) fn _merge_gaps(missing: Vec<(u64, u64)>, max_gap: u64, max_len: u64) -> Vec<(u64, u64)> {

@@ -1,4 +1,4 @@
-//! A folder as Python has it: open once for each process.
+//! The folder of a chunk cache, opened once per process.
 
 use crate::failure::{Failure, Outcome};
 use crate::own::Own;
@@ -10,23 +10,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A folder. A child made by `fork` opens it again when it first needs it: a lock of its parent's,
-/// or a fetch, might be one of a thread that the child does not have.
+/// A folder. A child made by `fork` opens it again on first use, since a lock or fetch of its
+/// parent can belong to a thread that the child does not have.
 pub(crate) struct Folder {
     path: PathBuf,
     options: Options,
-    // Taken while attached to the interpreter alone, as is `fork`, so no child finds it locked; and
-    // nothing of Python's runs meanwhile, which might attach a thread that waits for it.
+    // Locked only while attached to the interpreter, and so is `fork`: a child never inherits it
+    // locked. No Python code runs while it is locked, since that could attach a thread that waits
+    // for it.
     current: Mutex<Option<Own<Arc<Chunks>>>>,
-    /// What reads through it, once anybody does.
+    /// Reads remote objects through the folder. Created on first use.
     objects: Mutex<Option<Own<ObjectCache>>>,
-    /// Whether a warning was given that the folder was removed and cannot be made again.
+    /// Whether the user was warned that the folder was removed and cannot be created again.
     is_warned: AtomicBool,
 }
 
 impl Folder {
     pub(crate) fn open(path: PathBuf, options: Options, limits: Limits) -> Outcome<Self> {
-        // A child may have gone to another folder before it opens this one again.
+        // A child may change its working directory before it opens the folder again.
         let path = std::path::absolute(&path)
             .map_err(|error| Failure::io(&path, "cannot be found", &error))?;
         let chunks = Chunks::open(&path, &limits.on(options.clone()))?;
@@ -39,12 +40,12 @@ impl Folder {
         &self.path
     }
 
-    /// Returns the folder, open in this process, for work that puts, claims or reports. One that
-    /// was removed meanwhile is made again, with the limits and the sharing that it had and a
-    /// `RuntimeWarning`; while that fails, the removed one is returned, which keeps nothing.
+    /// Returns the folder, open in this process, for calls that store, lock or report. If it was
+    /// removed meanwhile, creates it again with its previous limits and sharing, and issues a
+    /// `RuntimeWarning`. If that fails, returns the removed folder, which keeps nothing.
     ///
-    /// Reads use [`Folder::chunks`], which makes no system call: what they find is right, and what
-    /// they miss is put by the caller.
+    /// Reads use [`Folder::chunks`], which makes no system call: chunks that they find are valid,
+    /// and the caller puts missing ones.
     pub(crate) fn chunks_to_change(&self, py: Python<'_>) -> PyResult<Arc<Chunks>> {
         let removed = self.chunks(py)?;
         if !removed.is_removed() {
@@ -67,7 +68,7 @@ impl Folder {
         }
     }
 
-    /// Replaces the folder that was removed, unless another thread has done it.
+    /// Replaces the removed folder, unless another thread has already replaced it.
     fn replace(
         &self,
         py: Python<'_>,
@@ -91,12 +92,12 @@ impl Folder {
         Ok(made)
     }
 
-    /// The folder, open in this process.
+    /// Returns the folder, open in this process.
     pub(crate) fn chunks(&self, py: Python<'_>) -> PyResult<Arc<Chunks>> {
         self.chunks_here().map_err(|failure| failure.raise(py))
     }
 
-    /// What reads remote objects through it, in this process.
+    /// Returns the reader of remote objects through this folder, in this process.
     pub(crate) fn objects(&self, py: Python<'_>) -> PyResult<ObjectCache> {
         self.objects_here().map_err(|failure| failure.raise(py))
     }
@@ -130,7 +131,7 @@ impl Folder {
     }
 }
 
-/// Gives a `RuntimeWarning`. No lock is held: it may run code of the user.
+/// Issues a `RuntimeWarning`. The caller must hold no lock, since warnings can run user code.
 pub(super) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     let warnings = py.import("warnings")?;
     warnings.call_method1("warn", (message, py.get_type::<PyRuntimeWarning>(), 2))?;
@@ -141,8 +142,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Settings that are set when a folder is opened, for all processes: not again in a child, which
-/// would undo what somebody changed meanwhile.
+/// Settings that are applied for all processes when a folder is opened. A child does not apply them
+/// again, which would undo later changes of other processes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Limits {
     pub(crate) limit: Option<u64>,

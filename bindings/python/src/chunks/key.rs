@@ -1,4 +1,4 @@
-//! What objects are called, in Python.
+//! Python class for keys of objects.
 
 use crate::failure::Failure;
 use crate::octets::Octets;
@@ -6,7 +6,11 @@ use nuthatch_chunks::Description;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The key of an object: of one that has a name, or as a cache tells it of those with an address.
+/// The key of an object: of a named object, or one that the cache returned for an object with an
+/// address.
+///
+/// Args:
+///     `name`: The name, as bytes or as text, which is encoded as UTF-8; or a key.
 #[pyclass(frozen, eq, hash, from_py_object, module = "nuthatch.chunks")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key(pub(crate) nuthatch_chunks::Key);
@@ -24,7 +28,7 @@ impl Key {
         name.key().map(Self).map_err(|failure| failure.raise(py))
     }
 
-    /// `named`, `blocks`, `content` or `unknown`.
+    /// Returns the kind of the key: `named`, `blocks`, `content` or `unknown`.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.described() {
@@ -35,7 +39,7 @@ impl Key {
         }
     }
 
-    /// The name of an object that has one.
+    /// Returns the name of a named object; otherwise `None`.
     #[getter]
     fn name(&self) -> Option<Vec<u8>> {
         match self.described() {
@@ -44,7 +48,7 @@ impl Key {
         }
     }
 
-    /// The URL or path of an object of blocks.
+    /// Returns the URL or path of an object of blocks; otherwise `None`.
     #[getter]
     fn address(&self) -> Option<String> {
         match self.described() {
@@ -53,7 +57,8 @@ impl Key {
         }
     }
 
-    /// What tells one version of an object of blocks from another.
+    /// Returns the validator, which distinguishes versions of an object of blocks; otherwise
+    /// `None`.
     #[getter]
     fn validator(&self) -> Option<String> {
         match self.described() {
@@ -62,7 +67,7 @@ impl Key {
         }
     }
 
-    /// How many bytes an object of blocks has.
+    /// Returns the length of an object of blocks in bytes; otherwise `None`.
     #[getter]
     fn object_len(&self) -> Option<u64> {
         match self.described() {
@@ -71,7 +76,8 @@ impl Key {
         }
     }
 
-    /// How many bytes the blocks of such an object have, but for the last one.
+    /// Returns the block length of an object of blocks in bytes; otherwise `None`. The last block
+    /// can be shorter.
     #[getter]
     fn block_len(&self) -> Option<u64> {
         match self.described() {
@@ -90,7 +96,7 @@ impl Key {
     }
 }
 
-/// What calls take as a key: a name as bytes or text, which stands for its UTF-8, or a [`Key`].
+/// A key argument: a name as bytes or as text, which is encoded as UTF-8, or a [`Key`].
 pub(crate) enum Name<'py> {
     Octets(Octets<'py>),
     Text(String),

@@ -1,7 +1,7 @@
-//! The chunk cache in Python, for callers that wait.
+//! The chunk cache in Python, with blocking calls.
 //!
-//! `cache` has a folder, `blocks` the objects in it that have an address, `claims` who fetches what
-//! is missing. All of them reach the folder through `folder`, which opens it again in a child made
+//! `cache` is the class of a folder, `blocks` that of objects with an address, and `flights` has the
+//! fetches of missing ranges. All of them use `folder`, which opens the folder again in a child made
 //! by `fork`.
 
 mod blocks;
@@ -17,8 +17,8 @@ pub(crate) use cache::Chunks;
 pub(crate) use folder::Folder;
 use pyo3::prelude::*;
 
-/// Adds the classes of the chunk cache to the module. Their names there differ from those of the
-/// store.
+/// Adds the classes of the chunk cache to the module. Their names in the module differ from those
+/// of the store.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Chunks", py.get_type::<cache::Chunks>())?;

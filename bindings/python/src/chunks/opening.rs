@@ -1,4 +1,4 @@
-//! How a folder is opened, from arguments by name.
+//! Conversion of keyword arguments into options of a folder.
 
 use super::folder::{Folder, Limits};
 use crate::named::Named;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// Opens a folder.
+/// Opens a folder with options from keyword arguments.
 pub(crate) fn open(
     py: Python<'_>,
     path: PathBuf,
@@ -43,7 +43,7 @@ pub(crate) fn open(
     py.detach(|| Folder::open(path, wanted, limits)).map_err(|failure| failure.raise(py))
 }
 
-/// How often bytes are checked, by its name.
+/// Converts the value of the option `check`.
 fn check_of(word: &str) -> PyResult<Check> {
     match word {
         "never" => Ok(Check::Never),

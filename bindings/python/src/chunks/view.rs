@@ -1,4 +1,4 @@
-//! Bytes of objects where they lie, in Python.
+//! Python class for bytes of objects that are read in place.
 
 use super::figures::Missing;
 use crate::buffer::{Octets, Shown};
@@ -9,11 +9,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyMemoryView};
 use std::sync::Arc;
 
-/// Bytes of an object as slices, each of which one put brought. They stay as they are while this or
-/// a `memoryview` of it lives, even if they are evicted; their disk space comes back after that.
+/// Bytes of an object, read in place without a copy, as slices. Each slice was stored by one put.
+///
+/// The bytes remain valid while the view or a `memoryview` of it exists, even if they are evicted.
+/// Their disk space is freed afterwards.
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct View {
-    // A child made by `fork` has the same memory.
+    // A child made by `fork` has the same memory map.
     lent: Arc<Own<nuthatch_chunks::View>>,
 }
 
@@ -30,7 +32,7 @@ impl Shown for Slice {
 }
 
 impl View {
-    /// What a lookup answers Python.
+    /// Converts the result of a lookup into a [`View`] or a [`Missing`].
     pub(crate) fn answer(
         py: Python<'_>,
         lookup: Lookup<nuthatch_chunks::View>,
@@ -52,14 +54,14 @@ impl View {
 
 #[pymethods]
 impl View {
-    /// The slices, in order, as `memoryview`s that copy nothing.
+    /// Returns the slices as read-only `memoryview`s, in order and without a copy.
     fn slices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let slices = (0..self.each().count()).map(|index| self.slice(py, index));
         PyList::new(py, slices.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Whether the bytes are still those that were stored. False if a program that knows nothing of
-    /// the cache cut a file off: then some of them are zeros.
+    /// Returns whether the bytes are still those that were stored. They are not if a program
+    /// truncated a file of the cache; some bytes are zeros then.
     #[getter]
     fn is_intact(&self, py: Python<'_>) -> bool {
         py.detach(|| self.lent.anywhere().is_some_and(nuthatch_chunks::View::is_intact))

@@ -1,4 +1,4 @@
-//! What requests show to an origin, from Python.
+//! Conversion of request headers from Python.
 
 use crate::failure::Failure;
 use nuthatch_origins::Access;
@@ -6,8 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 
-/// Headers by name. Errors say where the one is that is wrong, and show neither name nor value: who
-/// mixes the two up has a secret in either.
+/// Converts a mapping of headers. Errors give the position of an invalid header but neither its
+/// name nor its value, since a caller that swapped the two has a secret in either.
 pub(super) fn access(headers: &Bound<'_, PyMapping>) -> PyResult<Access> {
     let mut access = Access::new();
     for (number, header) in headers.items()?.iter().enumerate() {
@@ -24,7 +24,8 @@ pub(super) fn access(headers: &Bound<'_, PyMapping>) -> PyResult<Access> {
     Ok(access)
 }
 
-/// Text, if it is such: the error that Python has for halves of characters has all of it.
+/// Extracts text, or returns `None` if it is not a valid string. Python's error for unpaired
+/// surrogates contains the whole text, so it is dropped.
 fn text(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Ok(text) = given.cast::<PyString>() else {
         let found = given.get_type().name()?;

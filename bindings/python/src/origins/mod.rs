@@ -1,4 +1,4 @@
-//! Remote objects read through the chunk cache, in Python.
+//! Remote objects that are read through the chunk cache, in Python.
 
 mod headers;
 mod object;

@@ -1,4 +1,4 @@
-//! A remote object, read by threads that wait.
+//! Python class for a remote object, with blocking calls.
 
 use super::headers::access;
 use crate::buffer::write_into;
@@ -18,23 +18,23 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What was read of an object.
+/// Counters of reads of an object in this process.
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UrlCounts {
-    /// Bytes that came out of the cache.
+    /// Bytes read from the cache.
     from_cache: u64,
-    /// Bytes that came from the origin.
+    /// Bytes read from the origin.
     from_origin: u64,
-    /// Bytes that came from the origin for somebody else.
+    /// Bytes read from the origin through a fetch of another reader.
     from_others: u64,
-    /// Bytes that the origin sent, those that nobody has read yet among them.
+    /// Bytes that the origin sent, including those that were not read yet.
     fetched: u64,
-    /// Requests for bytes, retries among them.
+    /// Requests for bytes, including retries.
     requests: u64,
-    /// How often the origin was asked what the object is.
+    /// Requests for the version of the object.
     checks: u64,
-    /// Requests of both kinds that were made again.
+    /// Retries of requests of both kinds.
     retries: u64,
 }
 
@@ -42,21 +42,25 @@ shown! {
     UrlCounts: from_cache from_origin from_others fetched requests checks retries;
 }
 
-/// A remote object at a URL, in the version that it had when it was opened. It is read by one
-/// thread at a time from where it stands, by any number of them with `read_at`.
+/// A remote object at a URL, in the version that it had when it was opened.
+///
+/// One thread at a time can read it from the current position. Any number of threads can call
+/// `read_at`.
 #[pyclass(frozen, module = "nuthatch._native")]
 pub(crate) struct UrlObject {
-    /// As Python has it, so that others of this process find the folder open as long as this is.
-    /// `None` if it cannot be opened: then all bytes come from the origin.
+    /// The Python object of the cache, so that other readers in this process find the folder open
+    /// while this object exists. `None` if the folder cannot be opened: all bytes come from the
+    /// origin then.
     cache: Option<Py<Chunks>>,
     url: String,
-    /// What requests show, those of a child as well, and when none are made.
+    /// Headers and settings of requests, which a child made by `fork` uses, too.
     asking: Asking,
-    // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
+    // Locked only while attached to the interpreter, and so is `fork`: a child never inherits it
+    // locked.
     current: Mutex<Opened>,
 }
 
-/// How an origin is asked, if it is.
+/// How requests to the origin are made.
 #[derive(Clone)]
 struct Asking {
     access: Access,
@@ -64,21 +68,22 @@ struct Asking {
     max_stale: Option<Duration>,
 }
 
-/// An object as it is open in one process.
+/// The state of an object in one process.
 #[derive(Clone)]
 struct Opened {
     generation: u32,
     object: BlockingObject,
-    /// The same for who reads in order, which reads ahead.
+    /// The same object for sequential reads, with read-ahead.
     ordered: Arc<Mutex<BlockingObject>>,
-    /// Its key in the cache, and how long blocks are; `None` if nothing of it is kept.
+    /// Key in the cache and length of blocks in bytes; `None` if the cache does not keep the
+    /// object.
     kept: Option<(Key, u64)>,
-    /// Where it stands, and where the last read from there ended.
+    /// The current position, and the end of the last read from it, in bytes.
     position: u64,
     last_end: u64,
 }
 
-/// How much of what is missing is waited for at once where a few bytes would do.
+/// Maximum number of bytes that one `readinto` waits for.
 const AWAITED_MOST: usize = 8 << 20;
 
 fn failed(error: std::io::Error) -> Failure {
@@ -101,7 +106,8 @@ impl Opened {
         Ok(Self { generation, object, ordered, kept, position: 0, last_end: 0 })
     }
 
-    /// Whether bytes from an offset on are in the cache: then reading them waits for nobody.
+    /// Returns whether `len` bytes from an offset on are in the cache, so that a read makes no
+    /// request.
     fn is_there(&self, py: Python<'_>, folder: Option<&Folder>, offset: u64, len: usize) -> bool {
         let end = offset.saturating_add(len as u64).min(self.object.object().len());
         if offset >= end {
@@ -113,9 +119,10 @@ impl Opened {
         py.detach(|| chunks.missing(key, blocks)).is_ok_and(|missing| missing.is_empty())
     }
 
-    /// Reads some bytes from where it stands.
+    /// Reads bytes from the current position.
     fn read(&self, out: &mut [u8]) -> Outcome<usize> {
-        // Who jumps is not read ahead of, and reads what is in the cache on his own thread.
+        // Only sequential reads use read-ahead. A read after a seek reads cached bytes on this
+        // thread.
         if self.position == self.last_end {
             return read_on(&self.ordered, self.position, out);
         }
@@ -132,7 +139,8 @@ impl UrlObject {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object, open in this process: a child made by `fork` opens it again, the same version.
+    /// Returns the object, open in this process. A child made by `fork` opens it again and fails if
+    /// its version changed.
     fn opened(&self, py: Python<'_>) -> PyResult<Opened> {
         let before = self.lock().clone();
         if before.generation == runtime::generation() {
@@ -146,7 +154,7 @@ impl UrlObject {
             return Err(Failure::new("changed", message).raise(py));
         }
         again.position = before.position;
-        // What the parent opened has threads that are not here to end.
+        // Dropping the state of the parent would wait for threads that this process does not have.
         std::mem::forget(std::mem::replace(&mut *self.lock(), again.clone()));
         std::mem::forget(before);
         Ok(again)
@@ -157,13 +165,14 @@ impl Drop for UrlObject {
     fn drop(&mut self) {
         let opened = self.current.get_mut().unwrap_or_else(PoisonError::into_inner);
         if opened.generation != runtime::generation() {
-            // What its parent opened has threads that are not here to end.
+            // Dropping the state of the parent would wait for threads that this process does not
+            // have.
             std::mem::forget(opened.clone());
         }
     }
 }
 
-/// Returns the cache of this process for reads that no folder can be opened for.
+/// Returns the object cache of this process that has no folder.
 fn without_folder(py: Python<'_>) -> PyResult<ObjectCache> {
     static CACHE: Mutex<Option<Own<ObjectCache>>> = Mutex::new(None);
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +185,7 @@ fn without_folder(py: Python<'_>) -> PyResult<ObjectCache> {
     Ok(made)
 }
 
-/// Returns a maximum age in seconds as a duration.
+/// Converts a maximum age in seconds into a duration.
 fn age(py: Python<'_>, seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         let message = format!("max_stale: expected seconds from 0 on, found {seconds}");
@@ -184,7 +193,7 @@ fn age(py: Python<'_>, seconds: f64) -> PyResult<Duration> {
     })
 }
 
-/// Reads some bytes, and has those that follow fetched.
+/// Reads bytes from an offset on and starts the read-ahead of those after them.
 fn read_on(object: &Mutex<BlockingObject>, from: u64, out: &mut [u8]) -> Outcome<usize> {
     let mut object = object.lock().unwrap_or_else(PoisonError::into_inner);
     let stands = object.stream_position();
@@ -214,33 +223,33 @@ impl UrlObject {
         Ok(Self { cache, url, asking, current })
     }
 
-    /// Where it is, without secrets.
+    /// Returns the address of the object, without secrets.
     #[getter]
     fn address(&self) -> String {
         self.lock().object.object().address().to_owned()
     }
 
-    /// What tells this version from others; `None` if the origin says nothing of that kind, and
-    /// then nothing is kept.
+    /// Returns the validator that identifies the version; `None` if the origin sends none. The
+    /// cache does not keep an object without a validator.
     #[getter]
     fn validator(&self) -> Option<String> {
         self.lock().object.object().validator().map(str::to_owned)
     }
 
-    /// What kind of data the origin says it is.
+    /// Returns the media type that the origin sent; `None` if it sent none.
     #[getter]
     fn content_type(&self) -> Option<String> {
         self.lock().object.object().content_type().map(str::to_owned)
     }
 
-    /// How many seconds ago its origin confirmed the version; `None` if it did so when the object
-    /// was opened.
+    /// Returns the number of seconds since the origin confirmed the version; `None` if it did so
+    /// when the object was opened.
     #[getter]
     fn stale_age(&self) -> Option<f64> {
         self.lock().object.object().stale_age().map(|age| age.as_secs_f64())
     }
 
-    /// What was read of it in this process.
+    /// Returns the counters of reads of this object in this process.
     #[getter]
     fn counts(&self, py: Python<'_>) -> PyResult<UrlCounts> {
         let counts = self.opened(py)?.object.object().counts();
@@ -255,7 +264,14 @@ impl UrlObject {
         })
     }
 
-    /// Reads up to so many bytes from an offset on, wherever the object stands.
+    /// Reads bytes from an offset on. Does not change the current position.
+    ///
+    /// Args:
+    ///     `offset`: First byte to read.
+    ///     `length`: Maximum number of bytes.
+    ///
+    /// Returns:
+    ///     The bytes; fewer than `length` only at the end of the object.
     fn read_at<'py>(
         &self,
         py: Python<'py>,
@@ -276,15 +292,18 @@ impl UrlObject {
         })
     }
 
-    /// Reads some bytes from where the object stands. Answers how many; none at its end.
+    /// Reads bytes from the current position into a buffer, and advances the position.
+    ///
+    /// Returns:
+    ///     The number of bytes; 0 at the end of the object.
     fn readinto(&self, py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<usize> {
         let opened = self.opened(py)?;
         let (position, len) = (opened.position, buffer.len_bytes());
         let read = if opened.is_there(py, self.folder().as_deref(), position, len) {
             write_into(py, &buffer, |out| opened.read(out))?
         } else {
-            // On another thread, which goes on without this one if that is interrupted; so not into
-            // a buffer of Python's.
+            // The read runs on another thread, which continues if this thread is interrupted. So it
+            // must not write to a buffer that Python owns.
             let job = move || {
                 let mut bytes = vec![0; len.min(AWAITED_MOST)];
                 opened.read(&mut bytes).map(|count| (bytes, count))
@@ -300,13 +319,13 @@ impl UrlObject {
         Ok(count)
     }
 
-    /// Goes to an offset.
+    /// Sets the current position to an offset in bytes, and returns it.
     fn seek(&self, offset: u64) -> u64 {
         self.lock().position = offset;
         offset
     }
 
-    /// Where it stands.
+    /// Returns the current position in bytes.
     fn tell(&self) -> u64 {
         self.lock().position
     }
@@ -320,7 +339,7 @@ impl UrlObject {
     }
 }
 
-/// The address of a URL without user, password and signatures, as the cache has it.
+/// Returns the address of a URL as the cache stores it: without user, password and signatures.
 #[pyfunction]
 #[pyo3(signature = (url, /))]
 pub(crate) fn _plain_address(py: Python<'_>, url: &str) -> PyResult<String> {

@@ -1,5 +1,5 @@
-//! What HTTP statuses and `Cache-Control` of origins mean, for the part of the module that
-//! fetches by itself.
+//! Meaning of HTTP statuses and of `Cache-Control`, for the filesystem in Python, which sends its
+//! own requests.
 
 use nuthatch_origins::status::{is_transient, is_unavailable, stale_if_error};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Batches in Python: writes that happen together or not at all.
+//! Python class for batches: writes that are committed together or not at all.
 
 use super::bounds::range_of;
 use super::condition::Wanted;
@@ -10,14 +10,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Writes and conditions that happen together or not at all, in order. Each method answers the
-/// batch itself. Tables that are not named are the default ones of whoever writes the batch.
+/// Writes and conditions that are committed together or not at all, in order. Each method returns
+/// the batch itself. A write without a table uses the default table of the object that commits the
+/// batch.
 #[pyclass(frozen, module = "nuthatch")]
 #[derive(Default)]
 pub(crate) struct Batch(Mutex<Writes>);
 
 impl Batch {
-    /// What it has so far.
+    /// Returns a copy of the writes and conditions so far.
     pub(crate) fn writes(&self) -> Writes {
         self.lock().clone()
     }
@@ -34,7 +35,14 @@ impl Batch {
         Self::default()
     }
 
-    /// Writes a value under a key.
+    /// Adds a put.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `value`: The value.
+    ///     `ttl`: Seconds from now until the row expires; stamped tables only.
+    ///     `expires_at`: Time of expiry in seconds since 1970, instead of `ttl`.
+    ///     `table`: The table; by default that of the object that commits the batch.
     #[pyo3(signature = (key, value, *, ttl=None, expires_at=None, table=None))]
     fn put<'py>(
         slf: Bound<'py, Self>,
@@ -49,7 +57,11 @@ impl Batch {
         Ok(slf)
     }
 
-    /// Deletes a key, if it is there.
+    /// Adds a delete. Deleting a missing key has no effect.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `table`: The table; by default that of the object that commits the batch.
     #[pyo3(signature = (key, *, table=None))]
     fn delete<'py>(
         slf: Bound<'py, Self>,
@@ -61,7 +73,11 @@ impl Batch {
         Ok(slf)
     }
 
-    /// Deletes all keys of a range.
+    /// Adds a delete of all keys in a range.
+    ///
+    /// Args:
+    ///     `table`: The table; by default that of the object that commits the batch.
+    ///     `bounds`: The range, as `nuthatch.options.Bounds`; without bounds, all keys.
     #[pyo3(signature = (*, table=None, **bounds))]
     fn delete_range<'py>(
         slf: Bound<'py, Self>,
@@ -73,8 +89,13 @@ impl Batch {
         Ok(slf)
     }
 
-    /// Has nothing of the batch happen unless a condition holds of a key: exactly one of
-    /// `absent=True`, `present=True`, `equals` and `version`. Writes before it in the batch count.
+    /// Adds a condition on a key. If it is not met, the whole batch is cancelled. The condition
+    /// sees the writes before it in the batch.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `table`: The table; by default that of the object that commits the batch.
+    ///     `condition`: Exactly one of `absent=True`, `present=True`, `equals` and `version`.
     #[pyo3(signature = (key, *, table=None, **condition))]
     fn check<'py>(
         slf: Bound<'py, Self>,

@@ -1,4 +1,5 @@
-//! Which rows: bounds, order and limits, in the words of the command line.
+//! Conversion of keyword arguments into bounds, order and limits of scans, with the names of the
+//! command line.
 
 use crate::failure::Failure;
 use crate::named::Named;
@@ -31,7 +32,7 @@ pub(crate) fn range(py: Python<'_>, named: &Named<'_>) -> PyResult<Range> {
     Ok(range)
 }
 
-/// The bounds of a call that takes nothing else by name.
+/// Converts the bounds of a call that has no other keyword arguments.
 pub(crate) fn range_of(
     py: Python<'_>,
     call: &'static str,
@@ -43,7 +44,7 @@ pub(crate) fn range_of(
     Ok(range)
 }
 
-/// A scan, as it is asked of any store.
+/// Options of a scan, for stores of both kinds.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) range: Range,
@@ -55,7 +56,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Takes a scan from arguments, which may have others besides.
+    /// Takes the options of a scan. Leaves other keyword arguments.
     pub(crate) fn take(py: Python<'_>, named: &Named<'_>) -> PyResult<Self> {
         Ok(Self {
             range: range(py, named)?,
@@ -67,7 +68,7 @@ impl Wanted {
         })
     }
 
-    /// The scan of a call that takes nothing else by name.
+    /// Converts the options of a scan call that has no other keyword arguments.
     pub(crate) fn of(
         py: Python<'_>,
         call: &'static str,
@@ -79,7 +80,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// For a store in this process.
+    /// Returns the scan of a store in this process.
     pub(crate) fn scan(&self) -> Scan {
         let mut scan = Scan::new(self.range.clone()).limit(self.limit.unwrap_or(u64::MAX));
         if self.reverse {
@@ -93,7 +94,7 @@ impl Wanted {
         scan.batch_rows(rows).batch_bytes(bytes)
     }
 
-    /// For a server.
+    /// Returns the scan of a server.
     pub(crate) fn remote_scan(&self) -> nuthatch_rpc::Scan {
         let scan = nuthatch_rpc::Scan::new(self.range.clone());
         let mut scan = scan.limit(self.limit.unwrap_or(u64::MAX));
@@ -109,7 +110,7 @@ impl Wanted {
         }
     }
 
-    /// What is left after so many rows, of which this was the last key.
+    /// Returns the rest of the scan after a number of rows, the last of which had the key `last`.
     pub(crate) fn after(self, rows: usize, last: &[u8]) -> Self {
         let limit = self.limit.map(|limit| limit.saturating_sub(rows as u64));
         let range = if self.reverse { self.range.before(last) } else { self.range.after(last) };

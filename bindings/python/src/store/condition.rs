@@ -1,4 +1,4 @@
-//! Conditions on a key, as arguments by name.
+//! Conversion of keyword arguments into a condition on a key.
 
 use crate::failure::Failure;
 use crate::named::Named;
@@ -6,7 +6,7 @@ use nuthatch_store::Condition;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What must hold of a key, with a value of its own.
+/// A condition on a key, with an owned value.
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     Absent,
@@ -16,7 +16,8 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// The condition of a call: exactly one of `absent`, `present`, `equals` and `version`.
+    /// Converts the condition of a call: exactly one of `absent`, `present`, `equals` and
+    /// `version`.
     pub(crate) fn of(
         py: Python<'_>,
         call: &'static str,

@@ -1,4 +1,4 @@
-//! Stores and tables in Python. A store is its table `default` as well.
+//! Python classes for stores and tables. A store is also its table `default`.
 
 use super::batch::Batch;
 use super::bounds::{Wanted, range_of};
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What tables have, whoever waits for them.
+/// Methods that all stores and tables have, blocking and asynchronous.
 #[pyclass(frozen, subclass, module = "nuthatch._native")]
 pub(crate) struct AnyData {
     pub(crate) engine: Engine,
@@ -31,27 +31,30 @@ pub(crate) struct AnyData {
     pub(crate) face: Face,
 }
 
-/// A table of a store: ordered keys of 1 to 511 bytes, each with a value.
+/// A table of a store: ordered keys of 1 to 511 bytes, each with a value. Calls block until they
+/// are done.
 #[pyclass(frozen, extends = AnyData, module = "nuthatch")]
 pub(crate) struct Table;
 
-/// A table of a store: ordered keys of 1 to 511 bytes, each with a value. Calls answer awaitables.
+/// A table of a store: ordered keys of 1 to 511 bytes, each with a value. Calls return awaitables.
 #[pyclass(frozen, extends = AnyData, module = "nuthatch")]
 pub(crate) struct AsyncTable;
 
-/// What stores have, whoever waits for them.
+/// Methods that all stores have, blocking and asynchronous.
 #[pyclass(frozen, subclass, extends = AnyData, module = "nuthatch._native")]
 pub(crate) struct AnyStore;
 
-/// A store, in this process or behind a server, and its table `default`.
+/// A store in this process or behind a server, and its table `default`. Calls block until they are
+/// done. `with` closes the store at its end.
 #[pyclass(frozen, extends = AnyStore, module = "nuthatch")]
 pub(crate) struct Store;
 
-/// A store, in this process or behind a server, and its table `default`. Calls answer awaitables.
+/// A store in this process or behind a server, and its table `default`. Calls return awaitables.
+/// `async with` closes the store at its end.
 #[pyclass(frozen, extends = AnyStore, module = "nuthatch")]
 pub(crate) struct AsyncStore;
 
-/// The table that an argument names: a table, or a store, which is its default one.
+/// Converts a table argument: a table, or a store, which means its default table.
 pub(crate) fn table_of(named: Option<&Bound<'_, PyAny>>) -> PyResult<Option<TableRef>> {
     let Some(named) = named else { return Ok(None) };
     if let Ok(data) = named.cast::<AnyData>() {
@@ -63,7 +66,8 @@ pub(crate) fn table_of(named: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tabl
 }
 
 impl AnyData {
-    /// The value of a key of a store here, on this thread.
+    /// Looks up a key on this thread, if the store is in this process and the call blocks;
+    /// otherwise returns `None`.
     fn get_here<'py>(
         &self,
         py: Python<'py>,
@@ -94,13 +98,16 @@ impl AnyData {
 
 #[pymethods]
 impl AnyData {
-    /// The name of the table; empty for the main one.
+    /// Returns the name of the table; empty for the main table.
     #[getter]
     fn name(&self) -> &str {
         self.table.name()
     }
 
-    /// The value of a key; `None` where it is missing.
+    /// Returns the value of a key; `None` if the key is missing.
+    ///
+    /// Args:
+    ///     `key`: The key.
     fn get<'py>(&self, py: Python<'py>, key: Octets<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.get_here(py, &key) {
             Some(found) => found?.into_bound_py_any(py),
@@ -108,7 +115,13 @@ impl AnyData {
         }
     }
 
-    /// The values of many keys, in the order of the keys, all from one state of the store.
+    /// Returns the values of several keys, all from one read transaction.
+    ///
+    /// Args:
+    ///     `keys`: The keys.
+    ///
+    /// Returns:
+    ///     A list with a value for each key, in the same order; `None` for a missing key.
     fn get_many<'py>(
         &self,
         py: Python<'py>,
@@ -118,13 +131,25 @@ impl AnyData {
         found.answer(py, self.face)
     }
 
-    /// The value of a key with its version and when it expires; `None` where it is missing.
+    /// Returns the value of a key with its version and time of expiry; `None` if the key is
+    /// missing.
+    ///
+    /// Args:
+    ///     `key`: The key.
     fn entry<'py>(&self, py: Python<'py>, key: Octets<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.engine.entry(&self.table, &key).answer(py, self.face)
     }
 
-    /// Writes a value under a key, in place of one that is there. In a stamped table it may expire:
-    /// after `ttl` seconds, or at a time as `time.time()` counts.
+    /// Writes a value. Replaces the value that the key has.
+    ///
+    /// Args:
+    ///     `key`: The key, 1 to 511 bytes.
+    ///     `value`: The value.
+    ///     `ttl`: Seconds from now until the row expires; stamped tables only.
+    ///     `expires_at`: Time of expiry in seconds since 1970, instead of `ttl`.
+    ///
+    /// Returns:
+    ///     A `Written` with the transaction and the sequence number.
     #[pyo3(signature = (key, value, *, ttl=None, expires_at=None))]
     fn put<'py>(
         &self,
@@ -139,8 +164,17 @@ impl AnyData {
         self.writing(py, put.map(Written::from))
     }
 
-    /// Writes a value if a condition holds of its key, and answers whether it did: exactly one of
-    /// `absent=True`, `present=True`, `equals` and `version`.
+    /// Writes a value if a condition on its key is met.
+    ///
+    /// Args:
+    ///     `key`: The key, 1 to 511 bytes.
+    ///     `value`: The value.
+    ///     `ttl`: Seconds from now until the row expires; stamped tables only.
+    ///     `expires_at`: Time of expiry in seconds since 1970, instead of `ttl`.
+    ///     `condition`: Exactly one of `absent=True`, `present=True`, `equals` and `version`.
+    ///
+    /// Returns:
+    ///     Whether the condition was met, and so the value written.
     #[pyo3(signature = (key, value, *, ttl=None, expires_at=None, **condition))]
     fn put_if<'py>(
         &self,
@@ -157,12 +191,25 @@ impl AnyData {
         self.writing(py, put)
     }
 
-    /// Deletes a key, and answers whether it was there.
+    /// Deletes a key.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///
+    /// Returns:
+    ///     Whether the key existed.
     fn delete<'py>(&self, py: Python<'py>, key: Octets<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.writing(py, self.engine.delete(&self.table, &key))
     }
 
-    /// Deletes a key if a condition holds of it, and answers whether it did.
+    /// Deletes a key if a condition on it is met.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `condition`: Exactly one of `absent=True`, `present=True`, `equals` and `version`.
+    ///
+    /// Returns:
+    ///     Whether the condition was met.
     #[pyo3(signature = (key, **condition))]
     fn delete_if<'py>(
         &self,
@@ -174,7 +221,13 @@ impl AnyData {
         self.writing(py, self.engine.delete_if(&self.table, &key, condition))
     }
 
-    /// Deletes all keys of a range, and answers how many there were. Without bounds, all.
+    /// Deletes all keys in a range.
+    ///
+    /// Args:
+    ///     `bounds`: The range, as `nuthatch.options.Bounds`; without bounds, all keys.
+    ///
+    /// Returns:
+    ///     The number of keys that were deleted.
     #[pyo3(signature = (**bounds))]
     fn delete_range<'py>(
         &self,
@@ -185,7 +238,16 @@ impl AnyData {
         self.writing(py, self.engine.delete_range(&self.table, range))
     }
 
-    /// Writes a batch as a whole or not at all.
+    /// Commits a batch as a whole or not at all.
+    ///
+    /// Args:
+    ///     `batch`: The batch. It can be used again.
+    ///
+    /// Returns:
+    ///     A `Written` with the transaction and the sequence number.
+    ///
+    /// Raises:
+    ///     `ConditionError`: A condition of the batch was not met; nothing was written.
     fn apply<'py>(
         &self,
         py: Python<'py>,
@@ -195,7 +257,10 @@ impl AnyData {
         self.writing(py, written.map(Written::from))
     }
 
-    /// How many keys of a range are there.
+    /// Returns the number of keys in a range.
+    ///
+    /// Args:
+    ///     `bounds`: The range, as `nuthatch.options.Bounds`; without bounds, all keys.
     #[pyo3(signature = (**bounds))]
     fn count<'py>(
         &self,
@@ -206,15 +271,24 @@ impl AnyData {
         self.engine.count(&self.table, range).answer(py, self.face)
     }
 
-    /// The rows of a range as batches, all from one state of the store.
+    /// Returns an iterator over the rows of a range, in batches, all from one read transaction.
+    ///
+    /// Args:
+    ///     `options`: Bounds, order, limit and batch size, as `nuthatch.options.ScanOptions`.
     #[pyo3(signature = (**options))]
     fn scan(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let wanted = Wanted::of(py, "scan", options)?;
         self.scanned(py, self.engine.scan(self.face, &self.table, wanted))
     }
 
-    /// The rows of a range as batches, all from one state of the store, read by several threads.
-    /// They come as they are read, or in the order of the keys. A server reads with one.
+    /// Returns an iterator over the rows of a range, in batches, all from one read transaction that
+    /// several threads read. A server uses one thread.
+    ///
+    /// Args:
+    ///     `threads`: Number of threads.
+    ///     `ordered`: Whether batches are returned in key order; by default in the order in which
+    ///         threads read them.
+    ///     `options`: Bounds, order and batch size, as `nuthatch.options.ParallelScanOptions`.
     #[pyo3(signature = (threads=2, *, ordered=false, **options))]
     fn scan_parallel(
         &self,
@@ -239,12 +313,19 @@ impl AnyData {
         self.scanned(py, Source::Unshared(local, table, Box::new(wanted), parallel))
     }
 
-    /// Begins to read: one state of the store, whatever is written meanwhile.
+    /// Begins a read transaction: one state of the store, which does not change with later writes.
     fn read(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         snapshot::make(py, self)
     }
 
-    /// Begins to write, as durably as the store, or as this says.
+    /// Begins a write transaction. A store in this process has one at a time, in all processes; the
+    /// call waits until no other one is open.
+    ///
+    /// Args:
+    ///     `durability`: `sync`, `group` or `none`; by default the durability of the store.
+    ///
+    /// Raises:
+    ///     `ArgumentError`: `durability` is given for a store behind a server.
     #[pyo3(signature = (*, durability=None))]
     fn write(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<Py<PyAny>> {
         let wanted = durability.map(durability_of).transpose()?;
@@ -259,13 +340,22 @@ impl AnyData {
         transaction::make(py, self, wanted.unwrap_or(default))
     }
 
-    /// Starts a writer: writes in groups, each acknowledged when it is durable.
+    /// Starts a batch writer, which commits writes in groups and acknowledges each one.
+    ///
+    /// Args:
+    ///     `options`: Queue length and grouping, as `nuthatch.options.WriterOptions`.
     #[pyo3(signature = (**options))]
     fn writer(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         writer::make(py, self, options)
     }
 
-    /// Watches the changes of this table, or of all, within a range of keys.
+    /// Watches committed changes within a range of keys.
+    ///
+    /// Args:
+    ///     `since`: Where the watch begins: `"now"`, `"oldest"`, or after the change with a
+    ///         sequence number; by default `"now"`.
+    ///     `all_tables`: Whether to watch all tables of the store instead of this one.
+    ///     `bounds`: The range, as `nuthatch.options.Bounds`; without bounds, all keys.
     #[pyo3(signature = (*, since=None, all_tables=false, **bounds))]
     fn watch(
         &self,
@@ -305,14 +395,26 @@ impl AnyStore {
 
 #[pymethods]
 impl AnyStore {
-    /// The folder, or the address of the server.
+    /// Returns the folder of the store, or the address of its server.
     #[getter]
     fn place(slf: &Bound<'_, Self>) -> String {
         slf.as_super().get().engine.place()
     }
 
-    /// A table, which is made if it is not there: a plain one unless `stamped` is true, of any kind
-    /// if it is there and `stamped` is not given.
+    /// Opens a table.
+    ///
+    /// Args:
+    ///     `name`: The name of the table.
+    ///     `stamped`: Whether rows have a version and a time of expiry. By default an existing
+    ///         table of either kind is opened, and a new one is plain.
+    ///     `create`: Whether to create the table if it does not exist.
+    ///
+    /// Returns:
+    ///     The table.
+    ///
+    /// Raises:
+    ///     `ArgumentError`: With `create`, the existing table is of the other kind; without it, the
+    ///         table does not exist.
     #[pyo3(signature = (name, *, stamped=None, create=true))]
     fn table<'py>(
         slf: &Bound<'py, Self>,
@@ -327,35 +429,47 @@ impl AnyStore {
         opened.answer_with(slf.py(), face, move |py, ()| make_table(py, engine, table, face))
     }
 
-    /// The main table, which every LMDB environment has, and in which other programs often keep all
-    /// they have.
+    /// Returns the main table, which every LMDB environment has. Other programs often store all
+    /// their rows in it.
     fn main_table(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let AnyData { engine, face, .. } = slf.as_super().get();
         make_table(slf.py(), engine.clone(), TableRef::new(String::new(), None), *face)
     }
 
-    /// The tables by name, and whether they are stamped; without the main one.
+    /// Returns a dictionary of the tables without the main one: their names, and whether they are
+    /// stamped.
     fn tables<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let tables = base.engine.tables();
         tables.map(BTreeMap::from_iter).answer(slf.py(), base.face)
     }
 
-    /// What the store tells of itself and of its tables.
+    /// Returns sizes and counters of the store and of its tables.
     fn stat<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         base.engine.stat().answer(slf.py(), base.face)
     }
 
-    /// Checks all pages, while others read and write.
+    /// Checks all pages of the store. Reads and writes can continue. Requires a store in this
+    /// process.
+    ///
+    /// Returns:
+    ///     A `Verified` with the number of pages and rows.
+    ///
+    /// Raises:
+    ///     `DamagedError`: The file is damaged.
     fn verify<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let verified = base.engine.on_files("verify", super::local::Local::verify);
         verified.answer(slf.py(), base.face)
     }
 
-    /// Makes a copy of the store in a folder, while others read and write. `compact` leaves free
-    /// pages out.
+    /// Copies the store to a folder. Reads and writes can continue.
+    ///
+    /// Args:
+    ///     `folder`: The folder of the copy. It is created if it does not exist, and must not
+    ///         contain a store.
+    ///     `compact`: Whether to leave out free pages.
     #[pyo3(signature = (folder, *, compact=false))]
     fn backup<'py>(
         slf: &Bound<'py, Self>,
@@ -366,8 +480,12 @@ impl AnyStore {
         base.engine.backup(folder, compact).answer(slf.py(), base.face)
     }
 
-    /// From now on, keeps the last changes of all tables for watches, for all processes: so many,
-    /// of so many bytes altogether.
+    /// Keeps the newest changes of all tables for watches, from now on and for all processes.
+    /// Requires a store in this process.
+    ///
+    /// Args:
+    ///     `most`: Maximum number of changes.
+    ///     `most_bytes`: Maximum size of all kept changes together in bytes; 64 MiB by default.
     #[pyo3(signature = (most, most_bytes=67_108_864))]
     fn keep_changes<'py>(
         slf: &Bound<'py, Self>,
@@ -381,28 +499,32 @@ impl AnyStore {
         base.writing(slf.py(), kept)
     }
 
-    /// Keeps no changes from now on, and lets go of those that are kept.
+    /// Stops keeping changes, and drops those that are kept. Requires a store in this process.
     fn keep_no_changes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let kept = base.engine.on_files("keep_no_changes", |local| local.keep_changes(None));
         base.writing(slf.py(), kept)
     }
 
-    /// Makes everything that was committed safe from crashes, however it was committed.
+    /// Makes all commits durable, regardless of the durability they were made with. Requires a
+    /// store in this process.
     fn sync<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         base.engine.on_files("sync", super::local::Local::sync).answer(slf.py(), base.face)
     }
 
-    /// Takes rows out that have expired.
+    /// Removes expired rows. Requires a store in this process.
+    ///
+    /// Returns:
+    ///     The number of rows that were removed.
     fn sweep<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let swept = base.engine.on_files("sweep", super::local::Local::sweep);
         base.writing(slf.py(), swept)
     }
 
-    /// Waits until what was submitted is written, ends all scans, transactions and watches, and
-    /// closes the files or the connection. Files stay open while a `memoryview` shows them.
+    /// Closes the store: commits submitted writes, ends all scans, transactions and watches, and
+    /// closes the files or the connection. Files stay open while a `memoryview` refers to them.
     fn close<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         base.engine.close().answer(slf.py(), base.face)

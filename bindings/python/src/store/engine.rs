@@ -1,4 +1,4 @@
-//! A store, wherever it is: each call for both, as work that somebody waits for.
+//! A store of either kind: each call as [`Work`], for a store in this process and for a server.
 
 use super::bounds::Wanted;
 use super::condition::Wanted as Condition;
@@ -32,7 +32,7 @@ impl Engine {
         }
     }
 
-    /// The folder or the address.
+    /// Returns the folder or the address of the server.
     pub(crate) fn place(&self) -> String {
         match self {
             Self::Local(local) => local.path().display().to_string(),
@@ -40,7 +40,7 @@ impl Engine {
         }
     }
 
-    /// The store, for what needs its files.
+    /// Returns the store in this process; fails for a server, with `act` in the message.
     pub(crate) fn local(&self, act: &str) -> Outcome<&Arc<Local>> {
         match self {
             Self::Local(local) => Ok(local),
@@ -147,7 +147,7 @@ impl Engine {
         self.write_if(table, writes)
     }
 
-    /// Writes if the conditions among them hold, and answers whether they did.
+    /// Writes if all conditions among the writes are met. The result is whether they were.
     fn write_if(&self, table: &TableRef, writes: Writes) -> Work<bool> {
         let written = self.write(table, writes);
         Work::awaited(async move {
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// Writes as a whole or not at all.
+    /// Commits the writes as a whole or not at all.
     pub(crate) fn write(&self, table: &TableRef, writes: Writes) -> Work<Written> {
         match self {
             Self::Local(local) => local.write(table, writes),
@@ -189,7 +189,7 @@ impl Engine {
         }
     }
 
-    /// What a scan reads from.
+    /// Returns the source of rows for a scan.
     pub(crate) fn scan(&self, face: Face, table: &TableRef, wanted: Wanted) -> Source {
         match (self, face) {
             (Self::Local(local), Face::Sync) => {
@@ -244,7 +244,7 @@ impl Engine {
         }
     }
 
-    /// Something that needs the files of the store.
+    /// Runs `job` on a store in this process; fails for a server.
     pub(crate) fn on_files<T: Send + 'static>(
         &self,
         act: &str,
@@ -275,7 +275,7 @@ impl Engine {
         }
     }
 
-    /// Whoever has a write transaction open would wait for himself.
+    /// Fails if the caller has a write transaction open, since it would wait for itself.
     pub(crate) fn check_not_writing(&self, py: Python<'_>, face: Face) -> PyResult<()> {
         let Self::Local(local) = self else { return Ok(()) };
         let writing = *local.writing();
@@ -289,7 +289,7 @@ impl Engine {
     }
 }
 
-/// Who calls.
+/// Returns the thread and, for asynchronous calls, the task of the caller.
 pub(crate) fn caller(py: Python<'_>, face: Face) -> PyResult<Holder> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let task = match face {

@@ -1,31 +1,31 @@
-//! What stores answer: plain objects with fields.
+//! Python classes for results of stores: plain objects with fields.
 
 use crate::shown::shown;
 use nuthatch_store::Written as StoreWritten;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
-/// What became of writes that were committed.
+/// The result of committed writes.
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// The transaction they were committed with.
+    /// Number of the transaction that committed the writes.
     transaction: u64,
-    /// The number of the last of these changes: a watch can go on after it.
+    /// Sequence number of the last of these changes. A watch can continue after it.
     sequence: u64,
-    /// How many keys they deleted.
+    /// Number of keys that the writes deleted.
     deleted: u64,
 }
 
-/// A value with what a stamped table keeps about it.
+/// A value with its version and time of expiry.
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     /// The value.
     pub(crate) value: Vec<u8>,
-    /// The number of the change that wrote it; `None` in a plain table.
+    /// Sequence number of the change that wrote the value; `None` in a plain table.
     pub(crate) version: Option<u64>,
-    /// When it expires, as `time.time()` counts; `None` for never.
+    /// Time of expiry in seconds since 1970; `None` if the row does not expire.
     pub(crate) expires_at: Option<f64>,
 }
 
@@ -33,97 +33,97 @@ pub(crate) struct Entry {
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Change {
-    /// Its number: greater than those of all changes before it.
+    /// Sequence number of the change, greater than those of all earlier changes.
     sequence: u64,
-    /// The transaction it belongs to.
+    /// Number of the transaction that made the change.
     transaction: u64,
-    /// `put`, `delete` or `expire`.
+    /// The kind of the change: `put`, `delete` or `expire`.
     act: &'static str,
-    /// The name of the table; empty for the main one.
+    /// Name of the table; empty for the main table.
     table: String,
     /// The key.
     key: Vec<u8>,
-    /// The new value; `None` where there is none any more.
+    /// The new value; `None` if the change removed the row.
     value: Option<Vec<u8>>,
-    /// When it expires, as `time.time()` counts; `None` for never.
+    /// Time of expiry in seconds since 1970; `None` if the row does not expire.
     expires_at: Option<f64>,
 }
 
-/// What a store tells of itself.
+/// Sizes and counters of a store.
 #[pyclass(frozen, get_all, module = "nuthatch")]
 #[derive(Clone, Debug)]
 pub(crate) struct Stat {
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     page_bytes: u64,
-    /// Bytes of the addresses that the map has.
+    /// Address space that is reserved for the map, in bytes.
     map_bytes: u64,
-    /// Bytes up to the last page that is in use.
+    /// Bytes up to the last page in use.
     used_bytes: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     file_bytes: u64,
-    /// Bytes of pages that can be used again.
+    /// Bytes in free pages.
     free_bytes: u64,
-    /// The number of the last transaction that was committed.
+    /// Number of the last committed transaction.
     transaction: u64,
-    /// Slots of readers in use, or used before, in all processes.
+    /// Reader slots that are or were in use, in all processes.
     readers: u32,
-    /// Slots of readers that there are.
+    /// Maximum number of reader slots.
     readers_most: u32,
     /// Transactions that are open in the process of the store.
     open_transactions: u64,
-    /// The number of the last change.
+    /// Sequence number of the last change.
     sequence: u64,
-    /// The number of the oldest change that is kept; `None` when none are.
+    /// Sequence number of the oldest kept change; `None` if no changes are kept.
     oldest_change: Option<u64>,
-    /// The tables by name; the main one has an empty name.
+    /// The tables by name. The name of the main table is empty.
     tables: BTreeMap<String, TableStat>,
 }
 
-/// What a table tells of itself.
+/// Sizes and counters of a table.
 #[pyclass(frozen, get_all, module = "nuthatch")]
 #[derive(Clone, Debug)]
 pub(crate) struct TableStat {
-    /// The name; empty for the main one.
+    /// Name of the table; empty for the main table.
     name: String,
-    /// Whether it keeps a version and a time of expiry with each value.
+    /// Whether rows have a version and a time of expiry.
     stamped: bool,
-    /// Rows, those among them that have expired and were not swept yet.
+    /// Number of rows, including expired rows that were not swept yet.
     entries: u64,
     /// Levels of the tree.
     depth: u32,
-    /// Pages that lead to others.
+    /// Number of branch pages.
     branch_pages: u64,
-    /// Pages with rows.
+    /// Number of leaf pages, which contain rows.
     leaf_pages: u64,
-    /// Pages with long values.
+    /// Number of overflow pages, which contain long values.
     overflow_pages: u64,
 }
 
-/// What a verified store has.
+/// The result of the verification of an undamaged store.
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verified {
-    /// The number of the transaction whose state was verified.
+    /// Number of the last transaction in the verified state.
     transaction: u64,
-    /// Pages of the file, the two meta pages among them.
+    /// Pages of the file, including the two meta pages.
     pages: u64,
-    /// Pages that can be used again.
+    /// Number of free pages.
     free_pages: u64,
-    /// Pages that are neither in use nor free: lost room, and no damage.
+    /// Pages that are neither in use nor free. They waste space but are no damage.
     lost_pages: u64,
-    /// Tables, the main one among them.
+    /// Number of tables, including the main table.
     tables: u64,
-    /// Rows of all tables.
+    /// Number of rows in all tables.
     entries: u64,
 }
 
-/// What `compact` did.
+/// The result of a compaction.
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compacted {
-    /// Bytes of the file before.
+    /// Size of the file before the compaction, in bytes.
     before_bytes: u64,
-    /// Bytes of the file now.
+    /// Size of the file after the compaction, in bytes.
     after_bytes: u64,
 }
 

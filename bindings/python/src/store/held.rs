@@ -1,22 +1,22 @@
-//! What Python objects hold of a store, so that closing it can take it back.
+//! References that Python objects have to an open store. Closing the store releases them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Something that keeps a store open.
+/// An object that keeps a store open.
 pub(crate) trait Held: Send + Sync {
-    /// Lets go of the store. Called by threads that may wait, and never by one that is attached to
-    /// the interpreter and holds a lock.
+    /// Releases the store. The caller may block, and must not be attached to the interpreter while
+    /// it holds a lock.
     fn release(&self);
 }
 
-/// All that is held of a store.
+/// The objects that keep a store open.
 #[derive(Default)]
 pub(crate) struct Holders(Mutex<List>);
 
 #[derive(Default)]
 struct List {
     holders: Vec<Weak<dyn Held>>,
-    /// When so many are there, those that are gone are taken out.
+    /// Number of holders from which on dropped ones are removed.
     sweep_at: usize,
 }
 
@@ -31,7 +31,7 @@ impl Holders {
         list.holders.push(holder);
     }
 
-    /// Has all let go.
+    /// Releases the store in all holders.
     pub(crate) fn release(&self) {
         let list = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let holders: Vec<Arc<dyn Held>> = list.holders.iter().filter_map(Weak::upgrade).collect();

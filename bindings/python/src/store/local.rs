@@ -18,15 +18,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-/// How long closing waits for what others do with the store.
+/// Maximum time that closing waits for other uses of the store.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// A store, open in each process that uses it: a child made by `fork` opens it again when it first
-/// needs it. Once closed, it stays closed.
+/// A store, open in each process that uses it. A child made by `fork` opens it again on first use.
+/// A closed store stays closed.
 pub(crate) struct Local {
-    /// The path as it was given.
+    /// The path that the caller gave.
     path: PathBuf,
-    /// The folder, wherever the process has gone since.
+    /// The absolute path, which does not depend on the working directory.
     folder: PathBuf,
     options: Options,
     durability: Durability,
@@ -34,19 +34,20 @@ pub(crate) struct Local {
     opened: PerProcess<Opened>,
 }
 
-/// What a process has of a store.
+/// The state of a store in one process.
 #[derive(Default)]
 struct Opened {
     store: RwLock<Option<Own<Store>>>,
-    /// Groups single writes, once there is one.
+    /// Groups single writes. Created on first use.
     writer: Mutex<Option<Own<BatchWriter>>>,
     holders: Holders,
-    /// Transactions that write. They go first: others wait for them.
+    /// Write transactions. They are released before other holders, whose writes may wait for them.
     transactions: Holders,
     writing: Mutex<Option<Holder>>,
 }
 
-/// Who has a write transaction open: a thread, and a task where there is one, told by its address.
+/// The owner of the open write transaction: a thread, and the address of its task in asynchronous
+/// calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) thread: ThreadId,
@@ -59,7 +60,7 @@ impl Local {
         let folder = store.path().to_owned();
         let store = RwLock::new(Some(Own::new(store)));
         let opened = PerProcess::new(Opened { store, ..Opened::default() });
-        // A child opens what its parent had, and makes nothing in its place.
+        // A child opens the store of its parent, and must not create a new one in its place.
         let options = options.clone().create(false);
         let closed = AtomicBool::new(false);
         Ok(Self { path, folder, options, durability, closed, opened })
@@ -73,7 +74,7 @@ impl Local {
         self.durability
     }
 
-    /// Returns the store, which is opened if this process has not opened it yet.
+    /// Returns the store. Opens it if this process has not opened it yet.
     pub(crate) fn store(&self) -> Outcome<Store> {
         let opened = self.opened.here();
         if let Some(store) = &*opened.store.read().unwrap_or_else(PoisonError::into_inner) {
@@ -90,12 +91,12 @@ impl Local {
         store.ok_or_else(|| Failure::closed("store"))
     }
 
-    /// Something that must let go of the store when it is closed.
+    /// Registers an object that must release the store when it is closed.
     pub(crate) fn hold(&self, holder: Weak<dyn Held>) {
         self.opened.here().holders.add(holder);
     }
 
-    /// A transaction that writes.
+    /// Registers a write transaction that must end when the store is closed.
     pub(crate) fn hold_transaction(&self, holder: Weak<dyn Held>) {
         self.opened.here().transactions.add(holder);
     }
@@ -104,8 +105,8 @@ impl Local {
         self.opened.here().writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until what was submitted is written, has everybody let go, and closes the files that
-    /// this process has open.
+    /// Closes the store in this process: ends write transactions, commits submitted writes,
+    /// releases all holders, and closes the files.
     pub(crate) fn close(&self) {
         let opened = self.opened.here();
         let store = {
@@ -117,11 +118,11 @@ impl Local {
         opened.transactions.release();
         let writer = self.lock_writer().take().and_then(|mut writer| writer.take());
         if let Some(writer) = writer {
-            // Whoever waits for an acknowledgement has it, or the reason why there is none.
+            // Each acknowledgement reports its own error.
             let _ = writer.flush();
         }
         opened.holders.release();
-        // Where they are still open, somebody looks at a batch: they are closed after that.
+        // If another thread still uses a batch of rows, the files are closed after that.
         store.close_within(CLOSING);
     }
 
@@ -153,11 +154,11 @@ impl Local {
         Ok(store.read()?.count(&table, range)?)
     }
 
-    /// Writes together with what others write, as a whole or not at all.
+    /// Commits the writes as a whole or not at all, in a group with writes of other threads.
     pub(crate) fn write(self: &Arc<Self>, table: &TableRef, writes: Writes) -> Work<Written> {
         let (this, table) = (Arc::clone(self), table.clone());
         Work::awaited(async move {
-            // Tables may have to be made first, which waits for the disk.
+            // This may create tables, which waits for the disk.
             let prepared = Work::blocking(move || {
                 let store = this.store()?;
                 Ok((this.writer(&store)?, writes.batch(&store, &table)?))
@@ -181,13 +182,13 @@ impl Local {
         self.opened.here().writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a table, and makes it where that is wanted.
+    /// Opens a table; creates it if `create` is true.
     pub(crate) fn table(&self, table: &TableRef, create: bool) -> Outcome<()> {
         let store = self.store()?;
         if create { table.open(&store) } else { table.find(&store) }.map(drop)
     }
 
-    /// The tables and what they keep, without the main one.
+    /// Returns the names of the tables without the main one, and whether each is stamped.
     pub(crate) fn tables(&self) -> Outcome<Vec<(String, bool)>> {
         let store = self.store()?;
         let mut tables = Vec::new();
@@ -237,13 +238,13 @@ impl Local {
         Ok(self.store()?.sweep()?)
     }
 
-    /// The default table.
+    /// Returns a reference to the default table.
     pub(crate) fn default_table() -> TableRef {
         TableRef::new(DEFAULT.to_owned(), None)
     }
 }
 
-/// Values in any transaction.
+/// Returns the values of several keys in a transaction.
 pub(crate) fn values(
     txn: &impl Read,
     table: &nuthatch_store::Table,
@@ -253,7 +254,7 @@ pub(crate) fn values(
     Ok(found.map(|value| value.map(|value| Value::Owned(value.to_vec()))).collect())
 }
 
-/// An entry in any transaction.
+/// Returns a value with its metadata in a transaction.
 pub(crate) fn entry(
     txn: &impl Read,
     table: &nuthatch_store::Table,

@@ -1,9 +1,9 @@
-//! The ordered store in Python, in this process and behind a server, for callers that wait and for
-//! asyncio.
+//! The ordered store in Python, in this process and behind a server, with blocking and asynchronous
+//! calls.
 //!
-//! A call goes from a class (`data`, `txn`, `transaction`, `writer`, `scan`, `watch`) to `engine`,
-//! which knows where the store is, and comes back as work that somebody waits for. `local` and
-//! `remote` do it. `held` is how closing a store takes back what Python still has of it.
+//! The classes (`data`, `txn`, `transaction`, `writer`, `scan`, `watch`) call `engine`, which
+//! returns each call as [`Work`](crate::work::Work) of either `local` or `remote`. Closing a store
+//! releases the references of Python objects through `held`.
 
 mod batch;
 mod bounds;

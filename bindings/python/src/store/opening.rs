@@ -1,4 +1,4 @@
-//! How stores are opened, from arguments by name.
+//! Conversion of keyword arguments into options of stores.
 
 use super::data::AnyStore;
 use super::engine::Engine;
@@ -16,12 +16,12 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How a caller wants to be answered.
+/// Converts the flag for asynchronous calls.
 fn face(asynchronous: bool) -> Face {
     if asynchronous { Face::Async } else { Face::Sync }
 }
 
-/// What commits wait for, by its name.
+/// Converts the name of a durability.
 pub(crate) fn durability_of(word: &str) -> PyResult<Durability> {
     match word {
         "sync" => Ok(Durability::Sync),
@@ -34,7 +34,7 @@ pub(crate) fn durability_of(word: &str) -> PyResult<Durability> {
     }
 }
 
-/// Takes what commits wait for.
+/// Takes the durability of commits.
 pub(crate) fn durability(named: &Named<'_>) -> PyResult<Option<Durability>> {
     named.take::<String>("durability")?.map(|word| durability_of(&word)).transpose()
 }
@@ -130,7 +130,7 @@ fn _connect_store<'py>(
     })
 }
 
-/// Takes certificates.
+/// Takes the certificates for TLS.
 fn tls(named: &Named<'_>) -> PyResult<Outcome<Option<ClientTls>>> {
     let (ca, cert) = (named.take::<PathBuf>("ca")?, named.take::<PathBuf>("cert")?);
     let (key, name) = (named.take::<PathBuf>("key")?, named.take::<String>("server_name")?);
@@ -139,7 +139,7 @@ fn tls(named: &Named<'_>) -> PyResult<Outcome<Option<ClientTls>>> {
         return Ok(Err(Failure::argument("expected cert and key together or not at all")));
     }
     if ca.is_none() && cert.is_none() && name.is_none() {
-        // Those of the system, where the address wants some.
+        // The client uses the certificates of the system if the address requires TLS.
         return Ok(Ok(None));
     }
     let tls = ca.map_or_else(ClientTls::system, |ca| ClientTls::open(&ca));
@@ -151,7 +151,7 @@ fn tls(named: &Named<'_>) -> PyResult<Outcome<Option<ClientTls>>> {
     Ok(tls.map(Some).map_err(wrong))
 }
 
-/// Makes the store in a folder as small as it can be, in its place.
+/// Compacts the store in a folder in place.
 #[pyfunction]
 #[pyo3(signature = (path, asynchronous, /))]
 fn _compact_store(py: Python<'_>, path: PathBuf, asynchronous: bool) -> PyResult<Bound<'_, PyAny>> {

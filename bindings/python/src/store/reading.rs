@@ -1,4 +1,4 @@
-//! Lookups and scans within a transaction, wherever it is.
+//! Lookups and scans within a transaction of either kind of store.
 
 use super::bounds::Wanted;
 use super::figures::Entry;
@@ -16,7 +16,7 @@ use nuthatch_store::{Range, Read, ReadTxn, View};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What any transaction of a store in this process sees.
+/// The view of a transaction, for reads and writes, of a store in this process.
 pub(crate) struct Viewed<'t>(pub(crate) View<'t>);
 
 impl Read for Viewed<'_> {
@@ -25,11 +25,11 @@ impl Read for Viewed<'_> {
     }
 }
 
-/// A snapshot of a store in this process, until it ends.
+/// A read transaction of a store in this process, until it ends.
 pub(crate) struct Snapshotted(Mutex<Option<ReadTxn<'static>>>);
 
 impl Snapshotted {
-    /// Reads in the transaction.
+    /// Runs `job` on the transaction; fails if it has ended.
     pub(crate) fn with<T>(&self, job: impl FnOnce(&Viewed<'_>) -> Outcome<T>) -> Outcome<T> {
         match &*self.lock() {
             Some(txn) => job(&Viewed(txn.view())),
@@ -38,7 +38,7 @@ impl Snapshotted {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ReadTxn<'static>>> {
-        // A transaction that reads is whole, whatever panics.
+        // A panic does not leave a read transaction in an invalid state.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -50,8 +50,9 @@ impl Held for Snapshotted {
     }
 }
 
-/// A transaction of a server, until it ends. It is taken out while it is asked: whoever gives up
-/// before the answer is there leaves none, since the next one would get that answer.
+/// A transaction of a server, until it ends. It is taken out during a call. If the call is
+/// cancelled, the transaction is dropped, since the next call would receive the response of the
+/// cancelled one.
 pub(crate) struct Asked(tokio::sync::Mutex<Option<Txn>>);
 
 impl Asked {
@@ -66,13 +67,13 @@ impl Asked {
         Ok(answer)
     }
 
-    /// Ends it, to be committed.
+    /// Takes the transaction, to commit it.
     pub(crate) async fn take(&self) -> Outcome<Txn> {
         self.0.lock().await.take().ok_or_else(|| Failure::closed("transaction"))
     }
 }
 
-/// A transaction that can be read from.
+/// An open transaction.
 #[derive(Clone)]
 pub(crate) enum Reading {
     Snapshot(Arc<Snapshotted>),
@@ -81,7 +82,7 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
-    /// A snapshot of a store in this process.
+    /// Begins a read transaction of a store in this process.
     pub(crate) fn snapshot(local: &Local, table: &TableRef) -> Outcome<Self> {
         let store = local.store()?;
         table.open(&store)?;
@@ -91,7 +92,7 @@ impl Reading {
         Ok(Self::Snapshot(snapshot))
     }
 
-    /// A transaction of a server.
+    /// Begins a transaction of a server.
     pub(crate) async fn remote(remote: Arc<Remote>, table: &TableRef) -> Outcome<Self> {
         let client = remote.client()?;
         ready(&client, table).await?;
@@ -99,13 +100,13 @@ impl Reading {
         Ok(Self::Remote(remote, Arc::new(txn)))
     }
 
-    /// Ends it without a trace.
+    /// Ends the transaction without a commit.
     pub(crate) fn end(&self) {
         match self {
             Self::Snapshot(snapshot) => snapshot.release(),
             Self::Writing(writing) => writing.end(),
             Self::Remote(_, asked) => {
-                // Where it is being asked, whoever asks is told first.
+                // A call in progress keeps the transaction until it has its response.
                 if let Ok(mut txn) = asked.0.try_lock() {
                     txn.take();
                 }
@@ -113,7 +114,8 @@ impl Reading {
         }
     }
 
-    /// Reads in a transaction of this process.
+    /// Returns work that reads in a transaction of this process; `None` for a transaction of a
+    /// server.
     fn read<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Viewed<'_>) -> Outcome<T> + Send + 'static,
@@ -128,7 +130,7 @@ impl Reading {
         }
     }
 
-    /// Asks a transaction of a server.
+    /// Returns work that calls a transaction of a server.
     fn ask<T, F>(
         &self,
         table: &TableRef,
@@ -191,7 +193,7 @@ impl Reading {
         let job = move |txn: &Viewed<'_>| Ok(txn.count(&named.opened()?, &wanted)?);
         self.read(job).unwrap_or_else(|| {
             self.ask(table, |asked, table| async move {
-                // A transaction of a server answers rows alone.
+                // Transactions of a server have no call that counts: this scans the keys.
                 let (mut left, mut count) = (nuthatch_rpc::Scan::new(range).keys_only(), 0);
                 loop {
                     let rows = asked.with(async |txn| txn.scan(table.name(), &left).await).await?;
@@ -205,7 +207,7 @@ impl Reading {
         })
     }
 
-    /// The first rows of a scan; none where there are no more.
+    /// Returns the first rows of a scan; none if the range is empty.
     pub(crate) fn page(&self, table: &TableRef, wanted: Wanted) -> Work<Kept> {
         let (named, here) = (table.clone(), wanted.clone());
         let job = move |txn: &Viewed<'_>| {
@@ -221,10 +223,10 @@ impl Reading {
         })
     }
 
-    /// The number of the last change that the transaction sees.
+    /// Returns the sequence number of the last change that the transaction sees.
     pub(crate) fn sequence(&self) -> Work<u64> {
         self.read(|txn| Ok(txn.sequence()?)).unwrap_or_else(|| {
-            // Rows of any table come with it, none among them.
+            // Each response to a scan includes the number, even if it has no rows.
             self.ask(&TableRef::new(String::new(), None), |asked, _| async move {
                 let scan = nuthatch_rpc::Scan::all().keys_only().limit(1);
                 Ok(asked.with(async |txn| txn.scan("", &scan).await).await?.sequence())

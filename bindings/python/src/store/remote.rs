@@ -19,7 +19,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A store behind a server, until it is closed.
+/// A client of a server, until it is closed.
 pub(crate) struct Remote {
     address: String,
     open: RwLock<Option<Client>>,
@@ -45,7 +45,8 @@ impl Remote {
         drop(client);
     }
 
-    /// Does something with a client and a table, which is there then if it can be.
+    /// Returns work that calls the server, after it has created the table if necessary and
+    /// permitted.
     pub(crate) fn with<T, F>(
         self: &Arc<Self>,
         table: &TableRef,
@@ -107,7 +108,7 @@ impl Remote {
         })
     }
 
-    /// Writes a value that never expires if a condition holds.
+    /// Writes a value that does not expire, if a condition is met.
     pub(crate) fn put_if(
         self: &Arc<Self>,
         table: &TableRef,
@@ -133,7 +134,7 @@ impl Remote {
         })
     }
 
-    /// Writes as a whole or not at all.
+    /// Commits the writes as a whole or not at all.
     pub(crate) fn write(self: &Arc<Self>, table: &TableRef, writes: Writes) -> Work<Written> {
         self.with(table, move |client, table| async move {
             ready_all(&client, &writes, &table).await?;
@@ -141,7 +142,7 @@ impl Remote {
         })
     }
 
-    /// Opens a table, and makes it where that is wanted.
+    /// Opens a table; creates it if `create` is true.
     pub(crate) fn table(self: &Arc<Self>, table: &TableRef, create: bool) -> Work<()> {
         let (this, table) = (Arc::clone(self), table.clone());
         Work::awaited(async move {
@@ -165,20 +166,21 @@ impl Remote {
         self.with(&main_table(), |client, _| async move { Ok(client.stat().await?.into()) })
     }
 
-    /// Fetches a copy of the store into a folder, where it appears when it is whole.
+    /// Downloads a copy of the store to a folder. The file appears under its name when it is
+    /// complete.
     pub(crate) fn backup(self: &Arc<Self>, folder: PathBuf, compact: bool) -> Work<()> {
         self.with(&main_table(), move |client, _| async move {
             let partial = folder.join("data.mdb.partial");
             let fetched = fetch(&client, &folder, &partial, compact).await;
             if fetched.is_err() {
-                // It may not be there any more.
+                // The file may not exist.
                 let _ = fs::remove_file(&partial);
             }
             fetched
         })
     }
 
-    /// A scan as a stream, which asks for nothing before it is read.
+    /// Returns the stream of a scan. It makes no request before the first read.
     pub(crate) fn scan(
         &self,
         table: &TableRef,
@@ -187,23 +189,24 @@ impl Remote {
         Ok(self.client()?.scan(table.name(), &wanted.remote_scan()))
     }
 
-    /// The default table.
+    /// Returns a reference to the default table.
     pub(crate) fn default_table() -> TableRef {
         Local::default_table()
     }
 }
 
-/// The main table, which is always there.
+/// Returns a reference to the main table, which always exists.
 fn main_table() -> TableRef {
     TableRef::new(String::new(), None)
 }
 
-/// Has a server make a table, if it was not used so far.
+/// Creates a table on the server, unless a call has used it before.
 pub(crate) async fn ready(client: &Client, table: &TableRef) -> Outcome<()> {
     if table.may_be_missing() {
         match client.create_table(table.name(), table.kind()).await {
             Ok(_) => table.is_there(),
-            // Who may only read, or reads a store that nobody may write to, finds it or does not.
+            // A table cannot be created on a read-only store, or without permission to write. Later
+            // calls report a missing table.
             Err(error) if ["forbidden", "read-only"].contains(&error.code()) => table.is_there(),
             Err(error) => return Err(error.into()),
         }
@@ -211,7 +214,7 @@ pub(crate) async fn ready(client: &Client, table: &TableRef) -> Outcome<()> {
     Ok(())
 }
 
-/// The same for all tables of some writes.
+/// Creates the tables of all writes on the server, unless calls have used them before.
 pub(crate) async fn ready_all(client: &Client, writes: &Writes, default: &TableRef) -> Outcome<()> {
     for table in writes.tables(default) {
         ready(client, table).await?;
@@ -232,7 +235,7 @@ async fn fetch(client: &Client, folder: &Path, partial: &Path, compact: bool) ->
     if !folder.is_dir() {
         fs::create_dir(folder).map_err(failed(folder, "create the folder"))?;
     }
-    // One that is there was left by a process that was killed, and may be open to others.
+    // A process that was killed left it. Its permissions may allow other users to read it.
     let _ = fs::remove_file(partial);
     let mut options = File::options();
     let created = options.write(true).create_new(true).mode(0o600).open(partial);

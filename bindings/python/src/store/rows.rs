@@ -1,4 +1,4 @@
-//! Batches of rows in Python: lent by the store, or copied.
+//! Batches of rows in Python, in the memory map of the store or copied.
 
 use super::bounds::Wanted;
 use super::held::Held;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyMemoryView, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Rows that were copied: all in one piece of memory.
+/// Copied rows, in one contiguous buffer.
 #[derive(Default)]
 pub(crate) struct CopiedRows {
     /// Keys and values, one after the other.
@@ -20,7 +20,7 @@ pub(crate) struct CopiedRows {
     sequence: u64,
 }
 
-/// A row: its key, and behind it its value.
+/// The location of a row: a key followed by its value.
 struct Place {
     start: usize,
     key_len: u32,
@@ -30,7 +30,7 @@ struct Place {
 impl CopiedRows {
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
         let start = self.data.len();
-        // Lengths in a store have 32 bits.
+        // Lengths in a store fit into 32 bits.
         let (key_len, value_len) = (key.len() as u32, value.len() as u32);
         self.data.extend_from_slice(key);
         self.data.extend_from_slice(value);
@@ -41,7 +41,7 @@ impl CopiedRows {
         Self { snapshot, sequence, ..self }
     }
 
-    /// The first rows of a scan within a transaction.
+    /// Copies the first rows of a scan within a transaction.
     pub(crate) fn read(txn: &impl Read, table: &Table, wanted: &Wanted) -> Outcome<Self> {
         let (scan, mut rows) = (wanted.scan(), Self::default());
         let most = wanted.batch_rows.unwrap_or(nuthatch_store::Scan::BATCH_ROWS).max(1);
@@ -56,7 +56,7 @@ impl CopiedRows {
     fn of(lent: &nuthatch_store::RowBatch) -> Self {
         let mut rows = Self::default();
         lent.iter().for_each(|(key, value)| rows.push(key, value));
-        // Where its transaction cannot tell any more, nobody is told.
+        // The sequence number is 0 if the transaction cannot read it.
         rows.seen_at(lent.snapshot_id(), lent.sequence().unwrap_or_default())
     }
 
@@ -68,17 +68,17 @@ impl CopiedRows {
     }
 }
 
-/// The rows of a batch, and what keeps them.
+/// The rows of a batch, and the owner of their memory.
 #[derive(Clone)]
 pub(crate) enum Kept {
-    /// In the map of a store, kept there by the transaction of their scan.
+    /// Rows in the memory map of a store, which the read transaction of their scan protects.
     Lent(Arc<nuthatch_store::RowBatch>),
     Copied(Arc<CopiedRows>),
-    /// As a server sent them.
+    /// Rows that a server sent.
     Sent(Arc<nuthatch_rpc::RowBatch>),
 }
 
-/// A key or a value of a batch that Python looks at.
+/// The exporter of a key or value of a batch to a `memoryview`.
 struct Shows {
     kept: Kept,
     row: usize,
@@ -130,7 +130,7 @@ impl Kept {
     }
 }
 
-/// What a batch in Python has, so that a store can take back what it lent.
+/// The rows of a batch in Python. A store that is closed replaces rows in its map by copies.
 pub(crate) struct Cell(Mutex<Kept>);
 
 impl Cell {
@@ -148,7 +148,7 @@ impl Cell {
 }
 
 impl Held for Cell {
-    /// Copies lent rows. Buffers that are out keep what they show.
+    /// Copies rows that are in the memory map. Existing buffers remain valid.
     fn release(&self) {
         if let Kept::Lent(lent) = self.kept() {
             let copied = Kept::Copied(Arc::new(CopiedRows::of(&lent)));
@@ -158,11 +158,11 @@ impl Held for Cell {
     }
 }
 
-/// Rows of a scan: a sequence of `(key, value)`, of which `bytes` are made when they are asked for.
+/// Rows of a scan: a sequence of `(key, value)`. Each access creates new `bytes`.
 ///
-/// Batches of a scan of a store in this process lie in the store's own memory and keep the scan's
-/// transaction open; they are copied when the scan is given up or the store is closed. All others
-/// are copies from the start.
+/// Batches of a scan of a store in this process refer to the memory map of the store and keep the
+/// read transaction of the scan open. They are copied when the scan is closed before its end or the
+/// store is closed. Batches of other scans are copies.
 #[pyclass(frozen, sequence, module = "nuthatch")]
 pub(crate) struct RowBatch(Arc<Cell>);
 
@@ -171,7 +171,7 @@ impl RowBatch {
         Self(cell)
     }
 
-    /// What there is at an index, from the end where that is negative.
+    /// Returns the rows and the position for an index; a negative index counts from the end.
     fn at(&self, index: isize) -> PyResult<(Kept, usize)> {
         let kept = self.0.kept();
         let at = if index < 0 { index + kept.len().cast_signed() } else { index };
@@ -198,7 +198,7 @@ impl RowBatch {
         self.to_list(py)?.try_iter()
     }
 
-    /// All rows, as tuples of bytes.
+    /// Returns all rows as tuples of a key and a value.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let kept = self.0.kept();
         let list = PyList::empty(py);
@@ -208,53 +208,65 @@ impl RowBatch {
         Ok(list)
     }
 
-    /// The keys.
+    /// Returns the keys.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         self.0.kept().rows().try_for_each(|(key, _)| list.append(PyBytes::new(py, key)))?;
         Ok(list)
     }
 
-    /// The values.
+    /// Returns the values.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         self.0.kept().rows().try_for_each(|(_, value)| list.append(PyBytes::new(py, value)))?;
         Ok(list)
     }
 
-    /// A key without a copy. The view keeps the rows where they are, and so the transaction of a
-    /// scan of a store in this process: let it go soon.
+    /// Returns a `memoryview` of a key, without a copy.
+    ///
+    /// The view protects the memory of the rows. For a scan of a store in this process it keeps the
+    /// read transaction open, so release it soon.
+    ///
+    /// Args:
+    ///     `index`: The row; a negative index counts from the end.
     fn key_view<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyMemoryView>> {
         let (kept, at) = self.at(index)?;
         Octets::view(py, Shows { kept, row: at, of_value: false })
     }
 
-    /// A value without a copy. The view keeps the rows where they are, and so the transaction of a
-    /// scan of a store in this process: let it go soon.
+    /// Returns a `memoryview` of a value, without a copy.
+    ///
+    /// The view protects the memory of the rows. For a scan of a store in this process it keeps the
+    /// read transaction open, so release it soon.
+    ///
+    /// Args:
+    ///     `index`: The row; a negative index counts from the end.
     fn value_view<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyMemoryView>> {
         let (kept, at) = self.at(index)?;
         Octets::view(py, Shows { kept, row: at, of_value: true })
     }
 
-    /// Copies the rows, if they are lent, so that the batch keeps no transaction open.
+    /// Copies the rows if they are in the memory map of the store, so that the batch keeps no
+    /// transaction open.
     fn detach(&self, py: Python<'_>) {
         py.detach(|| self.0.release());
     }
 
-    /// Whether the rows lie in the store's own memory.
+    /// Returns whether the rows are in the memory map of the store.
     #[getter]
     fn lent(&self) -> bool {
         matches!(&*self.0.lock(), Kept::Lent(_))
     }
 
-    /// The number of the last transaction that the scan sees.
+    /// Returns the number of the last transaction that the scan sees.
     #[getter]
     fn snapshot(&self, py: Python<'_>) -> u64 {
         let kept = self.0.kept();
         py.detach(|| kept.snapshot())
     }
 
-    /// The number of the last change that the scan sees: a watch can go on after it.
+    /// Returns the sequence number of the last change that the scan sees. A watch can continue
+    /// after it.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
         let kept = self.0.kept();

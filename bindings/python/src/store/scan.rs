@@ -1,4 +1,4 @@
-//! Scans in Python: iterators of batches, for callers that wait and for asyncio.
+//! Python classes for scans: iterators of batches, blocking and asynchronous.
 
 use super::bounds::Wanted;
 use super::held::Held;
@@ -21,15 +21,16 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A row that a thread of a parallel scan copied: its key and its value, and where that begins.
+/// A row that a thread of a parallel scan copied: the key and the value, and the offset of the
+/// value.
 type Joined = (Box<[u8]>, u32);
 
-/// What a scan reads from. Nothing is opened before the first batch is asked for.
+/// The source of the rows of a scan. It is opened when the first batch is read.
 pub(crate) enum Source {
-    /// A store in this process, read by the thread that asks.
+    /// A store in this process; the calling thread reads.
     Unopened(Arc<Local>, TableRef, Box<Wanted>),
     Opened(Box<Batches>),
-    /// A store in this process, read by its threads.
+    /// A store in this process; threads of the store read.
     Unstarted(Arc<Local>, TableRef, Box<Wanted>),
     Started(RowStream),
     /// A server.
@@ -37,19 +38,19 @@ pub(crate) enum Source {
     Asked(Box<nuthatch_rpc::RowStream>),
     /// A transaction.
     Within(Arc<State>, TableRef, Box<Wanted>),
-    /// Several threads.
+    /// A store in this process; several threads read.
     Unshared(Arc<Local>, TableRef, Box<Wanted>, Parallel),
     Shared(ParallelRows<Joined>),
 }
 
 impl Source {
-    /// Whether it is read by a thread that waits.
+    /// Returns whether reads block the thread.
     fn is_blocking(&self) -> bool {
         use Source::{Opened, Shared, Unopened, Unshared};
         matches!(self, Unopened(..) | Opened(_) | Unshared(..) | Shared(_))
     }
 
-    /// The next rows, of one that is blocking.
+    /// Reads the next rows of a blocking source.
     fn read(&mut self) -> Outcome<Option<Kept>> {
         match self {
             Self::Unopened(local, table, wanted) => {
@@ -81,7 +82,7 @@ impl Source {
         }
     }
 
-    /// The next rows, of one that is not blocking.
+    /// Reads the next rows of an asynchronous source.
     async fn next(&mut self) -> Outcome<Option<Kept>> {
         loop {
             match self {
@@ -128,12 +129,12 @@ fn lent(rows: nuthatch_store::RowBatch) -> Kept {
     Kept::Lent(Arc::new(rows))
 }
 
-/// What a scan in Python has.
+/// The state of a scan in Python.
 pub(crate) struct Course {
     slot: Arc<Slot<Source>>,
-    /// The store that lends batches.
+    /// The store whose memory map batches refer to.
     local: Option<Arc<Local>>,
-    /// Batches that were lent.
+    /// Batches that refer to the memory map.
     lent: Mutex<Vec<Weak<Cell>>>,
     exhausted: AtomicBool,
 }
@@ -150,7 +151,8 @@ impl Course {
         course
     }
 
-    /// The next batch. One that was asked for and is not taken ends the scan: it would be missing.
+    /// Returns work that reads the next batch. If its result is not delivered, the scan ends, since
+    /// the batch would be missing.
     fn next(self: &Arc<Self>) -> Work<Undelivered<Option<Arc<Cell>>>> {
         let course = Arc::clone(self);
         self.step().map(|next| {
@@ -189,7 +191,7 @@ impl Course {
         self.take_back();
     }
 
-    /// Copies batches that are still there, so that they do not keep the transaction open.
+    /// Copies the remaining batches, so that they do not keep the transaction open.
     fn take_back(&self) {
         let lent = std::mem::take(&mut *self.lent.lock().unwrap_or_else(PoisonError::into_inner));
         lent.iter().filter_map(Weak::upgrade).for_each(|cell| cell.release());
@@ -218,7 +220,7 @@ impl Drop for Course {
     }
 }
 
-/// A batch that is being read. Dropped before it ends, nobody wants it any more.
+/// A read in progress. If it is dropped before its end, the scan ends.
 struct Step(Option<Arc<Course>>);
 
 impl Step {
@@ -250,26 +252,26 @@ impl Drop for Step {
     }
 }
 
-/// What scans have, whoever waits for them.
+/// Methods that all scans have, blocking and asynchronous.
 #[pyclass(frozen, subclass, module = "nuthatch._native")]
 pub(crate) struct AnyScan {
     course: Arc<Course>,
     face: Face,
 }
 
-/// An iterator of batches of rows. It reads no further than it is asked to; its transaction begins
-/// with the first batch and ends with the last, or when the scan is closed or dropped.
+/// An iterator of row batches. It reads only the batches that are requested. Its read transaction
+/// begins with the first batch. It ends with the last batch, or when the scan is closed or dropped.
 #[pyclass(frozen, extends = AnyScan, module = "nuthatch")]
 pub(crate) struct Scan;
 
-/// An asynchronous iterator of batches of rows. It reads little further than it is asked to; its
-/// transaction begins with the first batch and ends with the last, or when the scan is closed,
-/// dropped or cancelled.
+/// An asynchronous iterator of row batches. It reads a few batches ahead at most. Its read
+/// transaction begins with the first batch. It ends with the last batch, or when the scan is
+/// closed, dropped or cancelled.
 #[pyclass(frozen, extends = AnyScan, module = "nuthatch")]
 pub(crate) struct AsyncScan;
 
 impl AnyScan {
-    /// A scan as Python has it.
+    /// Creates the Python object of a scan.
     pub(crate) fn make(py: Python<'_>, course: Arc<Course>, face: Face) -> PyResult<Py<PyAny>> {
         let base = PyClassInitializer::from(Self { course, face });
         Ok(match face {
@@ -281,7 +283,8 @@ impl AnyScan {
 
 #[pymethods]
 impl AnyScan {
-    /// Ends the scan and its transaction at once. Batches that are still there are copied.
+    /// Ends the scan and its read transaction at once. Batches that the caller still has are
+    /// copied.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.course.close());
     }

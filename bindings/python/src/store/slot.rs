@@ -1,28 +1,29 @@
-//! A place for what is read piece by piece: by one task or thread at a time, until it is over.
+//! Exclusive access to a source that is read in pieces, by one task or thread at a time.
 
 use crate::failure::{Failure, Outcome};
 use crate::own::{Own, check_process};
 use crate::runtime::generation;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The place. Whatever ends the reading, what was read from is dropped at once.
+/// Holds a source until the reading ends, which drops the source at once.
 pub(crate) struct Slot<S> {
-    /// The process that reads: a child made by `fork` must not.
+    /// The process that reads. A child made by `fork` must not use the source.
     generation: u32,
     state: Mutex<State<S>>,
-    /// What it is for messages.
+    /// Name of the source in messages.
     what: &'static str,
 }
 
 enum State<S> {
     Here(Own<S>),
-    /// Somebody reads from it.
+    /// A task or thread has the source.
     Away,
-    /// With a reason: whoever asks is told. Without: there is no more.
+    /// The reading has ended: with an error that each caller receives, or because no more data is
+    /// left.
     Over(Option<Failure>),
 }
 
-/// What is read from, until it is given back. Dropped instead, the reading is over.
+/// A source that a reader took. If it is dropped instead of being returned, the reading ends.
 pub(crate) struct Taken<S> {
     slot: Arc<Slot<S>>,
     thing: Option<Own<S>>,
@@ -34,7 +35,7 @@ impl<S> Slot<S> {
         Self { generation: generation(), state, what }
     }
 
-    /// Something to read from; `None` where there is no more.
+    /// Takes the source; returns `None` if no more data is left.
     pub(crate) fn take(self: &Arc<Self>) -> Outcome<Option<Taken<S>>> {
         check_process(self.generation, self.what)?;
         let mut state = self.lock();
@@ -51,8 +52,8 @@ impl<S> Slot<S> {
         }
     }
 
-    /// Ends the reading; for a reason that whoever asks is told, or for none. Answers whether it
-    /// was not over before.
+    /// Ends the reading, with an error for later callers or without one. Returns whether it had not
+    /// ended before.
     pub(crate) fn end(&self, reason: Option<Failure>) -> bool {
         if check_process(self.generation, self.what).is_err() {
             return false;
@@ -68,7 +69,7 @@ impl<S> Slot<S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<S>> {
-        // What is behind the lock is whole after each statement.
+        // A panic cannot leave the state invalid: each statement completes a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +79,7 @@ impl<S> Taken<S> {
         self.thing.as_mut().and_then(Own::here_mut).ok_or_else(Failure::lost)
     }
 
-    /// There is more to read.
+    /// Returns the source to the slot, for the next read.
     pub(crate) fn give_back(mut self) {
         let mut state = self.slot.lock();
         if matches!(&*state, State::Away)

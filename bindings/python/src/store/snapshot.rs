@@ -1,4 +1,4 @@
-//! Snapshots in Python: transactions that read one state of a store.
+//! Python classes for read transactions.
 
 use super::data::AnyData;
 use super::txn::{AnyTxn, State};
@@ -8,17 +8,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
-/// One state of a store, whatever is written meanwhile. It keeps pages from being used again: end
-/// it soon.
+/// A read transaction: one state of the store, which does not change with later writes. It prevents
+/// the reuse of pages, so end it soon.
 #[pyclass(frozen, extends = AnyTxn, module = "nuthatch")]
 pub(crate) struct Snapshot;
 
-/// One state of a store, whatever is written meanwhile; it begins with `async with`, or when it is
-/// awaited. It keeps pages from being used again: end it soon.
+/// A read transaction: one state of the store, which does not change with later writes. It begins
+/// with `async with` or `await`. It prevents the reuse of pages, so end it soon.
 #[pyclass(frozen, extends = AnyTxn, module = "nuthatch")]
 pub(crate) struct AsyncSnapshot;
 
-/// Begins a snapshot, or makes one that can be begun.
+/// Begins a read transaction, or creates an asynchronous one that has not begun.
 pub(crate) fn make(py: Python<'_>, data: &AnyData) -> PyResult<Py<PyAny>> {
     let state = State::new(data.engine.clone(), data.table.clone(), None);
     let (begun, face) = (Arc::clone(&state), data.face);
@@ -32,8 +32,8 @@ pub(crate) fn make(py: Python<'_>, data: &AnyData) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Begins what is begun by `async with` and `await`: a future of the object itself. Where that is
-/// cancelled, it ends.
+/// Returns a future that begins `object` and results in it, for `async with` and `await`. If the
+/// future is cancelled, `end` is called.
 pub(crate) fn begun(
     py: Python<'_>,
     begin: Work<()>,
@@ -49,7 +49,7 @@ pub(crate) fn begun(
 
 #[pymethods]
 impl Snapshot {
-    /// Ends the snapshot.
+    /// Ends the read transaction.
     fn close(slf: &Bound<'_, Self>) {
         let state = &slf.as_super().get().state;
         slf.py().detach(|| state.end());
@@ -67,7 +67,7 @@ impl Snapshot {
 
 #[pymethods]
 impl AsyncSnapshot {
-    /// Ends the snapshot.
+    /// Ends the read transaction.
     fn close<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, state) = (slf.py(), &slf.as_super().get().state);
         py.detach(|| state.end());

@@ -1,4 +1,4 @@
-//! Tables by name, and what they are in a store of this process.
+//! References to tables by name, with the open table for a store in this process.
 
 use crate::failure::{Failure, Outcome};
 use crate::own::PerProcess;
@@ -6,21 +6,21 @@ use nuthatch_store::{Kind, Store, Table};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The table that is meant unless another one is named, as on the command line.
+/// Name of the table that calls use by default, as on the command line.
 pub(crate) const DEFAULT: &str = "default";
 
-/// A table of a store, opened when it is first needed.
+/// A reference to a table, which is opened on first use.
 #[derive(Clone)]
 pub(crate) struct TableRef(Arc<Named>);
 
 struct Named {
     /// Empty for the main table.
     name: String,
-    /// What it must keep with each value; `None` where that does not matter.
+    /// The required kind; `None` if any kind is accepted.
     kind: Option<Kind>,
-    /// In a store of this process, once it is opened.
+    /// The open table of a store in this process.
     opened: PerProcess<OnceLock<Table>>,
-    /// On a server: nothing needs to be done before it is used.
+    /// Whether the table of a server can be used without creating it first.
     there: AtomicBool,
 }
 
@@ -38,7 +38,7 @@ impl TableRef {
         self.0.kind
     }
 
-    /// The table of a store, which is made if it is not there and can be.
+    /// Returns the table of a store. Creates it if it does not exist and the store allows it.
     pub(crate) fn open(&self, store: &Store) -> Outcome<Table> {
         if let Some(table) = self.0.opened.here().get() {
             return Ok(table.clone());
@@ -55,7 +55,7 @@ impl TableRef {
         Ok(self.0.opened.here().get_or_init(|| table).clone())
     }
 
-    /// The table of a store, if it is there.
+    /// Returns the table of a store; fails if it does not exist.
     pub(crate) fn find(&self, store: &Store) -> Outcome<Table> {
         if let Some(table) = store.find_table(self.name())? {
             Ok(self.0.opened.here().get_or_init(|| table).clone())
@@ -66,7 +66,8 @@ impl TableRef {
         }
     }
 
-    /// The table within a transaction, which must know it since before it began.
+    /// Returns the table within a transaction; fails if it was not opened before the transaction
+    /// began.
     pub(crate) fn opened(&self) -> Outcome<Table> {
         self.0.opened.here().get().cloned().ok_or_else(|| {
             let name = self.name().escape_debug();
@@ -75,7 +76,7 @@ impl TableRef {
         })
     }
 
-    /// Whether a server may have to be asked to make it first.
+    /// Returns whether the table may have to be created on the server first.
     pub(crate) fn may_be_missing(&self) -> bool {
         !self.0.there.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Transactions in Python that write.
+//! Python classes for write transactions.
 
 use super::bounds::range_of;
 use super::condition::Wanted;
@@ -17,26 +17,25 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
-/// What transactions that write have, whoever waits for them.
+/// Methods that all write transactions have, blocking and asynchronous.
 #[pyclass(frozen, subclass, extends = AnyTxn, module = "nuthatch._native")]
 pub(crate) struct AnyTransaction;
 
-/// The one transaction that writes, of a store in this process; of a server, one whose writes are
-/// sent with the commit. Leaving `with` commits it, or, with an exception, leaves nothing of it.
+/// A write transaction. A store in this process has one at a time. A server receives its writes
+/// with the commit. Leaving `with` commits it; an exception aborts it.
 ///
-/// Writes go on while Python does: one that fails is told by a later call or by the commit.
+/// Writes run in the background. A later call or the commit reports a failed write.
 #[pyclass(frozen, extends = AnyTransaction, module = "nuthatch")]
 pub(crate) struct Transaction;
 
-/// The one transaction that writes, of a store in this process; of a server, one whose writes are
-/// sent with the commit. Leaving `async with` commits it, or, with an exception, leaves nothing of
-/// it.
+/// A write transaction. A store in this process has one at a time. A server receives its writes
+/// with the commit. Leaving `async with` commits it; an exception aborts it.
 ///
-/// Writes go on while Python does: one that fails is told by a later call or by the commit.
+/// Writes run in the background. A later call or the commit reports a failed write.
 #[pyclass(frozen, extends = AnyTransaction, module = "nuthatch")]
 pub(crate) struct AsyncTransaction;
 
-/// Begins a transaction that writes, or makes one that can be begun.
+/// Begins a write transaction, or creates an asynchronous one that has not begun.
 pub(crate) fn make(py: Python<'_>, data: &AnyData, durability: Durability) -> PyResult<Py<PyAny>> {
     let state = State::new(data.engine.clone(), data.table.clone(), Some(durability));
     let (begun, face) = (Arc::clone(&state), data.face);
@@ -50,7 +49,7 @@ pub(crate) fn make(py: Python<'_>, data: &AnyData, durability: Durability) -> Py
     }
 }
 
-/// Makes everything count that was written.
+/// Commits the transaction.
 fn commit(state: &Arc<State>) -> Work<Written> {
     let reading = match state.reading() {
         Ok(reading) => reading,
@@ -80,7 +79,7 @@ fn commit(state: &Arc<State>) -> Work<Written> {
 }
 
 impl AnyTransaction {
-    /// Writes something into the table that is named, or the default one.
+    /// Adds a write to the named table, or to the default one.
     fn write<'py>(
         slf: &Bound<'py, Self>,
         named: Option<&Bound<'py, PyAny>>,
@@ -90,8 +89,8 @@ impl AnyTransaction {
         base.state.write(|writes| add(writes, table)).answer(slf.py(), base.face)
     }
 
-    /// Writes the rows of an iterable. One that waits sends them on the way; for asyncio they go
-    /// when all are there, so that nobody waits for the iterable.
+    /// Writes the rows of an iterable. A blocking call sends them while it iterates. An
+    /// asynchronous call sends them after the last one, so that the event loop does not block.
     fn write_rows<'py>(
         slf: &Bound<'py, Self>,
         named: Option<&Bound<'py, PyAny>>,
@@ -121,7 +120,14 @@ impl AnyTransaction {
 
 #[pymethods]
 impl AnyTransaction {
-    /// Writes a value under a key, in place of one that is there.
+    /// Writes a value. Replaces the value that the key has.
+    ///
+    /// Args:
+    ///     `key`: The key, 1 to 511 bytes.
+    ///     `value`: The value.
+    ///     `ttl`: Seconds from now until the row expires; stamped tables only.
+    ///     `expires_at`: Time of expiry in seconds since 1970, instead of `ttl`.
+    ///     `table`: The table; by default that of the transaction.
     #[pyo3(signature = (key, value, *, ttl=None, expires_at=None, table=None))]
     fn put<'py>(
         slf: &Bound<'py, Self>,
@@ -135,7 +141,11 @@ impl AnyTransaction {
         Self::write(slf, table, |writes, table| writes.put(table, &key, &value, expires_at_ms))
     }
 
-    /// Writes many rows: an iterable of `(key, value)`.
+    /// Writes many rows.
+    ///
+    /// Args:
+    ///     `rows`: An iterable of `(key, value)`.
+    ///     `table`: The table; by default that of the transaction.
     #[pyo3(signature = (rows, *, table=None))]
     fn put_many<'py>(
         slf: &Bound<'py, Self>,
@@ -147,7 +157,13 @@ impl AnyTransaction {
         })
     }
 
-    /// Writes a value under a key above all keys of the table, which fills pages to the brim.
+    /// Writes a value under a key that is greater than all keys of the table. Appended rows fill
+    /// pages completely.
+    ///
+    /// Args:
+    ///     `key`: The key, 1 to 511 bytes.
+    ///     `value`: The value.
+    ///     `table`: The table; by default that of the transaction.
     #[pyo3(signature = (key, value, *, table=None))]
     fn append<'py>(
         slf: &Bound<'py, Self>,
@@ -158,7 +174,12 @@ impl AnyTransaction {
         Self::write(slf, table, |writes, table| writes.append(table, &key, &value))
     }
 
-    /// Appends many rows: an iterable of `(key, value)` in the order of the keys.
+    /// Appends many rows.
+    ///
+    /// Args:
+    ///     `rows`: An iterable of `(key, value)` in key order. Their keys are greater than all keys
+    ///         of the table.
+    ///     `table`: The table; by default that of the transaction.
     #[pyo3(signature = (rows, *, table=None))]
     fn append_many<'py>(
         slf: &Bound<'py, Self>,
@@ -168,7 +189,11 @@ impl AnyTransaction {
         Self::write_rows(slf, table, rows, Writes::append)
     }
 
-    /// Deletes a key, if it is there.
+    /// Deletes a key. Deleting a missing key has no effect.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `table`: The table; by default that of the transaction.
     #[pyo3(signature = (key, *, table=None))]
     fn delete<'py>(
         slf: &Bound<'py, Self>,
@@ -178,7 +203,11 @@ impl AnyTransaction {
         Self::write(slf, table, |writes, table| writes.delete(table, &key))
     }
 
-    /// Deletes all keys of a range.
+    /// Deletes all keys in a range.
+    ///
+    /// Args:
+    ///     `table`: The table; by default that of the transaction.
+    ///     `bounds`: The range, as `nuthatch.options.Bounds`; without bounds, all keys.
     #[pyo3(signature = (*, table=None, **bounds))]
     fn delete_range<'py>(
         slf: &Bound<'py, Self>,
@@ -189,8 +218,12 @@ impl AnyTransaction {
         Self::write(slf, table, |writes, table| writes.delete_range(table, range))
     }
 
-    /// Has nothing of the transaction happen unless a condition holds of a key: exactly one of
-    /// `absent=True`, `present=True`, `equals` and `version`.
+    /// Adds a condition on a key. If it is not met, the transaction cannot be committed.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `table`: The table; by default that of the transaction.
+    ///     `condition`: Exactly one of `absent=True`, `present=True`, `equals` and `version`.
     #[pyo3(signature = (key, *, table=None, **condition))]
     fn check<'py>(
         slf: &Bound<'py, Self>,
@@ -202,13 +235,19 @@ impl AnyTransaction {
         Self::write(slf, table, |writes, table| writes.check(table, &key, wanted))
     }
 
-    /// Makes everything count that was written, and ends the transaction.
+    /// Commits the transaction and ends it.
+    ///
+    /// Returns:
+    ///     A `Written` with the transaction and the sequence number.
+    ///
+    /// Raises:
+    ///     `Error`: A write or the commit failed; nothing was written.
     fn commit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         commit(&base.state).answer(slf.py(), base.face)
     }
 
-    /// Ends the transaction without a trace.
+    /// Ends the transaction without a commit.
     fn abort<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, base) = (slf.py(), slf.as_super().get());
         py.detach(|| base.state.end());
@@ -216,7 +255,8 @@ impl AnyTransaction {
     }
 }
 
-/// What becomes of a transaction whose `with` is left: it may be over already.
+/// Ends a transaction when its `with` is left: commits it, or aborts it after an exception. It may
+/// have ended before.
 fn leave(state: &Arc<State>, with_exception: bool) -> Work<bool> {
     if with_exception || state.reading().is_err() {
         state.end();

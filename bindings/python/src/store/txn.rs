@@ -1,4 +1,4 @@
-//! Transactions in Python: what those that read and those that write have in common.
+//! State and methods that read transactions and write transactions in Python share.
 
 use super::bounds::{Wanted, range_of};
 use super::data::table_of;
@@ -19,17 +19,18 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of writes that are gathered before they are sent to their thread.
+/// Writes are buffered up to this size in bytes before they are sent to the thread of the
+/// transaction.
 const PARCEL_BYTES: usize = 256 << 10;
 
-/// What a transaction in Python has.
+/// The state of a transaction in Python.
 pub(crate) struct State {
     pub(crate) engine: Engine,
     /// The default table.
     pub(crate) table: TableRef,
-    /// As durable as this, for one that writes.
+    /// Durability of the commit; `None` for a read transaction.
     durability: Option<Durability>,
-    /// The process that it belongs to.
+    /// The process that created the transaction.
     generation: u32,
     reading: Mutex<Progress>,
     /// Writes that were not sent yet.
@@ -43,7 +44,8 @@ enum Progress {
 }
 
 impl State {
-    /// One that reads, or, as durable as this, one that writes.
+    /// Creates a transaction that has not begun: a write transaction with a durability, a read
+    /// transaction without one.
     pub(crate) fn new(
         engine: Engine,
         table: TableRef,
@@ -54,7 +56,7 @@ impl State {
         Arc::new(Self { engine, table, durability, generation, reading, pending })
     }
 
-    /// Begins the transaction.
+    /// Returns work that begins the transaction.
     pub(crate) fn begin(self: &Arc<Self>, py: Python<'_>, face: Face) -> PyResult<Work<()>> {
         let state = Arc::clone(self);
         let begun = match (&self.engine, self.durability) {
@@ -79,7 +81,7 @@ impl State {
         Ok(begun.map(move |reading| *state.lock() = Progress::Open(reading)))
     }
 
-    /// The transaction, while it is open.
+    /// Returns the open transaction; fails if it has not begun or has ended.
     pub(crate) fn reading(&self) -> Outcome<Reading> {
         check_process(self.generation, "transaction")?;
         match &*self.lock() {
@@ -92,7 +94,7 @@ impl State {
         }
     }
 
-    /// Ends the transaction without a trace, unless it is committed.
+    /// Ends the transaction without a commit, unless it was committed.
     pub(crate) fn end(&self) {
         if check_process(self.generation, "transaction").is_err() {
             return;
@@ -104,11 +106,11 @@ impl State {
     }
 
     pub(crate) fn pending(&self) -> MutexGuard<'_, Writes> {
-        // Writes are whole after each statement.
+        // A panic cannot leave the writes invalid: each statement completes a change.
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to what will be written, and sends it where that is much.
+    /// Adds writes to the buffer. Sends the buffer to the transaction if it is full.
     pub(crate) fn write(&self, add: impl FnOnce(&mut Writes)) -> Work<()> {
         if let Err(failure) = check_process(self.generation, "transaction") {
             return Work::Done(Err(failure));
@@ -123,12 +125,12 @@ impl State {
         }
         match self.reading() {
             Ok(Reading::Writing(writing)) => writing.write(std::mem::take(&mut *pending)),
-            // A server gets all of them with the commit.
+            // A server receives all writes with the commit.
             _ => Work::Done(Ok(())),
         }
     }
 
-    /// Does something in the transaction after all that was written before.
+    /// Returns work that uses the transaction after all earlier writes.
     pub(crate) fn after_writes<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Reading) -> Work<T>,
@@ -168,12 +170,13 @@ pub(crate) struct AnyTxn {
 }
 
 impl AnyTxn {
-    /// The table that is named, or the default one.
+    /// Returns the named table, or the default one.
     fn table(&self, named: Option<&Bound<'_, PyAny>>) -> PyResult<TableRef> {
         Ok(table_of(named)?.unwrap_or_else(|| self.state.table.clone()))
     }
 
-    /// The value of a key in a snapshot here, on this thread.
+    /// Looks up a key on this thread in a read transaction of this process, if the call blocks;
+    /// otherwise returns `None`.
     fn get_here<'py>(
         &self,
         py: Python<'py>,
@@ -195,7 +198,11 @@ impl AnyTxn {
 
 #[pymethods]
 impl AnyTxn {
-    /// The value of a key; `None` where it is missing.
+    /// Returns the value of a key; `None` if the key is missing.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `table`: The table; by default that of the transaction.
     #[pyo3(signature = (key, *, table=None))]
     fn get<'py>(
         &self,
@@ -212,7 +219,14 @@ impl AnyTxn {
         }
     }
 
-    /// The values of many keys, in the order of the keys.
+    /// Returns the values of several keys.
+    ///
+    /// Args:
+    ///     `keys`: The keys.
+    ///     `table`: The table; by default that of the transaction.
+    ///
+    /// Returns:
+    ///     A list with a value for each key, in the same order; `None` for a missing key.
     #[pyo3(signature = (keys, *, table=None))]
     fn get_many<'py>(
         &self,
@@ -226,7 +240,12 @@ impl AnyTxn {
         work.answer(py, self.face)
     }
 
-    /// The value of a key with its version and when it expires; `None` where it is missing.
+    /// Returns the value of a key with its version and time of expiry; `None` if the key is
+    /// missing.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `table`: The table; by default that of the transaction.
     #[pyo3(signature = (key, *, table=None))]
     fn entry<'py>(
         &self,
@@ -238,7 +257,11 @@ impl AnyTxn {
         self.state.after_writes(|txn| txn.entry(&table, key)).answer(py, self.face)
     }
 
-    /// How many keys of a range are there.
+    /// Returns the number of keys in a range.
+    ///
+    /// Args:
+    ///     `table`: The table; by default that of the transaction.
+    ///     `bounds`: The range, as `nuthatch.options.Bounds`; without bounds, all keys.
     #[pyo3(signature = (*, table=None, **bounds))]
     fn count<'py>(
         &self,
@@ -250,7 +273,11 @@ impl AnyTxn {
         self.state.after_writes(|txn| txn.count(&table, range)).answer(py, self.face)
     }
 
-    /// The rows of a range as batches, all from the state of this transaction.
+    /// Returns an iterator over the rows of a range, in batches, as the transaction sees them.
+    ///
+    /// Args:
+    ///     `table`: The table; by default that of the transaction.
+    ///     `options`: Bounds, order, limit and batch size, as `nuthatch.options.ScanOptions`.
     #[pyo3(signature = (*, table=None, **options))]
     fn scan(
         &self,
@@ -266,13 +293,14 @@ impl AnyTxn {
         AnyScan::make(py, course, self.face)
     }
 
-    /// The number of the last change that the transaction sees: a watch can go on after it.
+    /// Returns the sequence number of the last change that the transaction sees. A watch can
+    /// continue after it.
     fn sequence<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.state.after_writes(Reading::sequence).answer(py, self.face)
     }
 }
 
-/// The keys that an iterable has.
+/// Converts the keys of an iterable.
 pub(crate) fn keys_of(keys: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
     keys.try_iter()?.map(|key| Ok(key?.extract::<Octets<'_>>()?.to_vec())).collect()
 }

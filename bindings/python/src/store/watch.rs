@@ -1,4 +1,4 @@
-//! Watches in Python: committed changes, in order, for callers that wait and for asyncio.
+//! Python classes for watches: committed changes in order, blocking and asynchronous.
 
 use super::data::AnyData;
 use super::engine::Engine;
@@ -25,10 +25,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Changes = Vec<nuthatch_store::Change>;
 
-/// What a watch reads from.
+/// The source of the changes of a watch.
 struct Source {
     stream: Streamed,
-    /// Changes that were read and that nobody took.
+    /// Changes that were read and not delivered to a caller.
     missed: VecDeque<Changes>,
 }
 
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-/// Somebody who asks. Whoever gives up leaves the source as it was.
+/// A read in progress. If it is dropped, it returns the source to the slot unchanged.
 struct Asking(Option<Taken<Source>>);
 
 impl Asking {
@@ -63,7 +63,7 @@ impl Asking {
         self.0.as_mut().ok_or_else(Failure::lost)?.get()
     }
 
-    /// There is nothing more to ask.
+    /// Ends the reading: the stream has no more changes.
     fn end(&mut self) {
         self.0 = None;
     }
@@ -77,7 +77,7 @@ impl Drop for Asking {
     }
 }
 
-/// What is watched.
+/// The tables, keys and beginning of a watch.
 #[derive(Clone)]
 struct Wanted {
     /// `None` for all tables.
@@ -86,16 +86,16 @@ struct Wanted {
     start: Start,
 }
 
-/// What a watch in Python has.
+/// The state of a watch in Python.
 struct State {
     engine: Engine,
     slot: Mutex<Option<Arc<Slot<Source>>>>,
-    /// The number of the last change that came, or after which it began.
+    /// Sequence number of the last delivered change, or of the change after which the watch began.
     sequence: AtomicU64,
 }
 
 impl State {
-    /// Begins to watch.
+    /// Returns work that begins the watch.
     fn begin(self: &Arc<Self>, wanted: Wanted) -> Work<()> {
         let state = Arc::clone(self);
         Work::awaited(async move {
@@ -137,8 +137,8 @@ impl State {
         }
     }
 
-    /// The next changes; `None` when the watch was closed. Nothing is lost when whoever asks gives
-    /// up: they come with the next call.
+    /// Returns work that reads the next changes; `None` after the watch was closed. Changes of a
+    /// cancelled call are delivered by the next call.
     fn next(self: &Arc<Self>) -> Work<Undelivered<Option<Changes>>> {
         let taken = match self.taken() {
             Ok(Some(taken)) => taken,
@@ -162,7 +162,7 @@ impl State {
         })
     }
 
-    /// Changes that nobody took, for whoever asks next.
+    /// Returns undelivered changes to the watch, for the next call.
     fn put_back(&self, changes: Changes) {
         if let Some(slot) = &*self.slot()
             && let Ok(Some(mut taken)) = slot.take()
@@ -174,7 +174,7 @@ impl State {
         }
     }
 
-    /// Changes that somebody took.
+    /// Delivers changes to the caller and records the sequence number of the last one.
     fn deliver(&self, changes: Undelivered<Option<Changes>>) -> Option<Vec<Change>> {
         let changes = changes.deliver().flatten()?;
         if let Some(last) = changes.last() {
@@ -209,24 +209,25 @@ impl Held for State {
     }
 }
 
-/// What watches have, whoever waits for them.
+/// Methods that all watches have, blocking and asynchronous.
 #[pyclass(frozen, subclass, module = "nuthatch._native")]
 pub(crate) struct AnyWatch {
     state: Arc<State>,
     wanted: Wanted,
 }
 
-/// Committed changes, in order: an iterator of lists that waits for more. A signal, `close` or an
-/// error end it.
+/// Committed changes in order: an iterator of lists that waits for more changes. It ends with
+/// `close`, with an error, or with a signal whose handler raises.
 #[pyclass(frozen, extends = AnyWatch, module = "nuthatch")]
 pub(crate) struct Watch;
 
-/// Committed changes, in order: an asynchronous iterator of lists that waits for more. It begins
-/// with `async with`, or when it is awaited.
+/// Committed changes in order: an asynchronous iterator of lists that waits for more changes. It
+/// begins with `async with` or `await`.
 #[pyclass(frozen, extends = AnyWatch, module = "nuthatch")]
 pub(crate) struct AsyncWatch;
 
-/// Where a watch begins: `"now"`, `"oldest"`, or after the change of a number.
+/// Converts the beginning of a watch: `"now"`, `"oldest"`, or the sequence number of the change
+/// before the first.
 fn start(py: Python<'_>, since: Option<&Bound<'_, PyAny>>) -> PyResult<Start> {
     let Some(since) = since else { return Ok(Start::Now) };
     if let Ok(word) = since.cast::<PyString>() {
@@ -245,7 +246,7 @@ fn start(py: Python<'_>, since: Option<&Bound<'_, PyAny>>) -> PyResult<Start> {
     Err(Failure::argument(message).raise(py))
 }
 
-/// Begins a watch, or makes one that can be begun.
+/// Begins a watch, or creates an asynchronous one that has not begun.
 pub(crate) fn make(
     py: Python<'_>,
     data: &AnyData,
@@ -269,8 +270,8 @@ pub(crate) fn make(
 
 #[pymethods]
 impl AnyWatch {
-    /// The number of the last change that came, or after which the watch began: another watch goes
-    /// on from here with `since`.
+    /// Returns the sequence number of the last delivered change, or of the change after which the
+    /// watch began. Another watch can continue with it as `since`.
     #[getter]
     fn sequence(&self) -> u64 {
         self.state.sequence.load(Ordering::Relaxed)
@@ -284,8 +285,14 @@ impl AnyWatch {
 
 #[pymethods]
 impl Watch {
-    /// The next changes, those of whole transactions or parts of long ones. Waits for them, so many
-    /// seconds at most; `None` when there were none by then.
+    /// Waits for the next changes.
+    ///
+    /// Args:
+    ///     `timeout`: Maximum time to wait in seconds; by default unlimited.
+    ///
+    /// Returns:
+    ///     A list of changes: those of complete transactions, or a part of a long transaction.
+    ///     `None` if the time is over or the watch was closed.
     #[pyo3(signature = (timeout=None))]
     fn next(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Option<Vec<Change>>> {
         let (py, state) = (slf.py(), &slf.as_super().get().state);

@@ -1,4 +1,5 @@
-//! Batch writers in Python: writes of many tasks in groups, each acknowledged by itself.
+//! Python classes for batch writers: writes of many tasks are committed in groups, and each is
+//! acknowledged.
 
 use super::batch::Batch;
 use super::data::{AnyData, table_of};
@@ -32,10 +33,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Acknowledgements that nobody waits for, before it is looked which are there.
+/// Number of dropped acknowledgements from which on those that have arrived are checked and
+/// removed.
 const UNWATCHED_MOST: usize = 1024;
 
-/// How a writer is opened.
+/// The options of a writer.
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
     here: BatchOptions,
@@ -81,21 +83,21 @@ impl Options {
     }
 }
 
-/// What takes batches.
+/// A batch writer of either kind of store.
 #[derive(Clone)]
 enum Taker {
     Here(BatchWriter),
     Remote(nuthatch_rpc::BatchWriter),
 }
 
-/// What a writer in Python has.
+/// The state of a writer in Python.
 pub(crate) struct State {
     engine: Engine,
     table: TableRef,
-    /// The process that it belongs to.
+    /// The process that created the writer.
     generation: u32,
     taker: Mutex<Progress>,
-    /// Acknowledgements that were let go of before they were there.
+    /// Acknowledgements whose objects were dropped before they arrived.
     unwatched: Mutex<Unwatched>,
 }
 
@@ -108,12 +110,12 @@ enum Progress {
 #[derive(Default)]
 struct Unwatched {
     acks: VecDeque<Awaited<Written>>,
-    /// The first of them that told of a failure.
+    /// The first failure among them.
     failed: Option<Failure>,
 }
 
 impl Unwatched {
-    /// Looks at those that are there.
+    /// Checks and removes the acknowledgements that have arrived.
     fn look(&mut self) {
         let mut context = Context::from_waker(Waker::noop());
         while let Some(ack) = self.acks.front_mut() {
@@ -165,7 +167,8 @@ impl State {
         }
     }
 
-    /// Submits writes, when there is room for them: answers their acknowledgement.
+    /// Returns work that submits writes when the queue has room for them. It results in their
+    /// acknowledgement.
     fn submit(&self, writes: &Writes) -> Work<Awaited<Written>> {
         match (self.taker(), &self.engine) {
             (Ok(Taker::Here(taker)), Engine::Local(local)) => {
@@ -189,7 +192,7 @@ impl State {
         }
     }
 
-    /// Waits until everything that was submitted before has its answer.
+    /// Returns work that waits until all earlier batches are acknowledged.
     fn flush(self: &Arc<Self>) -> Work<()> {
         let state = Arc::clone(self);
         Work::awaited(async move {
@@ -233,17 +236,17 @@ impl State {
 }
 
 impl Held for State {
-    /// What was submitted is written before the store is closed.
+    /// Commits submitted writes before the store is closed.
     fn release(&self) {
         if let Ok(Taker::Here(writer)) = self.taker() {
-            // Acknowledgements tell what failed.
+            // Each acknowledgement reports its own error.
             let _ = writer.flush();
         }
         self.end();
     }
 }
 
-/// What writers have, whoever waits for them.
+/// Methods that all writers have, blocking and asynchronous.
 #[pyclass(frozen, subclass, module = "nuthatch._native")]
 pub(crate) struct AnyWriter {
     state: Arc<State>,
@@ -251,17 +254,18 @@ pub(crate) struct AnyWriter {
     face: Face,
 }
 
-/// Writes in groups, each acknowledged when it is durable. While its queue is full, writes wait.
+/// A batch writer: commits writes in groups and acknowledges each one when it is durable. Writes
+/// block while the queue is full.
 #[pyclass(frozen, extends = AnyWriter, module = "nuthatch")]
 pub(crate) struct Writer;
 
-/// Writes of many tasks in groups, each acknowledged when it is durable; it starts with
-/// `async with`, or when it is awaited. While its queue is full, writes wait.
+/// A batch writer: commits writes of many tasks in groups and acknowledges each one when it is
+/// durable. It starts with `async with` or `await`. Writes wait while the queue is full.
 #[pyclass(frozen, extends = AnyWriter, module = "nuthatch")]
 pub(crate) struct AsyncWriter;
 
-/// The acknowledgement of a write. Nobody needs to ask for it: what failed unasked is told when
-/// the writer is flushed or closed.
+/// The acknowledgement of a write. If it is dropped, `flush` or `close` of the writer reports a
+/// failure.
 #[pyclass(frozen, module = "nuthatch")]
 pub(crate) struct Ack {
     state: Arc<State>,
@@ -271,11 +275,11 @@ pub(crate) struct Ack {
 enum AckProgress {
     Waiting(Awaited<Written>),
     There(Outcome<Written>),
-    /// Somebody waits for it.
+    /// A call waits for it.
     Away,
 }
 
-/// Starts a writer, or makes one that can be started.
+/// Starts a writer, or creates an asynchronous one that has not started.
 pub(crate) fn make(
     py: Python<'_>,
     data: &AnyData,
@@ -317,8 +321,17 @@ impl AnyWriter {
 
 #[pymethods]
 impl AnyWriter {
-    /// Writes a value under a key, in place of one that is there. Waits while the queue is full,
-    /// and answers the acknowledgement.
+    /// Writes a value. Replaces the value that the key has. Waits while the queue is full.
+    ///
+    /// Args:
+    ///     `key`: The key, 1 to 511 bytes.
+    ///     `value`: The value.
+    ///     `ttl`: Seconds from now until the row expires; stamped tables only.
+    ///     `expires_at`: Time of expiry in seconds since 1970, instead of `ttl`.
+    ///     `table`: The table; by default that of the writer.
+    ///
+    /// Returns:
+    ///     The acknowledgement.
     #[pyo3(signature = (key, value, *, ttl=None, expires_at=None, table=None))]
     fn put<'py>(
         &self,
@@ -334,8 +347,14 @@ impl AnyWriter {
         self.submit_writes(py, &writes)
     }
 
-    /// Deletes a key, if it is there. Waits while the queue is full, and answers the
-    /// acknowledgement.
+    /// Deletes a key. Deleting a missing key has no effect. Waits while the queue is full.
+    ///
+    /// Args:
+    ///     `key`: The key.
+    ///     `table`: The table; by default that of the writer.
+    ///
+    /// Returns:
+    ///     The acknowledgement.
     #[pyo3(signature = (key, *, table=None))]
     fn delete<'py>(
         &self,
@@ -348,8 +367,13 @@ impl AnyWriter {
         self.submit_writes(py, &writes)
     }
 
-    /// Writes a batch as a whole or not at all. Waits while the queue is full, and answers the
-    /// acknowledgement.
+    /// Submits a batch, which is committed as a whole or not at all. Waits while the queue is full.
+    ///
+    /// Args:
+    ///     `batch`: The batch.
+    ///
+    /// Returns:
+    ///     The acknowledgement.
     fn submit<'py>(
         &self,
         py: Python<'py>,
@@ -358,12 +382,18 @@ impl AnyWriter {
         self.submit_writes(py, &batch.get().writes())
     }
 
-    /// Waits until everything that was submitted before has its answer.
+    /// Waits until all earlier batches are acknowledged.
+    ///
+    /// Raises:
+    ///     `Error`: A write failed whose acknowledgement was dropped.
     fn flush<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.state.flush().answer(py, self.face)
     }
 
-    /// Flushes, and ends the writer.
+    /// Flushes the writer and ends it.
+    ///
+    /// Raises:
+    ///     `Error`: A write failed whose acknowledgement was dropped.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.state.close().answer(py, self.face)
     }
@@ -413,7 +443,7 @@ impl Ack {
     }
 }
 
-/// Gives an acknowledgement back that was waited for in vain.
+/// Returns an acknowledgement to its object if the wait for it ended without a result.
 struct Waiting<'a> {
     ack: &'a Ack,
     future: Option<Awaited<Written>>,
@@ -429,7 +459,17 @@ impl Drop for Waiting<'_> {
 
 #[pymethods]
 impl Ack {
-    /// Waits for the acknowledgement, for so many seconds at most.
+    /// Waits for the acknowledgement.
+    ///
+    /// Args:
+    ///     `timeout`: Maximum time to wait in seconds; by default unlimited.
+    ///
+    /// Returns:
+    ///     A `Written` with the transaction and the sequence number.
+    ///
+    /// Raises:
+    ///     `TimeoutError`: The time is over.
+    ///     `Error`: The write failed.
     #[pyo3(signature = (timeout=None))]
     fn result(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Written> {
         let outcome = match self.take() {
@@ -458,7 +498,7 @@ impl Ack {
         outcome.map_err(|failure| failure.raise(py))
     }
 
-    /// Whether the acknowledgement is there.
+    /// Returns whether the acknowledgement has arrived.
     fn done(&self) -> bool {
         let mut progress = self.lock();
         if let AckProgress::Waiting(future) = &mut *progress {

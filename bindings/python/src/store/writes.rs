@@ -1,4 +1,4 @@
-//! Writes on their way to a store: their bytes in one piece.
+//! Writes that are collected for a store, with their bytes in one buffer.
 
 use super::condition::Wanted;
 use super::tables::TableRef;
@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use nuthatch_store::{Range, Store, WriteTxn};
 use std::ops;
 
-/// What a write counts as, beyond its bytes.
+/// Estimated overhead of a write in bytes, in addition to its key and value.
 const WRITE_LEN: usize = 64;
 
 /// Writes and conditions, in order.
@@ -25,7 +25,7 @@ enum Act {
     Check { key: Span, wanted: Wanted },
 }
 
-/// Where a key or a value lies.
+/// The location of a key or a value in the buffer.
 #[derive(Clone, Copy)]
 struct Span {
     start: usize,
@@ -40,7 +40,7 @@ impl ops::Index<Span> for Writes {
     }
 }
 
-/// Tables are those that are named, and the default one of whoever writes where none is.
+/// A write without a table uses the default table of the object that commits it.
 impl Writes {
     pub(crate) fn put(
         &mut self,
@@ -76,12 +76,12 @@ impl Writes {
         self.acts.len()
     }
 
-    /// The memory they take, about.
+    /// Returns the approximate memory of the writes in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.data.len() + self.acts.len() * WRITE_LEN
     }
 
-    /// The tables, with the default one for those that are not named.
+    /// Returns the table of each write: the named one, or the default.
     pub(crate) fn tables<'w>(
         &'w self,
         default: &'w TableRef,
@@ -89,7 +89,7 @@ impl Writes {
         self.acts.iter().map(|(table, _)| table.as_ref().unwrap_or(default))
     }
 
-    /// For the threads of a store that group batches.
+    /// Converts the writes into a batch of a store in this process.
     pub(crate) fn batch(
         &self,
         store: &Store,
@@ -114,7 +114,7 @@ impl Writes {
         Ok(batch)
     }
 
-    /// For a server.
+    /// Converts the writes into a batch of a server.
     pub(crate) fn remote_batch(&self, default: &TableRef) -> Outcome<nuthatch_rpc::Batch> {
         let mut batch = nuthatch_rpc::Batch::new();
         for (table, act) in &self.acts {
@@ -135,8 +135,8 @@ impl Writes {
         Ok(batch)
     }
 
-    /// Does it all in a transaction, which has so many writes already. Answers how many keys were
-    /// deleted.
+    /// Applies all writes in a transaction that has made `before` writes already. Returns the
+    /// number of deleted keys.
     pub(crate) fn apply(
         &self,
         txn: &mut WriteTxn<'_>,

@@ -1,9 +1,9 @@
-//! The transaction that writes, of a store in this process.
+//! Write transactions of a store in this process.
 //!
-//! LMDB's belongs to its thread, while Python calls from any, and asyncio from one that must not
-//! wait. So each has a thread of its own, which does what it is sent, in order, until it is
-//! committed or nobody can send any more. Writes come by the thousand; whoever writes goes on
-//! meanwhile.
+//! LMDB binds a write transaction to a thread. Python can call from any thread, and asyncio from
+//! one that must not block. So each write transaction has a thread of its own, which executes
+//! commands in order until the commit or until all senders are dropped. Writes are queued, and the
+//! caller does not wait for them.
 
 use super::figures::Written;
 use super::held::Held;
@@ -18,17 +18,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
-/// Parcels of writes that may wait for the thread.
+/// Maximum number of commands in the queue of the thread.
 const PARCELS: usize = 4;
 
-/// What the thread is sent.
+/// A command for the thread of the transaction.
 enum Command {
     Write(Writes),
     Read(Box<dyn FnOnce(&Viewed<'_>) + Send>),
     Commit(oneshot::Sender<Outcome<Written>>),
 }
 
-/// A transaction that writes, until it ends.
+/// An open write transaction.
 #[derive(Clone)]
 pub(crate) struct Writing(Arc<Shared>);
 
@@ -36,12 +36,12 @@ struct Shared {
     local: Arc<Local>,
     holder: Holder,
     sender: Mutex<Option<mpsc::Sender<Command>>>,
-    /// Why the transaction cannot be committed any more.
+    /// Why the transaction cannot be committed.
     failed: Arc<Mutex<Option<Failure>>>,
 }
 
 impl Writing {
-    /// Begins one, when nobody else writes.
+    /// Begins a write transaction after it has acquired the write lock.
     pub(crate) async fn begin(
         local: Arc<Local>,
         table: TableRef,
@@ -51,7 +51,7 @@ impl Writing {
         let (opening, named) = (Arc::clone(&local), table.clone());
         let opened = Work::blocking(move || {
             let store = opening.store()?;
-            // Once the transaction has begun it would be too late.
+            // Tables must be opened before the transaction begins.
             named.open(&store)?;
             Ok(store)
         });
@@ -65,7 +65,7 @@ impl Writing {
         spawned.map_err(|error| Failure::io(local.path(), "start a thread", &error))?;
         let sender = Mutex::new(Some(sender));
         let shared = Arc::new(Shared { local, holder, sender, failed });
-        // Were the store closed while this waits, it would be waited for.
+        // Registered before the wait: a store that is closed must end this transaction, too.
         let held: Arc<dyn Held> = Arc::clone(&shared) as Arc<dyn Held>;
         shared.local.hold_transaction(Arc::downgrade(&held));
         start.await.map_err(|_| Failure::closed("store"))??;
@@ -73,7 +73,7 @@ impl Writing {
         Ok(Self(shared))
     }
 
-    /// Sends writes, when there is room for them.
+    /// Returns work that sends writes when the queue has room for them.
     pub(crate) fn write(&self, writes: Writes) -> Work<()> {
         let this = self.clone();
         Work::awaited(async move {
@@ -82,7 +82,7 @@ impl Writing {
         })
     }
 
-    /// Reads what was written so far, and what was there before.
+    /// Returns work that reads in the transaction, including its own writes.
     pub(crate) fn read<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Viewed<'_>) -> Outcome<T> + Send + 'static,
@@ -91,7 +91,7 @@ impl Writing {
         Work::awaited(async move {
             let (answer, answered) = oneshot::channel();
             let read = move |txn: &Viewed<'_>| {
-                // Whoever asked may have gone.
+                // The caller may have been cancelled.
                 let _ = answer.send(job(txn));
             };
             this.send(Command::Read(Box::new(read))).await?;
@@ -101,7 +101,7 @@ impl Writing {
         })
     }
 
-    /// Makes all that was written count.
+    /// Returns work that commits the transaction.
     pub(crate) fn commit(&self) -> Work<Written> {
         let this = self.clone();
         Work::awaited(async move {
@@ -113,7 +113,7 @@ impl Writing {
         })
     }
 
-    /// Ends the transaction without a trace, unless it is committed.
+    /// Ends the transaction without a commit, unless it was committed.
     pub(crate) fn end(&self) {
         self.0.release();
     }
@@ -124,7 +124,7 @@ impl Writing {
         sender.send(command).await.map_err(|_| self.reason())
     }
 
-    /// Fails if something that was sent before has.
+    /// Fails if an earlier write has failed.
     pub(crate) fn check(&self) -> Outcome<()> {
         lock(&self.0.failed).clone().map_or(Ok(()), Err)
     }
@@ -159,11 +159,11 @@ impl Drop for Shared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole after each statement.
+    // A panic cannot leave the values invalid: each statement completes a change.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread of a transaction.
+/// Runs on the thread of a transaction: acquires the write lock, then executes commands.
 fn run(
     store: &Store,
     durability: Durability,
@@ -179,7 +179,7 @@ fn run(
             return;
         }
     };
-    // Whoever wanted it may have gone while it waited its turn.
+    // The caller may have been cancelled while the thread waited for the write lock.
     if started.send(Ok(())).is_ok() {
         obey(txn, table, &mut commands, failed);
     }
