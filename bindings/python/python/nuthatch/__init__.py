@@ -1,8 +1,8 @@
 """Nuthatch: an ordered key-value store, in the process or behind a server, and a chunk cache.
 
-``open`` and ``connect`` answer a :class:`Store` whose calls wait; ``nuthatch.aio`` has the same for
-asyncio. ``nuthatch.chunks`` keeps ranges of remote objects on local disk; ``nuthatch.fs`` is a
-filesystem for fsspec that reads through it, and ``open_url`` a file.
+``open`` and ``connect`` return a :class:`Store` with blocking calls. ``nuthatch.aio`` has the same
+for asyncio. ``nuthatch.chunks`` caches ranges of remote objects on the local disk. ``nuthatch.fs``
+is a filesystem for fsspec that reads through this cache, and ``open_url`` opens a single file.
 """
 
 import os
@@ -114,20 +114,63 @@ __all__ = [
 
 
 def open(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:
-    """Open the store in a folder, which is made unless ``create=False``."""
+    """Opens the store in a folder.
+
+    Args:
+        path: The folder. It is created if it does not exist, unless ``create=False``.
+        **options: Settings of ``nuthatch.OpenOptions``.
+
+    Returns:
+        The store.
+
+    Raises:
+        BusyError: The store cannot be shared with a process that has it open.
+        DamagedError: The files are damaged, or not those of a store.
+    """
     return _open_store(path, False, **options)
 
 
 def connect(address: str, **options: Unpack[ConnectOptions]) -> Store:
-    """Connect to a store at ``grpc://host:port``, or ``grpcs://host:port`` with TLS."""
+    """Connects to a store behind a server.
+
+    Args:
+        address: ``grpc://host:port``, or ``grpcs://host:port`` for TLS.
+        **options: Settings of ``nuthatch.ConnectOptions``.
+
+    Returns:
+        The store.
+
+    Raises:
+        UnavailableError: The server cannot be reached within ``connect_timeout``.
+    """
     return _connect_store(address, False, **options)
 
 
 def compact(path: str | os.PathLike[str]) -> Compacted:
-    """Make the store in a folder as small as it can be. Nobody may have it open."""
+    """Compacts the store in a folder in place.
+
+    Args:
+        path: The folder of the store.
+
+    Returns:
+        The size of the file before and after.
+
+    Raises:
+        BusyError: A process has the store open.
+    """
     return _compact_store(path, False)
 
 
 def verify(path: str | os.PathLike[str]) -> Verified:
-    """Check all pages of the store in a folder without opening it. Nobody may write meanwhile."""
+    """Checks all pages of the store in a folder without opening it. No process may write meanwhile.
+
+    Args:
+        path: The folder of the store.
+
+    Returns:
+        The number of pages and rows.
+
+    Raises:
+        DamagedError: The file is damaged.
+    """
     return _verify_store(path, False)

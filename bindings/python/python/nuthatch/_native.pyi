@@ -1,4 +1,4 @@
-"""What is written in Rust. `nuthatch`, `nuthatch.aio` and `nuthatch.chunks` show it."""
+"""Types of the extension module in Rust. ``nuthatch`` and its modules export its public names."""
 
 import os
 from collections.abc import Awaitable, Generator, Iterable, Iterator, Mapping

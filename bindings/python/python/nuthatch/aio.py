@@ -1,7 +1,7 @@
-"""Stores for asyncio: the names of ``nuthatch``, with awaitables for answers.
+"""Stores for asyncio: the functions of ``nuthatch``, whose calls return awaitables.
 
-Nothing here blocks the event loop. A task that is cancelled ends what it waited for: the scan and
-its transaction, the turn to write, the call to the server.
+No call blocks the event loop. Cancelling a task ends the operation that it waits for: a scan with
+its read transaction, the wait for the write lock, or a call to a server.
 """
 
 import os
@@ -24,10 +24,10 @@ __all__ = ["Opening", "compact", "connect", "open", "verify"]
 
 
 class Opening:
-    """A store that is about to be opened: await it, or use it with ``async with``."""
+    """A store that is not open yet. ``await`` opens it; ``async with`` also closes it."""
 
     def __init__(self, start: Callable[[], Awaitable[AsyncStore]]) -> None:
-        """Nothing happens before it is awaited."""
+        """Stores the function that opens the store; nothing is opened before the ``await``."""
         self._start = start
         self._store: AsyncStore | None = None
 
@@ -49,20 +49,56 @@ class Opening:
 
 
 def open(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Opening:
-    """Open the store in a folder, which is made unless ``create=False``."""
+    """Opens the store in a folder.
+
+    Args:
+        path: The folder. It is created if it does not exist, unless ``create=False``.
+        **options: Settings of ``nuthatch.OpenOptions``.
+
+    Returns:
+        An ``Opening``, to use with ``await`` or ``async with``.
+    """
     return Opening(lambda: _open_store(path, True, **options))
 
 
 def connect(address: str, **options: Unpack[ConnectOptions]) -> Opening:
-    """Connect to a store at ``grpc://host:port``, or ``grpcs://host:port`` with TLS."""
+    """Connects to a store behind a server.
+
+    Args:
+        address: ``grpc://host:port``, or ``grpcs://host:port`` for TLS.
+        **options: Settings of ``nuthatch.ConnectOptions``.
+
+    Returns:
+        An ``Opening``, to use with ``await`` or ``async with``.
+    """
     return Opening(lambda: _connect_store(address, True, **options))
 
 
 async def compact(path: str | os.PathLike[str]) -> Compacted:
-    """Make the store in a folder as small as it can be. Nobody may have it open."""
+    """Compacts the store in a folder in place.
+
+    Args:
+        path: The folder of the store.
+
+    Returns:
+        The size of the file before and after.
+
+    Raises:
+        BusyError: A process has the store open.
+    """
     return await _compact_store(path, True)
 
 
 async def verify(path: str | os.PathLike[str]) -> Verified:
-    """Check all pages of the store in a folder without opening it. Nobody may write meanwhile."""
+    """Checks all pages of the store in a folder without opening it. No process may write meanwhile.
+
+    Args:
+        path: The folder of the store.
+
+    Returns:
+        The number of pages and rows.
+
+    Raises:
+        DamagedError: The file is damaged.
+    """
     return await _verify_store(path, True)

@@ -1,8 +1,8 @@
-"""The chunk cache: ranges of remote objects on local disk, verified, shared by all processes.
+"""The chunk cache: verified ranges of remote objects on the local disk, shared by all processes.
 
-``Chunks`` opens a folder. What it has are chunks of any lengths under a name, or blocks of
-something that has an address: ``Chunks.blocks``. That something is missing is no error: lookups
-answer what was found, or ``Missing``, which is false. ``nuthatch.fs`` has a filesystem over it.
+``Chunks`` opens a folder. It stores chunks of any length under a name, and objects with an address
+as blocks of equal length (``Chunks.blocks``). A missing chunk is no error: lookups return a
+``Missing``, which is false. ``nuthatch.fs`` is a filesystem that reads through the cache.
 """
 
 from nuthatch._native import (
@@ -43,8 +43,14 @@ __all__ = [
 
 
 def merge_gaps(missing: list[tuple[int, int]], max_gap: int, max_len: int) -> list[tuple[int, int]]:
-    """Merge ranges between which there are at most ``max_gap`` bytes, up to ``max_len`` bytes.
+    """Merges missing ranges, so that fewer requests fetch them, with some bytes in between.
 
-    Fewer requests, for a few bytes too many.
+    Args:
+        missing: Ranges as pairs of a start and an end in bytes, in order.
+        max_gap: Maximum number of bytes between two ranges that are merged.
+        max_len: Maximum length of a merged range in bytes.
+
+    Returns:
+        The merged ranges, in order.
     """
     return _merge_gaps(missing, max_gap, max_len)

@@ -1,4 +1,4 @@
-"""What can go wrong. Every error has a ``code``: a short name that stays between versions."""
+"""Exceptions. Each has a ``code``: a short name that does not change between versions."""
 
 import errno
 
@@ -20,10 +20,10 @@ __all__ = [
 
 
 class Error(Exception):
-    """Something went wrong in a store or a cache; ``code`` says what, for programs."""
+    """An error of a store or a cache. Programs distinguish errors by ``code``."""
 
     code: str
-    """A short name, such as ``full``; the same in all languages."""
+    """A short name, such as ``full``. It is the same in all languages."""
 
     def __init__(self, message: str, code: str = "internal") -> None:
         super().__init__(message, code)
@@ -34,43 +34,43 @@ class Error(Exception):
 
 
 class _SystemError(Error, OSError):
-    """One that those who read files expect as an error of the system, with its number."""
+    """An error that callers which read files expect as an ``OSError`` with an ``errno``."""
 
     @property
     def strerror(self) -> str:  # type: ignore[override]
-        """What went wrong, in words."""
+        """Returns the message."""
         return str(self)
 
 
 class AccessError(_SystemError, PermissionError):
-    """Writing is not allowed, or nothing is: to a store or to a token."""
+    """The store, the origin or a token does not permit the operation."""
 
     errno = errno.EACCES
 
 
 class ArgumentError(Error, ValueError):
-    """What was asked for cannot be: a key is too long, a table is of another kind."""
+    """An argument is invalid: for example, a key is too long or a table is of the other kind."""
 
 
 class BusyError(Error):
-    """Somebody else has the store open, and must not."""
+    """Another process or another ``Store`` has the store open, which excludes the operation."""
 
 
 class ChangedError(_SystemError):
-    """A remote object changed while it was read: open it again, which reads the new one."""
+    """A remote object changed while it was read. Opening it again reads the new version."""
 
     errno = errno.ESTALE
 
 
 class ClosedError(Error):
-    """The store was closed, or the scan, transaction or writer was."""
+    """The store, scan, transaction or writer is closed."""
 
 
 class ConditionError(Error):
-    """A condition did not hold, so nothing was written."""
+    """A condition was not met, and nothing was written."""
 
     write: int | None
-    """Which write of the batch or transaction it was, counted from zero."""
+    """Index of the condition in its batch or transaction, from 0."""
 
     def __init__(self, message: str, code: str = "condition-unmet", write: int | None = None):
         super().__init__(message, code)
@@ -79,31 +79,31 @@ class ConditionError(Error):
 
 
 class ConflictError(Error):
-    """A chunk is there with other bytes, or bytes do not have the hash that they are named by."""
+    """The cache has a chunk with other bytes, or the hash of bytes differs from their name."""
 
 
 class DamagedError(Error):
-    """The files are not those of a store, or damaged, or a write to the disk failed."""
+    """The files are damaged or not those of a store, or a write to the disk failed."""
 
 
 class FullError(Error):
-    """The store, a queue or the memory of a server holds all that it may."""
+    """The store, a queue or the memory of a server has reached its limit."""
 
 
 class NotFoundError(_SystemError, FileNotFoundError):
-    """There is nothing at a URL."""
+    """The object at a URL does not exist."""
 
     errno = errno.ENOENT
 
 
 class UnavailableError(_SystemError, ConnectionError):
-    """A server could not be reached, or ended the call: the same may succeed soon."""
+    """A server cannot be reached or ended the call. A retry may succeed."""
 
     errno = errno.ENOTCONN
 
 
 class WatchError(Error):
-    """Changes are not kept, or no longer, or not yet: scan, then watch from there."""
+    """A watch needs changes that are not kept. Scan the table, then watch from there."""
 
 
 _BY_CODE: dict[str, type[Error]] = {
@@ -135,7 +135,13 @@ _BY_CODE: dict[str, type[Error]] = {
 
 
 def from_code(code: str, message: str, write: int | None) -> Error:
-    """Make the error for a code."""
+    """Creates the exception for a code.
+
+    Args:
+        code: The code; an unknown one makes an ``Error``.
+        message: The message.
+        write: Index of the condition that was not met, for ``condition-unmet``.
+    """
     kind = _BY_CODE.get(code, Error)
     if issubclass(kind, ConditionError):
         return kind(message, code, write)

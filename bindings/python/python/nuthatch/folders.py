@@ -1,4 +1,4 @@
-"""Folders of chunk caches: one for each user, open once in a process."""
+"""Folders of chunk caches: the default one of a user, and those that are open in the process."""
 
 import os
 import warnings
@@ -12,16 +12,17 @@ from nuthatch.options import ChunksOptions
 
 __all__ = ["default_folder", "open_again", "open_folder", "open_if_possible"]
 
-# Folders that are open, by path.
+# Open folders by path.
 _OPEN: weakref.WeakValueDictionary[str, Chunks] = weakref.WeakValueDictionary()
-# Folders that cannot be opened.
+# Folders for which a warning was issued that they cannot be opened.
 _WARNED: set[str] = set()
-# The one that was asked for last stays open, with its connections: files are opened in turn.
+# The folder that was opened last stays open with its connections, since files are often opened one
+# after the other.
 _latest: Chunks | None = None
 
 
 def default_folder() -> Path:
-    """Tell the folder of this user's cache, which the command has, too."""
+    """Returns the folder of this user's cache, which is also the default of the command line."""
     if folder := os.environ.get("NUTHATCH_CACHE"):
         return Path(folder)
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -31,7 +32,16 @@ def default_folder() -> Path:
 def open_folder(
     folder: str | os.PathLike[str] | Chunks | None = None, **options: Unpack[ChunksOptions]
 ) -> Chunks:
-    """Open a folder once for all who use it in this process, so that gaps are fetched once."""
+    """Opens a folder once per process, so that all its readers share fetches.
+
+    Args:
+        folder: The folder, or an open one; by default that of this user's cache.
+        **options: Settings of ``nuthatch.chunks.ChunksOptions``. For a folder that is open already,
+            only ``limit`` is applied.
+
+    Returns:
+        The open folder.
+    """
     global _latest
     if isinstance(folder, Chunks):
         return folder
@@ -50,7 +60,18 @@ def open_folder(
 def open_if_possible(
     folder: str | os.PathLike[str] | Chunks | None = None, **options: Unpack[ChunksOptions]
 ) -> Chunks | None:
-    """Open a folder, or warn once for each that it cannot be: reads then pass through."""
+    """Opens a folder. If it cannot be opened, issues one ``RuntimeWarning`` per folder.
+
+    Args:
+        folder: The folder, or an open one; by default that of this user's cache.
+        **options: Settings of ``nuthatch.chunks.ChunksOptions``.
+
+    Returns:
+        The open folder; ``None`` if it cannot be opened, and reads go to the origin.
+
+    Raises:
+        ArgumentError: An option is invalid.
+    """
     try:
         return open_folder(folder, **options)
     except ArgumentError:
@@ -64,5 +85,5 @@ def open_if_possible(
 
 
 def open_again(path: Path, options: ChunksOptions) -> Chunks:
-    """Open a folder that was pickled, with the limits that it has by now."""
+    """Opens a folder that was pickled. Its limit is the current one, not that of the pickle."""
     return open_folder(path, **options)

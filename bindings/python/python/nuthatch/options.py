@@ -1,4 +1,4 @@
-"""Arguments by name that several calls take, as types."""
+"""Types of keyword arguments that several calls share."""
 
 from __future__ import annotations
 
@@ -21,155 +21,158 @@ __all__ = [
 
 
 class OpenOptions(TypedDict, total=False):
-    """How a store in this process is opened."""
+    """Settings of a store in this process."""
 
     create: bool
-    """Whether it is made where there is none; ``True`` by default."""
+    """Whether to create a store if none exists; ``True`` by default."""
     read_only: bool
-    """Nothing changes, and writes fail."""
+    """Whether the store is opened for reading only, so that writes fail; ``False`` by default."""
     durability: Literal["sync", "group", "none"]
-    """What commits wait for, unless a transaction says otherwise, told by what a crash of the
-    machine may lose: ``sync``, the default, nothing; ``group`` the last commit; ``none`` any number
-    of the last ones, and perhaps the store."""
+    """What a commit waits for, unless a transaction has its own setting. It determines what a crash
+    of the machine can lose: ``sync``, the default, nothing; ``group`` the last commit; ``none`` any
+    number of the last commits, and possibly the store."""
     reserve: int
-    """Addresses to begin with, in bytes; 1 TiB by default. They cost nothing."""
+    """Initial address space of the map in bytes; 1 TiB by default. It uses neither memory nor disk.
+    """
     limit: int
-    """The most that the file may grow to, in bytes."""
+    """Maximum size of the file in bytes."""
     growth_patience: float
-    """How long a map that must move waits for transactions, in seconds; 5 by default."""
+    """Maximum time in seconds that the growth of a map which must move waits for transactions; 5 by
+    default."""
     tables: int
-    """How many tables can be open; 256 by default."""
+    """Maximum number of open tables; 256 by default."""
     readers: int
-    """How many read transactions can be open in all processes; 1022 by default."""
+    """Maximum number of open read transactions in all processes; 1022 by default."""
     threads: int
-    """How many threads read for asynchronous scans; one for each core by default."""
+    """Number of threads that read for asynchronous scans; one per core by default."""
     allow_network_filesystem: bool
-    """Whether to open a store on a network filesystem, which is refused by default. Machines do
-    not share the memory maps of a store, so only processes of one machine may use it."""
+    """Whether to open a store on a network filesystem, which is refused by default. Machines do not
+    share the memory maps of a store, so only processes of one machine may use it."""
 
 
 class ConnectOptions(TypedDict, total=False):
-    """How a store behind a server is reached."""
+    """Settings of the connection to a store behind a server."""
 
     token: str
-    """A token to show with each call."""
+    """Token that is sent with each call."""
     ca: str | os.PathLike[str]
-    """Certificates in PEM that the server's must lead to, for ``grpcs://``; without them,
-    those that the system trusts."""
+    """Path of the certificate authorities in PEM that must have issued the server's certificate,
+    for ``grpcs://``; by default those of the system."""
     cert: str | os.PathLike[str]
-    """A certificate to show, in PEM."""
+    """Path of the client certificate in PEM."""
     key: str | os.PathLike[str]
-    """Its private key, in PEM."""
+    """Path of the private key of the client certificate in PEM."""
     server_name: str
-    """The name that the server's certificate must have, if not that of the address."""
+    """Name that the server's certificate must have; by default that of the address."""
     insecure: bool
-    """Sends the token without TLS, too, to other machines than this one."""
+    """Whether to send the token without TLS to other machines, too; ``False`` by default."""
     connect_timeout: float
-    """How long ``connect`` may take, with retries, and each later attempt to reconnect, in seconds;
-    10 by default."""
+    """Maximum time of ``connect``, including retries, and of each later attempt to reconnect, in
+    seconds; 10 by default."""
     timeout: float
-    """How long a call with one answer may take, with retries, in seconds; 30 by default. The same
-    time limits the wait for the beginning of a stream, and for the next answer of a
-    transaction."""
+    """Maximum time of a call with one response, including retries, in seconds; 30 by default. It
+    also limits the wait for the beginning of a stream, and for the next response of a transaction.
+    """
     retries: int
-    """How often a call is tried again that may be; 3 by default. With 0, watches and writers do not
-    reconnect either."""
+    """Maximum number of retries of a call that can be repeated; 3 by default. With 0, watches and
+    writers do not reconnect either."""
     reconnect: float
-    """How long a watch or a writer tries to reach the server again after it was lost, in seconds;
-    30 by default."""
+    """Maximum time that a watch or a writer tries to reconnect after a loss, in seconds; 30 by
+    default."""
     message_bytes: int
-    """How long an answer may be, in bytes; 64 MiB by default."""
+    """Maximum length of a response in bytes; 64 MiB by default."""
 
 
 class Bounds(TypedDict, total=False):
-    """Which keys; without bounds, all of them. ``prefix`` and the others go together."""
+    """A range of keys; without bounds, all keys. ``prefix`` can be combined with the others."""
 
     from_: ReadableBuffer | None
-    """From this key on, itself included."""
+    """First key of the range, included."""
     after: ReadableBuffer | None
-    """After this key, itself excluded."""
+    """Key before the range, excluded."""
     to: ReadableBuffer | None
-    """Up to this key, itself included."""
+    """Last key of the range, included."""
     before: ReadableBuffer | None
-    """Up to this key, itself excluded."""
+    """Key after the range, excluded."""
     prefix: ReadableBuffer | None
-    """Keys that begin with this."""
+    """Prefix of all keys in the range."""
 
 
 class ParallelScanOptions(Bounds, total=False):
-    """What a scan by several threads reads, and in which way."""
+    """Range, order and batches of a scan by several threads."""
 
     reverse: bool
-    """From the greatest key on."""
+    """Whether to scan in descending key order; ``False`` by default."""
     keys_only: bool
-    """Keys without values: these are empty."""
+    """Whether to omit values, which are empty then; ``False`` by default."""
     batch_rows: int | None
-    """How many rows a batch has, at most, in a store of this process; 4096 by default."""
+    """Maximum number of rows of a batch, for a store in this process; 4096 by default."""
     batch_bytes: int | None
-    """After how many bytes a batch ends; 4 MiB by default, 256 KiB from a server."""
+    """Number of bytes after which a batch ends; 4 MiB by default, 256 KiB for a server."""
 
 
 class ScanOptions(ParallelScanOptions, total=False):
-    """What a scan reads, and in which way."""
+    """Range, order, batches and limit of a scan."""
 
     limit: int | None
-    """So many rows at most."""
+    """Maximum number of rows; by default unlimited."""
 
 
 class Condition(TypedDict, total=False):
-    """What must hold of a key: exactly one of these."""
+    """A condition on a key: exactly one of these."""
 
     absent: bool
-    """It is not there."""
+    """The key does not exist."""
     present: bool
-    """It is there."""
+    """The key exists."""
     equals: ReadableBuffer | None
-    """It is there with this value."""
+    """The key exists with this value."""
     version: int | None
-    """It is there in this version, in a stamped table."""
+    """The key exists with this version, in a stamped table."""
 
 
 class WriterOptions(TypedDict, total=False):
-    """How a writer groups and waits. All but ``queue_bytes`` are for stores of this process."""
+    """Queue and groups of a writer. All but ``queue_bytes`` require a store in this process."""
 
     queue_bytes: int | None
-    """How many bytes can wait before whoever writes waits as well; 64 MiB by default, 16 MiB of
-    a server."""
+    """Maximum size of the queue in bytes, above which writes wait; 64 MiB by default, 16 MiB for a
+    server."""
     durability: Literal["sync", "group", "none"] | None
-    """What an acknowledgement says; that of the store by default."""
+    """Durability that an acknowledgement confirms; by default that of the store."""
     failure: Literal["alone", "group"] | None
-    """What happens to a group of which one batch fails: the others are committed, or fail too."""
+    """What happens to a group in which one batch fails: with ``alone``, the other batches are
+    committed; with ``group``, they fail, too."""
     linger: float | None
-    """How long a group waits to become larger, in seconds; not at all by default."""
+    """Time that a group waits for more batches, in seconds; 0 by default."""
 
 
 class ChunksOptions(TypedDict, total=False):
-    """How the folder of a chunk cache is opened."""
+    """Settings of the folder of a chunk cache."""
 
     limit: int | None
-    """How many bytes all its files may have together, from 4 MiB on; 10 GiB for a new folder. Holds
-    from then on for all processes. If the folder has more, opening it evicts the excess at once,
-    the least used first, without a question or a report; what is pinned stays."""
+    """Maximum size of all files together in bytes, at least 4 MiB; 10 GiB for a new folder. Applies
+    to all processes from then on. If the folder is larger, opening it evicts the least used chunks
+    at once, without confirmation; pinned objects stay."""
     min_free: int | None
-    """How many bytes of the file system stay free; none unless anybody said. Holds from then on for
-    all processes."""
+    """Bytes of the filesystem that stay free; 0 for a new folder. Applies to all processes from
+    then on."""
     check: Literal["never", "once", "always"] | None
-    """How often bytes are compared with their checksum: ``once``, the default, when this process
-    first reads them."""
+    """When bytes are compared with their checksum: ``never``, ``always``, or, by default, ``once``:
+    when this process first reads them."""
     patience: float | None
-    """How long a put waits for others that change the folder, in seconds; 2 by default.
-    After that its bytes are not kept."""
+    """Maximum time that a put waits while other threads or processes change the folder, in seconds;
+    2 by default. After that its bytes are not kept."""
     segment_len: int | None
-    """What a process reserves, and what is evicted, at once, in bytes; by default between a
+    """Length of a segment in bytes, the unit of reservation and eviction; by default between a
     sixteenth and a hundredth of the limit."""
     parts: int | None
-    """For how many chunks the index has room at least; by default one for each 16 KiB of the limit.
-    It grows when there are more. Holds from then on for all processes."""
+    """Minimum number of chunks that the index has room for; by default one per 16 KiB of the limit.
+    The index grows if there are more. Applies to all processes from then on."""
     share_with_group: bool | None
-    """Whether the group of the folder may use it: modes 2770 and 0660 instead of 0700 and 0600.
-    Holds from then on for all processes."""
+    """Whether the group of the folder has access: modes 2770 and 0660 instead of 0700 and 0600.
+    Applies to all processes from then on."""
     open_files: int | None
-    """How many files are held open for reading; 256 by default."""
+    """Maximum number of files that are kept open for reading; 256 by default."""
     guard: bool | None
-    """Whether a file that somebody truncates while it is mapped is survived, with a handler for
-    ``SIGBUS``; ``True`` by default."""
+    """Whether a handler for ``SIGBUS`` protects the process if another program truncates a mapped
+    file; ``True`` by default."""

@@ -1,8 +1,8 @@
 """A filesystem for fsspec that reads through the chunk cache.
 
-``NuthatchCache`` wraps any other filesystem. It is also there as the protocol ``nuthatch``, alone
-(``nuthatch://https://host/file``) and before others (``nuthatch::s3://bucket/key``). It needs
-``fsspec``: ``pip install nuthatch[fsspec]``.
+``NuthatchCache`` wraps any other filesystem of fsspec. It is registered as the protocol
+``nuthatch``, alone (``nuthatch://https://host/file``) and chained with another protocol
+(``nuthatch::s3://bucket/key``). It requires ``fsspec``: ``pip install nuthatch[fsspec]``.
 """
 
 from nuthatch.fs.files import CachedFile

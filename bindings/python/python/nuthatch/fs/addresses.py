@@ -1,4 +1,4 @@
-"""What objects are called in the cache: the same in all processes, and without secrets."""
+"""Addresses of objects in the cache: equal in all processes, and without secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from nuthatch._native import _plain_address
 
-# Options of filesystems that say which server or archive it is. Keys and tokens are none of them.
+# Options of filesystems that identify the server or archive. They must not include keys or tokens.
 _PLACES = (
     "account_host",
     "account_name",
@@ -35,7 +35,12 @@ _PLACES = (
 
 
 def address_of(target: Any, path: str) -> str:
-    """Tell where an object of a filesystem is."""
+    """Returns the address of an object of a filesystem.
+
+    Args:
+        target: The filesystem.
+        path: Path of the object.
+    """
     url = str(target.unstrip_protocol(path))
     if url.startswith(("http://", "https://")):
         return plain_address(url)
@@ -48,21 +53,21 @@ def address_of(target: Any, path: str) -> str:
 
 
 def site_of(target: Any, path: str) -> str:
-    """Return what can be reached or not as a whole: a host over HTTP, otherwise the target."""
+    """Returns the unit that is available or not as a whole: the host over HTTP, else the target."""
     url = urlsplit(str(target.unstrip_protocol(path)))
     return f"{url.scheme}://{url.netloc}" if url.scheme in ("http", "https") else ""
 
 
 def _named(place: object) -> str:
-    """Name a place; a file that is open is one that nobody else has."""
+    """Returns the text of an option. An open file has no name, so each gets a unique one."""
     if isinstance(place, str) and place.startswith(("http://", "https://")):
         return plain_address(place)
     return str(place) if isinstance(place, str | int) else uuid.uuid4().hex
 
 
 def plain_address(url: str) -> str:
-    """Tell the address of a URL without user, password and signatures.
+    """Returns the address of a URL without user, password and signatures.
 
-    What else is in its query stays as a hash, since a token may be there under any name.
+    The rest of the query is replaced by a hash, since any parameter can contain a token.
     """
     return _plain_address(url)

@@ -1,4 +1,4 @@
-"""Files over objects in the cache."""
+"""Files of fsspec over objects in the cache."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
     from nuthatch.fs.filesystem import NuthatchCache
 
-# Reads in order that are shorter than this, or than a block, are served from such a window.
+# Length in bytes of the read buffer. Reads that are shorter than it, or than a block, use it.
 _WINDOW = 128 << 10
 
 
 class ReadAhead:
-    """Has what a sequential reader will want fetched before it asks.
+    """Fetches the bytes after those of a sequential reader in advance.
 
-    How far ahead grows with each range that is read, and stops when the reader goes elsewhere.
+    Their number grows with each range that is read. A seek stops the read-ahead.
     """
 
     def __init__(self, fs: NuthatchCache, of: CachedObject, most: int) -> None:
-        """Nothing is read ahead before somebody reads in order."""
+        """Prepares the read-ahead, which begins with the second sequential read."""
         self._fs = fs
         self._of = of
         self._most = most
@@ -41,7 +41,7 @@ class ReadAhead:
         self._under_way: tuple[int, Future[object]] | None = None
 
     def went(self, start: int, end: int) -> None:
-        """Take note of a range that is about to be read."""
+        """Records the range of the next read. Starts a fetch if the reads are sequential."""
         if start != self._next:
             self.stop()
         self._next = end
@@ -63,22 +63,22 @@ class ReadAhead:
             self._under_way = (os.getpid(), self._fs.start(self._of.fetch(missing)))
 
     def stop(self) -> None:
-        """Go elsewhere, or away."""
+        """Cancels the fetch in progress, after a seek or at the end."""
         self._runs = self._len = self._until = 0
         under_way, self._under_way = self._under_way, None
-        # What a parent of this process began is not ours to end.
+        # A fetch that the parent process started must not be cancelled here.
         if under_way and under_way[0] == os.getpid():
             under_way[1].cancel()
 
 
 class CachedFile(AbstractBufferedFile):
-    """A file to read, of one version of an object, with the interface of fsspec's files.
+    """A file for reading one version of an object, with the interface of fsspec's files.
 
-    Reads of a position are for one thread at a time; ``read_at`` is for any number of them.
+    One thread at a time can read from the current position. Any number can call ``read_at``.
     """
 
     def __init__(self, fs: NuthatchCache, of: CachedObject, **kwargs: Any) -> None:
-        """Stand at the beginning."""
+        """Creates the file at position 0."""
         super().__init__(
             fs,
             of.path,
@@ -95,7 +95,18 @@ class CachedFile(AbstractBufferedFile):
         self._window_start = 0
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Read up to ``length`` bytes from an offset on, wherever the file stands."""
+        """Reads bytes from an offset on. Does not change the current position.
+
+        Args:
+            offset: First byte to read.
+            length: Maximum number of bytes.
+
+        Returns:
+            The bytes; fewer than ``length`` only at the end of the file.
+
+        Raises:
+            ValueError: The file is closed, or ``offset`` is negative.
+        """
         self._check_open()
         if offset < 0:
             raise ValueError(f"expected an offset within the file, found {offset}")
@@ -103,7 +114,14 @@ class CachedFile(AbstractBufferedFile):
         return self.object.read(start, min(start + max(length, 0), self.size), self.fs.loop)
 
     def read(self, length: int | None = -1) -> bytes:
-        """Read up to ``length`` bytes; without it, all to the end."""
+        """Reads bytes from the current position.
+
+        Args:
+            length: Maximum number of bytes; by default all to the end.
+
+        Returns:
+            The bytes; fewer than ``length`` only at the end of the file.
+        """
         self._check_open()
         rest = max(self.size - self.loc, 0)
         wanted = rest if length is None or length < 0 else min(int(length), rest)
@@ -118,7 +136,13 @@ class CachedFile(AbstractBufferedFile):
         return found
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fill a buffer, without a copy in between if it is a long one. Answers how far."""
+        """Reads bytes from the current position into a buffer.
+
+        Long reads make no copy in between.
+
+        Returns:
+            The number of bytes; fewer than the buffer has only at the end of the file.
+        """
         self._check_open()
         out = memoryview(buffer).cast("B")
         wanted: int = min(len(out), max(self.size - self.loc, 0))
@@ -130,11 +154,11 @@ class CachedFile(AbstractBufferedFile):
         return wanted
 
     def read1(self, length: int = -1) -> bytes:
-        """Read some bytes, at most ``length``."""
+        """Reads at most ``length`` bytes; by default as many as the read buffer has."""
         return self.read(self._window_len if length < 0 else length)
 
     def peek(self, length: int = 0, /) -> bytes:
-        """Look at some of the next bytes, and stay."""
+        """Returns some of the next bytes. Does not change the current position."""
         self._check_open()
         if self.loc >= self.size:
             return b""
@@ -146,7 +170,8 @@ class CachedFile(AbstractBufferedFile):
         if not 0 <= at <= len(self._window) - wanted:
             end = self.loc + wanted
             if 0 <= at <= len(self._window):
-                # Who goes on where he was will do so again. Windows end where blocks do.
+                # The reads are sequential, so more than this read is buffered, up to the next
+                # multiple of the length of the buffer.
                 end = min(-(-end // self._window_len) * self._window_len, self.size)
             self._ahead.went(self.loc, end)
             self._window = self.object.read(self.loc, end, self.fs.loop)
@@ -158,7 +183,7 @@ class CachedFile(AbstractBufferedFile):
         if self.closed:
             raise ValueError("I/O operation on closed file.")
 
-    # Those of fsspec read a whole block for each line.
+    # The methods of fsspec read a whole block for each line.
     readline = io.IOBase.readline
     readlines = io.IOBase.readlines
     __next__ = io.IOBase.__next__
@@ -168,7 +193,7 @@ class CachedFile(AbstractBufferedFile):
         return self.read_at(start, end - start)
 
     def close(self) -> None:
-        """End what is read ahead."""
+        """Closes the file and stops the read-ahead."""
         if not self.closed:
             self._ahead.stop()
             self._window = b""
@@ -184,7 +209,7 @@ class CachedFile(AbstractBufferedFile):
 
 
 def _open_again(fs: NuthatchCache, path: str, loc: int, version: object) -> CachedFile:
-    """Open what was pickled: the same version, or none."""
+    """Opens a file that was pickled; fails if its version changed."""
     file = fs.open(path, "rb")
     if not isinstance(file, CachedFile) or file.object.version != version:
         file.close()
@@ -195,10 +220,10 @@ def _open_again(fs: NuthatchCache, path: str, loc: int, version: object) -> Cach
 
 
 class AsyncCachedFile(AbstractAsyncStreamedFile):
-    """A file to read for tasks: ``await file.read(length)``."""
+    """A file for reading in tasks: ``await file.read(length)``."""
 
     def __init__(self, fs: NuthatchCache, of: CachedObject) -> None:
-        """Stand at the beginning."""
+        """Creates the file at position 0."""
         block_len = of.blocks.block_len
         super().__init__(
             fs, of.path, mode="rb", block_size=block_len, cache_type="none", size=of.size

@@ -1,4 +1,4 @@
-"""The filesystem: lists and writes as its target does, and reads through the cache."""
+"""The filesystem: listing and writing call its target, and reads use the cache."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from nuthatch.fs.origins import Counts, Origin, together
 from nuthatch.fs.recorded import Recorded
 from nuthatch.fs.versions import Version
 
-# What is answered by the target alone, as a call or as one to be awaited.
+# Methods that call the target only, blocking and asynchronous.
 _ASKED = ("ls", "find", "exists", "isfile", "isdir", "du")
-# The same for what changes the target, by how many paths come first.
+# Methods that change the target, with the number of paths among their first arguments.
 _WRITTEN = {
     "mkdir": 1,
     "makedirs": 1,
@@ -42,18 +42,18 @@ _WRITTEN = {
     "cp_file": 2,
     "mv": 2,
 }
-# How much of a long object is in memory while it is copied.
+# Bytes of a long object that are in memory while it is copied.
 _WINDOW = 32 << 20
-# How often whole reads begin again because the object changed meanwhile.
+# Maximum number of attempts to read without an open file, if the object changes during the read.
 _TRIES = 3
 
 
 class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
-    """A filesystem whose reads go through a chunk cache that all processes share.
+    """A filesystem that reads through a chunk cache, which all processes share.
 
-    Listing, information and writing are those of the target. An object is opened in the version
-    that the target then has of it, and every byte that is read is of that version; when the object
-    changes meanwhile, that is a ``nuthatch.ChangedError``, and opening it again reads the new one.
+    Listing, information and writing are those of the target. A file has the version that the target
+    has when the file is opened, and all bytes are of that version. If the object changes while it
+    is read, a ``nuthatch.ChangedError`` is raised. Opening it again reads the new version.
     """
 
     protocol: ClassVar[str] = "nuthatch"
@@ -80,32 +80,47 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         max_stale: float | None = None,
         **options: Any,
     ) -> None:
-        """Wrap a filesystem, by its protocol or a URL of one, or as it is.
+        """Wraps a filesystem, which is given by a protocol, a URL or an instance.
 
-        ``target``, or ``fs``, or ``target_protocol``: the filesystem; local files by default.
-        ``target_options``: what it is made with, such as credentials.
-        ``cache``: the folder; that of this user's cache by default.
-        ``limit``: how many bytes the folder may have, for all processes from then on. If it has
-        more, the excess is evicted at once.
-        ``block_size``: how many bytes a block has, which is the least that is fetched.
-        ``max_age``: for how many seconds a version is believed before the target is asked again; by
-        default it is asked at each open.
-        ``read_ahead``: how many bytes ahead of a sequential reader are fetched, at most.
-        ``merge``: how many bytes that are there already may lie between gaps that are fetched
-        together.
-        ``request_size``: how many bytes one request asks for, at most.
-        ``unversioned``: what has no validator is kept for as long as it is open (``open``), or for
-        as long as its length stays (``size``), which misses changes that keep it.
-        ``offline``: the target is never asked; reads are of the versions that were recorded, and
-        what the cache does not have is a ``nuthatch.UnavailableError``.
-        ``max_stale``: the maximum age in seconds of a version that is read while the target is
-        unavailable, counted from when the target last confirmed it. The target is unavailable if it
-        cannot be reached, has not sent a version within a second, or, over HTTP, answers 429, 500,
-        502, 503 or 504. By default the age is that of ``Cache-Control: stale-if-error``, if the
-        target sends that; otherwise there is an error after retries. With ``offline``, older
-        versions are refused.
+        If the folder of the cache cannot be opened, reads go to the target, and a
+        ``RuntimeWarning`` is issued.
 
-        A folder that cannot be opened is done without, with a ``RuntimeWarning``.
+        The target is unavailable if it cannot be reached, does not return a version within a
+        second, or, over HTTP, responds with 429, 500, 502, 503 or 504.
+
+        Args:
+            target: The filesystem; local files by default. At most one of ``target``,
+                ``target_protocol`` and ``fs`` is given.
+            target_protocol: Protocol of the filesystem, instead of ``target``.
+            target_options: Arguments of the filesystem, such as credentials.
+            fs: The filesystem, instead of ``target``.
+            fo: Ignored; fsspec passes it for chained URLs.
+            cache: The folder of the cache, or an open one; by default that of this user's cache.
+            limit: Maximum size of the folder in bytes, for all processes from then on. If the
+                folder is larger, the excess is evicted at once.
+            block_size: Length of a block in bytes, which is the minimum that is fetched; 1 MiB by
+                default.
+            max_age: Seconds for which a version is used before the target is asked for it again; by
+                default each open asks the target.
+            read_ahead: Maximum number of bytes that are fetched ahead of a sequential reader; 16
+                MiB by default.
+            merge: Maximum number of cached bytes between missing ranges that are fetched together;
+                1 MiB by default.
+            request_size: Maximum number of bytes of one request; 8 MiB by default.
+            unversioned: How long to keep objects without a validator: with ``open``, while they are
+                open; with ``size``, while their length does not change, which misses changes that
+                keep the length.
+            offline: Whether to read recorded versions from the cache only, without calls to the
+                target. Bytes that are not in the cache raise a ``nuthatch.UnavailableError``.
+            max_stale: Maximum age in seconds of a version that is read while the target is
+                unavailable, since the target last confirmed it. By default the age of
+                ``Cache-Control: stale-if-error``, if the target sends that; otherwise reads fail
+                after retries. With ``offline``, older versions are refused.
+            **options: Arguments of ``fsspec.AbstractFileSystem``.
+
+        Raises:
+            ValueError: Several filesystems are given, or an asynchronous one for a cache that is
+                not.
         """
         super().__init__(**options)
         given = [each for each in (target, target_protocol, fs) if each is not None]
@@ -113,7 +128,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
             raise ValueError("expected one of target, target_protocol and fs, found several")
         made = self._make_target(given[0] if given else "file", target_options or {})
         self._origin = Origin(made, offline=offline)
-        # Others call them on the class, which knows no target.
+        # fsspec defines these as class methods, which do not know the target.
         own: dict[str, Any] = self.__dict__
         own.update(_strip_protocol=self._strip, _parent=made._parent)
         self.root_marker = made.root_marker
@@ -124,8 +139,8 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         self.read_ahead = 0 if offline else read_ahead
         self._merging = {"max_gap": merge, "request_most": request_size}
         self._unversioned = unversioned
-        # Versions by path, and when they were asked for; and paths of which none is believed, since
-        # they were opened here for writing.
+        # Versions by path with the time of the request, and paths that were opened here for
+        # writing, whose versions are not reused.
         self._known: dict[str, tuple[Version, float]] = {}
         self._written: set[str] = set()
 
@@ -140,48 +155,52 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
             options = {"asynchronous": True, **options}
         return cls(**{**cls._get_kwargs_from_urls(url), **options})
 
-    # The target, and the loop, in this process.
+    # Target and event loop of this process.
 
     @property
     def target(self) -> Any:
-        """The filesystem behind the cache."""
+        """Returns the filesystem behind the cache."""
         self._settle()
         return self._origin.target
 
     @property
     def loop(self) -> Any:
-        """The event loop that does the work."""
+        """Returns the event loop that runs the requests."""
         self._settle()
         return self._loop
 
     def _settle(self) -> None:
-        """Begin anew in a child made by ``fork``: its parent's loop and connections are gone."""
+        """Replaces the event loop and the connections of the parent in a child made by ``fork``."""
         if self._pid == os.getpid() or self.asynchronous:
             return
         target = self._origin.target
         if target.async_impl:
-            # Objects that are open have the same origin.
+            # Open objects use the same `Origin`, so it is changed in place.
             self._origin.target = type(target)(*target.storage_args, **target.storage_options)
         self._loop = get_loop()
         self._pid = os.getpid()
 
     @property
     def chunks(self) -> Chunks:
-        """The folder; an error if it cannot be opened, so that reads pass through."""
+        """Returns the open folder of the cache.
+
+        Raises:
+            Error: The folder cannot be opened, and reads go to the target.
+        """
         if self._chunks is None:
             raise Error("the folder of the cache cannot be opened; reads pass through", "folder")
         return self._chunks
 
     @property
     def counts(self) -> Counts:
-        """What was fetched for this filesystem in this process."""
+        """Returns the counters of fetches of this filesystem in this process."""
         return replace(self._origin.counts)
 
     def start(self, work: Coroutine[Any, Any, object]) -> Future[object]:
-        """Have the loop do something while the caller goes on."""
+        """Starts a coroutine on the event loop and returns its future."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    # Paths are those of the target.
+    # Paths, which are those of the target.
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -205,20 +224,20 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return self.target._strip_protocol(type(self)._strip_protocol(path))
 
     def unstrip_protocol(self, name: str) -> str:
-        """Make a URL of a path, which tells the target as well."""
+        """Returns the URL of a path, which includes the URL of the target."""
         return f"nuthatch://{self.target.unstrip_protocol(self._strip(name))}"
 
     @property
     def sep(self) -> str:
-        """What is between the parts of paths."""
+        """Returns the separator of path components."""
         return str(self.target.sep)
 
     @property
     def fsid(self) -> str:
-        """What tells this filesystem from others."""
+        """Returns the identifier of this filesystem."""
         return f"nuthatch_{self.target.fsid}"
 
-    # What the target does.
+    # Methods that call the target.
 
     async def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
         self._settle()
@@ -237,7 +256,8 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
     async def _glob(self, path: str, **kwargs: Any) -> Any:
         found = await self._ask("glob", self._strip(path), **kwargs)
 
-        # Names that are URLs lead back here, not past the cache.
+        # A name that is a URL gets the protocol of this filesystem, so that it is not read past the
+        # cache.
         def named(name: str) -> str:
             return f"nuthatch://{name}" if "://" in name else name
 
@@ -260,7 +280,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         self._known.clear()
 
     def _change(self, *paths: Any) -> None:
-        """Believe nothing that is known, and of these paths nothing from now on."""
+        """Drops all known versions. Versions of these paths are not reused from now on."""
         self._known.clear()
         if self.max_age > 0 or self._unversioned == "size":
             self._written.update(path for path in paths if isinstance(path, str))
@@ -273,43 +293,59 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return getattr(self.target, name)(self._strip(path), *args, **kwargs)
 
     def rmdir(self, path: str) -> None:
-        """Remove a folder that is empty."""
+        """Removes an empty folder."""
         self._here("rmdir", path)
 
     def touch(self, path: str, truncate: bool = True, **kwargs: Any) -> None:
-        """Make an empty file, or set its time."""
+        """Creates an empty file, or updates its time of modification."""
         self._change(self._strip(path))
         self._here("touch", path, truncate=truncate, **kwargs)
 
     def created(self, path: str) -> Any:
-        """Tell when a file was made."""
+        """Returns the time when a file was created."""
         return self._here("created", path)
 
     def modified(self, path: str) -> Any:
-        """Tell when a file was written."""
+        """Returns the time when a file was modified."""
         return self._here("modified", path)
 
     def ukey(self, path: str) -> Any:
-        """Tell what differs when the file does."""
+        """Returns a value that changes when the file changes."""
         return self._here("ukey", path)
 
     def checksum(self, path: str) -> Any:
-        """Tell what differs when the file does, as a number."""
+        """Returns a number that changes when the file changes."""
         return self._here("checksum", path)
 
     def sign(self, path: str, expiration: int = 100, **kwargs: Any) -> Any:
-        """Make a URL for others."""
+        """Returns a signed URL of a file.
+
+        Args:
+            path: Path of the file.
+            expiration: Seconds until the URL expires.
+            **kwargs: Arguments of the target.
+        """
         return self._here("sign", path, expiration, **kwargs)
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget listings, and versions that are believed."""
+        """Drops cached listings, and versions that would be reused.
+
+        Args:
+            path: Path whose listings are dropped; by default all. All versions are dropped in any
+                case.
+        """
         self._known.clear()
         self.target.invalidate_cache(None if path is None else self._strip(path))
 
-    # Reading.
+    # Reads.
 
     async def _object(self, path: str, *, to_keep: bool = False) -> CachedObject | None:
-        """Open an object in the version that it has; ``None`` for what is not to be cached."""
+        """Opens an object in its current version; returns ``None`` if it is read past the cache.
+
+        Args:
+            path: Path of the object.
+            to_keep: Whether an object without a validator can be cached while it is open.
+        """
         self._settle()
         path = self._strip(path)
         version, asked = self._known.get(path, (None, 0.0))
@@ -342,7 +378,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return self.chunks.blocks(address, validator, size, block_len)
 
     async def _whole(self, path: str, read: Callable[[CachedObject], Awaitable[Any]]) -> Any:
-        """Read something of an object, again if it changed meanwhile; ``None`` if not cached."""
+        """Reads from an object, again if it changed; returns ``None`` if it is not cached."""
         for attempt in range(_TRIES):
             found = await self._object(path)
             try:
@@ -451,7 +487,16 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return self.target.open(self._strip(path), mode, block_size=block_size, **kwargs)
 
     async def open_async(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
-        """Open a file for tasks."""
+        """Opens a file for tasks.
+
+        Args:
+            path: Path of the file.
+            mode: ``rb`` for reading through the cache. Other modes open the file of the target.
+            **kwargs: Arguments of the target; with any, the file of the target is opened.
+
+        Raises:
+            NotImplementedError: The file is not cached, and the target has no files for tasks.
+        """
         found = await self._object(path, to_keep=True) if mode == "rb" and not kwargs else None
         if found is not None:
             return AsyncCachedFile(self, found)
@@ -461,13 +506,13 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
 
 
 def within(size: int, start: int | None, end: int | None) -> tuple[int, int]:
-    """Make a range of what slices may have: nothing, or numbers from the end."""
+    """Converts the bounds of a slice, which can be negative or ``None``, into a range."""
     start, end, _ = slice(start, end).indices(size)
     return start, max(start, end)
 
 
 def _create(path: str) -> Any:
-    """Make a file, and its folder."""
+    """Creates a file and its folder."""
     Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
     return open(path, "wb")
 

@@ -1,7 +1,7 @@
-"""Requests over HTTP: versions, and ranges that are compared with the version that was opened.
+"""HTTP requests: versions of objects, and ranges that are checked against the opened version.
 
-fsspec's own calls answer bytes alone. Here the answer's tag, its range and its length are compared
-with those of the version that was opened, so no other request is needed to tell them apart.
+Calls of fsspec return only the bytes. The requests here compare the tag, range and length of each
+response with the opened version, so a change is detected without another request.
 """
 
 from __future__ import annotations
@@ -20,26 +20,38 @@ from nuthatch.fs.versions import Version, http_stamp, http_version
 
 T = TypeVar("T")
 
-# How often a request is repeated that failed in passing, and the first pause, in seconds.
+# Maximum number of retries after a transient failure, and the first pause in seconds.
 _RETRIES = 4
 _PAUSE = 0.1
 
 
 class _PassingError(OSError):
-    """Something that may be over soon."""
+    """A transient failure of a request."""
 
     def __init__(self, reason: str, status: int | None = None) -> None:
-        """Tell what happened, and which status the origin answered."""
+        """Stores the reason and the status of the response; ``None`` if there was no response."""
         super().__init__(reason)
         self.status = status
 
 
 class AwayError(OSError):
-    """An origin cannot be reached, or has no answer now."""
+    """An origin that cannot be reached or is unavailable, after retries."""
 
 
 async def info(target: Any, url: str) -> dict[str, Any]:
-    """Ask what an object is. fsspec's own call says of all that goes wrong that there is none."""
+    """Returns the information of fsspec about an object.
+
+    Distinguishes other failures from a missing object, which fsspec's own call does not.
+
+    Args:
+        target: The HTTP filesystem.
+        url: URL of the object.
+
+    Raises:
+        FileNotFoundError: The origin has no such object.
+        PermissionError: The origin does not permit the request.
+        AwayError: The origin is unavailable after retries.
+    """
     import aiohttp
 
     async def once() -> dict[str, Any]:
@@ -49,7 +61,8 @@ async def info(target: Any, url: str) -> dict[str, Any]:
             cause = error.__cause__
         else:
             return found
-        # Not within the handler, whose error has the URL with all that is in it.
+        # Outside the handler: its error would be the context of this one, and contains the complete
+        # URL with secrets.
         if isinstance(cause, aiohttp.ClientResponseError):
             _check_status(plain_address(url), cause.status)
         raise cause or FileNotFoundError(plain_address(url))
@@ -58,19 +71,25 @@ async def info(target: Any, url: str) -> dict[str, Any]:
 
 
 class VersionRequest:
-    """Requests the version of an object. Only the head of the answer is read."""
+    """Requests for the version of an object, which read only the head of a response."""
 
     def __init__(self, target: Any, url: str) -> None:
-        """Make no request yet."""
+        """Prepares the requests. Makes none."""
         self._target = target
         self._url = url
         self._is_first = True
 
     async def attempt(self) -> Version | None:
-        """Return the version, or ``None`` if the origin does not send its length.
+        """Requests the version once; returns ``None`` if the origin does not send its length.
 
         The first attempt is a request with ``HEAD``, followed by one with ``GET`` if the origin
-        refuses ``HEAD`` or answers it without a length. Later attempts are requests with ``GET``.
+        refuses ``HEAD`` or omits the length in its response. Later attempts are requests with
+        ``GET``.
+
+        Raises:
+            FileNotFoundError: The origin has no such object.
+            PermissionError: The origin does not permit the request.
+            OSError: The request failed otherwise.
         """
         address = plain_address(self._url)
         if self._is_first:
@@ -97,7 +116,8 @@ class VersionRequest:
             async with session.request(method, url, headers=headers, **options) as answer:
                 return answer.status, http_version(answer.headers)
         except aiohttp.ClientResponseError as error:
-            # Sessions may raise statuses. What aiohttp raises may have the URL with its secrets.
+            # A session can be configured to raise an error for a status. Errors of aiohttp can
+            # contain the URL with secrets, so they are not passed on.
             return error.status, None
         except aiohttp.ClientError as error:
             reason = type(error).__name__
@@ -112,7 +132,23 @@ async def fetch(
     end: int,
     count: Callable[[int, int], None],
 ) -> bytes:
-    """Fetch a range of one version."""
+    """Fetches a range of one version.
+
+    Args:
+        target: The HTTP filesystem.
+        url: URL of the object.
+        version: The expected version.
+        start: First byte of the range.
+        end: End of the range, excluded.
+        count: Receives the number of requests and of bytes of each attempt.
+
+    Returns:
+        The bytes of the range.
+
+    Raises:
+        ChangedError: The origin has another version.
+        AwayError: The origin is unavailable after retries.
+    """
 
     async def once() -> bytes:
         return await _fetch_once(target, url, version, start, end)
@@ -125,7 +161,20 @@ async def fetch(
 async def repeat(
     url: str, once: Callable[[], Awaitable[T]], failed: Callable[[], None] = lambda: None
 ) -> T:
-    """Make an attempt, and repeat it while it fails with an error that may pass."""
+    """Runs an attempt, and repeats it after transient failures.
+
+    Args:
+        url: URL for messages.
+        once: Makes one attempt.
+        failed: Is called after each transient failure.
+
+    Returns:
+        The result of the attempt that succeeded.
+
+    Raises:
+        AwayError: The origin is unavailable after retries.
+        OSError: The last status is an error of an origin that is available.
+    """
     import aiohttp
 
     for attempt in range(_RETRIES + 1):
@@ -137,7 +186,7 @@ async def repeat(
                 status = error.status if isinstance(error, _PassingError) else None
                 if status is not None and not _is_unavailable(status):
                     raise OSError(f"{plain_address(url)}: the origin answered {status}") from None
-                # The error of aiohttp may have the URL with all that is in it.
+                # Errors of aiohttp can contain the complete URL with secrets.
                 reason = str(error) if isinstance(error, _PassingError) else type(error).__name__
                 raise AwayError(f"{plain_address(url)}: no answer to be had: {reason}") from None
         await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
@@ -145,10 +194,9 @@ async def repeat(
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Return whether an attempt failed because the origin is unavailable.
+    """Returns whether an attempt failed because the origin is unavailable.
 
-    A status that complains about the request (408, 425, 506 to 599) is an answer of an origin that
-    is available.
+    Statuses that reject the request (408, 425, 506 to 599) are responses of an available origin.
     """
     if isinstance(error, _PassingError) and error.status is not None:
         return _is_unavailable(error.status)
@@ -156,7 +204,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def is_silence(error: BaseException) -> bool:
-    """Return whether an attempt failed without an answer of the origin."""
+    """Returns whether an attempt failed without a response of the origin."""
     if isinstance(error, _PassingError):
         return error.status is None
     return isinstance(error, AwayError | ConnectionError | TimeoutError)
@@ -179,7 +227,7 @@ async def _fetch_once(target: Any, url: str, version: Version, start: int, end: 
 
 
 async def _beginning(answer: Any, end: int) -> bytes:
-    """Read an answer that has all of the object up to a byte."""
+    """Reads the first ``end`` bytes of a response that contains the whole object."""
     data = bytearray()
     async for piece in answer.content.iter_chunked(1 << 20):
         data += piece
@@ -189,7 +237,7 @@ async def _beginning(answer: Any, end: int) -> bytes:
 
 
 def _check_status(address: str, status: int) -> None:
-    """See whether an answer has bytes, or says that the range is not there."""
+    """Raises an error unless the status means data, a changed object or a missing range."""
     if status in (404, 410):
         raise FileNotFoundError(address)
     if _is_transient(status):
@@ -201,7 +249,7 @@ def _check_status(address: str, status: int) -> None:
 
 
 def _check(url: str, version: Version, start: int, end: int, answer: Any) -> None:
-    """See whether an answer is one with this range, or with all, of this version."""
+    """Raises an error unless a response contains this range, or all bytes, of this version."""
     address, status = plain_address(url), answer.status
     _check_status(address, status)
     is_ = http_stamp(answer.headers.get("ETag"), answer.headers.get("Last-Modified"))

@@ -14,15 +14,15 @@ from nuthatch.fs.versions import Version
 
 AtHand = list[tuple[int, bytes]]
 
-# How soon it is looked whether another process has fetched something, at first and later, and how
-# long it may take for one range, in seconds; then it is fetched here as well.
+# First and longest pause in seconds between checks for bytes that another process fetches, and the
+# maximum time without progress, after which this process fetches them, too.
 _FIRST_LOOK = 0.002
 _LAST_LOOK = 0.05
 _PATIENCE = 30.0
 
 
 class CachedObject:
-    """An object as it was when it was opened. Shared by threads and tasks."""
+    """An object in the version that was opened. Threads and tasks can share it."""
 
     def __init__(
         self,
@@ -35,7 +35,18 @@ class CachedObject:
         max_gap: int,
         request_most: int,
     ) -> None:
-        """Nothing is read yet."""
+        """Stores the version and the blocks. Reads nothing.
+
+        Args:
+            origin: The filesystem behind the cache.
+            path: Path of the object.
+            version: The version to read.
+            chunks: The cache.
+            blocks: The blocks of this version in the cache.
+            max_gap: Maximum number of cached bytes between missing ranges that are fetched
+                together.
+            request_most: Maximum number of bytes of one request.
+        """
         self.origin = origin
         self.path = path
         self.version = version
@@ -43,38 +54,53 @@ class CachedObject:
         self.blocks = blocks
         self._chunks = chunks
         self._max_gap = max_gap
-        # What comes with one request is put at once.
+        # The response of a request is stored by one put.
         most = min(request_most, chunks.max_put_len)
         self._request_most = max(most - most % blocks.block_len, blocks.block_len)
 
     @property
     def address(self) -> str:
-        """Where it is, without secrets."""
+        """Returns the address of the object, without secrets."""
         return str(self.blocks.key.address)
 
     def read(self, start: int, end: int, loop: asyncio.AbstractEventLoop) -> bytes:
-        """Read a range; for a thread that may wait."""
+        """Reads a range on a thread that may block.
+
+        Args:
+            start: First byte of the range.
+            end: End of the range, excluded.
+            loop: The event loop that fetches missing bytes.
+        """
         found = self._get(start, end, [])
         if isinstance(found, Missing):
             found = sync(loop, self._read_missing, start, end, found)
         return found
 
     def read_into(self, start: int, out: memoryview, loop: asyncio.AbstractEventLoop) -> int:
-        """Fill a buffer that does not reach beyond the object; for a thread that may wait."""
+        """Fills a buffer, on a thread that may block.
+
+        Args:
+            start: First byte to read.
+            out: The buffer. It must not reach beyond the end of the object.
+            loop: The event loop that fetches missing bytes.
+
+        Returns:
+            The number of bytes.
+        """
         at_hand: AtHand = []
         while isinstance(found := self.blocks.get_into(start, out, at_hand), Missing):
             at_hand = sync(loop, self._more, at_hand, found.ranges)
         return found
 
     async def read_async(self, start: int, end: int) -> bytes:
-        """Read a range; for a task."""
+        """Reads a range in a task. ``end`` is excluded."""
         found = await self.origin.in_thread(self._get, start, end, [])
         if isinstance(found, Missing):
             found = await self._read_missing(start, end, found)
         return found
 
     async def read_ranges(self, ranges: list[Range]) -> list[bytes]:
-        """Read several ranges; what is missing of them is fetched together."""
+        """Reads several ranges, and fetches their missing bytes together."""
         missing = await self.origin.in_thread(self._missing, ranges)
         at_hand = await self._more([], missing) if missing else []
         found = await self.origin.in_thread(self._get_all, ranges, at_hand)
@@ -89,7 +115,7 @@ class CachedObject:
         }
         merged: list[Range] = []
         for start, end in sorted(gaps):
-            # Ranges that overlap have gaps that do.
+            # Gaps of overlapping ranges can overlap.
             if merged and start <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
@@ -104,7 +130,7 @@ class CachedObject:
 
     async def _read_missing(self, start: int, end: int, missing: Missing) -> bytes:
         at_hand = await self._more([], missing.ranges)
-        # What somebody else fetched may be evicted already; then it is fetched again.
+        # Bytes that another thread or process fetched can be evicted before this read.
         while isinstance(
             found := await self.origin.in_thread(self._get, start, end, at_hand), Missing
         ):
@@ -115,7 +141,14 @@ class CachedObject:
         return sorted(at_hand + await self.fetch(missing), key=lambda piece: piece[0])
 
     async def fetch(self, missing: list[Range]) -> AtHand:
-        """Fetch what is missing, and wait for others who fetch it. Answers what came of it."""
+        """Fetches missing ranges, and waits for other readers that already fetch them.
+
+        Args:
+            missing: Pairs of a start and an end in bytes.
+
+        Returns:
+            Pairs of an offset and bytes; without those that another reader stored in the cache.
+        """
         wanted = [
             (at, min(at + self._request_most, end))
             for start, end in merge_gaps(missing, self._max_gap, self._request_most)
@@ -152,12 +185,12 @@ class CachedObject:
         return at_hand
 
     def _divide(self, flights: list[Flight], patient: bool) -> tuple[list[Flight], list[Flight]]:
-        """Tell what is to be fetched from what another process is fetching."""
+        """Separates the flights to fetch now from those that another process fetches."""
         to_fetch: list[Flight] = []
         left: list[Flight] = []
         for flight in flights:
             has = flight.try_fetch_lock() or not patient
-            # Since the lookup, somebody may have brought it.
+            # Another process may have stored it since the lookup.
             if not self.blocks.missing(*flight.range):
                 flight.give_up()
             else:
@@ -165,7 +198,7 @@ class CachedObject:
         return to_fetch, left
 
     async def _fetch(self, flights: list[Flight]) -> AtHand:
-        # What came is kept before the rest does, which may fail.
+        # Each group is stored when it arrives, since later ones can fail.
         size = self.origin.checked_at_once
         groups = [flights[at : at + size] for at in range(0, len(flights), size)]
         at_once = asyncio.Semaphore(AT_ONCE // size)
@@ -185,10 +218,10 @@ class CachedObject:
             for flight, data in zip(flights, found, strict=True):
                 flight.finish(data)
         except ConflictError as error:
-            # The same version was seen with two contents: neither is believed.
+            # Two contents have the same version, so neither can be trusted.
             self._chunks._discard(self.blocks.key)
             message = f"{self.address}: has other bytes than before, and the same version"
             raise ChangedError(message, "changed") from error
         except Error:
-            # A cache that fails keeps nothing; the bytes are here.
+            # The bytes are returned even if the cache cannot store them.
             return

@@ -1,4 +1,4 @@
-"""The filesystem behind the cache: what it says of objects, and bytes of one version of them."""
+"""The filesystem behind the cache: requests for versions of objects and for their bytes."""
 
 from __future__ import annotations
 
@@ -19,43 +19,49 @@ from nuthatch.fs.versions import Version, is_http, version_of
 T = TypeVar("T")
 Range = tuple[int, int]
 
-# Threads for what waits: for the disk, and for filesystems that know no asyncio.
+# Maximum number of threads for disk I/O and for filesystems without asyncio.
 _THREADS = 16
-# Ranges that are fetched at once for one read.
+# Maximum number of ranges that one read fetches at the same time.
 AT_ONCE = 8
 
 
 @dataclass
 class Counts:
-    """What was fetched for one filesystem in this process."""
+    """Counters of fetches of one filesystem in this process."""
 
     requests: int = 0
-    """Requests for bytes, retries among them."""
+    """Requests for bytes, including retries."""
     fetched_bytes: int = 0
-    """Bytes that they brought."""
+    """Bytes that these requests received."""
 
 
 class Origin:
-    """A filesystem that objects come from."""
+    """The filesystem that has the objects."""
 
     def __init__(self, target: Any, *, offline: bool = False) -> None:
-        """Wrap a filesystem, which is never asked if ``offline``."""
+        """Wraps a filesystem.
+
+        Args:
+            target: The filesystem.
+            offline: Whether calls to the filesystem raise an error.
+        """
         self.target = target
         self.offline = offline
         self.counts = Counts()
         self._threads: tuple[int, ThreadPoolExecutor] | None = None
 
     async def in_thread(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Have a thread do what waits."""
-        # Threads of their own, since what waits may itself be a cache that needs some; and of this
-        # process, since a child made by `fork` has none of its parent's.
+        """Runs a blocking function on a thread and returns its result."""
+        # The executor is not shared: a blocking function may belong to another cache, which needs
+        # threads to finish. It belongs to this process: a child made by `fork` has none of its
+        # parent's threads.
         if self._threads is None or self._threads[0] != os.getpid():
             self._threads = (os.getpid(), ThreadPoolExecutor(_THREADS, "nuthatch-fs"))
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads[1], partial(function, *args, **kwargs))
 
     async def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the filesystem, whichever kind it is."""
+        """Calls a method of the filesystem, which may be asynchronous or blocking."""
         self._check_online(args[0] if args else "")
         if self.target.async_impl:
             method = getattr(self.target, f"_{name}", None)
@@ -64,7 +70,7 @@ class Origin:
         return await self.in_thread(getattr(self.target, name), *args, **kwargs)
 
     async def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
-        """Ask what an object is."""
+        """Returns the information of the filesystem about an object."""
         self._check_online(path)
         if is_http(self.target) and not kwargs:
             return await http.info(self.target, path)
@@ -77,20 +83,20 @@ class Origin:
             raise UnavailableError(f"{address_of(self.target, str(path))}: {message}", "offline")
 
     async def version(self, path: str) -> Version | None:
-        """Ask for an object as it is now; ``None`` if it cannot be cached."""
+        """Requests the current version of an object; returns ``None`` if it cannot be cached."""
         return await self.repeat(path, self.version_request(path))
 
     def version_request(self, path: str) -> Callable[[], Awaitable[Version | None]]:
-        """Return a function that asks for an object once, as it is now."""
+        """Returns a function that requests the current version of an object once."""
         self._check_online(path)
         if is_http(self.target):
             return http.VersionRequest(self.target, path).attempt
         return partial(self._version_of_info, path)
 
     async def repeat(self, path: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Make an attempt, over HTTP again after errors that may pass.
+        """Runs an attempt. Over HTTP, repeats it after transient failures.
 
-        Other filesystems repeat requests by themselves.
+        Other filesystems repeat requests themselves.
         """
         return await (http.repeat(path, attempt) if is_http(self.target) else attempt())
 
@@ -99,7 +105,7 @@ class Origin:
         return await self.in_thread(version_of, self.target, path, info)
 
     def _anew(self, path: str) -> dict[str, bool]:
-        """Have the filesystem not answer from a listing that it remembers."""
+        """Makes the filesystem request new information instead of using a cached listing."""
         info = getattr(self.target, "_info", None) or self.target.info
         if "refresh" in inspect.signature(info).parameters:
             return {"refresh": True}
@@ -110,16 +116,30 @@ class Origin:
 
     @property
     def checked_at_once(self) -> int:
-        """How many ranges are fetched before it is known which version they are of."""
+        """Returns the number of ranges that are fetched before their version is checked."""
         return 1 if is_http(self.target) else AT_ONCE
 
     async def fetch(self, path: str, version: Version, ranges: list[Range]) -> list[bytes]:
-        """Fetch ranges of one version; an object that is another one by now is an error."""
+        """Fetches ranges of one version of an object.
+
+        Args:
+            path: Path of the object.
+            version: The expected version.
+            ranges: Pairs of a start and an end in bytes.
+
+        Returns:
+            The bytes of each range.
+
+        Raises:
+            ChangedError: The object has another version.
+            UnavailableError: ``offline`` is set.
+        """
         self._check_online(path)
         one = self._fetch_http if is_http(self.target) else self._fetch_any
         found = await together([one(path, version, start, end) for start, end in ranges])
         if not is_http(self.target):
-            # It was this version when it was opened, and is now: so it was meanwhile.
+            # The object has this version after the fetch and had it before, so the bytes are of
+            # this version.
             await self._check(path, version)
         for (start, end), data in zip(ranges, found, strict=True):
             if len(data) != end - start:
@@ -136,7 +156,7 @@ class Origin:
         except FileNotFoundError:
             raise
         except Exception:
-            # A range that is there no longer is refused in many ways.
+            # Filesystems report a range beyond the end in different ways.
             await self._check(path, _version)
             raise
         self.count(1, len(found))
@@ -151,13 +171,13 @@ class Origin:
             )
 
     def count(self, requests: int, fetched: int) -> None:
-        """Count requests and their bytes."""
+        """Adds requests and their bytes to the counters."""
         self.counts.requests += requests
         self.counts.fetched_bytes += fetched
 
 
 async def together(work: list[Coroutine[Any, Any, T]]) -> list[T]:
-    """Do all of it; when one fails, the others end before that is told."""
+    """Runs all coroutines. If one fails, the others are cancelled and finish before it raises."""
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         return list(await asyncio.gather(*tasks))

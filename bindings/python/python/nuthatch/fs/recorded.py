@@ -12,33 +12,45 @@ from nuthatch.fs.http import is_silence, is_unavailable
 from nuthatch.fs.origins import Origin
 from nuthatch.fs.versions import Version, is_http
 
-# How long an attempt to ask the target may take before a recorded version is used, and for how long
-# a target that sent no answer is not asked again, in seconds. Rust has the same.
+# Maximum time of an attempt to request the version before a recorded one is used, and time for
+# which a target that sent no response is not contacted again, in seconds. The Rust code has the
+# same limits.
 _CHECK_WITHIN = 1.0
 _AWAY = 5.0
-# How many hosts that are away are remembered, at most.
+# Maximum number of unavailable hosts that are remembered.
 _MAX_AWAY = 4096
-# How old the time of the last check in the folder may be, in seconds.
+# Interval in seconds between records of the same version.
 _RECORD_INTERVAL = 60.0
 
 
 class Recorded:
-    """Versions that were recorded in a folder."""
+    """Versions that are recorded in the folder of the cache."""
 
     def __init__(self, origin: Origin, chunks: Chunks | None, max_stale: float | None) -> None:
-        """Have nothing recorded yet."""
+        """Stores the settings.
+
+        Args:
+            origin: The filesystem behind the cache.
+            chunks: The cache; ``None`` if it cannot be opened.
+            max_stale: Maximum age in seconds of a version that is used while the target is
+                unavailable; ``None`` for the age that the target allows.
+        """
         self._origin = origin
         self._chunks = chunks
         self._max_stale = max_stale
         self._written: dict[str, tuple[tuple[Version, int | None], float]] = {}
-        # When hosts may be asked again that sent no answer.
+        # Monotonic time from which on an unavailable host is contacted again.
         self._away_until: dict[str, float] = {}
 
     async def version(self, path: str) -> Version | None:
-        """Ask for an object as it is now, or as it was recorded if the target is unavailable."""
+        """Returns the current version, or the recorded one if the target is unavailable.
+
+        Returns:
+            The version; ``None`` if the object cannot be cached.
+        """
         if self._origin.offline:
             known = await self.known(path)
-            # Without one, the target says that it must not be asked.
+            # Without a record, this raises the error for ``offline``.
             return known or await self._origin.version(path)
         site = site_of(self._origin.target, path)
         if time.monotonic() < self._away_until.get(site, 0.0):
@@ -79,7 +91,7 @@ class Recorded:
         self._away_until[site] = time.monotonic() + _AWAY
 
     async def known(self, path: str) -> Version | None:
-        """Return the version that was recorded, if it may be used without the target."""
+        """Returns the recorded version if it may be used without the target; otherwise ``None``."""
         if self._chunks is None:
             return None
         address = address_of(self._origin.target, path)
@@ -88,15 +100,21 @@ class Recorded:
             return None
         validator, size, checked, allowed = found
         max_age = allowed if self._max_stale is None else self._max_stale
-        # A time to come is the clock of another machine.
+        # A time in the future was recorded by a machine with another clock.
         is_recent = max_age is not None and 0 <= time.time() - checked <= max_age
-        # Offline, any age will do unless this filesystem has a maximum.
+        # Offline, any age is accepted unless ``max_stale`` limits it.
         if not is_recent and not (self._origin.offline and self._max_stale is None):
             return None
         return Version(size, validator, validator, allowed, is_stale=True)
 
     def record(self, path: str, version: Version, key: Key) -> None:
-        """Record a version that the target has, unless that was done a moment ago."""
+        """Records a version that the target confirmed, at most once per interval.
+
+        Args:
+            path: Path of the object.
+            version: The version.
+            key: Key of the object in the cache.
+        """
         if self._chunks is None or version.is_stale or version.validator is None:
             return
         said = (version, version.stale_if_error)
@@ -110,12 +128,12 @@ class Recorded:
         try:
             self._chunks._record(key, etag, modified, version.stale_if_error)
         except Error:
-            # Without a record, no stale version can be used. That is no error now.
+            # The record is needed only if the target becomes unavailable later.
             return
 
 
 def _http_validators(validator: str) -> tuple[str | None, str | None]:
-    """Divide a validator into a tag and a time."""
+    """Splits a validator into a tag and a time of modification."""
     if validator.startswith('"'):
         return validator, None
     if validator[:2].lower() == "w/":

@@ -1,4 +1,4 @@
-"""Which version of an object it is, from what its filesystem says of it."""
+"""Versions of objects, from the information that their filesystem returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsspec import AbstractFileSystem
 
 from nuthatch._native import _stale_if_error
 
-# What filesystems call something that differs whenever bytes do, the best of it first.
+# Names that filesystems give to validators, the most reliable first.
 _TAGS = (
     "ETag",
     "etag",
@@ -36,7 +36,7 @@ _TAGS = (
     "version_id",
     "version_aware",
 )
-# Times, and what else tells files apart that have none of these.
+# Names of times, and of other properties that distinguish versions without a validator.
 _TIMES = (
     "mtime",
     "mtimeNs",
@@ -50,35 +50,42 @@ _TIMES = (
     "ino",
     "created",
 )
-# What filesystems call the header Cache-Control.
+# Names that filesystems give to the header Cache-Control.
 _CACHE_CONTROL = ("Cache-Control", "CacheControl", "cacheControl", "cache_control")
-# How long a time must lie back, in seconds: one of whole seconds is the same for what is written
-# twice within one, and one with a fraction for what is written twice within a tick of the clock.
+# Minimum age in seconds of a time of modification that identifies a version. Two writes within the
+# resolution of the time have the same one: a second for times in whole seconds, a clock tick for
+# times with a fraction.
 _SETTLED = 2.0
 _SETTLED_FINE = 0.05
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version of an object. Two are the same if their sizes and stamps are."""
+    """A version of an object. Versions are equal if their sizes and stamps are."""
 
     size: int
     stamp: str | None
-    """What the target says that differs between versions; over HTTP, every answer has it."""
+    """Tags or times that differ between versions. Over HTTP, each response contains them."""
     validator: str | None = field(compare=False)
-    """The stamp, if it tells this version from any later one; otherwise ``None``."""
+    """The stamp if it differs from that of any later version; otherwise ``None``."""
     stale_if_error: int | None = field(default=None, compare=False)
-    """For how many seconds the target allows it to be read while the target is unavailable."""
+    """Seconds for which the target allows reads of this version while it is unavailable."""
     is_stale: bool = field(default=False, compare=False)
-    """Whether it was recorded earlier, and the target did not confirm it now."""
+    """Whether the version comes from a record that the target did not confirm."""
 
     def described(self) -> str:
-        """Tell it, for errors."""
+        """Returns a description for error messages."""
         return f"{self.stamp or 'without validator'}, {self.size} bytes"
 
 
 def version_of(target: Any, path: str, info: dict[str, Any]) -> Version | None:
-    """Tell which version an object has; ``None`` if it is none of a known length."""
+    """Returns the version of an object; ``None`` if it is no file or its length is unknown.
+
+    Args:
+        target: The filesystem.
+        path: Path of the object.
+        info: The information that the filesystem returned.
+    """
     size = info.get("size")
     if info.get("type") != "file" or size is None:
         return None
@@ -108,26 +115,26 @@ def _allowed_stale(cache_control: object) -> int | None:
 
 
 def is_http(target: Any) -> bool:
-    """Tell whether a filesystem is fsspec's for HTTP."""
+    """Returns whether a filesystem is that of fsspec for HTTP."""
     return hasattr(target, "encode_url") and hasattr(target, "set_session")
 
 
 def http_stamp(etag: str | None, modified: str | None) -> str | None:
-    """Take a strong tag; a weak one together with the time, or what there is of them."""
+    """Returns a strong tag; otherwise the weak tag and the time of modification, if any."""
     if etag and not _is_weak(etag):
         return etag
     return " ".join(filter(None, (etag, modified))) or None
 
 
 def http_version(headers: Mapping[str, str]) -> Version | None:
-    """Return the version that the head of an answer describes; ``None`` without a length."""
+    """Returns the version that the head of a response describes; ``None`` without a length."""
     size = headers.get("Content-Length", "")
-    # The length of an encoded answer is not that of the object.
+    # The length of an encoded response is not that of the object.
     if headers.get("Content-Encoding", "identity") not in ("", "identity") or not size.isdecimal():
         return None
     etag, modified = headers.get("ETag"), headers.get("Last-Modified")
     stamp = http_stamp(etag, modified)
-    # A weak tag counts only together with a time, and a time if it lies back.
+    # A weak tag is a validator only together with a time of modification that is old enough.
     is_strong = etag and not _is_weak(etag)
     is_settled = is_strong or (modified and _lies_back(modified))
     allowed = _allowed_stale(headers.get("Cache-Control"))
@@ -154,7 +161,7 @@ def _lies_back(modified: str) -> bool:
 
 
 def _is_settled(value: object) -> bool:
-    """Tell whether what is written from now on has another time; so it is if none can be read."""
+    """Returns whether later writes get another time. True also for a value that is no time."""
     at = _seconds(value)
     if at is None:
         return True
@@ -162,10 +169,10 @@ def _is_settled(value: object) -> bool:
 
 
 def _seconds(value: object) -> float | None:
-    """Read a time: a number of seconds or of parts of them, or as it is written."""
+    """Converts a time into seconds since 1970: a number in any unit, a ``datetime`` or text."""
     if isinstance(value, str):
         try:
-            # As FTP has it; anything else is left to ISO 8601.
+            # 14 digits are the format of FTP. Other text must be ISO 8601.
             ftp = value.isdigit() and len(value) == 14
             value = datetime.fromisoformat(f"{value[:8]}T{value[8:]}Z" if ftp else value)
         except ValueError:
