@@ -1,4 +1,5 @@
-"""Stores of all four kinds: in this process and behind a server, waiting and asynchronous."""
+"""Fixtures: stores of all four kinds, in this process and behind a server, blocking and
+asynchronous."""
 
 import os
 import subprocess
@@ -24,7 +25,7 @@ class Server(NamedTuple):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of a store that keeps changes; tests leave its tables as they like."""
+    """Starts a server of a store that keeps changes. Tests can leave rows in its tables."""
     folder = tmp_path_factory.mktemp("served") / "store"
     command = [PROGRAM, "store", "serve", str(folder), "--create", "--listen", "127.0.0.1:0"]
     command += ["--keep-changes", "100000", "--durability", "none", "--drain-ms", "100"]
@@ -42,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 async def store(
     request: pytest.FixtureRequest, server: Server, tmp_path: Path
 ) -> AsyncIterator[Store]:
-    """An empty store of each kind, which keeps changes."""
+    """Opens an empty store of each kind, which keeps changes."""
     if request.param.startswith("here"):
         with nuthatch.open(tmp_path / "store", durability="none") as first:
             first.keep_changes(100_000)
@@ -67,13 +68,13 @@ async def store(
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[nuthatch.Store]:
-    """A store of this process, for callers that wait."""
+    """Opens a store in this process, with blocking calls."""
     with nuthatch.open(tmp_path / "store", durability="none") as opened:
         yield opened
 
 
 @pytest.fixture
 def origin() -> Iterator[Origin]:
-    """A server of files over HTTP, which has none yet."""
+    """Starts an HTTP server without files."""
     with serving() as served:
         yield served

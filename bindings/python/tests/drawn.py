@@ -1,10 +1,13 @@
-"""How tests draw what they do."""
+"""Settings of property tests."""
 
 from hypothesis import HealthCheck, settings
 
 
 def examples(most: int) -> settings:
-    """So many draws, each with the fixtures of the test; one that fails can be drawn again."""
+    """Returns settings for a number of examples, which share the fixtures of the test.
+
+    A failure prints what is needed to reproduce it.
+    """
     return settings(
         max_examples=most,
         deadline=None,

@@ -1,4 +1,4 @@
-"""One way to write a test for stores that wait and for those of asyncio."""
+"""Helpers with which one test covers blocking and asynchronous stores."""
 
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -23,13 +23,13 @@ async def settle(
 @overload
 async def settle(answer: T | Awaitable[T]) -> T: ...
 async def settle(answer: object) -> object:
-    """What a call answers, or what its answer becomes."""
+    """Returns the result of a call, and awaits it if it is awaitable."""
     return await answer if isawaitable(answer) else answer
 
 
 @asynccontextmanager
 async def entered(thing: T) -> AsyncIterator[T]:
-    """The thing within its `with`, or its `async with`."""
+    """Enters ``async with`` if the object supports it, otherwise ``with``."""
     if hasattr(thing, "__aenter__"):
         async with thing as inner:  # type: ignore[attr-defined]
             yield inner
@@ -56,7 +56,7 @@ async def keys(scan: Scan) -> list[bytes]:
 
 
 async def changes(watch: nuthatch.Watch | nuthatch.AsyncWatch) -> list[nuthatch.Change]:
-    """The next changes of a watch."""
+    """Returns the next changes of a watch."""
     if isinstance(watch, nuthatch.AsyncWatch):
         return await anext(aiter(watch))
     return next(watch)

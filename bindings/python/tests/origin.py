@@ -1,4 +1,4 @@
-"""A server of files over HTTP that counts requests, and that can misbehave."""
+"""An HTTP server of files that counts requests, and that can be made to fail."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class Served:
-    """A file as it is served."""
+    """A file and its headers."""
 
     data: bytes
     etag: str | None = '"v1"'
@@ -23,49 +23,49 @@ class Served:
 
 @dataclass
 class Origin:
-    """What is served, what was asked for, and what goes wrong."""
+    """The files, requests and planned failures of a server."""
 
     address: str = ""
     files: dict[str, Served] = field(default_factory=dict)
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)
-    """Method, path and `Range` of each."""
+    """Method, path and ``Range`` of each request."""
     shown: list[Message] = field(default_factory=list)
-    """The headers of each."""
+    """Headers of each request."""
     wanted: dict[str, str] = field(default_factory=dict)
-    """Headers without which requests are answered with 401."""
+    """Headers that a request must have; without them the status is 401."""
     moved: dict[str, str] = field(default_factory=dict)
-    """Where else requests for a path are sent."""
+    """URLs that requests for a path are redirected to."""
     failures: int = 0
-    """How many of the next requests for bytes are answered with 503."""
+    """Number of following requests for bytes that get status 503."""
     refusals: list[int] = field(default_factory=list)
-    """Statuses that the next requests are answered with, whatever they ask."""
+    """Statuses of the following requests, whatever they request."""
     cuts: int = 0
-    """How many of the next answers with bytes end in the midst."""
+    """Number of following responses with bytes that end in the middle."""
     ranges: bool = True
-    """Whether `Range` is heard."""
+    """Whether ``Range`` is supported."""
     held: threading.Event | None = None
-    """What requests for bytes wait for."""
+    """Event that requests for bytes wait for."""
     arrived: threading.Event = field(default_factory=threading.Event)
-    """Set when one does."""
+    """Event that is set when such a request arrives."""
     silent: threading.Event | None = None
-    """What all answers wait for."""
+    """Event that all responses wait for."""
     server: ThreadingHTTPServer | None = None
-    """What accepts connections."""
+    """The server that accepts connections."""
     connections: list[socket.socket] = field(default_factory=list)
     """All connections that were accepted."""
 
     def put(self, path: str, data: bytes, etag: str | None = '"v1"', age: int | None = None) -> str:
-        """Serve a file, or another one in its place. Answers its URL."""
+        """Adds or replaces a file, and returns its URL."""
         modified = None if age is None else formatdate(1_700_000_000 - age, usegmt=True)
         self.files[path] = Served(data, etag, modified)
         return self.address + path
 
     def modified_at(self, path: str) -> float:
-        """Tell when a file was last modified, in seconds."""
+        """Returns the time of modification of a file in seconds since 1970."""
         return parsedate_to_datetime(str(self.files[path].modified)).timestamp()
 
     def refuse(self) -> None:
-        """Refuse connections from now on, and end those that are open."""
+        """Refuses connections from now on, and closes the open ones."""
         assert self.server is not None
         self.server.shutdown()
         self.server.server_close()
@@ -74,12 +74,12 @@ class Origin:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def gets(self) -> int:
-        """Count the requests for bytes."""
+        """Returns the number of requests for bytes."""
         return sum(method == "GET" for method, _, _ in self.requests)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection."""
+    """The handler of one connection."""
 
     protocol_version = "HTTP/1.1"
     origin: Origin
@@ -101,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer()
 
     def refusal(self, served: Served | None, body: bool) -> int | None:
-        """Tell with what a request is refused, if it is."""
+        """Returns the status with which a request fails; ``None`` if it succeeds."""
         if self.origin.refusals:
             return self.origin.refusals.pop(0)
         if any(self.headers.get(name) != value for name, value in self.origin.wanted.items()):
@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """All connections: those that wait to be accepted are not refused."""
+    """A server with a queue of connections that is long enough for all tests."""
 
     daemon_threads = True
     request_queue_size = 256
@@ -163,7 +163,7 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving() -> Iterator[Origin]:
-    """Serve for as long as it is entered."""
+    """Runs the server until the ``with`` is left."""
     origin = Origin()
     handler = type("Handler", (Handler,), {"origin": origin})
     with Server(("127.0.0.1", 0), handler) as server:

@@ -1,4 +1,4 @@
-"""Origins that are away, and folders that cannot be opened."""
+"""Origins that are unavailable, and folders that cannot be opened."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def fs_of(cache: Path, offline: bool = False, max_stale: float | None = None) ->
 
 
 def read_by_all(url: str, cache: Path) -> None:
-    """Read a file in both ways, whose blocks have different lengths."""
+    """Reads a file through both interfaces, whose blocks have different lengths."""
     assert fs_of(cache).cat_file(url) == DATA
     with nuthatch.open_url(url, cache=cache) as file:
         assert file.read() == DATA
@@ -191,11 +191,11 @@ def test_the_filesystem_uses_a_stale_version_that_the_target_allows(
         assert (file.read(), stale_age(file) is None) == (DATA, False)
     with pytest.raises(OSError, match="no answer to be had"):
         fs_of(cache).cat_file(refused)
-    # What the reader says is stronger.
+    # The reader's `max_stale` takes precedence.
     with pytest.raises(OSError, match="no answer to be had"):
         fs_of(cache, max_stale=0).cat_file(allowed)
     origin.refusals = []
-    # An origin may change its mind.
+    # The origin no longer allows stale versions.
     origin.files["/allowed"].cache_control = None
     assert fs_of(cache).cat_file(allowed) == DATA
     origin.refusals = [503] * 100
@@ -216,7 +216,7 @@ def test_the_filesystem_allows_what_open_url_recorded_as_allowed(
 
 
 class Allowing(MemoryFileSystem):  # type: ignore[misc]
-    """A target that is not HTTP, and allows stale versions while it is unavailable."""
+    """A target other than HTTP that allows stale versions while it is unavailable."""
 
     protocol = "allowing"
     store: dict[str, Any] = {}  # noqa: RUF012 - as the class that it derives from
@@ -275,12 +275,12 @@ def test_a_stale_version_is_not_believed_when_the_target_is_back(
 def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
     origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    # All pauses together are longer than a target may take to tell a version.
+    # The pauses together are longer than the maximum time of a request for the version.
     monkeypatch.setattr(http, "_PAUSE", 0.15)
     assert recorded._CHECK_WITHIN < 0.15 * (1 + 2 + 4 + 8) * 0.5
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     assert fs_of(cache).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
-    # It is repeated, as all that may pass.
+    # The request is retried, as after any transient failure.
     origin.refusals = [status]
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
     assert not origin.refusals
@@ -288,7 +288,7 @@ def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
     with pytest.raises(OSError, match=f"the origin answered {status}"):
         fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
     asked = len(origin.requests)
-    # An origin that is away after its complaint is.
+    # The origin rejects a request and is unavailable after that.
     origin.refusals = [status] + [503] * 100
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
     assert len(origin.requests) == asked + 2
@@ -308,7 +308,7 @@ def test_an_origin_that_does_not_know_head_is_asked_otherwise(
 
 
 def put(cache: Chunks, key: str, data: bytes = b"data") -> str | None:
-    """Put a chunk, and tell why it was not kept."""
+    """Puts a chunk, and returns why it was not kept."""
     return cache.put(key, 0, 1, [0, len(data)], data).not_kept
 
 
@@ -321,7 +321,7 @@ def test_a_folder_that_was_removed_is_made_again_with_one_warning(tmp_path: Path
         assert isinstance(cache.get("before", 0, 1), Read)
         blocks = cache.blocks("https://host/file", '"v1"', 2000, 1000)
         shutil.rmtree(path)
-        # What is read makes nothing; what is open can still be read.
+        # A read does not create the folder again. Open files can still be read.
         assert isinstance(cache.get("before", 0, 1), Read)
         assert not path.exists()
         with pytest.warns(RuntimeWarning, match="was removed; it is made again, empty") as given:
@@ -331,7 +331,7 @@ def test_a_folder_that_was_removed_is_made_again_with_one_warning(tmp_path: Path
             warnings.simplefilter("error")
             assert isinstance(cache.get("before", 0, 1), Missing)
             assert isinstance(cache.get("after", 0, 1), Read)
-            # Objects that were made before use the new folder, as other processes do.
+            # Existing `Blocks` objects use the new folder, as other processes do.
             assert blocks.put(0, b"1" * 2000).not_kept is None
             assert cache.stat().limit == 64 << 20
         with Chunks(path) as other:
@@ -371,7 +371,7 @@ def test_the_filesystem_fills_a_folder_that_was_removed(origin: Origin, tmp_path
     shutil.rmtree(cache)
     with pytest.warns(RuntimeWarning, match="was removed; it is made again"):
         assert fs_of(cache).cat_file(url) == DATA
-    # Once more, for those whose bytes came from the removed folder.
+    # A second read fetches the blocks that the first one read from the removed folder.
     assert fs_of(cache).cat_file(url) == DATA
     asked = len(origin.requests)
     assert fs_of(cache, offline=True).cat_file(url) == DATA

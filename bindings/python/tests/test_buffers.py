@@ -1,4 +1,4 @@
-"""Buffers that show rows where they lie."""
+"""Buffers that refer to rows without a copy."""
 
 import gc
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_views_outlive_everything_they_came_from(tmp_path: Path) -> None:
     del store, scan, batch
     gc.collect()
     assert (key.tobytes(), value.tobytes()) == (b"key", b"v" * 100_000)
-    # The files stay open while a view shows them.
+    # The files stay open while a view refers to them.
     with pytest.raises(nuthatch.BusyError):
         nuthatch.open(tmp_path / "store")
     del key, value

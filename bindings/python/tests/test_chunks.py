@@ -1,4 +1,4 @@
-"""The chunk cache itself, beside a dictionary."""
+"""The chunk cache, compared with a dictionary."""
 
 import os
 import pickle
@@ -28,7 +28,7 @@ def cache(tmp_path: Path) -> Iterator[Chunks]:
 
 
 def content(chunk: int) -> bytes:
-    """What chunks have that are numbered so."""
+    """Returns the bytes of the chunk with a number."""
     return bytes([chunk]) * (chunk + 1)
 
 
@@ -109,7 +109,8 @@ def test_what_is_asked_wrongly_is_told(cache: Chunks, tmp_path: Path) -> None:
         assert error.value.code == code
     for wrong in (
         lambda: Chunks(tmp_path / "small", limit=1),
-        # Not done without: the caller would read from the origin each time.
+        # An invalid option is an error here, too: without the cache, each read would go to the
+        # origin.
         lambda: nuthatch.open_url("http://localhost/a", cache=tmp_path / "small", limit=1),
     ):
         with pytest.raises(
@@ -236,12 +237,12 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
     if child == 0:
         status = 1
         try:
-            # What its parent had lent is there, and stays its parent's.
+            # The view of the parent is valid, and dropping it here does not affect the parent.
             assert isinstance(lent, View)
             assert (bytes(lent), lent.is_intact) == (b"1" * 1000, True)
             del lent
             assert blocks.get(0, 1000) == b"1" * 1000
-            # What its parent fetches, it does not wait for.
+            # The child does not wait for a fetch of its parent.
             assert len(blocks.single_flight([(1000, 2000)]).flights) == 1
             blocks.put(2000, b"3" * 1000)
             del fetches
@@ -279,7 +280,7 @@ def test_a_cache_is_pickled_as_it_was_opened(cache: Chunks, tmp_path: Path) -> N
     again = pickle.loads(pickle.dumps(cache))
     assert isinstance(again.get("object", 0, 1), Read)
     assert (again.path, again.stat().limit) == (cache.path, LIMIT)
-    # The limit is not set again: somebody may have changed it.
+    # Unpickling does not set the limit, which another process may have changed.
     cache.set_limit(2 * LIMIT)
     pickled = pickle.dumps(Chunks(tmp_path / "cache", limit=2 * LIMIT, check="always", parts=4096))
     cache.set_limit(LIMIT)
@@ -372,7 +373,8 @@ for thread in threads:
 
 @pytest.mark.parametrize(("work", "times"), [("stat_closed", 3000), ("await_in_a_loop", 50)])
 def test_threads_do_not_lock_each_other_out(work: str, times: int, tmp_path: Path) -> None:
-    # They waited for a lock of ours while another one held it that waited for the interpreter's.
+    # Regression test for a deadlock: a thread waited for a lock of this module, and its owner for
+    # the interpreter's lock.
     command = [sys.executable, "-c", TOGETHER, str(tmp_path / "cache"), work, str(times)]
     subprocess.run(command, check=True, timeout=60)
 
@@ -380,7 +382,7 @@ def test_threads_do_not_lock_each_other_out(work: str, times: int, tmp_path: Pat
 def test_chunks_that_the_index_displaces_are_counted(tmp_path: Path) -> None:
     with Chunks(tmp_path / "cache", limit=4 << 20) as cache:
         offsets = list(range(0, 50_001, 10))
-        # More than an index has room for that takes a quarter of the limit.
+        # More chunks than fit into an index of a quarter of the limit.
         displaced = sum(
             cache.put("object", first, first + 5000, offsets, bytes(50_000)).displaced
             for first in range(0, 80_000, 5000)

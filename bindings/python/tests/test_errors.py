@@ -1,4 +1,4 @@
-"""Errors: the same codes in all languages."""
+"""Errors, whose codes are the same in all languages."""
 
 import csv
 import errno
@@ -20,7 +20,7 @@ def codes(table: str) -> set[str]:
 def test_every_code_has_its_class_and_every_class_its_codes() -> None:
     known = codes("store/errors.csv") | codes("store/statuses.csv") | {"transport", "status"}
     known |= codes("chunks/errors.csv")
-    # Those of reading through.
+    # Codes of reads from origins.
     known |= {
         "address",
         "answer",
@@ -55,7 +55,7 @@ def test_errors_can_be_pickled() -> None:
 def test_errors_of_files_are_those_of_the_system(
     code: str, kind: type[OSError], number: int
 ) -> None:
-    # The number of one was its message, and the others had none.
+    # Regression test: `errno` was the message of one class, and missing in the others.
     with pytest.raises(kind, match="what went wrong") as error:
         raise errors.from_code(code, "what went wrong", None)
     for each in (error.value, pickle.loads(pickle.dumps(error.value))):
@@ -121,7 +121,7 @@ def test_a_watch_without_kept_changes_names_the_setting(tmp_path: Path) -> None:
         assert error.value.code == "no-changes-kept"
 
 
-# The certificate of a CA that signs nothing.
+# Certificate of an authority that has issued no certificate.
 AUTHORITY = """\
 -----BEGIN CERTIFICATE-----
 MIIBeTCCAR+gAwIBAgIURs0cUOC56qMMGWknlxPYp0nf7a4wCgYIKoZIzj0EAwIw

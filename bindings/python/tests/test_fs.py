@@ -1,4 +1,4 @@
-"""The filesystem over the cache: what it reads is what its target has, whatever goes on."""
+"""The filesystem over the cache returns what its target contains."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ DATA = os.urandom(40 * BLOCK + 12_345)
 
 @pytest.fixture
 def fs(tmp_path: Path) -> NuthatchCache:
-    """A cache of what is served over HTTP."""
+    """Creates a cache of the HTTP server."""
     return NuthatchCache(
         target="http", cache=tmp_path / "cache", limit=LIMIT, block_size=BLOCK, merge=2 * BLOCK
     )
@@ -37,7 +37,7 @@ def fs(tmp_path: Path) -> NuthatchCache:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[NuthatchCache]:
-    """A cache of what is in memory."""
+    """Creates a cache of a filesystem in memory."""
     yield NuthatchCache(target="memory", cache=tmp_path / "cache", limit=LIMIT, block_size=BLOCK)
     MemoryFileSystem.store.clear()
     MemoryFileSystem.pseudo_dirs[:] = [""]
@@ -131,7 +131,7 @@ def test_a_sequential_reader_is_read_ahead_of(fs: NuthatchCache, origin: Origin)
     with fs.open(url) as file:
         for start in range(0, len(DATA), BLOCK * 2):
             assert file.read(BLOCK * 2) == DATA[start : start + BLOCK * 2]
-    # Fewer requests than reads, since they grow; nothing was fetched twice.
+    # Fewer requests than reads, since requests grow. No byte was fetched twice.
     assert origin.gets() < 12
     assert fs.counts.fetched_bytes == len(DATA)
     with fs.open(url) as file:
@@ -163,7 +163,7 @@ def test_old_and_new_bytes_are_never_mixed(fs: NuthatchCache, origin: Origin) ->
     assert fs.cat_file(url) == new
     with fs.open(url) as again:
         assert again.read() == new
-    # Another length, the same tag: a server that lies is found out where it can be.
+    # The length differs although the tag is the same: an inconsistent server is detected.
     origin.put("/data", new[:-1], '"v2"')
     assert fs.cat_file(url) == new[:-1]
 
@@ -185,7 +185,7 @@ def test_a_version_is_believed_for_as_long_as_told(tmp_path: Path, origin: Origi
     assert fs.cat_file(url, 0, 10) == fs.cat_file(url, 0, 10) == DATA[:10]
     assert [method for method, _, _ in origin.requests] == ["HEAD", "GET"]
     origin.put("/data", DATA[::-1], '"v2"')
-    # What is here is still believed; what has to be fetched tells.
+    # Cached blocks are still used. The first fetch detects the change.
     assert fs.cat_file(url, 0, 10) == DATA[:10]
     assert fs.cat_file(url) == DATA[::-1]
     fs.invalidate_cache()
@@ -204,7 +204,7 @@ def test_what_has_no_validator_is_new_each_time(tmp_path: Path, origin: Origin) 
     with fs.open(url) as file:
         assert file.read() == DATA[::-1]
     assert fs.cat_file(url) == DATA[::-1]
-    # Whoever says so has it cached by its length.
+    # With `unversioned="size"`, the length identifies the version.
     fs = NuthatchCache(target="http", cache=tmp_path / "cache", unversioned="size")
     assert fs.cat_file(url) == fs.cat_file(url) == DATA[::-1]
     assert fs.counts.fetched_bytes == len(DATA)
@@ -401,7 +401,7 @@ def test_a_cache_and_its_files_are_pickled(fs: NuthatchCache, origin: Origin) ->
 def test_a_cache_that_was_opened_before_is_pickled_too(tmp_path: Path, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     for _ in range(2):
-        # The second time it is not the filesystem of the first, whose folder is closed.
+        # The second iteration must not reuse the filesystem of the first, whose folder is closed.
         with nuthatch.chunks.Chunks(tmp_path / "cache", limit=LIMIT) as chunks:
             fs = NuthatchCache("http", cache=chunks, block_size=BLOCK)
             assert fs.cat_file(url, 0, 10) == DATA[:10]
@@ -437,7 +437,7 @@ def test_processes_share_what_one_of_them_read(fs: NuthatchCache, origin: Origin
     asked = origin.gets()
     assert file.read() == DATA
     assert origin.gets() == asked
-    # Each block was asked for once, whoever did it.
+    # Each block was fetched once by all processes together.
     assert sum(_length(asked) for method, _, asked in origin.requests if asked) == len(DATA)
 
 

@@ -1,4 +1,4 @@
-"""The tests that fsspec has for every filesystem, over two targets."""
+"""The test suite of fsspec for filesystems, over two targets."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Libraries that read through the cache: what they read is right, and fetched once."""
+"""Libraries that read through the cache get the right bytes, and each byte is fetched once."""
 
 import os
 import socket
@@ -32,7 +32,7 @@ def table() -> pandas.DataFrame:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory, table: pandas.DataFrame) -> Path:
-    """The same table in the formats of these libraries."""
+    """Writes the same table in the formats of these libraries."""
     folder = tmp_path_factory.mktemp("files")
     table.to_csv(folder / "table.csv", index=False)
     table.to_parquet(folder / "table.parquet", index=False, row_group_size=ROWS // 10)
@@ -56,7 +56,7 @@ def options(tmp_path: Path) -> dict[str, Any]:
 
 
 def twice(origin: Origin, read: Callable[[], object]) -> None:
-    """Read something twice, the second time without a request for a range."""
+    """Reads twice, the second time without a request for a range."""
 
     def asked() -> int:
         return sum(asked is not None for _, _, asked in origin.requests)
@@ -96,7 +96,7 @@ def test_pyarrow(origin: Origin, options: dict[str, Any], table: pandas.DataFram
         assert found["value"].tolist() == table["value"][7 * 5000 : 8 * 5000].tolist()
 
     twice(origin, read)
-    # One column of one group out of ten, and the footer.
+    # The reads need one column of one group out of ten, and the footer.
     assert fs.counts.fetched_bytes < size / 4
     found = pyarrow.parquet.read_table(url, filesystem=fs).to_pandas()
     pandas.testing.assert_frame_equal(found, table)
@@ -132,7 +132,7 @@ def test_xarray(origin: Origin, options: dict[str, Any], table: pandas.DataFrame
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is downloaded and made is below the folder of the test; nobody else is asked."""
+    """Keeps downloads and caches in the folder of the test, and blocks other network access."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets")
     monkeypatch.setattr(datasets.config, "DOWNLOADED_DATASETS_PATH", str(tmp_path / "downloads"))
     connect = socket.socket.connect
@@ -155,7 +155,7 @@ def test_datasets(
     options: dict[str, Any],
     table: pandas.DataFrame,
 ) -> None:
-    # Streams take `nuthatch:///folder` for a path that is not absolute.
+    # Streaming treats `nuthatch:///folder` as a relative path.
     for form in [f"nuthatch://{origin.address}"] + [f"nuthatch://{files}"] * (not streaming):
         found = datasets.load_dataset(
             kind,

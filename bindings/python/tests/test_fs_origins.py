@@ -1,4 +1,4 @@
-"""What origins say of their objects, and when they fail: believed as far as it goes."""
+"""Validators of origins, how far they are trusted, and failures of origins."""
 
 import os
 import pickle
@@ -36,7 +36,7 @@ def test_a_weak_tag_that_stays_does_not_mix_bytes_of_two_times(
 
 
 class Seconds(MemoryFileSystem):  # type: ignore[misc]
-    """Files with times of whole seconds."""
+    """A filesystem whose times of modification are whole seconds."""
 
     protocol = "seconds"
     store: dict[str, Any] = {}  # noqa: RUF012 - as the class that it derives from
@@ -55,7 +55,7 @@ class Seconds(MemoryFileSystem):  # type: ignore[misc]
 def test_a_time_in_whole_seconds_is_believed_when_it_lies_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What was written twice within a second was read as it was first, for as long as it was kept.
+    # Regression test: after two writes within a second, reads returned the bytes of the first.
     target = Seconds()
     fs = NuthatchCache(fs=target, cache=tmp_path / "cache")
     written = target.now.timestamp()
@@ -94,7 +94,7 @@ def test_times_are_read_as_filesystems_have_them(value: object, seconds: float |
 def test_a_file_of_just_now_is_the_same_when_it_is_unpickled(
     fs: NuthatchCache, origin: Origin
 ) -> None:
-    # Whether its time counts yet is no difference between versions.
+    # A version is equal before and after its time of modification becomes a validator.
     url = origin.put("/data", DATA, None, age=0)
     now = origin.modified_at("/data")
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Servers that go away and come back."""
+"""Servers that stop and start again."""
 
 import socket
 import subprocess
@@ -13,7 +13,7 @@ from conftest import PROGRAM
 
 
 class Restartable:
-    """A server of a store that keeps changes, at a port that stays."""
+    """A server of a store that keeps changes, on a fixed port."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Restartable:
             self.process.communicate()
 
     def refuse(self, count: int) -> None:
-        """Take the server's place, and close so many connections before they say anything."""
+        """Listens on the server's port, and closes a number of connections without a response."""
         with socket.create_server(("127.0.0.1", self.port)) as nobody:
             nobody.settimeout(60)
             for _ in range(count):
@@ -53,7 +53,7 @@ def restartable(tmp_path: Path) -> Iterator[Restartable]:
 
 def test_a_watch_reconnects_for_a_time_and_not_a_few_times(restartable: Restartable) -> None:
     with nuthatch.connect(restartable.address) as store:
-        # The table that is watched.
+        # Creates the table that is watched.
         store.put(b"before", b"0")
     with (
         nuthatch.connect(restartable.address, retries=1, reconnect=3600) as store,
@@ -79,7 +79,7 @@ def test_a_writer_reconnects_and_takes_later_batches(restartable: Restartable) -
         writer = store.writer()
         writer.put(b"a", b"1").result()
         restartable.kill()
-        # The batch that meets the loss fails: whether it was written is not known.
+        # The batch that is in progress during the loss fails, since its outcome is unknown.
         with pytest.raises(nuthatch.UnavailableError):
             while True:
                 writer.flush()
@@ -93,7 +93,7 @@ def test_a_writer_reconnects_and_takes_later_batches(restartable: Restartable) -
 
 def test_a_client_that_gives_up_reconnecting_names_the_time(restartable: Restartable) -> None:
     with nuthatch.connect(restartable.address) as store:
-        # The table that is watched.
+        # Creates the table that is watched.
         store.put(b"before", b"0")
     with (
         nuthatch.connect(restartable.address, retries=1, reconnect=0.15) as store,

@@ -1,4 +1,4 @@
-"""A store does what a sorted dictionary does, whatever is asked in whatever order."""
+"""Random operations on a store have the same results as on a sorted dictionary."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ import nuthatch
 from conftest import Server
 from drawn import examples
 
-# A small alphabet, so that keys meet.
+# A small alphabet, so that operations often use the same keys.
 KEYS = st.binary(min_size=1, max_size=3).map(lambda key: bytes(byte % 4 for byte in key))
 VALUES = st.binary(max_size=20)
 ACTS = st.one_of(

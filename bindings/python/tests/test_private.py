@@ -1,5 +1,4 @@
-"""Private objects: headers reach the host that they are for, again whenever it is asked, and
-nobody else."""
+"""Private objects: headers are sent with each request to their host, and to no other host."""
 
 import io
 import os
@@ -34,7 +33,7 @@ def folder_has_secret(folder: Path) -> bool:
 
 
 def shown_of(error: BaseException | None) -> str:
-    """Tell all that an error, and those that it came from, show."""
+    """Returns the text and attributes of an error and of all its causes."""
     found = ""
     while error:
         found += f"{error} {error!r} {error.args!r} {vars(error)!r}\n"
@@ -43,7 +42,7 @@ def shown_of(error: BaseException | None) -> str:
 
 
 def in_child(act: Callable[[], object]) -> bool:
-    """Do something in a child made by `fork`. Answers whether it went well."""
+    """Runs a function in a child made by `fork`, and returns whether it succeeded."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -58,11 +57,11 @@ def in_child(act: Callable[[], object]) -> bool:
 def test_an_origin_is_shown_headers_with_each_request(origin: Origin, tmp_path: Path) -> None:
     url, headers = origin.address + "/data", dict(HEADERS)
     with nuthatch.open_url(url, headers=headers, cache=tmp_path / "cache") as file:
-        # They are those of the call.
+        # The headers were copied by the call.
         headers.clear()
         assert file.read() == DATA
     assert len(origin.shown) > 1
-    # The origin is asked at each open, whatever is in the cache.
+    # Each open makes a request, regardless of the contents of the cache.
     with pytest.raises(nuthatch.AccessError, match="status 401"):
         nuthatch.open_url(url, headers=headers, cache=tmp_path / "cache")
     with pytest.raises(nuthatch.AccessError, match="status 401"):
@@ -91,7 +90,7 @@ def test_headers_are_shown_again_in_a_child_made_by_fork(origin: Origin, tmp_pat
         assert file.read() == DATA
 
     assert in_child(read)
-    # What it is, and its bytes.
+    # One request for the version, and at least one for bytes.
     assert len(origin.shown) >= asked + 2
     file.close()
 
@@ -155,7 +154,7 @@ def test_odd_headers_are_refused_and_not_shown(
 
 
 def test_space_around_a_value_is_no_part_of_it(origin: Origin, tmp_path: Path) -> None:
-    # As it comes with a token that is read from a file.
+    # A token that is read from a file often ends with a newline.
     headers = {name: value + "\n" for name, value in HEADERS.items()}
     url = origin.address + "/data"
     with nuthatch.open_url(url, headers=headers, cache=tmp_path / "cache") as file:

@@ -1,4 +1,4 @@
-"""Several processes, those that are killed, and other builds of LMDB."""
+"""Several processes, killed processes, and other builds of LMDB."""
 
 import multiprocessing
 import os
@@ -97,7 +97,7 @@ def test_py_lmdb_reads_a_closed_store_and_is_refused_an_open_one(tmp_path: Path)
     folder = tmp_path / "store"
     with nuthatch.open(folder) as store:
         store.put(b"key", b"value")
-        # Locks are those of a process: in this one nobody would refuse it.
+        # File locks belong to a process, so the conflict can only be tested in another one.
         refused = python(PY_LMDB, folder)
         assert refused.communicate(timeout=60)[0].startswith("refused: ")
     reader = subprocess.Popen(
@@ -139,7 +139,7 @@ def test_a_store_is_opened_once_in_a_process(here: nuthatch.Store) -> None:
 
 
 def in_child(act: Callable[[], object]) -> None:
-    """Do something in a child made by `fork`, which must succeed."""
+    """Runs a function in a child made by `fork`, which must succeed."""
     child = os.fork()
     if child == 0:
         status = 1

@@ -1,4 +1,4 @@
-"""What the README shows runs."""
+"""The examples in the README run."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def test_there_are_snippets() -> None:
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origin]:
-    """A server of a table in some formats."""
+    """Starts a server of a table in several formats."""
     folder = tmp_path_factory.mktemp("files")
     table = pandas.DataFrame({"number": range(100), "value": [n / 7 for n in range(100)]})
     table.to_csv(folder / "table.csv", index=False)

@@ -1,4 +1,4 @@
-"""When scans begin and end, and with them their transactions."""
+"""Begin and end of scans and of their transactions."""
 
 import asyncio
 import gc
@@ -17,14 +17,14 @@ ROWS = 20_000
 
 @pytest.fixture
 async def full(store: Store) -> Store:
-    """A store with many batches of rows."""
+    """Opens a store with many batches of rows."""
     async with entered(store.write()) as txn:
         await settle(txn.put_many((b"%08d" % n, b"value") for n in range(ROWS)))
     return store
 
 
 async def until(holds: Callable[[int], bool], store: Store) -> None:
-    """Waits until as many transactions are open: threads that end them are not waited for."""
+    """Waits until the number of open transactions is as expected, since threads end them later."""
     async with asyncio.timeout(30):
         while not holds((await settle(store.stat())).open_transactions):
             await asyncio.sleep(0)
@@ -41,17 +41,17 @@ async def test_a_scan_that_is_closed_ends_its_transaction(full: Store) -> None:
     scan = full.scan(batch_rows=10, batch_bytes=1000)
     kept = [await first(scan)]
     if kept[0].lent:
-        # A server may have sent all there is already.
+        # A server may have sent all rows already.
         assert (await settle(full.stat())).open_transactions > 0
     scan.close()
     await until(lambda count: count == 0, full)
-    # What it had given is there all the same.
+    # Batches that were returned before remain valid.
     assert kept[0][0] == (b"00000000", b"value")
     assert not kept[0].lent
 
 
 async def first(scan: Scan) -> nuthatch.RowBatch:
-    """The next batch of a scan, which goes on."""
+    """Returns the next batch of a scan, and keeps the scan open."""
     return await anext(scan) if isinstance(scan, nuthatch.AsyncScan) else next(scan)
 
 
@@ -83,7 +83,7 @@ async def test_cancelling_a_task_ends_its_scan(
                 begun.set()
                 await asyncio.Event().wait()
 
-        # The task, and with it the frame and its variables, is kept on purpose.
+        # The reference to the task keeps its frame and variables alive.
         task = asyncio.create_task(work())
         await begun.wait()
         assert (await store.stat()).open_transactions > 0
@@ -132,7 +132,7 @@ async def test_a_store_that_is_closed_fails_its_scans(full: Store) -> None:
                 await settle(snapshot.get(b"00000000"))
             with pytest.raises(nuthatch.ClosedError):
                 [batch async for batch in batches(scan)]
-            # All has let go of the files, so that this process can open them again.
+            # All references to the files are released, so this process can open them again.
             assert nuthatch.open(full.place).count() == ROWS
     assert lent[0][0] == (b"00000000", b"value")
 

@@ -1,4 +1,4 @@
-"""What holds of all stores, wherever they are and whoever waits for them."""
+"""Behaviour that all four kinds of stores share."""
 
 import csv
 import time
@@ -82,7 +82,7 @@ async def test_keys_have_bounds(store: Store) -> None:
 
 
 def bounds_of(start: str, end: str) -> Bounds:
-    """Bounds as `testdata/store/README.md` describes them."""
+    """Returns bounds from the format that `testdata/store/README.md` describes."""
     if start.endswith("*"):
         return {"prefix": start[:-1].encode()}
     bounds: Bounds = {}
@@ -336,7 +336,7 @@ async def test_a_damaged_page_is_an_error_of_every_read(
     leaves = [n for n, page in enumerate(pages) if page[10] == 2 and b"damaged-" in page]
     with data.open("r+b") as file:
         for leaf in leaves:
-            # Where its free space begins and ends.
+            # The bounds of the free space in the page.
             file.seek(leaf * 4096 + 12)
             file.write(b"\xf0" * 4)
     reads: dict[str, Callable[[], Awaitable[object]]] = {

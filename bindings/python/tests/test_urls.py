@@ -1,4 +1,4 @@
-"""Files at URLs: what is read is right, fetched once, and shared with the filesystem."""
+"""Files at URLs: the bytes are right, fetched once, and shared with the filesystem."""
 
 import io
 import os
@@ -83,7 +83,7 @@ def test_the_filesystem_finds_what_a_file_read(origin: Origin, tmp_path: Path) -
 
 
 def test_files_that_are_opened_in_turn_share_a_folder(origin: Origin, tmp_path: Path) -> None:
-    # And with it the connections: it was opened anew for each file, and for each of several.
+    # They share the connections, too. Regression test: each file opened the folder again.
     found = []
     for _ in range(3):
         with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
@@ -127,7 +127,7 @@ def test_places_outside_of_a_file_are_refused(origin: Origin, tmp_path: Path) ->
 
 
 class Stop(BaseException):
-    """What the handler of a signal raises, as that of Ctrl-C does."""
+    """An exception that the handler of a signal raises, as for Ctrl-C."""
 
 
 def stop(*_: object) -> None:
@@ -150,7 +150,7 @@ def test_a_signal_is_heard_while_an_origin_is_silent(
     def interrupt() -> None:
         origin.arrived.wait()
         os.kill(os.getpid(), signal.SIGUSR1)
-        # Nobody waits for ever, whatever the outcome.
+        # The timeout ends the test if it fails.
         done.wait(20)
         held.set()
 

@@ -1,4 +1,4 @@
-"""Writers: acknowledgements, failures, and queues that are full."""
+"""Writers: acknowledgements, failures, and full queues."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ from faces import Store, entered, settle
 
 
 async def acknowledged(ack: object) -> nuthatch.Written:
-    """What an acknowledgement says."""
+    """Waits for an acknowledgement and returns its result."""
     if isinstance(ack, nuthatch.Ack):
         return ack.result()
     assert isinstance(ack, asyncio.Future)
@@ -63,7 +63,8 @@ def test_an_acknowledgement_can_be_looked_at_and_waited_for(here: nuthatch.Store
     with here.writer() as writer:
         with here.write() as txn:
             txn.put(b"a", b"1")
-            # Nobody else can write yet; a thread of its own asks, as this one must not.
+            # The write lock is taken. Another thread writes, since this one has the transaction
+            # open.
             acks: list[nuthatch.Ack] = []
             thread = threading.Thread(target=lambda: acks.append(writer.put(b"b", b"2")))
             thread.start()
@@ -96,7 +97,8 @@ async def test_a_full_queue_makes_tasks_wait(tmp_path: Path, server: Server) -> 
                 tasks = [asyncio.create_task(put(n)) for n in range(count)]
                 for _ in range(100):
                     await store.get(b"key")
-                # At most a queue is full and as much again is being written.
+                # At most one full queue, and as many bytes again in the group that is being
+                # written.
                 assert submitted <= 2 * queue / size + 2
             if blocking:
                 blocking.close()
