@@ -1,8 +1,8 @@
 //! The chunk cache in Python, with blocking calls.
 //!
-//! `cache` is the class of a folder, `blocks` that of objects with an address, and `flights` has the
-//! fetches of missing ranges. All of them use `folder`, which opens the folder again in a child made
-//! by `fork`.
+//! `cache` is the class of a folder, `blocks` that of objects with an address, and `flights` has
+//! the fetches of missing ranges. All of them use `folder`, which opens the folder again in a child
+//! made by `fork`.
 
 mod blocks;
 mod cache;

@@ -84,7 +84,7 @@ struct Opened {
 }
 
 /// Maximum number of bytes that one `readinto` waits for.
-const AWAITED_MOST: usize = 8 << 20;
+const MAX_AWAITED_BYTES: usize = 8 << 20;
 
 fn failed(error: std::io::Error) -> Failure {
     let found = error.get_ref().and_then(|inner| inner.downcast_ref::<nuthatch_origins::Error>());
@@ -305,7 +305,7 @@ impl UrlObject {
             // The read runs on another thread, which continues if this thread is interrupted. So it
             // must not write to a buffer that Python owns.
             let job = move || {
-                let mut bytes = vec![0; len.min(AWAITED_MOST)];
+                let mut bytes = vec![0; len.min(MAX_AWAITED_BYTES)];
                 opened.read(&mut bytes).map(|count| (bytes, count))
             };
             let (bytes, count) = Work::awaited(Work::blocking(job).outcome()).wait(py)?;

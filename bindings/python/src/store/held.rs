@@ -22,11 +22,11 @@ struct List {
 
 impl Holders {
     pub(crate) fn add(&self, holder: Weak<dyn Held>) {
-        const LEAST: usize = 64;
+        const MIN_HOLDERS: usize = 64;
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if list.holders.len() >= list.sweep_at {
             list.holders.retain(|holder| holder.strong_count() > 0);
-            list.sweep_at = (2 * list.holders.len()).max(LEAST);
+            list.sweep_at = (2 * list.holders.len()).max(MIN_HOLDERS);
         }
         list.holders.push(holder);
     }

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 /// Number of dropped acknowledgements from which on those that have arrived are checked and
 /// removed.
-const UNWATCHED_MOST: usize = 1024;
+const MAX_UNWATCHED: usize = 1024;
 
 /// The options of a writer.
 #[derive(Clone, Copy)]
@@ -516,7 +516,7 @@ impl Drop for Ack {
         let AckProgress::Waiting(future) = self.take() else { return };
         let mut unwatched = self.state.unwatched();
         unwatched.acks.push_back(future);
-        if unwatched.acks.len() >= UNWATCHED_MOST {
+        if unwatched.acks.len() >= MAX_UNWATCHED {
             unwatched.look();
         }
     }

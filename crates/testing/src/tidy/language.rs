@@ -8,26 +8,26 @@ use super::{File, Finding};
 /// does; nouns, and verbs that have a more precise synonym here, do not belong into the list.
 const VERBS: &str = "\
     Aborts Accepts Acknowledges Acquires Adds Adopts Advances Allocates Allows Appends Applies \
-    Asserts Assigns Attaches Batches Begins Binds Builds Calls Cancels Changes Charges Checks \
-    Chooses Claims Clamps Clears Closes Commits Compacts Compares Compiles Completes Compresses \
-    Computes Connects Consumes Continues Converts Copies Corrects Counts Creates Damages Decodes \
-    Decompresses Decrements Decrypts Deletes Descends Describes Detaches Discards Divides Does \
-    Doubles Downloads Drains Draws Drops Dumps Emits Empties Enables Encodes Ends Enlarges Enters \
-    Escapes Evaluates Evicts Examines Exchanges Executes Expects Explores Exports Fails Fetches \
-    Fills Finds Finishes Flips Flushes Follows Forgets Formats Frees Generates Groups Grows \
-    Handles Has Hashes Ignores Imports Increments Initializes Inserts Inspects Installs Invokes \
-    Iterates Joins Keeps Kills Leaves Lends Lets Limits Listens Lists Loads Locks Logs Looks \
-    Lowers Makes Maps Marks Matches Measures Merges Migrates Mounts Moves Normalizes Notes \
-    Notifies Opens Overrides Overwrites Parses Passes Performs Pins Places Plans Points Polls \
-    Pops Prefetches Prepares Prints Processes Publishes Pushes Puts Quotes Raises Reads Rebuilds \
-    Receives Reclaims Records Recovers Refuses Registers Rejects Releases Reloads Removes Renames \
-    Reopens Repairs Repeats Replaces Replies Reports Requests Requires Reserves Resets Resolves \
-    Responds Restarts Restores Resumes Retires Returns Reverses Rewrites Rounds Runs Scans \
-    Schedules Seals Selects Sends Serves Sets Shares Shows Shuts Signals Simulates Skips Sleeps \
-    Sorts Spills Splits Starts Stops Stores Strips Submits Subscribes Subtracts Switches Syncs \
-    Takes Trains Tries Trims Truncates Trusts Turns Undoes Unescapes Unlocks Unpins Updates \
-    Uploads Uses Validates Verifies Visits Waits Wakes Walks Warns Watches Withdraws Works Wraps \
-    Writes Yields";
+    Asserts Assigns Attaches Batches Begins Benchmarks Binds Builds Calls Cancels Changes Charges \
+    Checks Chooses Claims Clamps Clears Closes Commits Compacts Compares Compiles Completes \
+    Compresses Computes Connects Consumes Continues Converts Copies Corrects Counts Creates \
+    Damages Decodes Decompresses Decrements Decrypts Deletes Delivers Descends Describes Detaches \
+    Discards Divides Does Doubles Downloads Drains Draws Drops Dumps Emits Empties Enables \
+    Encodes Ends Enlarges Enters Escapes Evaluates Evicts Examines Exchanges Executes Expects \
+    Explores Exports Extends Extracts Fails Fetches Fills Finds Finishes Flips Flushes Follows \
+    Forgets Formats Frees Generates Groups Grows Handles Has Hashes Ignores Implements Imports \
+    Increments Initializes Inserts Inspects Installs Invokes Issues Iterates Joins Keeps Kills \
+    Leaks Leaves Lends Lets Limits Listens Lists Loads Locks Logs Looks Lowers Makes Maps Marks \
+    Matches Measures Merges Migrates Mounts Moves Normalizes Notes Notifies Opens Overrides \
+    Overwrites Parses Passes Performs Pickles Pins Places Plans Points Polls Pops Prefetches \
+    Prepares Prints Processes Publishes Pushes Puts Queues Quotes Raises Reads Rebuilds Receives \
+    Reclaims Records Recovers Refuses Registers Rejects Releases Reloads Removes Renames Reopens \
+    Repairs Repeats Replaces Replies Reports Requests Requires Reserves Resets Resolves Responds \
+    Restarts Restores Resumes Retires Returns Reverses Rewrites Rounds Runs Scans Schedules Seals \
+    Selects Sends Serves Sets Shares Shows Shuts Signals Simulates Skips Sleeps Sorts Spills \
+    Splits Starts Stops Stores Strips Submits Subscribes Subtracts Switches Syncs Takes Trains \
+    Tries Trims Truncates Trusts Turns Undoes Unescapes Unlocks Unpins Updates Uploads Uses \
+    Validates Verifies Visits Waits Wakes Walks Warns Watches Withdraws Works Wraps Writes Yields";
 
 /// Words that hide who does something, or that have a standard term.
 const BANNED_WORDS: &[&str] = &["whoever", "whomever", "nobody", "somebody"];
