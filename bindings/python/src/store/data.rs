@@ -413,8 +413,9 @@ impl AnyStore {
     ///     The table.
     ///
     /// Raises:
-    ///     `ArgumentError`: With `create`, the existing table is of the other kind; without it, the
-    ///         table does not exist.
+    ///     `ArgumentError`: With `create`, the existing table is of the other kind. Without it, a
+    ///         store in this process has no such table; behind a server, the first call that uses
+    ///         the table reports this.
     #[pyo3(signature = (name, *, stamped=None, create=true))]
     fn table<'py>(
         slf: &Bound<'py, Self>,

@@ -142,7 +142,8 @@ impl Remote {
         })
     }
 
-    /// Opens a table; creates it if `create` is true.
+    /// Creates a table if `create` is true. Otherwise makes no call: later calls report a missing
+    /// table.
     pub(crate) fn table(self: &Arc<Self>, table: &TableRef, create: bool) -> Work<()> {
         let (this, table) = (Arc::clone(self), table.clone());
         Work::awaited(async move {
