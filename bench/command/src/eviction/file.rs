@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_ends_where_it_shall() {
+    fn a_trace_has_at_most_the_given_number_of_requests() {
         let recorder = lines(&b"a\nb\nc\n"[..], 2).expect("a trace");
         assert_eq!(recorder.len(), 2);
         let recorder = records(&[0; 72][..], 2).expect("a trace");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_named() {
+    fn errors_contain_the_line_number() {
         for (lines, expected) in [
             (
                 "a\nb,x\n",

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_decides_all() {
+    fn the_seed_determines_the_trace() {
         for (name, kind) in KINDS {
             let (one, other) = (made(name), made(name));
             assert_eq!(one.requests, other.requests, "{name}");
@@ -187,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn the_more_skewed_a_trace_the_fewer_its_keys() {
+    fn skewed_traces_have_fewer_keys() {
         let keys: Vec<_> = KINDS[..5].iter().map(|(name, _)| made(name).items.len()).collect();
         assert!(keys.is_sorted_by(|one, next| one > next), "{keys:?}");
     }
 
     #[test]
-    fn passes_meet_each_key_once() {
+    fn scans_request_each_key_once() {
         let trace = made("zipf-scan");
         let scanned = &trace.requests[4000..5000];
         assert!(scanned.is_sorted_by(|one, next| one + 1 == *next));
@@ -202,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_asks_for_all_in_turn() {
+    fn a_loop_requests_all_keys_in_order() {
         let trace = made("loop");
         assert_eq!(trace.items.len(), 1000);
         assert!(trace.requests.iter().zip((0..1000).cycle()).all(|(item, at)| *item == at));
     }
 
     #[test]
-    fn popularity_moves_on() {
+    fn popular_keys_change() {
         for name in ["shift", "drift"] {
             let requests = made(name).requests;
             let [first, last] = [&requests[..5000], &requests[15_000..]].map(most_requested);

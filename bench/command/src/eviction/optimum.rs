@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn belady_keeps_what_comes_next() {
+    fn belady_keeps_the_items_with_the_next_uses() {
         for (text, capacity, expected) in [
             ("", 3, 0),
             ("aaaa", 1, 1),

@@ -80,7 +80,7 @@ mod tests {
     const MEMORY: u64 = 16 << 20;
 
     #[test]
-    fn what_fits_is_missed_once() {
+    fn items_that_fit_miss_once() {
         let plan = Plan { requests: 100_000, memory: 1 << 20, seed: 1 };
         let trace = plan.trace("zipf", Kind::Zipf(1.0));
         let replayed = replay(&trace, MEMORY, 1, |_| {}).expect("a replay");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_evicted_and_what_is_held_is_within_the_budget() {
+    fn items_are_evicted_to_stay_within_the_budget() {
         let plan = Plan { requests: 300_000, memory: MEMORY, seed: 1 };
         let trace = plan.trace("zipf", Kind::Zipf(0.8));
         let ticked = std::cell::Cell::new(0);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_missed_each_time() {
+    fn items_that_are_too_large_always_miss() {
         let mut recorder = Recorder::default();
         (0..3).for_each(|_| assert!(recorder.push(b"huge", 20 << 20)));
         let trace = recorder.finish("huge".to_owned());

@@ -129,7 +129,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lru_forgets_what_was_not_asked_for_longest() {
+    fn lru_evicts_the_least_recently_used_item() {
         // "abcadabc": d evicts a, then a evicts b, and so on.
         for (text, capacity, expected) in [
             ("", 3, 0),
@@ -140,7 +140,7 @@ pub(crate) mod tests {
             ("abab", 0, 4),
             // A evicts all three. A, b, c and d miss first, then A and b again.
             ("AbcdAb", 3, 6),
-            // A evicts b and c, or only one of them if the capacity is four.
+            // With a capacity of four, A evicts only b.
             ("bcAc", 4, 3),
             // An item larger than the capacity is never stored and evicts nothing.
             ("abAabA", 2, 4),
@@ -150,7 +150,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lfu_forgets_what_was_asked_for_least() {
+    fn lfu_evicts_the_least_frequently_used_item() {
         for (text, capacity, expected) in [
             ("aaaa", 1, 1),
             // c evicts b and b evicts c, since a was requested twice.

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_numbered_as_they_come() {
+    fn items_are_numbered_in_the_order_of_their_requests() {
         let mut recorder = Recorder::default();
         for (key, bytes) in [("b", 10), ("a", 20), ("b", 99), ("", 0)] {
             assert!(recorder.push(key.as_bytes(), bytes));

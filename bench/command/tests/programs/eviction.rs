@@ -41,7 +41,7 @@ fn all_traces_are_replayed_and_the_optimum_is_the_best() {
 }
 
 #[test]
-fn the_seed_decides_a_run() {
+fn the_seed_determines_the_run() {
     let folder = Folder::new();
     let run =
         |seed| bench(&folder, &["--no-redis", "--trace", "shift,loop", "--seed", seed]).stdout;
@@ -56,7 +56,7 @@ fn the_seed_decides_a_run() {
 }
 
 #[test]
-fn redis_holds_as_much_and_is_compared() {
+fn redis_holds_the_same_payload() {
     let folder = Folder::new();
     let run = bench(&folder, &["--trace", "zipf-0.8,sizes", "--json"]);
     let rows = rows(&run);
@@ -81,7 +81,7 @@ fn redis_holds_as_much_and_is_compared() {
 }
 
 #[test]
-fn without_redis_on_the_path_the_others_are_measured() {
+fn without_redis_the_other_systems_are_measured() {
     let folder = Folder::new();
     let arguments = [&SMALL[..], &["--trace", "loop", "--json"]].concat();
     let output = folder.command(&arguments).env("PATH", folder.path("")).output().expect("a run");
@@ -99,7 +99,7 @@ fn without_redis_on_the_path_the_others_are_measured() {
 }
 
 #[test]
-fn files_are_replayed_and_wrong_ones_named() {
+fn files_are_replayed_and_errors_name_the_file() {
     let folder = Folder::new();
     folder.file("good.csv", "a,10\nb,20\na,10\n").file("bad.csv", "a,10\nb,ten\n");
     folder.file("half.oracleGeneral", [0; 30]).file("empty.csv", "");

@@ -6,7 +6,7 @@ use serde_json::Value;
 const SMALL: [&str; 5] = ["fill", "--memory", "16MiB", "--times", "2"];
 
 #[test]
-fn times_of_writes_come_by_both_clocks() {
+fn writes_are_measured_by_both_clocks() {
     let run = Folder::new().run(&[&SMALL[..], &["--json"]].concat());
     assert_eq!(run.status, Some(0), "{run:?}");
     let rows: Vec<Value> = serde_json::from_str(&run.stdout).expect("rows");
@@ -22,7 +22,7 @@ fn times_of_writes_come_by_both_clocks() {
 }
 
 #[test]
-fn a_table_tells_what_was_above_a_millisecond() {
+fn the_table_counts_writes_above_a_millisecond() {
     let run = Folder::new().run(&SMALL);
     let lines: Vec<_> = run.stdout.lines().collect();
     assert_eq!((run.status, lines.len()), (Some(0), 4), "{run:?}");
@@ -30,7 +30,7 @@ fn a_table_tells_what_was_above_a_millisecond() {
 }
 
 #[test]
-fn memory_that_no_cache_can_have_is_refused() {
+fn too_little_memory_is_refused() {
     let run = Folder::new().run(&["fill", "--memory", "1MiB"]);
     assert_eq!(run.status, Some(3), "{run:?}");
     assert!(run.stderr.contains("memory"), "{run:?}");
