@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_keys_are_alike() {
+    fn uniform_keys_are_equally_likely() {
         let counts = counts(&mut Draws::new(Distribution::Uniform, 100, 42), 100);
         for (key, count) in counts.into_iter().enumerate() {
             assert_near(count, 0.01, &format!("key {key}"));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_keys_are_no_neighbours() {
+    fn popular_keys_are_not_adjacent() {
         let draws = Draws::new(Distribution::Zipf(0.99), 1_000_000, 42);
         let near = draws.by_rank[..100].windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 100);
         assert!(near.count() < 3, "{:?}", &draws.by_rank[..100]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_read_as_they_are_written() {
+    fn distributions_round_trip() {
         for text in ["uniform", "zipf:0.99", "zipf:1"] {
             assert_eq!(text.parse::<Distribution>().map(|d| d.to_string()), Ok(text.into()));
         }

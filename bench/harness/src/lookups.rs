@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn misses_are_hits_but_for_the_last_character() {
+    fn misses_differ_from_hits_in_the_last_character() {
         let lookups = Lookups::in_texts(20);
         let keys = lookups.keys();
         assert_eq!((keys.hits.len(), keys.misses.len()), (20, 20));

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_apart() {
+    fn thousands_are_separated() {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(20_000_000), "20,000,000");
     }

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn key_order_is_that_of_bytes() {
+    fn key_order_is_byte_order() {
         let rows = Rows::of_texts(12);
         let keys: Vec<&str> = rows.in_key_order().map(|(key, _)| key).collect();
         assert_eq!(keys[..5], ["key_0", "key_1", "key_10", "key_11", "key_2"]);

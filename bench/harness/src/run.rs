@@ -48,12 +48,12 @@ pub fn own_systems() -> Entrants {
     vec![entrant::<HashMap>(), entrant::<Nuthatch<false>>(), entrant::<Nuthatch<true>>()]
 }
 
-/// Benchmarks Nuthatch against the hash map, and prints the results.
+/// Measures Nuthatch against the hash map, and prints the results.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<()> {
     run_with(options, own_systems, out)
 }
 
-/// Benchmarks systems, and prints the results. `systems` is called once for each number of keys.
+/// Measures systems, and prints the results. `systems` is called once for each number of keys.
 pub fn run_with(
     options: &Options,
     systems: impl Fn() -> Entrants,

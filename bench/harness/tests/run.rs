@@ -37,7 +37,7 @@ fn rows_cover_every_work() {
 }
 
 #[test]
-fn a_ratio_to_the_hash_map_stands_beside_each_time() {
+fn each_time_has_a_ratio_to_the_hash_map() {
     for row in output(&small(true)).lines().filter(|row| row.contains("ns_per_op")) {
         // The hash map has no files to open.
         let expected = !row.contains("\"work\":\"open\"");
@@ -46,7 +46,7 @@ fn a_ratio_to_the_hash_map_stands_beside_each_time() {
 }
 
 #[test]
-fn rows_hold_only_numbers_that_json_has() {
+fn rows_contain_only_valid_json_numbers() {
     let text = output(&small(true));
     for word in ["NaN", "inf"] {
         assert!(!text.contains(word), "{text}");
@@ -61,7 +61,7 @@ fn tables_name_their_size() {
 }
 
 #[test]
-fn nothing_is_left_behind() {
+fn a_run_removes_its_files() {
     let directory = std::env::temp_dir().join(format!("nuthatch-left-{}", std::process::id()));
     std::fs::create_dir(&directory).expect("a folder");
     output(&Options { directory: directory.clone(), ..small(true) });

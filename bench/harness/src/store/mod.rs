@@ -199,7 +199,7 @@ pub(crate) struct StoreFigure {
 const OWN: &str = "nuthatch";
 const LMDB: &str = "lmdb";
 
-/// Benchmarks Nuthatch's store against plain LMDB and `rivals`.
+/// Measures Nuthatch's store against plain LMDB and `rivals`.
 pub fn run_stores(options: &StoreOptions, rivals: &[Rival], out: &mut dyn Write) -> Result<()> {
     if options.rounds == 0 || options.rows < 10 {
         return Err("there is at least one round, and ten rows".into());
