@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_read_as_they_are_written() {
+    fn addresses_round_trip() {
         for text in ["127.0.0.1:6379", "[::1]:1", "cache.example:7000", "unix:/run/cache.sock"] {
             assert_eq!(text.parse::<Address>().map(|a| a.to_string()), Ok(text.into()));
         }

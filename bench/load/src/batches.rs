@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn works_read_as_they_are_written() {
+    fn works_round_trip() {
         for text in ["get", "set", "mixed:0.9"] {
             assert_eq!(text.parse::<Work>().map(|work| work.to_string()), Ok(text.into()));
         }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_behind_any_name() {
+    fn times_are_parsed_after_any_name() {
         let stat = "71 (a ) b) S 1 71 71 0 -1 4194560 10 0 0 0 250 31 7 9 20 0 4 0 17";
         let second = |hundredths: u64| Duration::from_millis(hundredths * 10);
         let expected = Usage { user: second(250), system: second(31) };
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_not_there_is_named() {
+    fn errors_name_a_missing_core() {
         assert!(pin(1 << 20).is_err_and(|e| e.to_string().contains("1048576")));
     }
 }

@@ -161,7 +161,7 @@ impl Scanner {
         }
     }
 
-    /// Extends an incomplete head byte by byte, and returns the number of bytes read.
+    /// Adds bytes to an incomplete head until it is complete. Returns the number of bytes read.
     fn extend_head(&mut self, heads: &Heads, bytes: &[u8]) -> Result<usize, Unexpected> {
         for (at, byte) in bytes.iter().enumerate() {
             self.begun.push(*byte);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_count_wherever_they_are_split() {
+    fn replies_count_at_every_split() {
         for protocol in PROTOCOLS {
             for size in [1, 4, 5, 16, 100] {
                 let heads = Heads::new(protocol.get_heads(size));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_counts_when_its_last_byte_came() {
+    fn a_reply_counts_after_its_last_byte() {
         let heads = Heads::new(Protocol::Resp.get_heads(3));
         let (counts, scanner) = scan_all(&heads, &[b"$3\r\nabc\r\n$3\r\nabc\r"]);
         assert_eq!(counts, Counts { hits: 1, ..Counts::default() });
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn other_replies_are_shown() {
+    fn unexpected_replies_are_reported() {
         let heads = Heads::new(Protocol::Resp.get_heads(100));
         let found = r#""-ERR unknown command\r\n""#;
         let expected = r#""$100\r\n" or "$-1\r\n" or "_\r\n""#;

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_put_together() {
+    fn results_of_threads_are_combined() {
         let mut second = tally(1000, &[50, 60]);
         second.server = None;
         let report = Report::of(&[tally(200, &[10, 20, 30, 40]), second], true, Some(7 << 20));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_generator_limits_the_figure() {
+    fn a_busy_generator_limits_the_throughput() {
         for (busy_ms, expected) in [
             (0, LimitedBy::Server),
             (1800, LimitedBy::Server),

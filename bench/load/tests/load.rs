@@ -49,7 +49,7 @@ fn fill(load: &Load) -> Result<(), Error> {
 }
 
 #[test]
-fn what_was_filled_is_hit_in_every_protocol() {
+fn filled_keys_are_hits_in_every_protocol() {
     for protocol in PROTOCOLS {
         let (address, store) = cache(protocol, 100);
         let load = load(&address, protocol, Work::Get);
@@ -70,7 +70,7 @@ fn what_was_filled_is_hit_in_every_protocol() {
 }
 
 #[test]
-fn what_is_not_there_is_missed_in_every_protocol() {
+fn absent_keys_are_misses_in_every_protocol() {
     for protocol in PROTOCOLS {
         let (address, _) = cache(protocol, 100);
         let report = run(&load(&address, protocol, Work::Get)).expect("a server that answers");
@@ -129,14 +129,14 @@ fn filling_fails_when_a_key_is_not_stored() {
 }
 
 #[test]
-fn more_replies_than_requests_are_found() {
+fn surplus_replies_are_errors() {
     let address = start(always(b"$-1\r\n$-1\r\n"));
     let message = fails(&load(&address, Protocol::Resp, Work::Get));
     assert!(message.contains("more came than the 10 replies of a batch"), "{message}");
 }
 
 #[test]
-fn a_server_that_closes_is_told() {
+fn a_closed_connection_is_reported() {
     let address = start(always(CLOSE));
     let message = fails(&load(&address, Protocol::Resp, Work::Get));
     assert!(message.contains("connection "), "{message}");
@@ -144,7 +144,7 @@ fn a_server_that_closes_is_told() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn a_missing_server_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = Address::Tcp(listener.local_addr().expect("an address").to_string());
     drop(listener);
@@ -164,7 +164,7 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn invalid_settings_are_refused() {
     let (address, _) = cache(Protocol::Mrcache, 100);
     let good = load(&address, Protocol::Mrcache, Work::Get);
     let of = |workload| Load { workload, ..good.clone() };

@@ -33,7 +33,7 @@ fn a_race_prints_rows() {
 }
 
 #[test]
-fn a_system_that_is_not_there_is_named_with_its_package() {
+fn a_missing_program_is_reported_with_its_package() {
     for (system, package) in [("redis", "redis-server"), ("memcached", "memcached")] {
         let arguments = format!("--systems {system} --works get100");
         let output = race(&arguments).env("PATH", "").output().expect("it runs");
@@ -42,7 +42,7 @@ fn a_system_that_is_not_there_is_named_with_its_package() {
 }
 
 #[test]
-fn what_a_race_does_not_know_is_wrong_usage() {
+fn unknown_names_are_usage_errors() {
     let output = race("--works get200").output().expect("it runs");
     assert_fails(&output, 2, "expected some of get100, ");
     let output = race("--systems valkey").output().expect("it runs");
@@ -82,7 +82,7 @@ fn children_of(parent: u32) -> Vec<u32> {
 }
 
 #[test]
-fn load_tells_by_its_status_what_went_wrong() {
+fn the_exit_status_of_load_depends_on_the_error() {
     let load = |arguments: &str| {
         let arguments = arguments.split_ascii_whitespace();
         Command::new(env!("CARGO_BIN_EXE_load")).args(arguments).output().expect("it runs")
@@ -96,7 +96,7 @@ fn load_tells_by_its_status_what_went_wrong() {
 }
 
 #[test]
-fn echo_tells_where_it_listens_and_ends_by_a_signal() {
+fn echo_prints_its_address_and_ends_by_a_signal() {
     let mut echo = Command::new(env!("CARGO_BIN_EXE_echo"))
         .args(["--address", "127.0.0.1:0"])
         .stdout(Stdio::piped())

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_asked_in_its_own_language_or_that_of_the_work() {
+    fn each_system_uses_its_own_protocol_or_that_of_the_workload() {
         use Protocol::{Memcache, Meta, Resp};
         use System::{Echo, Memcached, Nuthatch, Redis};
         let own = [(Redis, Resp), (Memcached, Meta), (Nuthatch, Resp), (Echo, Resp)];
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn systems_read_as_they_are_written() {
+    fn systems_round_trip() {
         for system in System::ALL {
             assert_eq!(system.to_string().parse(), Ok(system));
         }
