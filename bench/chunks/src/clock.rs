@@ -9,7 +9,7 @@ use std::time::Instant;
 #[derive(Clone, Copy)]
 pub struct Figure {
     pub median: f64,
-    pub least: f64,
+    pub min: f64,
 }
 
 /// Returns the duration of `work` in nanoseconds.
@@ -76,7 +76,7 @@ impl Sheet {
         }
         for (runner, mut samples) in runners.into_iter().zip(samples) {
             samples.sort_by(f64::total_cmp);
-            let figure = Figure { median: samples[samples.len() / 2], least: samples[0] };
+            let figure = Figure { median: samples[samples.len() / 2], min: samples[0] };
             eprintln!("{work:28} {:10} {:14.1} ns", runner.name, figure.median);
             self.rows.push((work.to_owned(), runner.name, bytes, figure));
         }
@@ -96,7 +96,7 @@ impl Sheet {
 
     /// Prints the results by workload and system, followed by the notes.
     pub fn print(&self) {
-        println!("| work | system | ns | least | GB/s | x nuthatch |\n|---|---|---|---|---|---|");
+        println!("| work | system | ns | min | GB/s | x nuthatch |\n|---|---|---|---|---|---|");
         let mut works: Vec<&str> = Vec::new();
         for (work, ..) in &self.rows {
             if !works.contains(&work.as_str()) {
@@ -112,7 +112,7 @@ impl Sheet {
                 let times = own.map_or(f64::NAN, |(.., own)| figure.median / own.median);
                 println!(
                     "| {work} | {system} | {:.0} | {:.0} | {speed} | {times:.2} |",
-                    figure.median, figure.least
+                    figure.median, figure.min
                 );
             }
         }
