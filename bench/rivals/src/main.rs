@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// The run itself fails if a system finds a wrong number of keys.
+    /// Runs all systems. The run itself fails if a system finds a wrong number of keys.
     #[test]
     fn every_system_does_every_work() {
         let options =

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_argument() {
         for (text, expected) in [
             ("--keys", "--keys needs a value"),
             ("--keys ten", "ten is not a number in range"),
