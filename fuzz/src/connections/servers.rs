@@ -103,8 +103,8 @@ impl Servers {
         self.all.iter().for_each(|one| drop(one.connect()));
     }
 
-    /// Asserts, after all connections of a script are closed, that the servers reply and have
-    /// released its resources.
+    /// Asserts that the servers reply and have released the resources of a script. The caller
+    /// closes all connections of the script first.
     pub(super) fn check(&self) {
         for one in &self.all {
             one.reset();
