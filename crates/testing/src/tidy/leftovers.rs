@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_hold_anywhere_pass() {
+    fn portable_paths_pass() {
         for path in MACHINE_PATHS {
             let text = format!("../a{path}b\n$DIR{path}b https://example.org{path}b\n~{path}b\n");
             assert_eq!(machine_paths(&File::text("a.md", &text)), [], "{path}");

@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn comments_go() {
+    fn comments_are_masked() {
         becomes("a // b\nc", "a c");
         becomes("a /* b /* c */ d\n */ e", "a e");
         becomes("a /* never closed", "a");
     }
 
     #[test]
-    fn literals_go() {
+    fn literals_are_masked() {
         becomes(r#"a("b \" } c", d)"#, "a( , d)");
         becomes("a('{', '\\'', '\u{e9}')", "a( , , )");
         becomes("a(r#\"b \" }\"#, c)", "a( , c)");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn code_stays() {
+    fn code_is_kept() {
         becomes("fn a<'b>(r: &'b str) { r#fn / 2 }", "fn a<'b>(r: &'b str) { r#fn / 2 }");
     }
 }

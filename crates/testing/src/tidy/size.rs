@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_end_where_they_end() {
+    fn the_end_of_a_function_is_found() {
         let short = "trait A {\n    fn a(\n        &self,\n    );\n    fn b() {}\n    fn c();\n}\n";
         let text = format!("{short}{}mod m {{\n{}}}\n", "\n".repeat(90), function_of(66));
         assert_eq!(long_functions(&rust(&text)), []);
