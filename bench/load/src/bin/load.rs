@@ -74,7 +74,7 @@ struct Options {
     /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "3", value_parser = arguments::duration)]
     seconds: Duration,
-    /// Sending threads, each with its own io_uring
+    /// Sending threads, each with a submission queue of its own
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
     /// Pin the first thread to this core, and the following threads to the next cores
