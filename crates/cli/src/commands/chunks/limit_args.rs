@@ -59,7 +59,7 @@ impl LimitArgs {
     }
 
     /// Requests a confirmation on a terminal if the limit is below the bytes in use. Returns these
-    /// bytes then, for [`Limit::report`].
+    /// bytes then, for [`LimitArgs::report`].
     ///
     /// # Errors
     /// The answer was not yes.
