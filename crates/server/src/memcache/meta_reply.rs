@@ -27,12 +27,12 @@ pub struct Item {
 /// Which client renews an item that is stale, new and empty, or about to expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Renewal {
-    /// None needs to.
+    /// No client.
     #[default]
     None,
     /// The client that gets this reply.
     Won,
-    /// A client that was told so before.
+    /// A client that got an earlier reply.
     Taken,
 }
 

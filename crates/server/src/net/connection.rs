@@ -82,7 +82,7 @@ pub(crate) struct Connection<T: Decoders> {
     /// Bytes of input that may still be discarded before the connection is closed. Zero closes it
     /// as soon as its replies are sent.
     pub(crate) discards: usize,
-    /// Whether the client was told that no replies follow. Its input is being discarded.
+    /// Whether the sending side is shut down, so that no replies follow. Input is being discarded.
     pub(crate) write_closed: bool,
     /// Whether the socket is shut down. The connection is removed once the kernel has ended its
     /// operations.

@@ -1,4 +1,4 @@
-//! TLS, with rustls: what listeners need to know, and one connection's session.
+//! TLS, with rustls: the settings of listeners, and the session of one connection.
 
 mod files;
 
@@ -19,15 +19,16 @@ use std::sync::Arc;
 /// Files in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, then those that lead from it to one that clients trust.
+    /// The server's certificate, followed by its chain up to one that clients trust.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// CA certificates that sign those of clients. With these, clients must have one.
+    /// CA certificates for clients. If set, clients must present a certificate that one of them
+    /// issued.
     pub client_ca: Option<PathBuf>,
 }
 
-/// What connections that speak TLS begin with.
+/// The TLS settings with which connections begin.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
@@ -40,8 +41,8 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, is no PEM of its kind, or does not fit the others. The error names
-    /// the file, what was expected and found, and what to do.
+    /// If a file cannot be read, is not PEM of its kind, or does not match the others. The error
+    /// names the file, what was expected and found, and what to do.
     pub fn open(files: &TlsFiles) -> Result<Self, TlsError> {
         let TlsFiles { cert, key, client_ca } = files;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -97,13 +98,13 @@ impl Tls {
     pub(crate) fn session(&self) -> io::Result<Session> {
         let mut connection =
             ServerConnection::new(Arc::clone(&self.config)).map_err(io::Error::other)?;
-        // What is written is taken at once, and how much may wait is the connection's business.
+        // Written bytes are taken at once, and the connection limits how many wait.
         connection.set_buffer_limit(None);
-        Ok(Session { tls: connection, told_end: false, plain: VecDeque::new(), encrypted: 0 })
+        Ok(Session { tls: connection, sent_close: false, plain: VecDeque::new(), encrypted: 0 })
     }
 }
 
-/// Reads the certificates that those of clients must lead to.
+/// Creates a verifier of client certificates from a file with CA certificates.
 fn verifier(
     path: &Path,
     provider: Arc<CryptoProvider>,
@@ -120,23 +121,23 @@ fn verifier(
     verifier.map_err(|error| refused(&error))
 }
 
-/// Bytes that a session takes, about: keys, and records that are not whole.
+/// Approximate bytes that a session takes: keys, and incomplete records.
 pub(crate) const SESSION_LEN: usize = 24 << 10;
 
-/// Bytes of answers that are encrypted at a time: they take some ten microseconds, and their
-/// encrypted bytes are sent before the next ones are made. The second holds while connections take
-/// much memory, since clients that do not read have a slice each.
+/// Maximum bytes of replies that are encrypted at a time. This takes some ten microseconds, and the
+/// encrypted bytes are sent before the next ones are made. The shorter length applies while
+/// connections take much memory, since each client that does not read has a slice.
 const SLICE_LEN: usize = 128 << 10;
 const SLICE_LEN_WHEN_SHORT: usize = 16 << 10;
 
-/// The TLS of one connection.
+/// The TLS session of one connection.
 pub(crate) struct Session {
     tls: ServerConnection,
-    /// The client knows that nothing more comes.
-    told_end: bool,
-    /// Answers that are not encrypted to their end.
+    /// Whether the closing alert was sent: the client knows that no replies follow.
+    sent_close: bool,
+    /// Replies that are not completely encrypted.
     plain: VecDeque<Outgoing>,
-    /// Bytes of the first of them that are encrypted.
+    /// Encrypted bytes of the first of these replies.
     encrypted: usize,
 }
 
@@ -146,9 +147,9 @@ impl Session {
         self.tls.peer_certificates()
     }
 
-    /// Takes bytes from the network, and appends what they hold to `plain`. Whether more may come:
-    /// not behind an end, and not behind a mistake, of which the client is told with what
-    /// [`send`](Self::send) answers.
+    /// Decrypts bytes from the network and appends them to `plain`. Returns `false` if no more
+    /// input follows: after the client has closed the session, or after an error. The alert about
+    /// an error is part of the bytes that [`send`](Self::send) returns.
     pub(crate) fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> bool {
         self.receive_all(bytes, plain).unwrap_or(false)
     }
@@ -167,33 +168,33 @@ impl Session {
         Ok(true)
     }
 
-    /// Returns whether there is something to send besides answers that were not taken yet: at the
-    /// end of the connection there is.
+    /// Returns whether there are bytes to send besides replies that were not taken yet. At the end
+    /// of the connection (`ends`) this includes the closing alert.
     pub(crate) fn has_pending(&self, ends: bool) -> bool {
-        self.tls.wants_write() || !self.plain.is_empty() || ends && !self.told_end
+        self.tls.wants_write() || !self.plain.is_empty() || ends && !self.sent_close
     }
 
-    /// Returns the bytes of answers that were taken and are not encrypted yet.
+    /// Returns the bytes of replies that were taken and are not encrypted yet.
     pub(crate) fn plain_len(&self) -> usize {
         self.plain.iter().map(|plain| plain.bytes().len()).sum::<usize>() - self.encrypted
     }
 
-    /// Returns the bytes of memory of those answers, without items of the cache.
+    /// Returns the bytes of memory of these replies, without items of the cache.
     pub(crate) fn buffered_len(&self) -> usize {
         self.plain.iter().map(Outgoing::buffered_len).sum()
     }
 
-    /// Drops the answers that are not encrypted yet.
+    /// Drops the replies that are not encrypted yet.
     pub(crate) fn clear(&mut self) {
         self.plain.clear();
         self.encrypted = 0;
     }
 
-    /// Takes answers with `take` until they fill a slice, and returns them encrypted, behind what
-    /// TLS itself has to say. The rest waits for the next call: however long an answer is, one call
-    /// encrypts [`SLICE_LEN`] bytes, or fewer while memory is short. `take` returns `None` once
-    /// there are no more answers. If they are the last, `ends` tells the client so, to know that
-    /// nothing is missing.
+    /// Takes replies with `take` until they fill a slice, and returns them encrypted, after the
+    /// messages of TLS itself. The rest waits for the next call: one call encrypts at most
+    /// [`SLICE_LEN`] bytes, or fewer while memory is short, even of a longer reply. `take` returns
+    /// `None` if there are no more replies. If `ends` is set, these are the last ones, and the
+    /// closing alert follows them, so that the client knows that none is missing.
     pub(crate) fn send(
         &mut self,
         mut take: impl FnMut() -> Option<Outgoing>,
@@ -217,9 +218,9 @@ impl Session {
                 self.encrypted = 0;
             }
         }
-        if ends && room > 0 && !self.told_end {
+        if ends && room > 0 && !self.sent_close {
             self.tls.send_close_notify();
-            self.told_end = true;
+            self.sent_close = true;
         }
         let len = slice_len - room;
         let mut out = Vec::with_capacity(len + len / 256 + 64);
@@ -252,7 +253,7 @@ mod tests {
             assert!(out.is_empty(), "there are no keys yet");
             assert_eq!(session.plain_len(), (5 - slice) * SLICE_LEN);
             assert!(session.has_pending(false) || slice == 5);
-            assert!(!session.told_end, "an answer is left");
+            assert!(!session.sent_close, "an answer is left");
         }
         session.send(&mut take, (false, false)).expect("sent");
         assert_eq!((session.plain_len(), session.buffered_len()), (0, 0));

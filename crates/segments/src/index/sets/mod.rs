@@ -306,8 +306,8 @@ impl<'a> Sets<'a> {
         has_changed
     }
 
-    /// Removes all words that point to places which are gone. Returns their number. A read-only
-    /// index keeps them.
+    /// Removes all words that point to places which no longer exist. Returns their number. A
+    /// read-only index keeps them.
     pub(crate) fn sweep(&self, is_gone: impl Fn(Place) -> bool) -> u64 {
         let mut removed = 0;
         let is_writable = self.words.is_writable();

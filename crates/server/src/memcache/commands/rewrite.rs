@@ -5,7 +5,7 @@ use nuthatch_cache::{Item, Write};
 
 /// Protocol bit: the value is out of date, and is served until it is replaced.
 pub(crate) const STALE: u8 = 1;
-/// Protocol bit: a client was told to renew the item.
+/// Protocol bit: a reply requested that its client renews the item.
 pub(crate) const WON: u8 = 2;
 
 /// Returns a write with this expiry, and with a CAS number if there is one.
