@@ -1,25 +1,22 @@
 //! Compares `docs/formats/chunks.md` with the code.
 
 use crate::layout::{BLOCKS, CONTENT, KIND, METADATA, NAMED, blocks, metadata};
+use nuthatch_testing::page::{Rows, table_under};
 
 const PAGE: &str = include_str!("../../../docs/formats/chunks.md");
 
 /// Returns the cells of the table under a heading.
-fn rows(heading: &str) -> Vec<Vec<&str>> {
-    let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
-    let section = rest.split("\n## ").next().unwrap_or(rest);
-    let lines = section.lines().filter(|line| line.starts_with("| "));
-    lines.skip(1).map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+fn rows(heading: &str) -> Rows {
+    table_under(PAGE, heading)
 }
 
 #[test]
 fn labels_are_those_of_the_page() {
-    let kinds: Vec<_> = rows("Kinds").iter().map(|row| row[0].to_owned()).collect();
+    let kinds: Vec<_> = rows("Kinds").iter().map(|row| row[0].clone()).collect();
     assert_eq!(kinds, [NAMED, BLOCKS, CONTENT, METADATA].map(|kind| kind.to_string()));
-    let fields: Vec<_> = rows("The label of blocks")
-        .iter()
-        .map(|row| (row[2], row[0].parse::<usize>().expect("an offset")))
-        .collect();
+    let rows = rows("The label of blocks");
+    let fields: Vec<_> =
+        rows.iter().map(|row| (&row[2][..], row[0].parse::<usize>().expect("an offset"))).collect();
     let expected = [
         ("kind", KIND),
         ("block_len", blocks::BLOCK_LEN),
@@ -34,7 +31,7 @@ fn labels_are_those_of_the_page() {
 fn fields_of_metadata_are_those_of_the_page() {
     let fields: Vec<_> = rows("Metadata")
         .iter()
-        .map(|row| (row[1].to_owned(), row[0].parse::<u8>().expect("a tag")))
+        .map(|row| (row[1].clone(), row[0].parse::<u8>().expect("a tag")))
         .collect();
     let expected = [
         ("key", metadata::KEY),

@@ -4,23 +4,17 @@ use crate::layout::{
     FETCH_LOCKS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, SETTINGS_NAME, SETTINGS_NEW,
     index, pins, record, segment, settings, slot, word,
 };
-use std::collections::BTreeMap;
+use nuthatch_testing::page::{self, Rows, table_under};
 
 const PAGE: &str = include_str!("../../../docs/formats/segments.md");
 
 /// Returns the rows of the table under a heading.
-fn rows(heading: &str) -> Vec<Vec<String>> {
-    let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
-    let section = rest.split("\n## ").next().unwrap_or(rest);
-    let lines = section.lines().filter(|line| line.starts_with("| "));
-    let cells =
-        |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
-    lines.skip(1).map(cells).collect()
+fn rows(heading: &str) -> Rows {
+    table_under(PAGE, heading)
 }
 
 fn expect(heading: &str, expected: &[(&str, usize)]) {
-    let offset = |row: &Vec<String>| (row[2].clone(), row[0].parse().expect("an offset"));
-    let found: BTreeMap<String, usize> = rows(heading).iter().map(offset).collect();
+    let found = page::offsets(&rows(heading));
     let expected = expected.iter().map(|(name, offset)| ((*name).to_owned(), *offset));
     assert_eq!(found, expected.collect(), "{heading}");
 }
