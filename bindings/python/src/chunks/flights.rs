@@ -145,7 +145,7 @@ impl Waiter {
     /// not keep, or `None`.
     fn answer<'py>(&self, py: Python<'py>, face: Face) -> PyResult<Bound<'py, PyAny>> {
         let Some(waiter) = take(&self.own) else {
-            return Err(Failure::closed("fetch of somebody else").raise(py));
+            return Err(Failure::closed("fetch of another caller").raise(py));
         };
         let work = Work::awaited(async move { Ok(waiter.await) });
         work.answer_with(py, face, |py, fetched| match fetched {

@@ -292,7 +292,7 @@ impl Watch {
     ///
     /// Returns:
     ///     A list of changes: those of complete transactions, or a part of a long transaction.
-    ///     `None` if the time is over or the watch was closed.
+    ///     `None` if no change came within `timeout`, or the watch was closed.
     #[pyo3(signature = (timeout=None))]
     fn next(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Option<Vec<Change>>> {
         let (py, state) = (slf.py(), &slf.as_super().get().state);

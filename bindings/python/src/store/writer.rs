@@ -468,14 +468,14 @@ impl Ack {
     ///     A `Written` with the transaction and the sequence number.
     ///
     /// Raises:
-    ///     `TimeoutError`: The time is over.
+    ///     `TimeoutError`: No acknowledgement came within `timeout`.
     ///     `Error`: The write failed.
     #[pyo3(signature = (timeout=None))]
     fn result(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Written> {
         let outcome = match self.take() {
             AckProgress::There(outcome) => outcome,
             AckProgress::Away => {
-                let message = "somebody else waits for this acknowledgement";
+                let message = "another caller waits for this acknowledgement";
                 return Err(Failure::argument(message).raise(py));
             }
             AckProgress::Waiting(future) => {

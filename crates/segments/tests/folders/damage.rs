@@ -133,7 +133,10 @@ fn a_view_of_a_truncated_file_does_not_end_the_process() {
     open(path).set_len(4096).expect("truncated");
     assert_eq!(view[90_000], 0, "what is cut off is zero");
     assert!(!view.is_intact(), "and the holder can tell");
-    assert!(!matches!(found.view(0..100_000), Ok(Some(_))), "nobody gets it again");
+    assert!(
+        !matches!(found.view(0..100_000), Ok(Some(_))),
+        "the damaged record is not returned again"
+    );
 }
 
 #[test]

@@ -13,8 +13,9 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * Items in groups: up to so many, or those that came within a time. Items are asked for as groups
- * are, so a group that is not full keeps nobody from getting it when its time is over.
+ * Emits items in groups: up to a maximum number, or those that arrived within a time limit. Items
+ * are requested as groups are requested, so a group that is not full is emitted when its time limit
+ * has passed.
  */
 final class Groups<T> extends Flowable<List<T>> {
 
