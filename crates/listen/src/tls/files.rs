@@ -75,12 +75,15 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsErro
 pub fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|error| {
-            let problem = format!("expected CA certificates, found one that is damaged: {error}");
-            TlsError::new(path, problem)
-        })?;
+        roots.add(certificate).map_err(|error| no_issuers(path, &error))?;
     }
     Ok(roots)
+}
+
+/// Returns the error for a file with a certificate that cannot be that of an issuer.
+pub(super) fn no_issuers(path: &Path, error: &dyn fmt::Display) -> TlsError {
+    let problem = format!("expected certificates of issuers, found one that is not: {error}");
+    TlsError::new(path, problem)
 }
 
 /// Reads the private key of a file.

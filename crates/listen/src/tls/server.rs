@@ -1,7 +1,8 @@
 //! What a server needs for TLS.
 
-use super::files::{TlsError, certificates, private_key, roots};
+use super::files::{TlsError, certificates, no_issuers, private_key, roots};
 use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -28,7 +29,18 @@ impl ServerTls {
     /// Fails if a file cannot be read, is no PEM of its kind, or does not fit the other. The error
     /// names the file, what was expected and found, and what to do.
     pub fn open(cert: &Path, key: &Path) -> Result<Self, TlsError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        Self::open_with(cert, key, None)
+    }
+
+    /// Reads the same files as [`open`](Self::open), and before them the certificates of the
+    /// issuers of clients' certificates, if a path is given. Clients then need a certificate.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open) and [`client_ca`](Self::client_ca).
+    pub fn open_with(cert: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Self, TlsError> {
+        let verifier = client_ca.map(verifier).transpose()?;
+        let provider = default_provider();
         let identity = CertifiedKey::from_der(certificates(cert)?, private_key(key)?, &provider);
         let identity = identity.map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => {
@@ -44,9 +56,9 @@ impl ServerTls {
                 TlsError::new(cert, problem)
             }
         })?;
-        let config = config(&identity, None);
+        let config = config(&identity, verifier.as_ref());
         let config = config.map_err(|error| TlsError::new(cert, error.to_string()))?;
-        Ok(Self { identity, verifier: None, config })
+        Ok(Self { identity, verifier, config })
     }
 
     /// Reads the certificates of the issuers of clients' certificates. Clients then need a
@@ -56,12 +68,9 @@ impl ServerTls {
     ///
     /// Fails if the file cannot be read or has no valid CA certificate.
     pub fn client_ca(self, path: &Path) -> Result<Self, TlsError> {
-        let refused = |error: &dyn fmt::Display| TlsError::new(path, error.to_string());
-        let roots = Arc::new(roots(path)?);
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-        let verifier = verifier.map_err(|error| refused(&error))?;
-        let config = config(&self.identity, Some(&verifier)).map_err(|error| refused(&error))?;
+        let verifier = verifier(path)?;
+        let config = config(&self.identity, Some(&verifier));
+        let config = config.map_err(|error| TlsError::new(path, error.to_string()))?;
         Ok(Self { verifier: Some(verifier), config, ..self })
     }
 
@@ -96,12 +105,18 @@ impl ServerTls {
     }
 }
 
+/// Creates a verifier of client certificates from a file with those of their issuers.
+fn verifier(path: &Path) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    let (roots, provider) = (Arc::new(roots(path)?), Arc::new(default_provider()));
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+    verifier.map_err(|error| no_issuers(path, &error))
+}
+
 fn config(
     identity: &CertifiedKey,
     verifier: Option<&Arc<dyn ClientCertVerifier>>,
 ) -> Result<Arc<ServerConfig>, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider);
+    let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?;
     let builder = match verifier {
         Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),

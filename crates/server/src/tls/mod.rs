@@ -1,19 +1,14 @@
 //! TLS, with rustls: the settings of listeners, and the session of one connection.
 
-mod files;
-
-pub use files::{TlsError, unreadable};
+pub use nuthatch_listen::tls::{TlsError, unreadable};
 
 use crate::output::Outgoing;
-use files::{certificates, private_key};
-use rustls::crypto::CryptoProvider;
-use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::ClientCertVerifier;
-use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use rustls_pki_types::{CertificateDer, UnixTime};
+use nuthatch_listen::tls::ServerTls;
+use rustls::{ServerConfig, ServerConnection};
+use rustls_pki_types::CertificateDer;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Files in PEM.
@@ -30,11 +25,7 @@ pub struct TlsFiles {
 
 /// The TLS settings with which connections begin.
 #[derive(Clone, Debug)]
-pub struct Tls {
-    config: Arc<ServerConfig>,
-    /// Verifies the certificates of clients, if they need one.
-    verifier: Option<Arc<dyn ClientCertVerifier>>,
-}
+pub struct Tls(ServerTls);
 
 impl Tls {
     /// Reads the files.
@@ -45,80 +36,20 @@ impl Tls {
     /// names the file, what was expected and found, and what to do.
     pub fn open(files: &TlsFiles) -> Result<Self, TlsError> {
         let TlsFiles { cert, key, client_ca } = files;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| TlsError::new(cert, error.to_string()))?;
-        let verifier = client_ca.as_ref().map(|path| verifier(path, provider)).transpose()?;
-        let builder = match &verifier {
-            None => builder.with_no_client_auth(),
-            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
-        };
-        let config = builder.with_single_cert(certificates(cert)?, private_key(key)?);
-        let config = config.map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => {
-                let problem = format!(
-                    "expected the private key of {}, found that of another certificate; name the \
-                     key that the certificate was issued for",
-                    cert.display()
-                );
-                TlsError::new(key, problem)
-            }
-            error => {
-                let problem = format!("not usable with the key {}: {error}", key.display());
-                TlsError::new(cert, problem)
-            }
-        });
-        Ok(Self { config: Arc::new(config?), verifier })
-    }
-
-    /// Returns the configuration for servers of other protocols.
-    #[must_use]
-    pub fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.config)
-    }
-
-    /// Returns whether clients need a certificate.
-    #[must_use]
-    pub fn needs_client_certificate(&self) -> bool {
-        self.verifier.is_some()
+        ServerTls::open_with(cert, key, client_ca.as_deref()).map(Self)
     }
 
     /// Returns whether a client with these certificates may connect. `None` is a client without a
     /// certificate, or before the end of its handshake.
     #[must_use]
     pub fn accepts(&self, certificates: Option<&[CertificateDer<'_>]>) -> bool {
-        let Some(verifier) = &self.verifier else { return true };
-        certificates.and_then(<[_]>::split_first).is_some_and(|(own, others)| {
-            verifier.verify_client_cert(own, others, UnixTime::now()).is_ok()
-        })
+        self.0.accepts(certificates.unwrap_or_default())
     }
 
     /// Creates the session of a new connection.
     pub(crate) fn session(&self) -> io::Result<Session> {
-        let mut connection =
-            ServerConnection::new(Arc::clone(&self.config)).map_err(io::Error::other)?;
-        // Written bytes are taken at once, and the connection limits how many wait.
-        connection.set_buffer_limit(None);
-        Ok(Session { tls: connection, sent_close: false, plain: VecDeque::new(), encrypted: 0 })
+        Session::new(self.0.config())
     }
-}
-
-/// Creates a verifier of client certificates from a file with CA certificates.
-fn verifier(
-    path: &Path,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
-    let refused = |error: &dyn std::fmt::Display| {
-        let problem = format!("expected certificates of issuers, found one that is not: {error}");
-        TlsError::new(path, problem)
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|error| refused(&error))?;
-    }
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-    verifier.map_err(|error| refused(&error))
 }
 
 /// Approximate bytes that a session takes: keys, and incomplete records.
@@ -142,6 +73,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    fn new(config: Arc<ServerConfig>) -> io::Result<Self> {
+        let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
+        // Written bytes are taken at once, and the connection limits how many wait.
+        tls.set_buffer_limit(None);
+        Ok(Self { tls, sent_close: false, plain: VecDeque::new(), encrypted: 0 })
+    }
+
     /// Returns the certificates of the client, if it has one and the handshake has ended.
     pub(crate) fn client_certificates(&self) -> Option<&[CertificateDer<'static>]> {
         self.tls.peer_certificates()
@@ -244,8 +182,7 @@ mod tests {
             .expect("versions")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
-        let tls = Tls { config: Arc::new(config), verifier: None };
-        let mut session = tls.session().expect("a session");
+        let mut session = Session::new(Arc::new(config)).expect("a session");
         let mut answers = vec![vec![1; 10], vec![2; 5 * SLICE_LEN]];
         let mut take = || answers.pop().map(Outgoing::Bytes);
         for slice in 1..=5 {
