@@ -1,6 +1,6 @@
 //! The keys of lookups, in a random order that is the same in every run.
 
-use crate::random::Random;
+use crate::random::{Random, SEED};
 use crate::rows::Texts;
 
 /// Maximum number of lookups in a round. They are drawn from all keys, so they reach all parts of a
@@ -53,9 +53,6 @@ fn letter(digit: &str) -> &'static str {
     let at = digit.parse().unwrap_or(0);
     &LETTERS[at..=at]
 }
-
-/// The seed of all runs.
-pub(crate) const SEED: u64 = 2026;
 
 /// Returns at most `max_count` of the numbers below `count`, distinct and in random order.
 fn drawn(count: u32, max_count: u32) -> Vec<u32> {

@@ -1,5 +1,8 @@
 //! Pseudo-random numbers that are the same in every run.
 
+/// The seed of all runs.
+pub(crate) const SEED: u64 = 2026;
+
 /// A `SplitMix64` generator. Its state is one word, and its quality suffices to select keys.
 #[derive(Clone, Debug)]
 pub struct Random(u64);

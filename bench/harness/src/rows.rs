@@ -1,7 +1,6 @@
 //! The data of the systems. Rows are generated from numbers, so they are the same in every run.
 
-use crate::lookups::SEED;
-use crate::random::Random;
+use crate::random::{Random, SEED};
 use std::sync::OnceLock;
 
 /// Number of floats in the vector of a row.

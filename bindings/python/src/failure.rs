@@ -39,8 +39,8 @@ impl Failure {
         Self::new("internal", "a thread that worked on this was lost")
     }
 
-    pub(crate) fn io(path: &std::path::Path, act: &str, error: &std::io::Error) -> Self {
-        Self::new("io", format!("{}: {act}: {error}", path.display()))
+    pub(crate) fn io(path: &std::path::Path, operation: &str, error: &std::io::Error) -> Self {
+        Self::new("io", format!("{}: {operation}: {error}", path.display()))
     }
 
     /// Returns the cause of a failed group, for callers that do not group their writes themselves.

@@ -1,28 +1,23 @@
 //! The Python extension module of Nuthatch, `nuthatch._native`. The package `nuthatch` exports its
 //! public names.
 //!
-//! Shared by all engines: `work` runs calls, `wait` and `event_loop` wait for them, `failure`
-//! converts errors, and `octets` converts keys and values. Each engine has a folder: `store` is the
-//! ordered store, `chunks` the chunk cache, and `origins` reads remote objects through the chunk
-//! cache.
+//! | module | content |
+//! |---|---|
+//! | `failure` | errors of calls, and their conversion into exceptions |
+//! | `runtime` | execution of calls: threads, waiting, futures of asyncio, `fork` |
+//! | `convert` | conversion of arguments and results |
+//! | `store` | the ordered store |
+//! | `chunks` | the chunk cache |
+//! | `origins` | remote objects, read through the chunk cache |
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 
-mod buffer;
 mod chunks;
-mod event_loop;
+mod convert;
 mod failure;
-mod named;
-mod octets;
 mod origins;
-mod own;
 mod runtime;
-mod shown;
 mod store;
-mod times;
-mod undelivered;
-mod wait;
-mod work;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import nuthatch
-from faces import Store
+from call_modes import Store
 from origin import Origin, serving
 
 ROOT = Path(__file__).resolve().parents[3]

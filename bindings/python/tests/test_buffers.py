@@ -13,7 +13,7 @@ def test_views_outlive_everything_they_came_from(tmp_path: Path) -> None:
     store.put(b"key", b"v" * 100_000)
     scan = store.scan()
     batch = next(scan)
-    assert batch.lent
+    assert batch.is_mapped
     key, value = batch.key_view(0), batch.value_view(0)
     store.put(b"key", b"w" * 100_000)
     store.close()
@@ -37,7 +37,7 @@ def test_a_view_keeps_its_transaction_and_a_batch_can_let_it_go(here: nuthatch.S
     assert here.stat().open_transactions == 1
     view = batch.value_view(0)
     batch.detach()
-    assert not batch.lent
+    assert not batch.is_mapped
     assert here.stat().open_transactions == 1
     view.release()
     del view

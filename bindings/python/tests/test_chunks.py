@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
-from drawn import examples
+from property_settings import examples
 from nuthatch.chunks import Chunks, Key, Missing, Read, View, merge_gaps
 
 LIMIT = 64 << 20
@@ -232,15 +232,15 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
     blocks.put(0, b"1" * 1000)
     fetches = blocks.single_flight([(1000, 2000)])
-    lent = blocks.view(0, 1000)
+    view = blocks.view(0, 1000)
     child = os.fork()
     if child == 0:
         status = 1
         try:
             # The view of the parent is valid, and dropping it here does not affect the parent.
-            assert isinstance(lent, View)
-            assert (bytes(lent), lent.is_intact) == (b"1" * 1000, True)
-            del lent
+            assert isinstance(view, View)
+            assert (bytes(view), view.is_intact) == (b"1" * 1000, True)
+            del view
             assert blocks.get(0, 1000) == b"1" * 1000
             # The child does not wait for a fetch of its parent.
             assert len(blocks.single_flight([(1000, 2000)]).flights) == 1

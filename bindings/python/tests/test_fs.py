@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
-from drawn import examples
+from property_settings import examples
 from nuthatch.fs import CachedFile, NuthatchCache
 from origin import Origin
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nuthatch
 from conftest import Server
-from drawn import examples
+from property_settings import examples
 
 # A small alphabet, so that operations often use the same keys.
 KEYS = st.binary(min_size=1, max_size=3).map(lambda key: bytes(byte % 4 for byte in key))

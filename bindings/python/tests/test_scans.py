@@ -10,7 +10,7 @@ import pytest
 
 import nuthatch
 from conftest import Server
-from faces import Scan, Store, batches, entered, settle
+from call_modes import Scan, Store, batches, entered, settle
 
 ROWS = 20_000
 
@@ -40,14 +40,14 @@ async def test_nothing_is_read_before_it_is_asked_for(full: Store) -> None:
 async def test_a_scan_that_is_closed_ends_its_transaction(full: Store) -> None:
     scan = full.scan(batch_rows=10, batch_bytes=1000)
     kept = [await first(scan)]
-    if kept[0].lent:
+    if kept[0].is_mapped:
         # A server may have sent all rows already.
         assert (await settle(full.stat())).open_transactions > 0
     scan.close()
     await until(lambda count: count == 0, full)
     # Batches that were returned before remain valid.
     assert kept[0][0] == (b"00000000", b"value")
-    assert not kept[0].lent
+    assert not kept[0].is_mapped
 
 
 async def first(scan: Scan) -> nuthatch.RowBatch:
@@ -123,7 +123,7 @@ async def test_one_scan_is_read_by_one_task_at_a_time(tmp_path: Path) -> None:
 
 async def test_a_store_that_is_closed_fails_its_scans(full: Store) -> None:
     scan = full.scan(batch_rows=10, batch_bytes=1000)
-    lent = [await first(scan), await first(scan)]
+    batches_of_scan = [await first(scan), await first(scan)]
     async with entered(full.read()) as snapshot:
         assert await settle(snapshot.get(b"00000000")) == b"value"
         await settle(full.close())
@@ -134,7 +134,7 @@ async def test_a_store_that_is_closed_fails_its_scans(full: Store) -> None:
                 [batch async for batch in batches(scan)]
             # All references to the files are released, so this process can open them again.
             assert nuthatch.open(full.place).count() == ROWS
-    assert lent[0][0] == (b"00000000", b"value")
+    assert batches_of_scan[0][0] == (b"00000000", b"value")
 
 
 def test_closing_under_load_fails_threads_and_nothing_else(tmp_path: Path) -> None:

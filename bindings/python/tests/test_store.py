@@ -10,7 +10,7 @@ import pytest
 
 import nuthatch
 from conftest import ROOT, Server
-from faces import Store, changes, entered, keys, rows, settle
+from call_modes import Store, changes, entered, keys, rows, settle
 from nuthatch.options import Bounds
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
-from drawn import examples
+from property_settings import examples
 from nuthatch import UrlFile, errors, folders
 from nuthatch.fs import NuthatchCache
 from origin import Origin

@@ -8,7 +8,7 @@ import pytest
 
 import nuthatch
 from conftest import Server
-from faces import Store, entered, settle
+from call_modes import Store, entered, settle
 
 
 async def acknowledged(ack: object) -> nuthatch.Written:

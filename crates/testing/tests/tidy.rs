@@ -88,7 +88,7 @@ const UNSAFE: &[Exception] = &[
     },
     Exception { place: "crates/store/tests/processes/forks.rs", reason: "forks" },
     Exception { place: "crates/store/tests/power/disk.rs", reason: "listens to LMDB's writes" },
-    Exception { place: "bindings/python/src/buffer.rs", reason: "buffers of Python, both ways" },
+    Exception { place: "bindings/python/src/convert/buffer.rs", reason: "buffers of Python, both ways" },
     Exception { place: "bindings/c/src/memory.rs", reason: "believes what C says of its pointers" },
     Exception { place: "bindings/c/src/error.rs", reason: "exports functions" },
     Exception { place: "bindings/c/src/store/open.rs", reason: "exports functions" },

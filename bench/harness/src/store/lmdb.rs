@@ -1,7 +1,7 @@
 //! Plain LMDB through heed. This file contains unsafe code, since mapping files with heed is
 //! unsafe.
 
-use super::{Bounds, Ordered, StoreRows, Sum};
+use super::rows::{Bounds, Ordered, StoreRows, Sum};
 use crate::Result;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, PutFlags, WithTls};

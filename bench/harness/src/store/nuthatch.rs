@@ -1,6 +1,6 @@
 //! Nuthatch's ordered store, with every kind of scan and write.
 
-use super::{Bounds, Ordered, StoreRows, Sum};
+use super::rows::{Bounds, Ordered, StoreRows, Sum};
 use crate::Result;
 use futures_core::Stream;
 use nuthatch_store::{

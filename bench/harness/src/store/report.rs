@@ -1,6 +1,7 @@
 //! Results of ordered stores, as a table and as rows in JSON.
 
-use super::{StoreFigure, StoreOptions};
+use super::figures::StoreFigure;
+use super::rows::StoreOptions;
 use std::io::{Result, Write};
 
 pub(super) fn table(

@@ -1,6 +1,9 @@
 //! Durable writes: single transactions, and grouped writes of concurrent tasks.
 
-use super::{LMDB, Lmdb, OWN, Ordered, Other, Store, StoreFigure, StoreOptions, StoreRows, median};
+use super::figures::{LMDB, OWN, StoreFigure, median};
+use super::lmdb::Lmdb;
+use super::nuthatch::Store;
+use super::rows::{Ordered, Other, StoreOptions, StoreRows};
 use crate::Result;
 use nuthatch_store::Batch;
 use std::collections::VecDeque;

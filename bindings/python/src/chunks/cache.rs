@@ -1,15 +1,13 @@
 //! Python class for a chunk cache.
 
+use super::block_object::BlockObject;
 use super::blocks::Blocks;
-use super::figures::{Missing, Object, Read, Stat, Stored, Verified, pairs};
 use super::folder::{Folder, warn};
 use super::key::Name;
-use super::opening;
+use super::options;
+use super::results::{Missing, Object, Read, Stat, Stored, Verified, answer, pairs, raised};
 use super::view::View;
-use crate::buffer::write_into;
-use crate::failure::Failure;
-use crate::octets::Octets;
-use crate::times::expiry;
+use crate::convert::{BytesArg, expiry, write_into};
 use nuthatch_chunks::{
     BLOCK_LEN, Clock, Description, Key, Lookup, Metadata, SystemClock, Unreadable,
 };
@@ -78,23 +76,6 @@ impl Chunks {
     }
 }
 
-/// Converts an error of the chunk cache into an exception.
-pub(crate) fn raised<T>(py: Python<'_>, outcome: nuthatch_chunks::Result<T>) -> PyResult<T> {
-    outcome.map_err(|error| Failure::from(error).raise(py))
-}
-
-/// Converts the result of a lookup into a Python object: the value that was found, or a
-/// [`Missing`].
-pub(crate) fn answer<'py, T: IntoPyObject<'py>>(
-    py: Python<'py>,
-    lookup: Lookup<T>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match lookup {
-        Lookup::Found(found) => found.into_bound_py_any(py),
-        Lookup::Missing(ranges) => Missing::of(&ranges).into_bound_py_any(py),
-    }
-}
-
 fn key(py: Python<'_>, name: &Name<'_>) -> PyResult<Key> {
     name.key().map_err(|failure| failure.raise(py))
 }
@@ -108,7 +89,7 @@ impl Chunks {
         for setting in ["limit", "min_free", "share_with_group"] {
             kept.call_method1("pop", (setting, py.None()))?;
         }
-        Ok(Self { folder: Arc::new(opening::open(py, path, options)?), options: kept.unbind() })
+        Ok(Self { folder: Arc::new(options::open(py, path, options)?), options: kept.unbind() })
     }
 
     /// Returns the path of the folder.
@@ -163,7 +144,7 @@ impl Chunks {
         start: u64,
         end: u64,
         offsets: Vec<u64>,
-        data: Octets<'_>,
+        data: BytesArg<'_>,
         ttl: Option<f64>,
         expires_at: Option<f64>,
     ) -> PyResult<Stored> {
@@ -277,7 +258,9 @@ impl Chunks {
         object_len: u64,
         block_len: u64,
     ) -> PyResult<Blocks> {
-        Blocks::new(py, Arc::clone(&self.folder), address, validator, object_len, block_len)
+        let folder = Arc::clone(&self.folder);
+        let object = BlockObject::open(py, folder, address, validator, object_len, block_len)?;
+        Ok(Blocks::new(object))
     }
 
     /// Returns the state of the folder, with counters of this process.

@@ -1,11 +1,9 @@
 //! Python classes for single-flight fetches of missing ranges.
 
-use super::blocks::Blocks;
-use super::cache::raised;
-use super::figures::{Stored, pairs};
+use super::block_object::BlockObject;
+use super::results::{Stored, pairs, raised};
 use crate::failure::Failure;
-use crate::own::Own;
-use crate::work::{Face, Work};
+use crate::runtime::{CallMode, ProcessBound, Work};
 use nuthatch_chunks::{FetchLock, Fetched};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -23,33 +21,33 @@ pub(crate) struct SingleFlight {
 }
 
 /// Takes the value. The lock is held only while attached to the interpreter.
-fn take<T>(own: &Mutex<Own<T>>) -> Option<T> {
-    own.lock().unwrap_or_else(PoisonError::into_inner).take()
+fn take<T>(value: &Mutex<ProcessBound<T>>) -> Option<T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// A fetch that the caller must do. If it is dropped before `finish`, its waiters are notified of
 /// the failure.
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct Flight {
-    blocks: Blocks,
+    object: BlockObject,
     range: (u64, u64),
-    own: Mutex<Own<nuthatch_chunks::Flight>>,
+    flight: Mutex<ProcessBound<nuthatch_chunks::Flight>>,
     /// The fetch lock of the range among processes, after it was acquired.
-    fetch_lock: Mutex<Option<Own<FetchLock>>>,
+    fetch_lock: Mutex<Option<ProcessBound<FetchLock>>>,
 }
 
 impl Flight {
     pub(crate) fn new(
         py: Python<'_>,
-        blocks: Blocks,
+        object: BlockObject,
         flight: nuthatch_chunks::Flight,
     ) -> PyResult<Py<Self>> {
         let range = (flight.range().start, flight.range().end);
-        let own = Mutex::new(Own::new(flight));
-        Py::new(py, Self { blocks, range, own, fetch_lock: Mutex::default() })
+        let flight = Mutex::new(ProcessBound::new(flight));
+        Py::new(py, Self { object, range, flight, fetch_lock: Mutex::default() })
     }
 
-    fn fetch_lock(&self) -> MutexGuard<'_, Option<Own<FetchLock>>> {
+    fn fetch_lock(&self) -> MutexGuard<'_, Option<ProcessBound<FetchLock>>> {
         self.fetch_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,14 +67,14 @@ impl Flight {
     ///     False if another process is fetching a part of the range, which may soon be in the
     ///     cache. True otherwise, also if the fetch lock cannot be used.
     fn try_fetch_lock(&self, py: Python<'_>) -> PyResult<bool> {
-        let chunks = self.blocks.folder.chunks(py)?;
+        let chunks = self.object.folder.chunks(py)?;
         let (start, end) = self.range;
-        let lock = || chunks.try_fetch_lock(&self.blocks.key, start..end);
+        let lock = || chunks.try_fetch_lock(&self.object.key, start..end);
         // If the fetch lock cannot be used, each process fetches by itself.
         let Ok(fetch_lock) = py.detach(lock) else { return Ok(true) };
         let has = fetch_lock.is_some();
         if has {
-            *self.fetch_lock() = fetch_lock.map(Own::new);
+            *self.fetch_lock() = fetch_lock.map(ProcessBound::new);
         }
         Ok(has)
     }
@@ -93,7 +91,7 @@ impl Flight {
     ///     `ArgumentError`: The length of `data` differs from that of the range.
     ///     `ClosedError`: The flight is finished already.
     fn finish(&self, py: Python<'_>, data: PyBackedBytes) -> PyResult<Stored> {
-        let Some(flight) = take(&self.own) else {
+        let Some(flight) = take(&self.flight) else {
             return Err(Failure::closed("flight").raise(py));
         };
         let (start, end) = self.range;
@@ -103,9 +101,9 @@ impl Flight {
                 format!("a fetch of {start}..{end}: expected {} bytes, found {found}", end - start);
             return Err(Failure::new("buffer", message).raise(py));
         }
-        let chunks = self.blocks.folder.chunks_to_change(py)?;
+        let chunks = self.object.folder.chunks_to_change(py)?;
         let outcome = py.detach(|| {
-            let stored = self.blocks.of(&chunks)?.put(start, &data)?;
+            let stored = self.object.of(&chunks)?.put(start, &data)?;
             flight.finish(match stored.not_kept {
                 None => Fetched::Stored,
                 Some(_) => Fetched::Bytes((*data).into()),
@@ -118,12 +116,12 @@ impl Flight {
 
     /// Notifies the waiters that the fetch failed. Has no effect on a finished flight.
     fn give_up(&self) {
-        drop(take(&self.own));
+        drop(take(&self.flight));
         self.fetch_lock().take();
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        crate::shown::fields(slf.as_any(), &["range"])
+        crate::convert::format_fields(slf.as_any(), &["range"])
     }
 }
 
@@ -132,23 +130,23 @@ impl Flight {
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct Waiter {
     range: (u64, u64),
-    own: Mutex<Own<nuthatch_chunks::Waiter>>,
+    waiter: Mutex<ProcessBound<nuthatch_chunks::Waiter>>,
 }
 
 impl Waiter {
     pub(crate) fn new(py: Python<'_>, waiter: nuthatch_chunks::Waiter) -> PyResult<Py<Self>> {
         let range = (waiter.range().start, waiter.range().end);
-        Py::new(py, Self { range, own: Mutex::new(Own::new(waiter)) })
+        Py::new(py, Self { range, waiter: Mutex::new(ProcessBound::new(waiter)) })
     }
 
     /// Waits for the fetch, or returns a future of it. The result is the bytes that the cache did
     /// not keep, or `None`.
-    fn answer<'py>(&self, py: Python<'py>, face: Face) -> PyResult<Bound<'py, PyAny>> {
-        let Some(waiter) = take(&self.own) else {
+    fn answer<'py>(&self, py: Python<'py>, mode: CallMode) -> PyResult<Bound<'py, PyAny>> {
+        let Some(waiter) = take(&self.waiter) else {
             return Err(Failure::closed("fetch of another caller").raise(py));
         };
         let work = Work::awaited(async move { Ok(waiter.await) });
-        work.answer_with(py, face, |py, fetched| match fetched {
+        work.answer_with(py, mode, |py, fetched| match fetched {
             Fetched::Bytes(bytes) => PyBytes::new(py, &bytes).into_py_any(py),
             Fetched::Stored | Fetched::Failed => Ok(py.None()),
         })
@@ -169,15 +167,15 @@ impl Waiter {
     ///     The bytes of the range if the cache did not keep them; otherwise `None`, and the caller
     ///     must look up again what is missing.
     fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.answer(py, Face::Sync)
+        self.answer(py, CallMode::Sync)
     }
 
     fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.answer(py, Face::Async)?.call_method0("__await__")
+        self.answer(py, CallMode::Async)?.call_method0("__await__")
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        crate::shown::fields(slf.as_any(), &["range"])
+        crate::convert::format_fields(slf.as_any(), &["range"])
     }
 }
 

@@ -1,7 +1,7 @@
 //! The folder of a chunk cache, opened once per process.
 
 use crate::failure::{Failure, Outcome};
-use crate::own::Own;
+use crate::runtime::ProcessBound;
 use nuthatch_chunks::{Chunks, Options};
 use nuthatch_origins::{ObjectCache, Settings};
 use pyo3::exceptions::PyRuntimeWarning;
@@ -18,9 +18,9 @@ pub(crate) struct Folder {
     // Locked only while attached to the interpreter, and so is `fork`: a child never inherits it
     // locked. No Python code runs while it is locked, since that could attach a thread that waits
     // for it.
-    current: Mutex<Option<Own<Arc<Chunks>>>>,
+    current: Mutex<Option<ProcessBound<Arc<Chunks>>>>,
     /// Reads remote objects through the folder. Created on first use.
-    objects: Mutex<Option<Own<ObjectCache>>>,
+    objects: Mutex<Option<ProcessBound<ObjectCache>>>,
     /// Whether the user was warned that the folder was removed and cannot be created again.
     is_warned: AtomicBool,
 }
@@ -31,7 +31,7 @@ impl Folder {
         let path = std::path::absolute(&path)
             .map_err(|error| Failure::io(&path, "cannot be found", &error))?;
         let chunks = Chunks::open(&path, &limits.on(options.clone()))?;
-        let current = Mutex::new(Some(Own::new(Arc::new(chunks))));
+        let current = Mutex::new(Some(ProcessBound::new(Arc::new(chunks))));
         let (objects, is_warned) = (Mutex::default(), AtomicBool::new(false));
         Ok(Self { path, options, current, objects, is_warned })
     }
@@ -76,13 +76,13 @@ impl Folder {
         made: Arc<Chunks>,
     ) -> PyResult<Arc<Chunks>> {
         let mut current = lock(&self.current);
-        let now = current.as_ref().and_then(Own::here);
+        let now = current.as_ref().and_then(ProcessBound::in_process);
         if now.is_none_or(|now| !Arc::ptr_eq(now, &removed)) {
             drop(current);
             py.detach(|| drop((removed, made)));
             return self.chunks(py);
         }
-        let before = current.replace(Own::new(Arc::clone(&made)));
+        let before = current.replace(ProcessBound::new(Arc::clone(&made)));
         drop(current);
         let objects = lock(&self.objects).take();
         py.detach(|| drop((removed, before, objects)));
@@ -105,22 +105,22 @@ impl Folder {
     fn chunks_here(&self) -> Outcome<Arc<Chunks>> {
         let mut current = lock(&self.current);
         let Some(opened) = &mut *current else { return Err(Failure::closed("cache")) };
-        if let Some(chunks) = opened.here() {
+        if let Some(chunks) = opened.in_process() {
             return Ok(Arc::clone(chunks));
         }
         let chunks = Arc::new(Chunks::open(&self.path, &self.options)?);
-        *opened = Own::new(Arc::clone(&chunks));
+        *opened = ProcessBound::new(Arc::clone(&chunks));
         Ok(chunks)
     }
 
     fn objects_here(&self) -> Outcome<ObjectCache> {
         let chunks = self.chunks_here()?;
         let mut objects = lock(&self.objects);
-        if let Some(objects) = objects.as_ref().and_then(Own::here) {
+        if let Some(objects) = objects.as_ref().and_then(ProcessBound::in_process) {
             return Ok(objects.clone());
         }
         let made = ObjectCache::over(chunks, Settings::new())?;
-        *objects = Some(Own::new(made.clone()));
+        *objects = Some(ProcessBound::new(made.clone()));
         Ok(made)
     }
 

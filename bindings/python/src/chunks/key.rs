@@ -1,7 +1,7 @@
 //! Python class for keys of objects.
 
+use crate::convert::BytesArg;
 use crate::failure::Failure;
-use crate::octets::Octets;
 use nuthatch_chunks::Description;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -92,13 +92,13 @@ impl Key {
             "blocks" => &["address", "validator", "object_len", "block_len"],
             _ => &["kind"],
         };
-        crate::shown::fields(slf.as_any(), names)
+        crate::convert::format_fields(slf.as_any(), names)
     }
 }
 
 /// A key argument: a name as bytes or as text, which is encoded as UTF-8, or a [`Key`].
 pub(crate) enum Name<'py> {
-    Octets(Octets<'py>),
+    Bytes(BytesArg<'py>),
     Text(String),
     Key(Key),
 }
@@ -113,14 +113,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Name<'py> {
         if object.is_instance_of::<PyString>() {
             return object.extract().map(Self::Text);
         }
-        object.extract().map(Self::Octets)
+        object.extract().map(Self::Bytes)
     }
 }
 
 impl Name<'_> {
     pub(crate) fn key(&self) -> Result<nuthatch_chunks::Key, Failure> {
         Ok(match self {
-            Self::Octets(name) => nuthatch_chunks::Key::named(&**name)?,
+            Self::Bytes(name) => nuthatch_chunks::Key::named(&**name)?,
             Self::Text(name) => nuthatch_chunks::Key::named(name)?,
             Self::Key(key) => key.0.clone(),
         })

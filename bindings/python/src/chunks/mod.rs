@@ -4,13 +4,14 @@
 //! the fetches of missing ranges. All of them use `folder`, which opens the folder again in a child
 //! made by `fork`.
 
+mod block_object;
 mod blocks;
 mod cache;
-mod figures;
 mod flights;
 mod folder;
 mod key;
-mod opening;
+mod options;
+mod results;
 mod view;
 
 pub(crate) use cache::Chunks;
@@ -25,13 +26,13 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ChunksBlocks", py.get_type::<blocks::Blocks>())?;
     module.add("ChunksSingleFlight", py.get_type::<flights::SingleFlight>())?;
     module.add("ChunksKey", py.get_type::<key::Key>())?;
-    module.add("ChunksMissing", py.get_type::<figures::Missing>())?;
-    module.add("ChunksObject", py.get_type::<figures::Object>())?;
-    module.add("ChunksRead", py.get_type::<figures::Read>())?;
-    module.add("ChunksStat", py.get_type::<figures::Stat>())?;
-    module.add("ChunksStored", py.get_type::<figures::Stored>())?;
+    module.add("ChunksMissing", py.get_type::<results::Missing>())?;
+    module.add("ChunksObject", py.get_type::<results::Object>())?;
+    module.add("ChunksRead", py.get_type::<results::Read>())?;
+    module.add("ChunksStat", py.get_type::<results::Stat>())?;
+    module.add("ChunksStored", py.get_type::<results::Stored>())?;
     module.add("ChunksFlight", py.get_type::<flights::Flight>())?;
-    module.add("ChunksVerified", py.get_type::<figures::Verified>())?;
+    module.add("ChunksVerified", py.get_type::<results::Verified>())?;
     module.add("ChunksView", py.get_type::<view::View>())?;
     module.add("ChunksWaiter", py.get_type::<flights::Waiter>())?;
     module.add_function(wrap_pyfunction!(flights::_merge_gaps, module)?)

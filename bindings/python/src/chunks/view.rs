@@ -1,8 +1,8 @@
 //! Python class for bytes of objects that are read in place.
 
-use super::figures::Missing;
-use crate::buffer::{Octets, Shown};
-use crate::own::Own;
+use super::results::Missing;
+use crate::convert::{BufferExporter, BufferSource};
+use crate::runtime::ProcessBound;
 use nuthatch_chunks::Lookup;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -16,18 +16,18 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct View {
     // A child made by `fork` has the same memory map.
-    lent: Arc<Own<nuthatch_chunks::View>>,
+    view: Arc<ProcessBound<nuthatch_chunks::View>>,
 }
 
 /// One slice of a view.
 struct Slice {
-    lent: Arc<Own<nuthatch_chunks::View>>,
+    view: Arc<ProcessBound<nuthatch_chunks::View>>,
     index: usize,
 }
 
-impl Shown for Slice {
+impl BufferSource for Slice {
     fn bytes(&self) -> Option<&[u8]> {
-        self.lent.anywhere()?.slices().nth(self.index)
+        self.view.in_any_process()?.slices().nth(self.index)
     }
 }
 
@@ -38,17 +38,19 @@ impl View {
         lookup: Lookup<nuthatch_chunks::View>,
     ) -> PyResult<Bound<'_, PyAny>> {
         match lookup {
-            Lookup::Found(view) => Self { lent: Arc::new(Own::new(view)) }.into_bound_py_any(py),
+            Lookup::Found(view) => {
+                Self { view: Arc::new(ProcessBound::new(view)) }.into_bound_py_any(py)
+            }
             Lookup::Missing(ranges) => Missing::of(&ranges).into_bound_py_any(py),
         }
     }
 
     fn slice<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyMemoryView>> {
-        Octets::view(py, Slice { lent: Arc::clone(&self.lent), index })
+        BufferExporter::view(py, Slice { view: Arc::clone(&self.view), index })
     }
 
     fn each(&self) -> impl Iterator<Item = &[u8]> {
-        self.lent.anywhere().into_iter().flat_map(nuthatch_chunks::View::slices)
+        self.view.in_any_process().into_iter().flat_map(nuthatch_chunks::View::slices)
     }
 }
 
@@ -64,7 +66,7 @@ impl View {
     /// truncated a file of the cache; some bytes are zeros then.
     #[getter]
     fn is_intact(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.lent.anywhere().is_some_and(nuthatch_chunks::View::is_intact))
+        py.detach(|| self.view.in_any_process().is_some_and(nuthatch_chunks::View::is_intact))
     }
 
     fn __len__(&self) -> usize {

@@ -1,14 +1,11 @@
 //! Python class for a remote object, with blocking calls.
 
 use super::headers::access;
-use crate::buffer::write_into;
 use crate::chunks::{Chunks, Folder};
+use crate::convert::{repr_fields, write_into};
 use crate::failure::{Failure, Outcome};
-use crate::own::Own;
 use crate::runtime;
-use crate::shown::shown;
-use crate::wait::wait;
-use crate::work::Work;
+use crate::runtime::{ProcessBound, Work, wait};
 use nuthatch_chunks::{Description, Key};
 use nuthatch_origins::{Access, BlockingObject, ObjectCache, Settings, plain_address};
 use pyo3::buffer::PyBuffer;
@@ -38,7 +35,7 @@ pub(crate) struct UrlCounts {
     retries: u64,
 }
 
-shown! {
+repr_fields! {
     UrlCounts: from_cache from_origin from_others fetched requests checks retries;
 }
 
@@ -54,7 +51,7 @@ pub(crate) struct UrlObject {
     cache: Option<Py<Chunks>>,
     url: String,
     /// Headers and settings of requests, which a child made by `fork` uses, too.
-    asking: Asking,
+    settings: RequestSettings,
     // Locked only while attached to the interpreter, and so is `fork`: a child never inherits it
     // locked.
     current: Mutex<Opened>,
@@ -62,7 +59,7 @@ pub(crate) struct UrlObject {
 
 /// How requests to the origin are made.
 #[derive(Clone)]
-struct Asking {
+struct RequestSettings {
     access: Access,
     offline: bool,
     max_stale: Option<Duration>,
@@ -92,10 +89,15 @@ fn failed(error: std::io::Error) -> Failure {
 }
 
 impl Opened {
-    fn open(py: Python<'_>, folder: Option<&Folder>, url: &str, asking: &Asking) -> PyResult<Self> {
+    fn open(
+        py: Python<'_>,
+        folder: Option<&Folder>,
+        url: &str,
+        settings: &RequestSettings,
+    ) -> PyResult<Self> {
         let cache = folder.map_or_else(|| without_folder(py), |folder| folder.objects(py))?;
-        let cache = cache.offline(asking.offline).max_stale(asking.max_stale);
-        let object = wait(py, cache.object_as(url, &asking.access))?;
+        let cache = cache.offline(settings.offline).max_stale(settings.max_stale);
+        let object = wait(py, cache.object_as(url, &settings.access))?;
         let object = object.map_err(|error| Failure::from(error).raise(py))?;
         let kept = object.key().and_then(|key| match key.describe() {
             Description::Blocks { block_len, .. } => Some((key.clone(), block_len)),
@@ -108,7 +110,7 @@ impl Opened {
 
     /// Returns whether `len` bytes from an offset on are in the cache, so that a read makes no
     /// request.
-    fn is_there(&self, py: Python<'_>, folder: Option<&Folder>, offset: u64, len: usize) -> bool {
+    fn is_cached(&self, py: Python<'_>, folder: Option<&Folder>, offset: u64, len: usize) -> bool {
         let end = offset.saturating_add(len as u64).min(self.object.object().len());
         if offset >= end {
             return true;
@@ -147,7 +149,7 @@ impl UrlObject {
             return Ok(before);
         }
         let folder = self.folder();
-        let mut again = Opened::open(py, folder.as_deref(), &self.url, &self.asking)?;
+        let mut again = Opened::open(py, folder.as_deref(), &self.url, &self.settings)?;
         let (was, is) = (before.object.object(), again.object.object());
         if (was.validator(), was.len()) != (is.validator(), is.len()) {
             let message = format!("{}: changed since it was opened", was.address());
@@ -174,14 +176,14 @@ impl Drop for UrlObject {
 
 /// Returns the object cache of this process that has no folder.
 fn without_folder(py: Python<'_>) -> PyResult<ObjectCache> {
-    static CACHE: Mutex<Option<Own<ObjectCache>>> = Mutex::new(None);
+    static CACHE: Mutex<Option<ProcessBound<ObjectCache>>> = Mutex::new(None);
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(cache) = cache.as_ref().and_then(Own::here) {
+    if let Some(cache) = cache.as_ref().and_then(ProcessBound::in_process) {
         return Ok(cache.clone());
     }
     let made = ObjectCache::without_folder(Settings::new());
     let made = made.map_err(|error| Failure::from(error).raise(py))?;
-    *cache = Some(Own::new(made.clone()));
+    *cache = Some(ProcessBound::new(made.clone()));
     Ok(made)
 }
 
@@ -216,11 +218,11 @@ impl UrlObject {
     ) -> PyResult<Self> {
         let access = headers.as_ref().map(access).transpose()?.unwrap_or_default();
         let max_stale = max_stale.map(|seconds| age(py, seconds)).transpose()?;
-        let asking = Asking { access, offline, max_stale };
+        let settings = RequestSettings { access, offline, max_stale };
         let folder = cache.as_ref().map(|cache| cache.get().folder());
-        let opened = Opened::open(py, folder.as_deref(), &url, &asking)?;
+        let opened = Opened::open(py, folder.as_deref(), &url, &settings)?;
         let (cache, current) = (cache.map(Bound::unbind), Mutex::new(opened));
-        Ok(Self { cache, url, asking, current })
+        Ok(Self { cache, url, settings, current })
     }
 
     /// Returns the address of the object, without secrets.
@@ -281,9 +283,9 @@ impl UrlObject {
         let opened = self.opened(py)?;
         let object = opened.object.object();
         let length = length.min(object.len().saturating_sub(offset));
-        let is_there = opened.is_there(py, self.folder().as_deref(), offset, length as usize);
+        let is_cached = opened.is_cached(py, self.folder().as_deref(), offset, length as usize);
         PyBytes::new_with(py, length as usize, |out| {
-            let read = if is_there {
+            let read = if is_cached {
                 py.detach(|| opened.object.read_at(offset, out))
             } else {
                 wait(py, object.read_at(offset, out))?
@@ -299,7 +301,7 @@ impl UrlObject {
     fn readinto(&self, py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<usize> {
         let opened = self.opened(py)?;
         let (position, len) = (opened.position, buffer.len_bytes());
-        let read = if opened.is_there(py, self.folder().as_deref(), position, len) {
+        let read = if opened.is_cached(py, self.folder().as_deref(), position, len) {
             write_into(py, &buffer, |out| opened.read(out))?
         } else {
             // The read runs on another thread, which continues if this thread is interrupted. So it

@@ -1,57 +1,35 @@
 //! The ordered store in Python, in this process and behind a server, with blocking and asynchronous
 //! calls.
 //!
-//! The classes (`data`, `txn`, `transaction`, `writer`, `scan`, `watch`) call `engine`, which
-//! returns each call as [`Work`](crate::work::Work) of either `local` or `remote`. Closing a store
-//! releases the references of Python objects through `held`.
+//! | module | content |
+//! |---|---|
+//! | `engine` | stores of both kinds, without Python classes |
+//! | `rows`, `source_slot` | rows of batches, and exclusive access to their source |
+//! | `transactions` | the state of transactions |
+//! | `scan_state` | the state of scans |
+//! | `results` | Python classes for results: plain objects with fields |
+//! | `classes` | the other Python classes |
+//!
+//! A module imports only those above it. `results` is imported by all.
 
-mod batch;
-mod bounds;
-mod condition;
-mod data;
+mod classes;
 mod engine;
-mod figures;
-mod held;
-mod local;
-mod opening;
-mod reading;
-mod remote;
+mod results;
 mod rows;
-mod scan;
-mod slot;
-mod snapshot;
-mod tables;
-mod transaction;
-mod txn;
-mod watch;
-mod writer;
-mod writes;
-mod writing;
+mod scan_state;
+mod source_slot;
+mod transactions;
 
 use pyo3::prelude::*;
 
 /// Adds the classes and functions of the store to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    opening::register(module)?;
-    data::register(module)?;
-    module.add_class::<batch::Batch>()?;
-    module.add_class::<figures::Change>()?;
-    module.add_class::<figures::Compacted>()?;
-    module.add_class::<figures::Entry>()?;
-    module.add_class::<figures::Stat>()?;
-    module.add_class::<figures::TableStat>()?;
-    module.add_class::<figures::Verified>()?;
-    module.add_class::<figures::Written>()?;
-    module.add_class::<rows::RowBatch>()?;
-    module.add_class::<scan::AsyncScan>()?;
-    module.add_class::<scan::Scan>()?;
-    module.add_class::<snapshot::AsyncSnapshot>()?;
-    module.add_class::<snapshot::Snapshot>()?;
-    module.add_class::<transaction::AsyncTransaction>()?;
-    module.add_class::<transaction::Transaction>()?;
-    module.add_class::<watch::AsyncWatch>()?;
-    module.add_class::<watch::Watch>()?;
-    module.add_class::<writer::Ack>()?;
-    module.add_class::<writer::AsyncWriter>()?;
-    module.add_class::<writer::Writer>()
+    classes::register(module)?;
+    module.add_class::<results::Change>()?;
+    module.add_class::<results::Compacted>()?;
+    module.add_class::<results::Entry>()?;
+    module.add_class::<results::Stat>()?;
+    module.add_class::<results::TableStat>()?;
+    module.add_class::<results::Verified>()?;
+    module.add_class::<results::Written>()
 }

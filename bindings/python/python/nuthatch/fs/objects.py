@@ -12,7 +12,7 @@ from nuthatch.errors import ChangedError, ConflictError, Error
 from nuthatch.fs.origins import AT_ONCE, Origin, Range, together
 from nuthatch.fs.versions import Version
 
-AtHand = list[tuple[int, bytes]]
+FetchedParts = list[tuple[int, bytes]]
 
 # First and longest pause in seconds between checks for bytes that another process fetches, and the
 # maximum time without progress, after which this process fetches them, too.
@@ -87,9 +87,9 @@ class CachedObject:
         Returns:
             The number of bytes.
         """
-        at_hand: AtHand = []
-        while isinstance(found := self.blocks.get_into(start, out, at_hand), Missing):
-            at_hand = sync(loop, self._more, at_hand, found.ranges)
+        fetched: FetchedParts = []
+        while isinstance(found := self.blocks.get_into(start, out, fetched), Missing):
+            fetched = sync(loop, self._more, fetched, found.ranges)
         return found
 
     async def read_async(self, start: int, end: int) -> bytes:
@@ -102,8 +102,8 @@ class CachedObject:
     async def read_ranges(self, ranges: list[Range]) -> list[bytes]:
         """Reads several ranges, and fetches their missing bytes together."""
         missing = await self.origin.in_thread(self._missing, ranges)
-        at_hand = await self._more([], missing) if missing else []
-        found = await self.origin.in_thread(self._get_all, ranges, at_hand)
+        fetched = await self._more([], missing) if missing else []
+        found = await self.origin.in_thread(self._get_all, ranges, fetched)
         return [
             await self._read_missing(start, end, data) if isinstance(data, Missing) else data
             for (start, end), data in zip(ranges, found, strict=True)
@@ -122,25 +122,25 @@ class CachedObject:
                 merged.append((start, end))
         return merged
 
-    def _get(self, start: int, end: int, at_hand: AtHand) -> bytes | Missing:
-        return self.blocks.get(start, end, at_hand) if start < end else b""
+    def _get(self, start: int, end: int, fetched: FetchedParts) -> bytes | Missing:
+        return self.blocks.get(start, end, fetched) if start < end else b""
 
-    def _get_all(self, ranges: list[Range], at_hand: AtHand) -> list[bytes | Missing]:
-        return [self._get(start, end, at_hand) for start, end in ranges]
+    def _get_all(self, ranges: list[Range], fetched: FetchedParts) -> list[bytes | Missing]:
+        return [self._get(start, end, fetched) for start, end in ranges]
 
     async def _read_missing(self, start: int, end: int, missing: Missing) -> bytes:
-        at_hand = await self._more([], missing.ranges)
+        fetched = await self._more([], missing.ranges)
         # Bytes that another thread or process fetched can be evicted before this read.
         while isinstance(
-            found := await self.origin.in_thread(self._get, start, end, at_hand), Missing
+            found := await self.origin.in_thread(self._get, start, end, fetched), Missing
         ):
-            at_hand = await self._more(at_hand, found.ranges)
+            fetched = await self._more(fetched, found.ranges)
         return found
 
-    async def _more(self, at_hand: AtHand, missing: list[Range]) -> AtHand:
-        return sorted(at_hand + await self.fetch(missing), key=lambda piece: piece[0])
+    async def _more(self, fetched: FetchedParts, missing: list[Range]) -> FetchedParts:
+        return sorted(fetched + await self.fetch(missing), key=lambda piece: piece[0])
 
-    async def fetch(self, missing: list[Range]) -> AtHand:
+    async def fetch(self, missing: list[Range]) -> FetchedParts:
         """Fetches missing ranges, and waits for other readers that already fetch them.
 
         Args:
@@ -155,26 +155,26 @@ class CachedObject:
             for at in range(start, end, self._request_most)
         ]
         flights, waiters = await self.origin.in_thread(self._single_flight, wanted)
-        at_hand = await self._fetch_flights(flights)
+        fetched = await self._fetch_flights(flights)
         for waiter in waiters:
             data = await waiter
             if data is not None:
-                at_hand.append((waiter.range[0], data))
-        return at_hand
+                fetched.append((waiter.range[0], data))
+        return fetched
 
     def _single_flight(self, wanted: list[Range]) -> tuple[list[Flight], list[Waiter]]:
         fetches = self.blocks.single_flight(wanted)
         return fetches.flights, fetches.waiters
 
-    async def _fetch_flights(self, flights: list[Flight]) -> AtHand:
-        at_hand: AtHand = []
+    async def _fetch_flights(self, flights: list[Flight]) -> FetchedParts:
+        fetched: FetchedParts = []
         left, pause, since = flights, _FIRST_LOOK, time.monotonic()
         try:
             while left:
                 patient = time.monotonic() - since < _PATIENCE
                 to_fetch, left = await self.origin.in_thread(self._divide, left, patient)
                 if to_fetch:
-                    at_hand += await self._fetch(to_fetch)
+                    fetched += await self._fetch(to_fetch)
                     pause, since = _FIRST_LOOK, time.monotonic()
                 elif left:
                     await asyncio.sleep(pause)
@@ -182,7 +182,7 @@ class CachedObject:
         finally:
             for flight in flights:
                 flight.give_up()
-        return at_hand
+        return fetched
 
     def _divide(self, flights: list[Flight], patient: bool) -> tuple[list[Flight], list[Flight]]:
         """Separates the flights to fetch now from those that another process fetches."""
@@ -197,13 +197,13 @@ class CachedObject:
                 (to_fetch if has else left).append(flight)
         return to_fetch, left
 
-    async def _fetch(self, flights: list[Flight]) -> AtHand:
+    async def _fetch(self, flights: list[Flight]) -> FetchedParts:
         # Each group is stored when it arrives, since later ones can fail.
         size = self.origin.checked_at_once
         groups = [flights[at : at + size] for at in range(0, len(flights), size)]
         at_once = asyncio.Semaphore(AT_ONCE // size)
 
-        async def fetch(group: list[Flight]) -> AtHand:
+        async def fetch(group: list[Flight]) -> FetchedParts:
             async with at_once:
                 ranges = [flight.range for flight in group]
                 found = await self.origin.fetch(self.path, self.version, ranges)
