@@ -66,9 +66,9 @@ impl Metrics {
             ("origin_checks_total", "Questions what an object is.", counts.checks),
             ("origin_retries_total", "Requests to the origin made again.", counts.retries),
             (
-                "claim_timeouts_total",
-                "Fetches that waited in vain for another process.",
-                counts.claim_timeouts,
+                "fetch_lock_timeouts_total",
+                "Fetches whose wait for the fetch lock of another process timed out.",
+                counts.fetch_lock_timeouts,
             ),
             (
                 "stale_total",

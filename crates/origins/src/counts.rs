@@ -21,9 +21,9 @@ pub struct Counts {
     pub checks: u64,
     /// How many of `requests` and `checks` were retries.
     pub retries: u64,
-    /// Fetches that waited for a claim of another process until it timed out: see
-    /// [`Settings::claim_wait`](crate::Settings::claim_wait).
-    pub claim_timeouts: u64,
+    /// Fetches whose wait for the fetch lock of another process timed out: see
+    /// [`Settings::fetch_lock_wait`](crate::Settings::fetch_lock_wait).
+    pub fetch_lock_timeouts: u64,
     /// Blocks that were not kept in the cache, for any cause: see [`Counts::not_kept_by`].
     pub not_kept: u64,
     /// Objects opened in a stale version, because their origin could not confirm it.
@@ -65,7 +65,7 @@ pub(crate) enum Count {
     Checks,
     Retries,
     Stale,
-    ClaimTimeouts,
+    FetchLockTimeouts,
 }
 
 /// Counts that many threads add to.
@@ -95,7 +95,7 @@ impl Tally {
             requests: of(Count::Requests),
             checks: of(Count::Checks),
             retries: of(Count::Retries),
-            claim_timeouts: of(Count::ClaimTimeouts),
+            fetch_lock_timeouts: of(Count::FetchLockTimeouts),
             not_kept: causes.iter().sum(),
             stale: of(Count::Stale),
             causes,

@@ -25,7 +25,7 @@ pub struct Settings {
     pub(crate) max_retry_delay: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) read_timeout: Duration,
-    pub(crate) claim_wait: Duration,
+    pub(crate) fetch_lock_wait: Duration,
     pub(crate) believe: Duration,
     pub(crate) freshness: Freshness,
     pub(crate) check_timeout: Duration,
@@ -50,7 +50,7 @@ impl Settings {
             max_retry_delay: Duration::from_secs(20),
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
-            claim_wait: Duration::from_secs(5),
+            fetch_lock_wait: Duration::from_secs(5),
             believe: Duration::ZERO,
             freshness: Freshness::default(),
             check_timeout: Duration::from_secs(1),
@@ -127,13 +127,14 @@ impl Settings {
         self
     }
 
-    /// Sets how long a fetch waits for another process that has claimed some of its blocks, since
-    /// the last of them arrived; 5 seconds by default. Then the blocks are fetched by this process,
-    /// too: the other one may be stopped. For the next 30 seconds, its claims on the same object
-    /// are not waited for. [`Counts::claim_timeouts`](crate::Counts::claim_timeouts) counts this.
+    /// Sets how long a fetch waits for another process that holds the fetch lock of some of its
+    /// blocks, since the last of them arrived; 5 seconds by default. Then this process fetches the
+    /// blocks, too: the other process may be stopped. For the next 30 seconds, fetches of the same
+    /// object do not wait for fetch locks.
+    /// [`Counts::fetch_lock_timeouts`](crate::Counts::fetch_lock_timeouts) counts the timeouts.
     #[must_use]
-    pub fn claim_wait(mut self, time: Duration) -> Self {
-        self.claim_wait = time;
+    pub fn fetch_lock_wait(mut self, time: Duration) -> Self {
+        self.fetch_lock_wait = time;
         self
     }
 

@@ -29,9 +29,9 @@ use tokio::time::timeout;
 /// The number of threads that send requests to origins.
 const ORIGIN_THREADS: usize = 2;
 
-/// The time for which claims of other processes on an object are not waited for, after one of them
-/// timed out.
-const CLAIM_BACKOFF: Duration = Duration::from_secs(30);
+/// The time for which fetches do not wait for fetch locks of an object after one such wait timed
+/// out.
+const FETCH_LOCK_BACKOFF: Duration = Duration::from_secs(30);
 
 /// The time for which an unavailable origin is not asked again if the cache has a usable version.
 const UNAVAILABLE_TIME: Duration = Duration::from_secs(5);
@@ -49,8 +49,8 @@ pub(crate) struct Engine {
     pub(crate) recorded: RecordedVersions,
     /// Origins that could not be reached, and when.
     unavailable: Mutex<HashMap<String, (Instant, ())>>,
-    /// Objects with a claim of another process that timed out, and when.
-    claim_timeouts: Mutex<HashMap<Key, (Instant, ())>>,
+    /// Objects for whose fetch lock a fetch waited in vain, and when.
+    fetch_lock_timeouts: Mutex<HashMap<Key, (Instant, ())>>,
     /// Runs requests. The executor of the caller is not used: it may differ for each call, and may
     /// end while other readers wait for the same bytes.
     runtime: Option<Runtime>,
@@ -87,7 +87,7 @@ impl Engine {
             heads: Mutex::default(),
             recorded: RecordedVersions::default(),
             unavailable: Mutex::default(),
-            claim_timeouts: Mutex::default(),
+            fetch_lock_timeouts: Mutex::default(),
             process: std::process::id(),
             settings,
         })
@@ -153,17 +153,17 @@ impl Engine {
             .is_some_and(|(since, ())| since.elapsed() < UNAVAILABLE_TIME)
     }
 
-    /// Records that a claim of another process on an object timed out.
-    pub(crate) fn note_claim_timeout(&self, key: &Key) {
-        remember(&mut lock(&self.claim_timeouts), key.clone(), ());
+    /// Records that a wait for the fetch lock of an object timed out.
+    pub(crate) fn note_fetch_lock_timeout(&self, key: &Key) {
+        remember(&mut lock(&self.fetch_lock_timeouts), key.clone(), ());
     }
 
-    /// Returns how long to wait for a process that has claimed blocks of an object.
-    pub(crate) fn claim_wait(&self, key: &Key) -> Duration {
-        let claim_timeouts = lock(&self.claim_timeouts);
+    /// Returns how long to wait for a process that holds the fetch lock of blocks of an object.
+    pub(crate) fn fetch_lock_wait(&self, key: &Key) -> Duration {
+        let fetch_lock_timeouts = lock(&self.fetch_lock_timeouts);
         let is_recent =
-            claim_timeouts.get(key).is_some_and(|(at, ())| at.elapsed() < CLAIM_BACKOFF);
-        if is_recent { Duration::ZERO } else { self.settings.claim_wait }
+            fetch_lock_timeouts.get(key).is_some_and(|(at, ())| at.elapsed() < FETCH_LOCK_BACKOFF);
+        if is_recent { Duration::ZERO } else { self.settings.fetch_lock_wait }
     }
 
     /// Waits for a response, and fails if the origin sends nothing for the read timeout.

@@ -157,7 +157,7 @@ impl Fetch {
     /// long as blocks keep arriving. Returns `None` if they stop arriving, or if the folder does
     /// not support fetch locks.
     async fn wait_for_fetch_lock(&self, cached: &CachedVersion) -> Option<FetchLock> {
-        let wait = self.version.engine.claim_wait(&cached.key);
+        let wait = self.version.engine.fetch_lock_wait(&cached.key);
         let mut retry_delay = MIN_POLL_INTERVAL;
         let mut since = Instant::now();
         loop {
@@ -171,7 +171,7 @@ impl Fetch {
             }
             if since.elapsed() >= wait {
                 if !wait.is_zero() {
-                    self.version.log_claim_timeout(cached, wait);
+                    self.version.log_fetch_lock_timeout(cached, wait);
                 }
                 return None;
             }

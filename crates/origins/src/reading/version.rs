@@ -178,15 +178,15 @@ impl Version {
         }
     }
 
-    /// Logs and counts that another process has claimed blocks and does not fetch them.
-    pub(crate) fn log_claim_timeout(&self, cached: &CachedVersion, wait: Duration) {
-        self.engine.note_claim_timeout(&cached.key);
-        self.count(Count::ClaimTimeouts, 1);
-        if let Some(unlogged) = self.engine.log_limit.admit("claim", Instant::now()) {
+    /// Logs and counts that another process holds the fetch lock of blocks and does not fetch them.
+    pub(crate) fn log_fetch_lock_timeout(&self, cached: &CachedVersion, wait: Duration) {
+        self.engine.note_fetch_lock_timeout(&cached.key);
+        self.count(Count::FetchLockTimeouts, 1);
+        if let Some(unlogged) = self.engine.log_limit.admit("fetch_lock", Instant::now()) {
             let address = &self.opened.address;
             warn!(target: "nuthatch::chunks", %address, waited_ms = wait.as_millis(), unlogged,
-                "another process has claimed blocks of this object and does not fetch them; this \
-                 process fetches them (is a process stopped that uses the folder?)");
+                "another process holds the fetch lock of blocks of this object and does not fetch \
+                 them; this process fetches them (is a process stopped that uses the folder?)");
         }
     }
 

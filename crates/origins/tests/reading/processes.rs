@@ -33,18 +33,18 @@ fn child() {
 
 /// Each request waited 30 s for the process that was stopped, and nothing said why.
 #[test]
-fn a_stopped_process_that_has_claimed_blocks_is_waited_for_once() {
+fn a_stopped_process_that_holds_a_fetch_lock_is_waited_for_once() {
     let body = noise(8 * BLOCK as usize, 3);
     let server = Server::new(body.clone());
     let folder = TempDir::new().expect("a folder");
     let url = server.url("/a");
     let options = Options::new().limit(64 << 20).min_free(0);
     let settings =
-        quick().read_ahead(0).max_request_len(BLOCK).claim_wait(Duration::from_millis(20));
+        quick().read_ahead(0).max_request_len(BLOCK).fetch_lock_wait(Duration::from_millis(20));
     let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
     server.behave(|manners| manners.held = true);
     let mut stopped = spawn(folder.path(), &url);
-    // It has claimed all blocks for its one request.
+    // It holds the fetch lock of all blocks of its one request.
     server.wait_for(1, 1);
     let process = Pid::from_child(&stopped);
     kill_process(process, Signal::STOP).expect("a stopped child");
@@ -55,7 +55,8 @@ fn a_stopped_process_that_has_claimed_blocks_is_waited_for_once() {
         object.read_at(at as u64, &mut part).expect("bytes");
         assert!(part == body[at..at + part.len()], "other bytes at {at}");
     }
-    assert_eq!((object.object().counts().claim_timeouts, cache.counts().claim_timeouts), (1, 1));
+    let timeouts = object.object().counts().fetch_lock_timeouts;
+    assert_eq!((timeouts, cache.counts().fetch_lock_timeouts), (1, 1));
     kill_process(process, Signal::KILL).expect("a dead child");
     stopped.wait().expect("its end");
 }

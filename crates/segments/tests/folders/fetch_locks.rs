@@ -14,7 +14,7 @@ fn fetch_locks_of_two_handles_do_not_overlap() {
     assert!(other.try_fetch_lock(0..i64::MAX.unsigned_abs()).expect("a fetch lock").is_some());
     assert!(
         one.try_fetch_lock(7..7).expect("no fetch lock").is_none(),
-        "no number is nothing to claim"
+        "an empty range has no fetch lock"
     );
     assert!(one.try_fetch_lock(0..u64::MAX).is_err(), "so many numbers there are not");
     assert_eq!(std::fs::metadata(case.path().join("claims")).expect("a file").len(), 0);

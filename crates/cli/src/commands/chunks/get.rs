@@ -265,7 +265,7 @@ fn summary(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
         .plain("requests", counts.requests)
         .plain("checks", counts.checks)
         .plain("retries", counts.retries)
-        .plain("claim_timeouts", counts.claim_timeouts)
+        .plain("fetch_lock_timeouts", counts.fetch_lock_timeouts)
         .plain("not_kept", counts.not_kept)
         .plain("not_kept_by_cause", not_kept.end())
         .plain("stale", object.is_stale())
@@ -286,7 +286,7 @@ fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
     if counts.fetched > counts.from_origin {
         let _ = write!(text, " that brought {}", bytes(counts.fetched));
     }
-    if counts.claim_timeouts > 0 {
+    if counts.fetch_lock_timeouts > 0 {
         text.push_str(
             ", waited in vain for another process that uses the folder (is one stopped?)",
         );
