@@ -146,9 +146,9 @@ fn two_threads<S: System>(store: &S, keys: &[&[u8]]) -> Result<(Duration, usize)
     Ok((both / 2, one.2.min(other.2)))
 }
 
-fn timed<T>(act: impl FnOnce() -> Result<T>) -> Result<(Duration, T)> {
+fn timed<T>(operation: impl FnOnce() -> Result<T>) -> Result<(Duration, T)> {
     let start = Instant::now();
-    let done = act()?;
+    let done = operation()?;
     Ok((start.elapsed(), done))
 }
 

@@ -264,7 +264,7 @@ typedef struct {
     // The table.
     nuthatch_store_table table;
     // The operation: `NUTHATCH_STORE_PUT`, `_DELETE`, `_DELETE_RANGE` or `_CHECK`.
-    uint32_t act;
+    uint32_t operation;
     // The condition of a check: `NUTHATCH_STORE_ABSENT`, `_PRESENT`, `_EQUALS` or `_VERSION`.
     uint32_t condition;
     // The key.
@@ -326,7 +326,7 @@ typedef struct {
     // Length of the value in bytes.
     uint64_t value_len;
     // The kind of the change: `NUTHATCH_STORE_CHANGED_PUT`, `_DELETE` or `_EXPIRE`.
-    uint32_t act;
+    uint32_t operation;
     // Always 0.
     uint32_t reserved;
 } nuthatch_store_change;
@@ -355,7 +355,7 @@ typedef struct {
     // Number of reader slots that are in use or were used, in all processes.
     uint32_t readers;
     // Maximum number of reader slots.
-    uint32_t readers_most;
+    uint32_t max_readers;
     // 1 if the store keeps changes, otherwise 0.
     uint32_t keeps_changes;
     // Always 0.

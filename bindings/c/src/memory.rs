@@ -23,13 +23,13 @@ pub type nuthatch_progress = Option<unsafe extern "C" fn(user: *mut c_void, done
 ///
 /// # Safety
 ///
-/// `error`, and all pointers that `act` passes to its [`Caller`], are as the header requires.
+/// `error`, and all pointers that `body` passes to its [`Caller`], are as the header requires.
 pub(crate) unsafe fn call(
     error: *mut nuthatch_error,
-    act: impl FnOnce(&Caller<'_>) -> Result<()>,
+    body: impl FnOnce(&Caller<'_>) -> Result<()>,
 ) -> i32 {
     let caller = Caller(PhantomData);
-    let done = catch_unwind(AssertUnwindSafe(|| act(&caller))).unwrap_or_else(|panic| {
+    let done = catch_unwind(AssertUnwindSafe(|| body(&caller))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         Err(Failure::Own(PANIC, format!("a bug of Nuthatch: {text}")))

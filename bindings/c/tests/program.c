@@ -155,8 +155,8 @@ static void writers(nuthatch_store store, nuthatch_store_table table) {
     CHECK(pthread_create(&taker, NULL, take_acks, (void *)10) == 0);
     for (uint64_t tag = 0; tag < 10; tag++) {
         nuthatch_store_write writes[] = {
-            {.table = table, .act = NUTHATCH_STORE_PUT, .key = (const uint8_t *)"w", .key_len = 1},
-            {.table = table, .act = NUTHATCH_STORE_CHECK, .key = (const uint8_t *)"w", .key_len = 1,
+            {.table = table, .operation = NUTHATCH_STORE_PUT, .key = (const uint8_t *)"w", .key_len = 1},
+            {.table = table, .operation = NUTHATCH_STORE_CHECK, .key = (const uint8_t *)"w", .key_len = 1,
              .condition = tag == 7 ? NUTHATCH_STORE_ABSENT : NUTHATCH_STORE_PRESENT},
         };
         OK(nuthatch_store_submit(writer, writes, 2, tag, &error));
@@ -184,7 +184,7 @@ static void watches(nuthatch_store store, nuthatch_store_table table) {
     const nuthatch_store_change *changes;
     size_t count;
     OK(nuthatch_store_watch_next(watch, 60000, &changes, &count, &error));
-    CHECK(count == 1 && changes[0].act == NUTHATCH_STORE_CHANGED_PUT);
+    CHECK(count == 1 && changes[0].operation == NUTHATCH_STORE_CHANGED_PUT);
     CHECK(changes[0].key_len == 7 && memcmp(changes[0].value, "yes", 3) == 0);
     OK(nuthatch_store_watch_next(watch, 0, &changes, &count, &error));
     CHECK(count == 0);
@@ -279,7 +279,7 @@ static void use_in_child(const struct forked *parent) {
     nuthatch_store_table table = parent->table;
     nuthatch_store_entry entry;
     nuthatch_store_key key = {TEXT("parent")};
-    nuthatch_store_write write = {.table = table, .act = NUTHATCH_STORE_PUT,
+    nuthatch_store_write write = {.table = table, .operation = NUTHATCH_STORE_PUT,
                                   .key = (const uint8_t *)"w", .key_len = 1};
     const nuthatch_store_row *rows;
     const nuthatch_store_change *changes;
@@ -387,7 +387,7 @@ static void forking(const char *path) {
     CHECK(!entry.found);
     OK(nuthatch_store_watch_next(opened.watch, 60000, &changes, &count, &error));
     CHECK(count == 1 && memcmp(changes[0].key, "child", 5) == 0);
-    nuthatch_store_write write = {.table = table, .act = NUTHATCH_STORE_PUT,
+    nuthatch_store_write write = {.table = table, .operation = NUTHATCH_STORE_PUT,
                                   .key = (const uint8_t *)"w", .key_len = 1};
     OK(nuthatch_store_submit(opened.writer, &write, 1, 1, &error));
     OK(nuthatch_store_take_acks(opened.writer, 60000, &ack, 1, &count, &error));

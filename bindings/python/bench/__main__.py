@@ -1,10 +1,10 @@
-"""The ordered store beside py-lmdb, in one process and one run.
+"""Compares the ordered store with py-lmdb, in one process and one run.
 
     python bench [--rows N] [--rounds N] [--folder FOLDER]
 
-Each act is done by both, one after the other, in every round; what is printed are the rounds and
-the ratio of the medians. Commits wait for no disk on either side, so that what is measured is what
-a row costs.
+In every round, each operation runs on one system after the other. Prints the times of the rounds
+and the ratio of the medians. No commit of either system waits for the disk, so the time is the cost
+of a row.
 """
 
 import argparse
@@ -113,9 +113,9 @@ class PyLmdb:
         self.environment.close()
 
 
-def seconds(act: Callable[[], object]) -> float:
+def seconds(operation: Callable[[], object]) -> float:
     start = time.perf_counter()
-    act()
+    operation()
     return time.perf_counter() - start
 
 
@@ -131,7 +131,7 @@ def main() -> None:
 
     folder = Path(tempfile.mkdtemp(dir=wanted.folder))
     systems: list[Ours | PyLmdb] = [Ours(folder / "nuthatch"), PyLmdb(folder / "py-lmdb")]
-    acts: list[tuple[str, int, Callable[[Ours | PyLmdb], object]]] = [
+    operations: list[tuple[str, int, Callable[[Ours | PyLmdb], object]]] = [
         ("load, a call for each row", count, lambda system: system.load_one_by_one(count)),
         ("load in order, one call", count, lambda system: system.load_sorted(count)),
         ("random get", len(asked), lambda system: system.get(asked)),
@@ -141,13 +141,13 @@ def main() -> None:
     ]
     print(f"{count} rows of {12 + len(VALUE)} bytes, {wanted.rounds} rounds, M rows/s")
     try:
-        for name, done, act in acts:
+        for name, done, operation in operations:
             rates: dict[str, list[float]] = {system.name: [] for system in systems}
             for round_ in range(wanted.rounds):
                 for system in systems if round_ % 2 else systems[::-1]:
                     if name.startswith("load"):
                         system.clear()
-                    time_ = seconds(lambda: act(system))  # noqa: B023
+                    time_ = seconds(lambda: operation(system))  # noqa: B023
                     rates[system.name].append(done / time_ / 1e6)
             ours, theirs = (statistics.median(rates[system.name]) for system in systems)
             shown = ("  ".join(f"{rate:.2f}" for rate in rates[system.name]) for system in systems)

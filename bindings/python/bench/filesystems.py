@@ -1,10 +1,10 @@
-"""The cache beside those of fsspec, over a server on this machine, in one run.
+"""Compares the chunk cache with the caches of fsspec, over a server on this machine, in one run.
 
     python bench/filesystems.py [--mib N] [--rounds N] [--folder FOLDER]
 
-Each act is done by all, one after the other, in every round, over a file that only it reads; what
-is printed is the median of each in milliseconds. What is cached is in the page cache, so that what
-is measured is what a read costs.
+In every round, each operation runs on one system after the other, each with a file of its own.
+Prints the median of each in milliseconds. Cached bytes are in the page cache, so the time is the
+cost of a read.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def main() -> None:
     draw = random.Random(1)
     few = [draw.randrange(len(data) - MIB) for _ in range(20)]
     many = [draw.randrange(len(data) - MIB) for _ in range(2000)]
-    acts: list[tuple[str, bool, Callable[[System], None]]] = [
+    operations: list[tuple[str, bool, Callable[[System], None]]] = [
         ("first read of 20 ranges of 64 KiB", True, partial(System.pieces, places=few, size=65536)),
         ("first read of all", True, System.whole),
         ("all again", False, System.whole),
@@ -152,14 +152,14 @@ def main() -> None:
     try:
         with serving(data) as address:
             systems = [System(name, folder, address + "/data") for name in SYSTEMS]
-            for name, anew, act in acts:
+            for name, anew, operation in operations:
                 times: dict[str, list[float]] = {system: [] for system in SYSTEMS}
                 for round_ in range(wanted.rounds):
                     for system in systems if round_ % 2 else systems[::-1]:
                         if anew:
                             system.forget()
                         start = time.perf_counter()
-                        act(system)
+                        operation(system)
                         times[system.name].append((time.perf_counter() - start) * 1e3)
                 medians = (statistics.median(times[system]) for system in SYSTEMS)
                 print(f"{name:36}" + "".join(f"{median:12.1f}" for median in medians))

@@ -46,19 +46,19 @@ SPANS = st.tuples(st.integers(0, 30), st.integers(1, 10)).map(lambda span: (span
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), SPANS), max_size=40))
 @examples(60)
-def test_it_agrees_with_a_dictionary(acts: list[tuple[str, tuple[int, int]]]) -> None:
+def test_it_agrees_with_a_dictionary(operations: list[tuple[str, tuple[int, int]]]) -> None:
     present: set[int] = set()
     with TemporaryDirectory() as folder, Chunks(folder, limit=LIMIT) as cache:
-        for act, (start, end) in acts:
+        for operation, (start, end) in operations:
             span = [content(n) for n in range(start, end)]
             offsets = [sum(map(len, span[:n])) for n in range(len(span) + 1)]
             missing = gaps(present, start, end)
-            if act == "put":
+            if operation == "put":
                 stored = cache.put("object", start, end, offsets, b"".join(span))
                 new = len(set(range(start, end)) - present)
                 assert (stored.stored, stored.present) == (new, len(span) - new)
                 present.update(range(start, end))
-            elif act == "remove":
+            elif operation == "remove":
                 assert cache.remove("object") == len(present)
                 present.clear()
             elif missing:

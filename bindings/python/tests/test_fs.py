@@ -44,7 +44,7 @@ def memory(tmp_path: Path) -> Iterator[NuthatchCache]:
 
 
 PLACES = st.integers(0, len(DATA) + 10)
-ACTS = st.one_of(
+OPERATIONS = st.one_of(
     st.tuples(st.just("cat"), PLACES, PLACES),
     st.tuples(st.just("cat"), st.integers(-200_000, -1), st.none()),
     st.tuples(st.just("seek"), PLACES, st.integers(0, 300_000)),
@@ -55,16 +55,16 @@ ACTS = st.one_of(
 )
 
 
-@given(acts=st.lists(ACTS, max_size=12))
+@given(operations=st.lists(OPERATIONS, max_size=12))
 @examples(40)
 def test_reads_are_those_of_the_bytes(
-    acts: list[tuple[str, int, int]], memory: NuthatchCache
+    operations: list[tuple[str, int, int]], memory: NuthatchCache
 ) -> None:
     memory.target.pipe_file("/object", DATA)
     at = 0
     with memory.open("/object") as file:
-        for act, one, other in acts:
-            match act:
+        for operation, one, other in operations:
+            match operation:
                 case "cat":
                     assert memory.cat_file("/object", one, other) == DATA[one:other]
                 case "seek":

@@ -14,7 +14,7 @@ from property_settings import examples
 # A small alphabet, so that operations often use the same keys.
 KEYS = st.binary(min_size=1, max_size=3).map(lambda key: bytes(byte % 4 for byte in key))
 VALUES = st.binary(max_size=20)
-ACTS = st.one_of(
+OPERATIONS = st.one_of(
     st.tuples(st.just("put"), KEYS, VALUES),
     st.tuples(st.just("put_if"), KEYS, VALUES),
     st.tuples(st.just("delete"), KEYS, VALUES),
@@ -36,8 +36,10 @@ def store(
         yield store
 
 
-def act(store: nuthatch.Store, model: dict[bytes, bytes], act: tuple[str, bytes, bytes]) -> None:
-    match act:
+def apply(
+    store: nuthatch.Store, model: dict[bytes, bytes], operation: tuple[str, bytes, bytes]
+) -> None:
+    match operation:
         case "put", key, value:
             store.put(key, value)
             model[key] = value
@@ -61,19 +63,19 @@ def act(store: nuthatch.Store, model: dict[bytes, bytes], act: tuple[str, bytes,
                 txn.abort()
 
 
-@given(acts=st.lists(ACTS, max_size=30), start=KEYS, end=KEYS, limit=st.integers(0, 8))
+@given(operations=st.lists(OPERATIONS, max_size=30), start=KEYS, end=KEYS, limit=st.integers(0, 8))
 @examples(40)
 def test_a_store_is_a_sorted_dictionary(
     store: nuthatch.Store,
-    acts: list[tuple[str, bytes, bytes]],
+    operations: list[tuple[str, bytes, bytes]],
     start: bytes,
     end: bytes,
     limit: int,
 ) -> None:
     store.delete_range()
     model: dict[bytes, bytes] = {}
-    for each in acts:
-        act(store, model, each)
+    for operation in operations:
+        apply(store, model, operation)
     rows = sorted(model.items())
     assert [row for batch in store.scan() for row in batch] == rows
     within = [row for row in rows if start < row[0] <= end]

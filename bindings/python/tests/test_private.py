@@ -41,13 +41,13 @@ def shown_of(error: BaseException | None) -> str:
     return found
 
 
-def in_child(act: Callable[[], object]) -> bool:
+def in_child(body: Callable[[], object]) -> bool:
     """Runs a function in a child made by `fork`, and returns whether it succeeded."""
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            act()
+            body()
             status = 0
         finally:
             os._exit(status)
@@ -115,11 +115,11 @@ def test_headers_are_in_nothing_that_is_shown_or_kept(origin: Origin, tmp_path: 
         (nuthatch.ArgumentError, lambda: open_at("gopher://host/file")),
         (nuthatch.AccessError, lambda: open_at(url)),
     ]
-    for kind, act in failing:
+    for kind, operation in failing:
         if kind is nuthatch.AccessError:
             origin.wanted["X-Key"] = "another"
         with pytest.raises(kind) as error:
-            act()
+            operation()
         assert SECRET not in shown_of(error.value)
     file.close()
 

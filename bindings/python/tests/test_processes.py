@@ -138,13 +138,13 @@ def test_a_store_is_opened_once_in_a_process(here: nuthatch.Store) -> None:
     assert error.value.code == "already-open"
 
 
-def in_child(act: Callable[[], object]) -> None:
+def in_child(body: Callable[[], object]) -> None:
     """Runs a function in a child made by `fork`, which must succeed."""
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            act()
+            body()
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -201,14 +201,14 @@ def test_what_a_parent_began_fails_in_its_child_and_goes_on_in_the_parent(
         ack.result()
 
         def child() -> None:
-            for act in (
+            for operation in (
                 lambda: snapshot.get(b"000"),
                 lambda: list(scan),
                 lambda: writer.put(b"key", b"value"),
                 lambda: next(watch),
             ):
                 with pytest.raises(nuthatch.ClosedError, match="forked"):
-                    act()
+                    operation()
             here.put(b"000", b"changed")
 
         in_child(child)

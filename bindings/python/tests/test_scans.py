@@ -115,7 +115,7 @@ async def test_one_scan_is_read_by_one_task_at_a_time(tmp_path: Path) -> None:
         await store.keep_changes(100)
         async with store.watch() as watch:
             waiting = asyncio.ensure_future(watch.__anext__())
-            with pytest.raises(nuthatch.ArgumentError, match="being read by somebody else"):
+            with pytest.raises(nuthatch.ArgumentError, match="another task or thread reads this watch"):
                 await anext(watch)
             await store.put(b"key", b"value")
             assert (await waiting)[0].key == b"key"
@@ -144,12 +144,12 @@ def test_closing_under_load_fails_threads_and_nothing_else(tmp_path: Path) -> No
     ended: list[BaseException | None] = []
     running = threading.Barrier(7)
 
-    def run(act: Callable[[], object]) -> None:
+    def run(operation: Callable[[], object]) -> None:
         try:
-            act()
+            operation()
             running.wait()
             while True:
-                act()
+                operation()
         except nuthatch.Error as error:
             ended.append(error)
         except BaseException as error:
@@ -165,7 +165,7 @@ def test_closing_under_load_fails_threads_and_nothing_else(tmp_path: Path) -> No
             for batch in snapshot.scan(batch_rows=1000):
                 batch.to_list()
 
-    acts: list[Callable[[], object]] = [
+    operations: list[Callable[[], object]] = [
         scan,
         lambda: [len(batch) for batch in store.scan_parallel(2)],
         read,
@@ -173,7 +173,7 @@ def test_closing_under_load_fails_threads_and_nothing_else(tmp_path: Path) -> No
         lambda: store.put(b"key", b"value"),
         lambda: store.count(prefix=b"0000"),
     ]
-    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
+    threads = [threading.Thread(target=run, args=(operation,)) for operation in operations]
     for thread in threads:
         thread.start()
     running.wait()
@@ -181,7 +181,7 @@ def test_closing_under_load_fails_threads_and_nothing_else(tmp_path: Path) -> No
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
-    assert [type(error) for error in ended] == [nuthatch.ClosedError] * len(acts)
+    assert [type(error) for error in ended] == [nuthatch.ClosedError] * len(operations)
     with nuthatch.open(tmp_path / "store") as again:
         assert again.count(before=b"a") == ROWS
 
@@ -211,8 +211,8 @@ async def test_closing_under_load_fails_tasks_and_nothing_else(tmp_path: Path) -
             raise AssertionError("nothing of this table changes")
 
     watching = await (await store.table("other")).watch()
-    acts = [scan(), scan(), put(b"a"), put(b"b"), transact(), watch()]
-    tasks = [asyncio.ensure_future(act) for act in acts]
+    operations = [scan(), scan(), put(b"a"), put(b"b"), transact(), watch()]
+    tasks = [asyncio.ensure_future(operation) for operation in operations]
     for _ in range(10):
         await store.count()
     await store.close()

@@ -284,13 +284,13 @@ async def test_a_watch_goes_on_where_another_was(store: Store) -> None:
         while len(seen) < 2:
             seen += await changes(watch)
         first, last = seen
-        assert (first.act, first.table, first.key, first.value) == (
+        assert (first.operation, first.table, first.key, first.value) == (
             "put",
             "default",
             b"user:1",
             b"Ada",
         )
-        assert (last.act, last.value, last.sequence) == ("delete", None, start + 3)
+        assert (last.operation, last.value, last.sequence) == ("delete", None, start + 3)
         assert watch.sequence == last.sequence
     async with entered(store.watch(since=first.sequence)) as watch:
         assert (await changes(watch))[0].key == b"other"

@@ -45,19 +45,19 @@ def test_a_file_is_read_once(origin: Origin, tmp_path: Path) -> None:
 
 
 PLACES = st.integers(0, len(DATA) + 5)
-ACTS = st.tuples(st.sampled_from(["seek", "read", "into", "at", "line"]), PLACES)
+OPERATIONS = st.tuples(st.sampled_from(["seek", "read", "into", "at", "line"]), PLACES)
 
 
-@given(acts=st.lists(ACTS, max_size=12))
+@given(operations=st.lists(OPERATIONS, max_size=12))
 @examples(30)
-def test_a_file_is_one_of_its_bytes(acts: list[tuple[str, int]], tmp_path: Path) -> None:
+def test_a_file_is_one_of_its_bytes(operations: list[tuple[str, int]], tmp_path: Path) -> None:
     path = tmp_path / "file"
     if not path.exists():
         path.write_bytes(DATA)
     model = io.BytesIO(DATA)
     with nuthatch.open_url(str(path), cache=tmp_path / "cache") as file:
-        for act, number in acts:
-            match act:
+        for operation, number in operations:
+            match operation:
                 case "seek":
                     assert file.seek(number) == model.seek(number)
                 case "read":
@@ -141,7 +141,7 @@ def test_a_signal_is_heard_while_an_origin_is_silent(
     url, done = origin.address + "/data", threading.Event()
     file = nuthatch.open_url(url, cache=tmp_path / "cache")
     origin.held = held = threading.Event()
-    acts: dict[str, Callable[[], object]] = {
+    operations: dict[str, Callable[[], object]] = {
         "open": lambda: nuthatch.open_url(url, cache=tmp_path / "cache"),
         "read": lambda: file.read(len(DATA)),
         "at": lambda: raw(file).read_at(3 << 20, 10),
@@ -159,7 +159,7 @@ def test_a_signal_is_heard_while_an_origin_is_silent(
     try:
         thread.start()
         with pytest.raises(Stop):
-            acts[way]()
+            operations[way]()
         assert not held.is_set()
     finally:
         done.set()

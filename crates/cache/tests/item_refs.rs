@@ -45,8 +45,8 @@ fn flood(session: &mut Session<'_>) {
 
 #[test]
 fn an_item_ref_outlives_changes_of_its_key() {
-    type Act = fn(&mut Session<'_>);
-    let acts: [Act; 5] = [
+    type Operation = fn(&mut Session<'_>);
+    let operations: [Operation; 5] = [
         |session| assert!(session.guard().remove(&0_u64.to_le_bytes())),
         |session| store(session, 0, b"another"),
         |session| store(session, 0, &value(9, 4 << 20)),
@@ -54,13 +54,13 @@ fn an_item_ref_outlives_changes_of_its_key() {
         flood,
     ];
     for len in LENS {
-        for act in acts {
+        for operation in operations {
             let cache = cache(Eviction::S3Fifo);
             let mut session = cache.session().expect("a session");
             let stored = value(0, len);
             store(&mut session, 0, &stored);
             let item_ref = item_ref(&cache, &mut session, 0);
-            act(&mut session);
+            operation(&mut session);
             flood(&mut session);
             assert!(item_ref.value() == stored && item_ref.as_ref() == stored);
             assert_eq!(item_ref.item().key(), 0_u64.to_le_bytes());

@@ -12,13 +12,13 @@ fn cache(eviction: Eviction) -> Cache {
 fn in_short_guards(
     session: &mut Session<'_>,
     numbers: impl Iterator<Item = u64>,
-    mut act: impl FnMut(&Guard<'_>, u64),
+    mut operation: impl FnMut(&Guard<'_>, u64),
 ) {
     let mut numbers = numbers.peekable();
     while numbers.peek().is_some() {
         let guard = session.guard();
         for number in numbers.by_ref().take(64) {
-            act(&guard, number);
+            operation(&guard, number);
         }
     }
 }

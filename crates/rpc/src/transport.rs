@@ -64,9 +64,9 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     if kind.is_some_and(is_loss) || causes(error).any(is_cut) {
         return format!("{LOST}; was the server stopped?");
     }
-    let act = if is_unconnected(error) { "could not connect" } else { LOST };
+    let summary = if is_unconnected(error) { "could not connect" } else { LOST };
     let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
-    format!("{act}: {}", cause.replace(['\r', '\n'], " "))
+    format!("{summary}: {}", cause.replace(['\r', '\n'], " "))
 }
 
 /// Alerts with which a server refuses the certificate of a client, or the lack of one.

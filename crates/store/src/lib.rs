@@ -73,7 +73,7 @@ mod watch;
 mod write;
 mod writer;
 
-pub use changes::{Act, Change};
+pub use changes::{Operation, Change};
 pub use clock::{Clock, SystemClock};
 pub use error::{Damage, Error, FullCause, IoError, Result};
 pub use file::walk::{Verified, verify_closed};

@@ -33,7 +33,7 @@ pub struct nuthatch_store_stat {
     /// Number of reader slots that are in use or were used, in all processes.
     pub readers: u32,
     /// Maximum number of reader slots.
-    pub readers_most: u32,
+    pub max_readers: u32,
     /// 1 if the store keeps changes, otherwise 0.
     pub keeps_changes: u32,
     /// Always 0.
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn nuthatch_store_stat_of(
             sequence: stat.sequence,
             oldest_change: oldest.unwrap_or(0),
             readers: stat.readers,
-            readers_most: stat.readers_most,
+            max_readers: stat.max_readers,
             keeps_changes: u32::from(oldest.is_some()),
             reserved: 0,
         });

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
-use store_engine::{Act, BatchStream, Change, Start};
+use store_engine::{Operation, BatchStream, Change, Start};
 
 /// A watch that begins with the next committed change.
 pub const NUTHATCH_STORE_FROM_NOW: u32 = 0;
@@ -50,7 +50,7 @@ pub struct nuthatch_store_change {
     /// Length of the value in bytes.
     pub value_len: u64,
     /// The kind of the change: `NUTHATCH_STORE_CHANGED_PUT`, `_DELETE` or `_EXPIRE`.
-    pub act: u32,
+    pub operation: u32,
     /// Always 0.
     pub reserved: u32,
 }
@@ -132,10 +132,10 @@ impl Watching {
             table_len: change.table.len() as u32,
             key_len: change.key.len() as u32,
             value_len: change.value.len() as u64,
-            act: match change.act {
-                Act::Put => NUTHATCH_STORE_CHANGED_PUT,
-                Act::Delete => NUTHATCH_STORE_CHANGED_DELETE,
-                Act::Expire => NUTHATCH_STORE_CHANGED_EXPIRE,
+            operation: match change.operation {
+                Operation::Put => NUTHATCH_STORE_CHANGED_PUT,
+                Operation::Delete => NUTHATCH_STORE_CHANGED_DELETE,
+                Operation::Expire => NUTHATCH_STORE_CHANGED_EXPIRE,
             },
             reserved: 0,
         };

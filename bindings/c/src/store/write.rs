@@ -31,7 +31,7 @@ pub struct nuthatch_store_write {
     /// The table.
     pub table: nuthatch_store_table,
     /// The operation: `NUTHATCH_STORE_PUT`, `_DELETE`, `_DELETE_RANGE` or `_CHECK`.
-    pub act: u32,
+    pub operation: u32,
     /// The condition of a check: `NUTHATCH_STORE_ABSENT`, `_PRESENT`, `_EQUALS` or `_VERSION`.
     pub condition: u32,
     /// The key.
@@ -95,7 +95,7 @@ fn add(
     let table = &open.table;
     let key = || caller.bytes("key", write.key, write.key_len);
     let value = || caller.bytes("value", write.value, write.value_len);
-    Ok(match write.act {
+    Ok(match write.operation {
         NUTHATCH_STORE_PUT if write.number == 0 => batch.put(table, key()?, value()?),
         NUTHATCH_STORE_PUT => batch.put_until(table, key()?, value()?, write.number),
         NUTHATCH_STORE_DELETE => batch.delete(table, key()?),
@@ -113,7 +113,7 @@ fn add(
             };
             batch.check(table, key()?, condition)
         }
-        found => return Err(Failure::argument("act", "an act of a batch", found)),
+        found => return Err(Failure::argument("operation", "an operation of a batch", found)),
     })
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Change {
     /// Number of the transaction that made the change.
     transaction: u64,
     /// The kind of the change: `put`, `delete` or `expire`.
-    act: &'static str,
+    operation: &'static str,
     /// Name of the table; empty for the main table.
     table: String,
     /// The key.
@@ -68,7 +68,7 @@ pub(crate) struct Stat {
     /// Reader slots that are or were in use, in all processes.
     readers: u32,
     /// Maximum number of reader slots.
-    readers_most: u32,
+    max_readers: u32,
     /// Transactions that are open in the process of the store.
     open_transactions: u64,
     /// Sequence number of the last change.
@@ -130,8 +130,8 @@ pub(crate) struct Compacted {
 repr_fields! {
     Written: transaction sequence deleted;
     Entry: value version expires_at;
-    Change: sequence transaction act table key value expires_at;
-    Stat: page_bytes map_bytes used_bytes file_bytes free_bytes transaction readers readers_most
+    Change: sequence transaction operation table key value expires_at;
+    Stat: page_bytes map_bytes used_bytes file_bytes free_bytes transaction readers max_readers
         open_transactions sequence oldest_change tables;
     TableStat: name stamped entries depth branch_pages leaf_pages overflow_pages;
     Verified: transaction pages free_pages lost_pages tables entries;
@@ -147,14 +147,14 @@ impl From<StoreWritten> for Written {
 
 impl From<nuthatch_store::Change> for Change {
     fn from(change: nuthatch_store::Change) -> Self {
-        let nuthatch_store::Change { sequence, transaction, act, table, key, value, .. } = change;
+        let nuthatch_store::Change { sequence, transaction, operation, table, key, value, .. } = change;
         Self {
             sequence,
             transaction,
-            act: act.name(),
+            operation: operation.name(),
             table,
             key,
-            value: (act == nuthatch_store::Act::Put).then_some(value),
+            value: (operation == nuthatch_store::Operation::Put).then_some(value),
             expires_at: crate::convert::unix_seconds(change.expires_at_ms),
         }
     }
@@ -174,7 +174,7 @@ impl Stat {
             free_bytes: stat.free_bytes,
             transaction: stat.transaction,
             readers: stat.readers,
-            readers_most: stat.readers_most,
+            max_readers: stat.max_readers,
             open_transactions: stat.open_transactions,
             sequence: stat.sequence,
             oldest_change,

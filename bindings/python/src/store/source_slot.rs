@@ -43,7 +43,11 @@ impl<S> SourceSlot<S> {
                 Ok(Some(SourceGuard { slot: Arc::clone(self), source: Some(source) }))
             }
             SlotState::InUse => {
-                let message = format!("the {} is being read by somebody else", self.what);
+                let what = self.what;
+                let message = format!(
+                    "another task or thread reads this {what}: wait until its read returns, or \
+                     open another {what}"
+                );
                 Err(Failure::argument(message))
             }
             SlotState::Ended(reason) => {

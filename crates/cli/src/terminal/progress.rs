@@ -102,11 +102,11 @@ impl Display {
         }
     }
 
-    /// Calls `act` while the bar is hidden, so that `act` can write to the terminal.
-    pub(crate) fn suspend<T>(&self, act: impl FnOnce() -> T) -> T {
+    /// Calls `write` while the bar is hidden, so that `write` can write to the terminal.
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.form {
-            Form::Bar(bar) => bar.suspend(act),
-            Form::Quiet | Form::Lines => act(),
+            Form::Bar(bar) => bar.suspend(write),
+            Form::Quiet | Form::Lines => write(),
         }
     }
 

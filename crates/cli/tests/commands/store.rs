@@ -225,12 +225,12 @@ fn a_watch_prints_changes_as_they_are_committed() {
     let line = printed.next().expect("a line").expect("text");
     let change: serde_json::Value = serde_json::from_str(&line).expect("a JSON object");
     assert_eq!(change["sequence"], 1);
-    assert_eq!((&change["act"], &change["key"]), (&"put".into(), &"a".into()));
+    assert_eq!((&change["operation"], &change["key"]), (&"put".into(), &"a".into()));
     assert_eq!((&change["table"], &change["value"]), (&"default".into(), &"1".into()));
     prints(&folder, &["put", "db", "elsewhere", "1", "--table", "other"], "");
     prints(&folder, &["del", "db", "a"], "");
     let line = printed.next().expect("a line").expect("text");
-    let end = "\"act\":\"delete\",\"table\":\"default\",\"key\":\"a\"}";
+    let end = "\"operation\":\"delete\",\"table\":\"default\",\"key\":\"a\"}";
     assert!(line.starts_with("{\"sequence\":3,") && line.ends_with(end), "{line}");
     prints(&folder, &["put", "db", "b", "2"], "");
     assert!(printed.next().is_some());

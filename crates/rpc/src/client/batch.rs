@@ -4,7 +4,7 @@ use crate::messages::convert;
 use crate::messages::proto;
 use bytes::Bytes;
 use nuthatch_store::{Condition, Range};
-use proto::write::Act;
+use proto::write::Operation;
 
 /// Writes and conditions that are committed together or not at all, in order.
 ///
@@ -46,19 +46,19 @@ impl Batch {
 
     fn put_any(self, table: &str, key: &[u8], value: &[u8], expires_at_ms: Option<u64>) -> Self {
         let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
-        self.with(table, Act::Put(proto::PutAct { key, value, expires_at_ms }))
+        self.with(table, Operation::Put(proto::PutOperation { key, value, expires_at_ms }))
     }
 
     /// Adds a deletion of a key.
     #[must_use]
     pub fn delete(self, table: &str, key: impl AsRef<[u8]>) -> Self {
-        self.with(table, Act::Delete(Bytes::copy_from_slice(key.as_ref())))
+        self.with(table, Operation::Delete(Bytes::copy_from_slice(key.as_ref())))
     }
 
     /// Adds a deletion of all keys of a range.
     #[must_use]
     pub fn delete_range(self, table: &str, range: &Range) -> Self {
-        self.with(table, Act::DeleteRange(convert::range_message(range)))
+        self.with(table, Operation::DeleteRange(convert::range_message(range)))
     }
 
     /// Adds a condition. If it does not hold, nothing of the batch is written. It takes account of
@@ -67,7 +67,7 @@ impl Batch {
     pub fn check(self, table: &str, key: impl AsRef<[u8]>, condition: Condition<'_>) -> Self {
         let key = Bytes::copy_from_slice(key.as_ref());
         let condition = Some(convert::condition_message(condition));
-        self.with(table, Act::Check(proto::CheckAct { key, condition }))
+        self.with(table, Operation::Check(proto::CheckOperation { key, condition }))
     }
 
     /// Returns the number of writes and conditions.
@@ -80,8 +80,8 @@ impl Batch {
         self.0.is_empty()
     }
 
-    fn with(mut self, table: &str, act: Act) -> Self {
-        self.0.push(proto::Write { table: table.to_owned(), act: Some(act) });
+    fn with(mut self, table: &str, operation: Operation) -> Self {
+        self.0.push(proto::Write { table: table.to_owned(), operation: Some(operation) });
         self
     }
 }

@@ -37,7 +37,7 @@ impl StoreStat {
             free_bytes: response.free_bytes,
             transaction: response.transaction,
             readers: response.readers,
-            readers_most: response.readers_most,
+            max_readers: response.max_readers,
             open_transactions: response.open_transactions,
             sequence: response.sequence,
         };

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::messages::convert::{self, required};
 use crate::messages::proto;
 use crate::messages::proto::committed::Outcome;
-use crate::messages::proto::txn_request::Act;
+use crate::messages::proto::txn_request::Operation;
 use crate::messages::proto::txn_response::Answer;
 use crate::messages::rows::RowBatch;
 use bytes::Bytes;
@@ -44,7 +44,7 @@ impl Txn {
     /// Returns the value of a key, with its version and the time of expiry.
     pub async fn entry(&mut self, table: &str, key: &[u8]) -> Result<Option<Found>> {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
-        match self.ask(Act::Get(proto::GetRequest { table, key })).await? {
+        match self.ask(Operation::Get(proto::GetRequest { table, key })).await? {
             Answer::Get(get) => Ok(get.entry.map(Found::from)),
             _ => required(None),
         }
@@ -56,7 +56,7 @@ impl Txn {
         table: &str,
         keys: &[K],
     ) -> Result<Vec<Option<Bytes>>> {
-        match self.ask(Act::GetMany(get_many_request(table, keys))).await? {
+        match self.ask(Operation::GetMany(get_many_request(table, keys))).await? {
             Answer::GetMany(many) => {
                 Ok(many.lookups.into_iter().map(|found| Some(found.entry?.value)).collect())
             }
@@ -67,7 +67,7 @@ impl Txn {
     /// Returns the first rows of a scan that fit in a message; none if there are no more.
     /// [`Scan::after`] returns the rest of the scan.
     pub async fn scan(&mut self, table: &str, scan: &Scan) -> Result<RowBatch> {
-        match self.ask(Act::Scan(scan.request(table))).await? {
+        match self.ask(Operation::Scan(scan.request(table))).await? {
             Answer::Scan(rows) => Ok(rows),
             _ => required(None),
         }
@@ -77,7 +77,7 @@ impl Txn {
     /// on what was read; if one does not hold, this fails with code `condition-unmet`.
     pub async fn commit(mut self, batch: Batch) -> Result<Written> {
         let Answer::Commit(committed) =
-            self.ask(Act::Commit(proto::Commit { writes: batch.0 })).await?
+            self.ask(Operation::Commit(proto::Commit { writes: batch.0 })).await?
         else {
             return required(None);
         };
@@ -91,11 +91,11 @@ impl Txn {
         }
     }
 
-    async fn ask(&mut self, act: Act) -> Result<Answer> {
+    async fn ask(&mut self, operation: Operation) -> Result<Answer> {
         let Self { client, sender, responses } = self;
         let response = client.within(async {
             // If the stream has ended, the response has the reason.
-            let _ = sender.send(proto::TxnRequest { act: Some(act) }).await;
+            let _ = sender.send(proto::TxnRequest { operation: Some(operation) }).await;
             Ok(responses.message().await?)
         });
         required(required(response.await?)?.answer)

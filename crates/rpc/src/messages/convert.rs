@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::messages::proto;
 use bytes::Bytes;
-use nuthatch_store::{Act, Change, Condition, Kind, Range, Written};
+use nuthatch_store::{Operation, Change, Condition, Kind, Range, Written};
 use std::ops::Bound;
 
 /// Returns the range of a message; all keys if it has none.
@@ -101,26 +101,26 @@ pub(crate) fn required<T>(answer: Option<T>) -> Result<T> {
 }
 
 pub(crate) fn change_message(change: Change) -> proto::Change {
-    let Change { sequence, transaction, act, table, key, value, expires_at_ms } = change;
-    let (act, value) = match act {
-        Act::Put => (proto::Act::Put, Some(value.into())),
-        Act::Delete => (proto::Act::Delete, None),
-        Act::Expire => (proto::Act::Expire, None),
+    let Change { sequence, transaction, operation, table, key, value, expires_at_ms } = change;
+    let (operation, value) = match operation {
+        Operation::Put => (proto::Operation::Put, Some(value.into())),
+        Operation::Delete => (proto::Operation::Delete, None),
+        Operation::Expire => (proto::Operation::Expire, None),
     };
-    let (act, key) = (act as i32, key.into());
-    proto::Change { sequence, transaction, act, table, key, value, expires_at_ms }
+    let (operation, key) = (operation as i32, key.into());
+    proto::Change { sequence, transaction, operation, table, key, value, expires_at_ms }
 }
 
 pub(crate) fn change(change: proto::Change) -> Result<Change> {
-    let proto::Change { sequence, transaction, act, table, key, value, expires_at_ms } = change;
-    let act = match proto::Act::try_from(act) {
-        Ok(proto::Act::Put) => Act::Put,
-        Ok(proto::Act::Delete) => Act::Delete,
-        Ok(proto::Act::Expire) => Act::Expire,
-        Ok(proto::Act::Unspecified) | Err(_) => return required(None),
+    let proto::Change { sequence, transaction, operation, table, key, value, expires_at_ms } = change;
+    let operation = match proto::Operation::try_from(operation) {
+        Ok(proto::Operation::Put) => Operation::Put,
+        Ok(proto::Operation::Delete) => Operation::Delete,
+        Ok(proto::Operation::Expire) => Operation::Expire,
+        Ok(proto::Operation::Unspecified) | Err(_) => return required(None),
     };
     let (key, value) = (key.into(), value.unwrap_or_default().into());
-    Ok(Change { sequence, transaction, act, table, key, value, expires_at_ms })
+    Ok(Change { sequence, transaction, operation, table, key, value, expires_at_ms })
 }
 
 pub(crate) fn problem_message(error: &Error) -> proto::Problem {

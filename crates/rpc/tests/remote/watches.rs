@@ -2,14 +2,14 @@
 
 use super::served::{Served, TABLE, code, is, key, options, served, served_to};
 use nuthatch_rpc::{ClientOptions, WatchStream};
-use nuthatch_store::{Act, Change, Range, Start};
+use nuthatch_store::{Operation, Change, Range, Start};
 
 fn next(served: &Served, watch: &mut WatchStream) -> Vec<Change> {
     served.wait(watch.next()).expect("no end").expect("changes")
 }
 
-fn described(changes: &[Change]) -> Vec<(Act, String, &[u8], &[u8])> {
-    changes.iter().map(|c| (c.act, c.table.clone(), &c.key[..], &c.value[..])).collect()
+fn described(changes: &[Change]) -> Vec<(Operation, String, &[u8], &[u8])> {
+    changes.iter().map(|c| (c.operation, c.table.clone(), &c.key[..], &c.value[..])).collect()
 }
 
 #[test]
@@ -30,9 +30,9 @@ fn changes_are_in_order_and_a_watch_can_start_after_any_of_them() {
     let changes = next(&served, &mut all);
     let birds = TABLE.to_owned();
     let expected = [
-        (Act::Put, birds.clone(), &b"user:1"[..], &b""[..]),
-        (Act::Put, String::new(), b"elsewhere", b"x"),
-        (Act::Delete, birds, b"user:1", b""),
+        (Operation::Put, birds.clone(), &b"user:1"[..], &b""[..]),
+        (Operation::Put, String::new(), b"elsewhere", b"x"),
+        (Operation::Delete, birds, b"user:1", b""),
     ];
     assert_eq!(described(&changes), expected);
     assert!(changes.iter().all(|change| change.transaction == written.transaction));

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const BITS: usize = 200;
 
 #[derive(Clone, Debug)]
-enum Act {
+enum Operation {
     Append(Vec<u8>),
     SetRange(usize, Vec<u8>),
     SetBit(usize, bool),
@@ -19,19 +19,19 @@ enum Act {
     Find(bool, usize, usize),
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn operation() -> impl Strategy<Value = Operation> {
     let bytes = || proptest::collection::vec(prop_oneof![Just(0), Just(0xff), any::<u8>()], 0..6);
     prop_oneof![
-        bytes().prop_map(Act::Append),
-        (0..20usize, bytes()).prop_map(|(at, bytes)| Act::SetRange(at, bytes)),
-        (0..BITS, any::<bool>()).prop_map(|(at, bit)| Act::SetBit(at, bit)),
-        (1..64usize, 0..BITS, any::<u64>()).prop_map(|(width, at, number)| Act::SetField(
+        bytes().prop_map(Operation::Append),
+        (0..20usize, bytes()).prop_map(|(at, bytes)| Operation::SetRange(at, bytes)),
+        (0..BITS, any::<bool>()).prop_map(|(at, bit)| Operation::SetBit(at, bit)),
+        (1..64usize, 0..BITS, any::<u64>()).prop_map(|(width, at, number)| Operation::SetField(
             width,
             at,
             number >> (64 - width)
         )),
-        (0..BITS, 0..BITS).prop_map(|(start, end)| Act::Count(start, end)),
-        (any::<bool>(), 0..BITS, 0..BITS).prop_map(|(bit, start, end)| Act::Find(bit, start, end)),
+        (0..BITS, 0..BITS).prop_map(|(start, end)| Operation::Count(start, end)),
+        (any::<bool>(), 0..BITS, 0..BITS).prop_map(|(bit, start, end)| Operation::Find(bit, start, end)),
     ]
 }
 
@@ -66,46 +66,46 @@ impl Model {
     }
 
     /// Executes an operation, and returns the number of its reply.
-    fn act(&mut self, act: &Act) -> usize {
-        match act {
-            Act::Append(bytes) => {
+    fn apply(&mut self, operation: &Operation) -> usize {
+        match operation {
+            Operation::Append(bytes) => {
                 self.bits.extend(bits_of(bytes));
                 self.bits.len() / 8
             }
-            Act::SetRange(at, bytes) => {
+            Operation::SetRange(at, bytes) => {
                 self.write(at * 8, bits_of(bytes));
                 self.bits.len() / 8
             }
-            Act::SetBit(at, bit) => {
+            Operation::SetBit(at, bit) => {
                 let old = self.bits.get(*at) == Some(&true);
                 self.write(*at, std::iter::once(*bit));
                 usize::from(old)
             }
-            Act::SetField(width, at, number) => {
+            Operation::SetField(width, at, number) => {
                 let old = (*at..at + width)
                     .fold(0, |old, at| old << 1 | usize::from(self.bits.get(at) == Some(&true)));
                 let (width, number) = (*width, *number);
                 self.write(*at, (0..width).map(|bit| number >> (width - 1 - bit) & 1 == 1));
                 old
             }
-            Act::Count(start, end) => self.range(*start, *end).filter(|(_, bit)| *bit).count(),
-            Act::Find(..) => unreachable!("it may answer that there is none"),
+            Operation::Count(start, end) => self.range(*start, *end).filter(|(_, bit)| *bit).count(),
+            Operation::Find(..) => unreachable!("it may answer that there is none"),
         }
     }
 }
 
 /// Returns the request for an operation.
-fn request(act: &Act) -> Vec<Vec<u8>> {
+fn request(operation: &Operation) -> Vec<Vec<u8>> {
     let text = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect();
-    match act {
-        Act::Append(bytes) => vec![b"APPEND".to_vec(), b"k".to_vec(), bytes.clone()],
-        Act::SetRange(at, bytes) => {
+    match operation {
+        Operation::Append(bytes) => vec![b"APPEND".to_vec(), b"k".to_vec(), bytes.clone()],
+        Operation::SetRange(at, bytes) => {
             vec![b"SETRANGE".to_vec(), b"k".to_vec(), at.to_string().into_bytes(), bytes.clone()]
         }
-        Act::SetBit(at, bit) => text(&format!("SETBIT k {at} {}", u8::from(*bit))),
-        Act::SetField(width, at, number) => text(&format!("BITFIELD k SET u{width} {at} {number}")),
-        Act::Count(start, end) => text(&format!("BITCOUNT k {start} {end} BIT")),
-        Act::Find(bit, start, end) => {
+        Operation::SetBit(at, bit) => text(&format!("SETBIT k {at} {}", u8::from(*bit))),
+        Operation::SetField(width, at, number) => text(&format!("BITFIELD k SET u{width} {at} {number}")),
+        Operation::Count(start, end) => text(&format!("BITCOUNT k {start} {end} BIT")),
+        Operation::Find(bit, start, end) => {
             text(&format!("BITPOS k {} {start} {end} BIT", u8::from(*bit)))
         }
     }
@@ -115,22 +115,22 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn bit_commands_match_the_model(acts in proptest::collection::vec(act(), 1..40)) {
+    fn bit_commands_match_the_model(operations in proptest::collection::vec(operation(), 1..40)) {
         let engine = Engine::new(1);
         let mut connection = engine.connect(Version::Resp2);
         let mut model = Model::default();
         // Stores an empty value: a search for bits in a missing key has another reply.
         connection.run(&["SET", "k", ""]);
-        for act in &acts {
-            let answer = match act {
-                Act::Find(sought, start, end) => model
+        for operation in &operations {
+            let answer = match operation {
+                Operation::Find(sought, start, end) => model
                     .range(*start, *end)
                     .find(|(_, bit)| bit == sought)
                     .map_or("-1".to_owned(), |(at, _)| at.to_string()),
-                act => model.act(act).to_string(),
+                operation => model.apply(operation).to_string(),
             };
-            let array = if matches!(act, Act::SetField(..)) { "*1\r\n" } else { "" };
-            let reply = connection.run(&request(act));
+            let array = if matches!(operation, Operation::SetField(..)) { "*1\r\n" } else { "" };
+            let reply = connection.run(&request(operation));
             prop_assert_eq!(String::from_utf8_lossy(&reply), format!("{array}:{answer}\r\n"));
             let value = model.bytes();
             let mut bulk = format!("${}\r\n", value.len()).into_bytes();
@@ -143,13 +143,13 @@ proptest! {
     #[test]
     fn number_commands_match_the_model(
         start in any::<i64>(),
-        acts in proptest::collection::vec(prop_oneof![-9..9i64, any::<i64>()], 1..20),
+        increments in proptest::collection::vec(prop_oneof![-9..9i64, any::<i64>()], 1..20),
     ) {
         let engine = Engine::new(1);
         let mut connection = engine.connect(Version::Resp2);
         connection.run(&["SET", "k", &start.to_string()]);
         let mut number = start;
-        for by in acts {
+        for by in increments {
             let reply = connection.run(&["INCRBY", "k", &by.to_string()]);
             let expected = match number.checked_add(by) {
                 Some(sum) => {

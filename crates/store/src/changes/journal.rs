@@ -1,6 +1,6 @@
 //! The journal of a write transaction: assigns sequence numbers and keeps changes for watches.
 
-use super::record::{Act, Record};
+use super::record::{Operation, Record};
 use crate::codec::integers::{key_of, number_of};
 use crate::error::Result;
 use crate::pages::{Access, Committed, TableId};
@@ -106,8 +106,8 @@ impl Journal {
         stamp: Stamp,
     ) -> Result<()> {
         let transaction = txn.id() as u64;
-        let (act, expiry_ms, table) = (Act::Put, stamp.expiry_ms, table.name());
-        let record = Record { act, transaction, expiry_ms, table, key, value };
+        let (operation, expiry_ms, table) = (Operation::Put, stamp.expiry_ms, table.name());
+        let record = Record { operation, transaction, expiry_ms, table, key, value };
         self.add(shared, txn, stamp.version, &record)
     }
 
@@ -121,9 +121,9 @@ impl Journal {
         expired: bool,
     ) -> Result<()> {
         let transaction = txn.id() as u64;
-        let act = if expired { Act::Expire } else { Act::Delete };
+        let operation = if expired { Operation::Expire } else { Operation::Delete };
         let (expiry_ms, table) = (0, table.name());
-        let record = Record { act, transaction, expiry_ms, table, key, value: &[] };
+        let record = Record { operation, transaction, expiry_ms, table, key, value: &[] };
         self.add(shared, txn, number, &record)
     }
 

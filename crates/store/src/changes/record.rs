@@ -18,7 +18,7 @@ pub(crate) mod layout {
 
 /// What happened to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum Operation {
     /// The key has a new value.
     Put,
     /// The key was deleted.
@@ -27,7 +27,7 @@ pub enum Act {
     Expire,
 }
 
-impl Act {
+impl Operation {
     /// Returns the name for programs: `put`, `delete` or `expire`.
     pub fn name(self) -> &'static str {
         match self {
@@ -46,12 +46,12 @@ pub struct Change {
     /// The number of the transaction. Changes of one transaction are consecutive.
     pub transaction: u64,
     /// What happened.
-    pub act: Act,
+    pub operation: Operation,
     /// The name of the table; empty for the main table.
     pub table: String,
     /// The key.
     pub key: Vec<u8>,
-    /// The new value; empty unless `act` is [`Act::Put`].
+    /// The new value; empty unless `operation` is [`Operation::Put`].
     pub value: Vec<u8>,
     /// The time of expiry, in milliseconds since 1970; `None` if the row does not expire.
     pub expires_at_ms: Option<u64>,
@@ -60,7 +60,7 @@ pub struct Change {
 /// A change in its stored form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'r> {
-    pub(crate) act: Act,
+    pub(crate) operation: Operation,
     pub(crate) transaction: u64,
     pub(crate) expiry_ms: u64,
     pub(crate) table: &'r str,
@@ -72,10 +72,10 @@ impl<'r> Record<'r> {
     /// Encodes the record. Names have at most 200 bytes and keys at most 511.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut header = [0; layout::HEADER_LEN];
-        header[layout::KIND] = match self.act {
-            Act::Put => layout::PUT,
-            Act::Delete => layout::DELETE,
-            Act::Expire => layout::EXPIRE,
+        header[layout::KIND] = match self.operation {
+            Operation::Put => layout::PUT,
+            Operation::Delete => layout::DELETE,
+            Operation::Expire => layout::EXPIRE,
         };
         header[layout::NAME_LEN] = self.table.len() as u8;
         let key_len = (self.key.len() as u16).to_le_bytes();
@@ -91,10 +91,10 @@ impl<'r> Record<'r> {
         let Some((header, rest)) = bytes.split_first_chunk::<{ layout::HEADER_LEN }>() else {
             return Err(wrong("too few bytes"));
         };
-        let act = match header[layout::KIND] {
-            layout::PUT => Act::Put,
-            layout::DELETE => Act::Delete,
-            layout::EXPIRE => Act::Expire,
+        let operation = match header[layout::KIND] {
+            layout::PUT => Operation::Put,
+            layout::DELETE => Operation::Delete,
+            layout::EXPIRE => Operation::Expire,
             kind => return Err(wrong(&format!("kind {kind}"))),
         };
         let word = |at: usize| {
@@ -109,15 +109,15 @@ impl<'r> Record<'r> {
             .ok_or_else(|| wrong("a key beyond its end"))?;
         let table = std::str::from_utf8(table).map_err(|_| wrong("a name that is not UTF-8"))?;
         let (transaction, expiry_ms) = (word(layout::TRANSACTION), word(layout::EXPIRY));
-        Ok(Self { act, transaction, expiry_ms, table, key, value })
+        Ok(Self { operation, transaction, expiry_ms, table, key, value })
     }
 
     pub(crate) fn to_change(self, sequence: u64) -> Change {
-        let Self { act, transaction, expiry_ms, table, key, value } = self;
+        let Self { operation, transaction, expiry_ms, table, key, value } = self;
         Change {
             sequence,
             transaction,
-            act,
+            operation,
             table: table.to_owned(),
             key: key.to_vec(),
             value: value.to_vec(),
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_record_is_read_back_and_a_short_one_refused() {
         let record = Record {
-            act: Act::Put,
+            operation: Operation::Put,
             transaction: 7,
             expiry_ms: 1 << 40,
             table: "t",

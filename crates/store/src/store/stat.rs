@@ -23,7 +23,7 @@ pub struct Stat {
     /// Number of reader slots in use, or used before, in all processes.
     pub readers: u32,
     /// Number of reader slots.
-    pub readers_most: u32,
+    pub max_readers: u32,
     /// Number of open transactions of this process.
     pub open_transactions: u64,
     /// The number of the last change.
@@ -70,7 +70,7 @@ impl Store {
             free_bytes: crate::file::walk::free_pages(file, path, meta)? * page_bytes,
             transaction: txn.id(),
             readers: info.number_of_readers,
-            readers_most: info.maximum_number_of_readers,
+            max_readers: info.maximum_number_of_readers,
             open_transactions,
             sequence,
         })

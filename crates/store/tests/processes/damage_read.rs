@@ -83,12 +83,12 @@ impl Case {
         kinds.map(|(at, kind)| (at, kind == 1)).collect()
     }
 
-    /// Overwrites bytes, calls `act`, and puts the bytes back.
-    pub(crate) fn with<R>(&self, at: u64, bytes: &[u8], act: impl FnOnce() -> R) -> R {
+    /// Overwrites bytes, calls `operation`, and puts the bytes back.
+    pub(crate) fn with<R>(&self, at: u64, bytes: &[u8], operation: impl FnOnce() -> R) -> R {
         let mut before = vec![0; bytes.len()];
         self.file.read_exact_at(&mut before, at).expect("bytes");
         self.file.write_all_at(bytes, at).expect("bytes");
-        let result = act();
+        let result = operation();
         self.file.write_all_at(&before, at).expect("bytes");
         result
     }

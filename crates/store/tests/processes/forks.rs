@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes a child that does something and ends. Returns its number.
-fn start_child(act: impl FnOnce()) -> Pid {
-    // SAFETY: the child does nothing but `act`, which uses no locks of threads that it lacks, and
+fn start_child(body: impl FnOnce()) -> Pid {
+    // SAFETY: the child does nothing but `body`, which uses no locks of threads that it lacks, and
     // ends without returning.
     let number = unsafe { libc::fork() };
     if number == 0 {
-        let done = catch_unwind(AssertUnwindSafe(act)).is_ok();
+        let done = catch_unwind(AssertUnwindSafe(body)).is_ok();
         // SAFETY: it ends the process.
         unsafe { libc::_exit(i32::from(!done)) };
     }
@@ -32,8 +32,8 @@ fn wait_for_child(child: Pid) {
 }
 
 #[track_caller]
-fn in_child(act: impl FnOnce()) {
-    wait_for_child(start_child(act));
+fn in_child(body: impl FnOnce()) {
+    wait_for_child(start_child(body));
 }
 
 /// A transaction that reads and a store are inherited; the child drops them and opens the store.

@@ -1,6 +1,6 @@
 use crate::Case;
 use crate::waiting::{ask, next, until};
-use nuthatch_store::{Act, Change, Error, Kind, Range, Read, Start, Store, Table, Watch};
+use nuthatch_store::{Operation, Change, Error, Kind, Range, Read, Start, Store, Table, Watch};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ fn watched() -> (Case, Table) {
     (case, table)
 }
 
-fn told(changes: &[Change]) -> Vec<(u64, Act, String, String)> {
+fn told(changes: &[Change]) -> Vec<(u64, Operation, String, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let tell = |c: &Change| (c.sequence, c.act, text(&c.key), text(&c.value));
+    let tell = |c: &Change| (c.sequence, c.operation, text(&c.key), text(&c.value));
     changes.iter().map(tell).collect()
 }
 
@@ -23,8 +23,8 @@ fn put(store: &Store, table: &Table, key: &str) {
     store.put(table, key.as_bytes(), b"value").expect("a put");
 }
 
-fn row(sequence: u64, key: &str) -> (u64, Act, String, String) {
-    (sequence, Act::Put, key.to_owned(), "value".to_owned())
+fn row(sequence: u64, key: &str) -> (u64, Operation, String, String) {
+    (sequence, Operation::Put, key.to_owned(), "value".to_owned())
 }
 
 #[test]
@@ -48,9 +48,9 @@ fn changes_come_in_order_with_their_transactions() {
     assert_eq!(
         told(&changes),
         [
-            (1, Act::Put, text("a"), text("1")),
-            (2, Act::Put, text("b"), text("2")),
-            (3, Act::Delete, text("a"), text("")),
+            (1, Operation::Put, text("a"), text("1")),
+            (2, Operation::Put, text("b"), text("2")),
+            (3, Operation::Delete, text("a"), text("")),
             row(4, "c"),
         ]
     );
@@ -226,8 +226,8 @@ fn rows_that_expire_are_told_when_they_are_swept() {
     case.store.sweep().expect("a sweep");
     let mut watch = case.store.watch(None, Range::all(), Start::Oldest).expect("a watch");
     let changes = watch.next_within(LONG).expect("no error").expect("changes");
-    let acts: Vec<_> = changes.iter().map(|change| (change.act, change.expires_at_ms)).collect();
-    assert_eq!(acts, [(Act::Put, Some(1)), (Act::Expire, None)]);
+    let operations: Vec<_> = changes.iter().map(|change| (change.operation, change.expires_at_ms)).collect();
+    assert_eq!(operations, [(Operation::Put, Some(1)), (Operation::Expire, None)]);
 }
 
 #[test]

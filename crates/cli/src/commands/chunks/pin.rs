@@ -139,12 +139,12 @@ fn is_latest(chunks: &Chunks, object: &Object) -> bool {
 }
 
 impl Selection {
-    /// Calls `act` for each selected object, and prints a summary. `act` returns the number of
-    /// chunks, or `None` if it did nothing.
+    /// Calls `operation` for each selected object, and prints a summary. `operation` returns the
+    /// number of chunks, or `None` if it did nothing.
     fn each(
         &self,
         done: &str,
-        act: impl Fn(&Chunks, &Object) -> Result<Option<u64>, Failure>,
+        operation: impl Fn(&Chunks, &Object) -> Result<Option<u64>, Failure>,
     ) -> Result<Outcome, Failure> {
         let cache = self.folder.open()?;
         // A name can be an address as for "get", with secrets.
@@ -160,7 +160,7 @@ impl Selection {
             let below = self.prefix.as_ref().is_some_and(|prefix| name.starts_with(prefix));
             if below || !found.is_empty() {
                 missing.retain(|at| !found.contains(at));
-                if let Some(concerned) = act(&cache, &object)? {
+                if let Some(concerned) = operation(&cache, &object)? {
                     chunks += concerned;
                     objects += 1;
                 }

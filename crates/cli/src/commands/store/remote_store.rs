@@ -105,18 +105,18 @@ impl RemoteStore {
         Failure::Error(format!("{prefix}{}", message.strip_prefix(&prefix).unwrap_or(message)))
     }
 
-    /// Calls `act` for each row of a scan, with the number of rows so far.
+    /// Calls `on_row` for each row of a scan, with the number of rows so far.
     pub(super) fn rows(
         &self,
         table: &str,
         scan: &Scan,
-        mut act: impl FnMut(Row<'_>, u64) -> Result<(), Failure>,
+        mut on_row: impl FnMut(Row<'_>, u64) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let (mut rows, mut done) = (self.client.scan(table, scan), 0);
         while let Some(batch) = self.wait(rows.next()) {
             for row in batch.map_err(|error| self.failure(&error))?.iter() {
                 done += 1;
-                act(row, done)?;
+                on_row(row, done)?;
             }
         }
         Ok(())

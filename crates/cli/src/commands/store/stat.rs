@@ -101,7 +101,7 @@ impl Report {
             bytes(stat.map_bytes),
             grouped(stat.transaction),
             stat.readers,
-            stat.readers_most,
+            stat.max_readers,
             grouped(stat.sequence),
         );
         for (name, table) in tables {
@@ -140,7 +140,7 @@ impl Report {
             stat.page_bytes,
             stat.transaction,
             stat.readers,
-            stat.readers_most,
+            stat.max_readers,
             stat.sequence,
         )
     }

@@ -9,7 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_cli::output::{json_row, json_string};
-use nuthatch_store::{Act, Change, Start};
+use nuthatch_store::{Operation, Change, Start};
 use std::time::Duration;
 
 /// The maximum time of one wait for changes. A closed output is detected with the next change.
@@ -18,9 +18,9 @@ const MAX_WAIT: Duration = Duration::from_hours(1);
 const NOTES: &str = "\
 Prints a line with a JSON object for each change, in the order of the commits, until it is
 interrupted:
-  {\"sequence\":7,\"transaction\":3,\"act\":\"put\",\"table\":\"t\",\"key\":\"a\",\"value\":\"b\"}
-The act is put, delete or expire; the last two have no value. --after-sequence continues where an
-earlier watch ended.
+  {\"sequence\":7,\"transaction\":3,\"operation\":\"put\",\"table\":\"t\",\"key\":\"a\",\"value\":\"b\"}
+The operation is put, delete or expire; the last two have no value. --after-sequence continues where
+an earlier watch ended.
 
 A store keeps changes once --keep is given; it then writes each change twice. It keeps at most N
 changes, which take at most 4 KiB times N bytes together, and drops the oldest beyond either limit.
@@ -139,10 +139,10 @@ impl Watch {
 }
 
 fn json(change: &Change, line: &mut Vec<u8>) {
-    let Change { sequence, transaction, act, table, key, value, expires_at_ms } = change;
+    let Change { sequence, transaction, operation, table, key, value, expires_at_ms } = change;
     let head = format!(
-        "{{\"sequence\":{sequence},\"transaction\":{transaction},\"act\":\"{}\",\"table\":",
-        act.name()
+        "{{\"sequence\":{sequence},\"transaction\":{transaction},\"operation\":\"{}\",\"table\":",
+        operation.name()
     );
     line.extend_from_slice(head.as_bytes());
     json_string(table, line);
@@ -150,8 +150,8 @@ fn json(change: &Change, line: &mut Vec<u8>) {
     // Appends the fields of the row's object.
     let mut row = Vec::new();
     json_row(key, &json_value_of(value), &mut row);
-    let fields = match act {
-        Act::Put => &row[1..row.len() - 1],
+    let fields = match operation {
+        Operation::Put => &row[1..row.len() - 1],
         _ => row[1..].strip_suffix(b",\"value\":\"\"}").unwrap_or(&row[1..row.len() - 1]),
     };
     line.extend_from_slice(fields);

@@ -33,9 +33,9 @@ fn a_segment_that_cannot_be_read_is_not_treated_as_absent() {
     let stat: Value = serde_json::from_str(&run(&["stat", "--json"]).stdout).expect("JSON");
     assert_eq!(stat["segments_unreadable"], 1);
     run(&["verify"]);
-    for act in ["pin", "unpin", "remove"] {
+    for command in ["pin", "unpin", "remove"] {
         let told = "1 segments could not be read; objects in them stay as they were\n";
-        assert!(run(&[act, &url]).stderr.ends_with(told), "{act}");
+        assert!(run(&[command, &url]).stderr.ends_with(told), "{command}");
     }
     // Nothing was lost.
     folder.mode(segment, 0o666);
@@ -94,11 +94,11 @@ fn more_segments_than_files_that_may_be_open_are_all_listed() {
     }
     assert!(chunks.stat().segments > 30);
     drop(chunks);
-    for act in ["list", "verify", "stat"] {
-        let run = run_with_files(&folder, 16, &["chunks", act, "--cache", "cache", "--json"]);
-        assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{act}");
+    for command in ["list", "verify", "stat"] {
+        let run = run_with_files(&folder, 16, &["chunks", command, "--cache", "cache", "--json"]);
+        assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{command}");
         let json: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
-        match act {
+        match command {
             "list" => assert_eq!(json["kept_bytes"], 10 << 20),
             "verify" => assert_eq!(json["whole_chunks"], 160),
             _ => assert_eq!(json["segments_unreadable"], 0),

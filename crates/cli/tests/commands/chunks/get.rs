@@ -144,8 +144,8 @@ fn a_small_folder_has_blocks_of_an_eighth_of_its_limit() {
     let summary: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
     assert_eq!((&summary["bytes"], &summary["fetched_bytes"]), (&1024.into(), &(512 << 10).into()));
     assert_eq!((&summary["hit_share"], &summary["not_kept_by_cause"]), (&0.0.into(), &json!({})));
-    let json = |act| -> Value {
-        let run = folder.run(&["chunks", act, "--cache", "cache", "--json"]);
+    let json = |command| -> Value {
+        let run = folder.run(&["chunks", command, "--cache", "cache", "--json"]);
         serde_json::from_str(&run.stdout).expect("a JSON object")
     };
     let (stat, listed) = (json("stat"), json("list"));

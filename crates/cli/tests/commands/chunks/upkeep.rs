@@ -161,10 +161,10 @@ fn old_and_excess_chunks_are_evicted() {
 fn no_cache_is_made_where_there_is_none() {
     let folder = Folder::new();
     folder.file("data.txt", "precious");
-    for act in [&["stat"][..], &["list"], &["verify"], &["clear"], &["prune"], &["pin", "a"]] {
+    for command in [&["stat"][..], &["list"], &["verify"], &["clear"], &["prune"], &["pin", "a"]] {
         for place in [".", "nowhere"] {
-            let run = folder.run(&[&["chunks"], act, &["--cache", place]].concat());
-            assert_eq!(run.status, Some(3), "{act:?}");
+            let run = folder.run(&[&["chunks"], command, &["--cache", place]].concat());
+            assert_eq!(run.status, Some(3), "{command:?}");
             assert_eq!(run.stderr, format!("nuthatch: {place}: expected a cache, found none\n"));
         }
     }

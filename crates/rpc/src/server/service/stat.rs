@@ -15,7 +15,7 @@ pub(super) fn stat(shared: &Shared) -> Result<proto::StatResponse> {
     let oldest_change = store.oldest_change()?;
     let stat = store.stat()?;
     let Stat { page_bytes, map_bytes, used_bytes, file_bytes, free_bytes, .. } = stat;
-    let Stat { transaction, readers, readers_most, open_transactions, sequence, .. } = stat;
+    let Stat { transaction, readers, max_readers, open_transactions, sequence, .. } = stat;
     Ok(proto::StatResponse {
         page_bytes,
         map_bytes,
@@ -24,7 +24,7 @@ pub(super) fn stat(shared: &Shared) -> Result<proto::StatResponse> {
         free_bytes,
         transaction,
         readers,
-        readers_most,
+        max_readers,
         open_transactions,
         sequence,
         oldest_change,

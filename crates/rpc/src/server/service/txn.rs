@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::messages::convert;
 use crate::messages::proto;
 use crate::messages::proto::committed::Outcome;
-use crate::messages::proto::txn_request::Act;
+use crate::messages::proto::txn_request::Operation;
 use crate::messages::proto::txn_response::Answer;
 use crate::messages::rows::Rows;
 use crate::server::middleware::{CallContext, until};
@@ -47,9 +47,9 @@ async fn run(
         };
         let Some(request) = request else { return Ok(()) };
         let charge = shared.budget.charge(request.encoded_len() as u64)?;
-        let answer = match request.act {
-            None => return Err(Error::argument("act: expected one, found none")),
-            Some(Act::Commit(commit)) => {
+        let answer = match request.operation {
+            None => return Err(Error::argument("operation: expected one, found none")),
+            Some(Operation::Commit(commit)) => {
                 call.check_write()?;
                 // While it is open, the store could not reuse pages or move the map.
                 drop(open);
@@ -87,12 +87,12 @@ fn expired(shared: &Shared, open: Option<&Open>) -> Error {
 }
 
 /// Reads in the transaction, which begins at the first read.
-fn read(shared: &Shared, open: Option<Open>, operation: Act) -> Result<(Open, Answer)> {
+fn read(shared: &Shared, open: Option<Open>, operation: Operation) -> Result<(Open, Answer)> {
     let name = match &operation {
-        Act::Get(get) => &get.table,
-        Act::GetMany(get) => &get.table,
-        Act::Scan(scan) => &scan.table,
-        Act::Commit(_) => return Err(Error::internal("a commit is no read")),
+        Operation::Get(get) => &get.table,
+        Operation::GetMany(get) => &get.table,
+        Operation::Scan(scan) => &scan.table,
+        Operation::Commit(_) => return Err(Error::internal("a commit is no read")),
     };
     // A transaction does not see a table that is opened after it began.
     shared.tables.find(name)?;
@@ -101,10 +101,10 @@ fn read(shared: &Shared, open: Option<Open>, operation: Act) -> Result<(Open, An
         None => Open { txn: shared.store.snapshot()?, since: Instant::now() },
     };
     let answer = match operation {
-        Act::Get(get) => Answer::Get(reads::get_in(shared, &open.txn, &get)?),
-        Act::GetMany(get) => Answer::GetMany(reads::get_many_in(shared, &open.txn, &get)?),
-        Act::Scan(scan) => Answer::Scan(rows(shared, &open.txn, &scan)?),
-        Act::Commit(_) => return Err(Error::internal("a commit is no read")),
+        Operation::Get(get) => Answer::Get(reads::get_in(shared, &open.txn, &get)?),
+        Operation::GetMany(get) => Answer::GetMany(reads::get_many_in(shared, &open.txn, &get)?),
+        Operation::Scan(scan) => Answer::Scan(rows(shared, &open.txn, &scan)?),
+        Operation::Commit(_) => return Err(Error::internal("a commit is no read")),
     };
     Ok((open, answer))
 }

@@ -16,7 +16,7 @@ pub(super) async fn put(
     let _charge = shared.budget.charge(request.encoded_len() as u64)?;
     let proto::PutRequest { table, key, value, expires_at_ms } = request;
     let table = table_named(shared, &table).await?;
-    let operation = proto::PutAct { key, value, expires_at_ms };
+    let operation = proto::PutOperation { key, value, expires_at_ms };
     answer(write(shared, with_put(Batch::new(), &table, operation)).await?)
 }
 
@@ -29,7 +29,7 @@ pub(super) async fn put_if(
     let condition = convert::condition(condition.as_ref())?;
     let table = table_named(shared, &table).await?;
     let batch = Batch::new().check(&table, &key[..], condition);
-    let batch = with_put(batch, &table, proto::PutAct { key, value, expires_at_ms });
+    let batch = with_put(batch, &table, proto::PutOperation { key, value, expires_at_ms });
     let written = match write(shared, batch).await {
         Ok(written) => Some(convert::written_message(written)),
         Err(StoreError::ConditionUnmet { .. }) => None,
@@ -61,17 +61,17 @@ pub(super) async fn delete_range(
 
 /// Returns the batch that a message describes.
 pub(super) async fn batch(shared: &Arc<Shared>, writes: Vec<proto::Write>) -> Result<Batch> {
-    use proto::write::Act;
+    use proto::write::Operation;
     let mut batch = Batch::new();
     for (nth, write) in writes.into_iter().enumerate() {
         let table = table_named(shared, &write.table).await?;
-        batch = match write.act {
-            Some(Act::Put(put)) => with_put(batch, &table, put),
-            Some(Act::Delete(key)) => batch.delete(&table, key),
-            Some(Act::DeleteRange(range)) => {
+        batch = match write.operation {
+            Some(Operation::Put(put)) => with_put(batch, &table, put),
+            Some(Operation::Delete(key)) => batch.delete(&table, key),
+            Some(Operation::DeleteRange(range)) => {
                 batch.delete_range(&table, convert::range(Some(range)))
             }
-            Some(Act::Check(check)) => {
+            Some(Operation::Check(check)) => {
                 let condition = convert::condition(check.condition.as_ref())?;
                 batch.check(&table, check.key, condition)
             }
@@ -98,8 +98,8 @@ async fn table_named(shared: &Arc<Shared>, name: &str) -> Result<Table> {
     on_thread(move || shared.tables.find(&name)).await
 }
 
-fn with_put(batch: Batch, table: &Table, put: proto::PutAct) -> Batch {
-    let proto::PutAct { key, value, expires_at_ms } = put;
+fn with_put(batch: Batch, table: &Table, put: proto::PutOperation) -> Batch {
+    let proto::PutOperation { key, value, expires_at_ms } = put;
     match expires_at_ms {
         Some(at) => batch.put_until(table, key, value, at),
         None => batch.put(table, key, value),

@@ -39,7 +39,7 @@ struct Field {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Act {
+enum Operation {
     Get,
     Set(i64, Overflow),
     Increment(i64, Overflow),
@@ -102,11 +102,11 @@ impl Field {
     }
 
     /// Performs an operation on a value that contains the field, and returns its reply.
-    fn act(self, act: Act, value: &mut [u8]) -> Option<i128> {
+    fn apply(self, operation: Operation, value: &mut [u8]) -> Option<i128> {
         let old = self.get(value);
-        match act {
-            Act::Get => Some(old),
-            Act::Set(number, overflow) => {
+        match operation {
+            Operation::Get => Some(old),
+            Operation::Set(number, overflow) => {
                 // For a field without sign, a negative number is a large one.
                 let number = if self.signed {
                     i128::from(number)
@@ -116,7 +116,7 @@ impl Field {
                 self.set(value, self.hold(number, overflow)?);
                 Some(old)
             }
-            Act::Increment(by, overflow) => {
+            Operation::Increment(by, overflow) => {
                 let new = self.hold(old + i128::from(by), overflow)?;
                 self.set(value, new);
                 Some(new)
@@ -126,8 +126,8 @@ impl Field {
 }
 
 /// Parses all arguments after the key.
-fn parse(args: Args<'_>) -> Result<Vec<(Field, Act)>> {
-    let mut acts = Vec::new();
+fn parse(args: Args<'_>) -> Result<Vec<(Field, Operation)>> {
+    let mut operations = Vec::new();
     let mut overflow = Overflow::Wrap;
     let mut at = 2;
     while at < args.len() {
@@ -142,60 +142,60 @@ fn parse(args: Args<'_>) -> Result<Vec<(Field, Act)>> {
             at += 2;
             continue;
         }
-        let act: Option<fn(i64, Overflow) -> Act> = match args.get(at) {
+        let operation: Option<fn(i64, Overflow) -> Operation> = match args.get(at) {
             word if word.eq_ignore_ascii_case(b"get") && left >= 2 => None,
-            word if word.eq_ignore_ascii_case(b"set") && left >= 3 => Some(Act::Set),
-            word if word.eq_ignore_ascii_case(b"incrby") && left >= 3 => Some(Act::Increment),
+            word if word.eq_ignore_ascii_case(b"set") && left >= 3 => Some(Operation::Set),
+            word if word.eq_ignore_ascii_case(b"incrby") && left >= 3 => Some(Operation::Increment),
             _ => return Err(SYNTAX),
         };
         let field = Field::parse(args.get(at + 1), args.get(at + 2))?;
-        acts.push((
+        operations.push((
             field,
-            match act {
-                None => Act::Get,
-                Some(act) => act(args.integer(at + 3)?, overflow),
+            match operation {
+                None => Operation::Get,
+                Some(operation) => operation(args.integer(at + 3)?, overflow),
             },
         ));
-        at += if act.is_some() { 4 } else { 3 };
+        at += if operation.is_some() { 4 } else { 3 };
     }
-    Ok(acts)
+    Ok(operations)
 }
 
 /// `BITFIELD key [GET type offset | [OVERFLOW WRAP | SAT | FAIL]
 /// SET type offset value | INCRBY type offset increment]...`
 fn bitfield(call: &mut Call<'_>) -> Result {
-    let acts = parse(call.args)?;
-    match writes_to(&acts) {
-        Some(end) => change(call, &acts, end),
-        None => read(call, &acts),
+    let operations = parse(call.args)?;
+    match writes_to(&operations) {
+        Some(end) => change(call, &operations, end),
+        None => read(call, &operations),
     }
 }
 
 /// `BITFIELD_RO key [GET type offset]...`
 fn bitfield_ro(call: &mut Call<'_>) -> Result {
-    let acts = parse(call.args)?;
-    match writes_to(&acts) {
+    let operations = parse(call.args)?;
+    match writes_to(&operations) {
         Some(_) => Err(Failure::answer("ERR BITFIELD_RO only supports the GET subcommand")),
-        None => read(call, &acts),
+        None => read(call, &operations),
     }
 }
 
 /// Returns the end of the last field that is written, if there is one.
-fn writes_to(acts: &[(Field, Act)]) -> Option<usize> {
-    let writes = acts.iter().filter(|(_, act)| !matches!(act, Act::Get));
+fn writes_to(operations: &[(Field, Operation)]) -> Option<usize> {
+    let writes = operations.iter().filter(|(_, operation)| !matches!(operation, Operation::Get));
     writes.map(|(field, _)| field.end()).max()
 }
 
-fn read(call: &mut Call<'_>, acts: &[(Field, Act)]) -> Result {
+fn read(call: &mut Call<'_>, operations: &[(Field, Operation)]) -> Result {
     let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
-    call.reply().array(acts.len());
-    for (field, _) in acts {
+    call.reply().array(operations.len());
+    for (field, _) in operations {
         call.reply().integer(field.get(value) as i64);
     }
     Ok(())
 }
 
-fn change(call: &mut Call<'_>, acts: &[(Field, Act)], end: usize) -> Result {
+fn change(call: &mut Call<'_>, operations: &[(Field, Operation)], end: usize) -> Result {
     check_len(call, end)?;
     let start = call.out.len();
     let (out, version) = (&mut *call.out, call.client.version);
@@ -208,13 +208,13 @@ fn change(call: &mut Call<'_>, acts: &[(Field, Act)], end: usize) -> Result {
             // Removes the reply of an earlier attempt, which is about another item.
             out.truncate(start);
             let mut reply = Reply::new(out, version);
-            reply.array(acts.len());
+            reply.array(operations.len());
             value.reserve_exact(item.map_or(0, |item| item.value().len()).max(end));
             value.extend_from_slice(item.map_or(&[], |item| item.value()));
             // As in Redis, even if nothing is written.
             value.resize(value.len().max(end), 0);
-            for (field, act) in acts {
-                match field.act(*act, value) {
+            for (field, operation) in operations {
+                match field.apply(*operation, value) {
                     Some(number) => reply.integer(number as i64),
                     None => reply.null(),
                 }

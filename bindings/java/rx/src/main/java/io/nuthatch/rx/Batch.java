@@ -26,7 +26,7 @@ public final class Batch {
   /** A batch without writes. */
   public Batch() {}
 
-  /** One act of a batch, on a table of the store that the batch is handed to. */
+  /** One operation of a batch, on a table of the store that the batch is handed to. */
   public sealed interface Write {
     /** The table. */
     Table table();

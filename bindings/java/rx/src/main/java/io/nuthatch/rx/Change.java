@@ -8,7 +8,7 @@ import java.util.Optional;
  *
  * @param sequence its number: greater than those of all changes before it
  * @param transaction the transaction it belongs to; changes of one follow one another
- * @param act what happened
+ * @param operation what happened
  * @param table the name of the table; empty for the main one
  * @param key the key
  * @param value the new value; empty when there is none any more
@@ -17,14 +17,14 @@ import java.util.Optional;
 public record Change(
     long sequence,
     long transaction,
-    Act act,
+    Operation operation,
     String table,
     byte[] key,
     Optional<byte[]> value,
     Optional<Instant> expiresAt) {
 
   /** What happened to a key. */
-  public enum Act {
+  public enum Operation {
     /** It has a new value. */
     PUT,
     /** It was deleted. */

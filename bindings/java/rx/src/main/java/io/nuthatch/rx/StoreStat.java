@@ -13,7 +13,7 @@ import java.util.OptionalLong;
  * @param freeBytes bytes of pages that can be used again
  * @param transaction the last transaction that was committed
  * @param readers slots of readers in use, or used before, in all processes
- * @param readersMost slots of readers that there are
+ * @param maxReaders slots of readers that there are
  * @param openTransactions transactions that are open in the process of the store
  * @param sequence the number of the last change
  * @param oldestChange the number of the oldest change that is kept; empty when none are
@@ -27,7 +27,7 @@ public record StoreStat(
     long freeBytes,
     long transaction,
     int readers,
-    int readersMost,
+    int maxReaders,
     long openTransactions,
     long sequence,
     OptionalLong oldestChange,

@@ -301,8 +301,8 @@ abstract class StoreContract extends FailingSubscriberContract {
     table.delete(bytes("a")).blockingAwait();
     fill("b", "c");
     watched.awaitCount(3);
-    var acts = watched.values().stream().map(c -> c.act() + new String(c.key(), UTF_8)).toList();
-    assertEquals(List.of("PUTa", "DELETEa", "PUTb"), acts);
+    var operations = watched.values().stream().map(c -> c.operation() + new String(c.key(), UTF_8)).toList();
+    assertEquals(List.of("PUTa", "DELETEa", "PUTb"), operations);
     watched.cancel();
     var last = watched.values().getLast();
     assertEquals("rows", last.table());

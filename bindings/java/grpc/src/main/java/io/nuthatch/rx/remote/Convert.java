@@ -77,17 +77,17 @@ final class Convert {
     var message = StoreProto.Write.newBuilder().setTable(write.table().name());
     return switch (write) {
       case Batch.Put put -> {
-        var act =
-            StoreProto.PutAct.newBuilder().setKey(bytes(put.key())).setValue(bytes(put.value()));
-        put.expiresAt().ifPresent(moment -> act.setExpiresAtMs(millis(moment)));
-        yield message.setPut(act).build();
+        var operation =
+            StoreProto.PutOperation.newBuilder().setKey(bytes(put.key())).setValue(bytes(put.value()));
+        put.expiresAt().ifPresent(moment -> operation.setExpiresAtMs(millis(moment)));
+        yield message.setPut(operation).build();
       }
       case Batch.Delete delete -> message.setDelete(bytes(delete.key())).build();
       case Batch.DeleteRange delete -> message.setDeleteRange(range(delete.range())).build();
       case Batch.Check check ->
           message
               .setCheck(
-                  StoreProto.CheckAct.newBuilder()
+                  StoreProto.CheckOperation.newBuilder()
                       .setKey(bytes(check.key()))
                       .setCondition(condition(check.condition())))
               .build();
@@ -108,11 +108,11 @@ final class Convert {
   }
 
   static Change change(StoreProto.Change change) {
-    var act =
-        switch (change.getAct()) {
-          case ACT_PUT -> Change.Act.PUT;
-          case ACT_DELETE -> Change.Act.DELETE;
-          case ACT_EXPIRE -> Change.Act.EXPIRE;
+    var operation =
+        switch (change.getOperation()) {
+          case OPERATION_PUT -> Change.Operation.PUT;
+          case OPERATION_DELETE -> Change.Operation.DELETE;
+          case OPERATION_EXPIRE -> Change.Operation.EXPIRE;
           default -> throw Failure.noAnswer("a kind of change that this version knows");
         };
     var value =
@@ -120,7 +120,7 @@ final class Convert {
     return new Change(
         change.getSequence(),
         change.getTransaction(),
-        act,
+        operation,
         change.getTable(),
         change.getKey().toByteArray(),
         value,
@@ -153,7 +153,7 @@ final class Convert {
         stat.getFreeBytes(),
         stat.getTransaction(),
         stat.getReaders(),
-        stat.getReadersMost(),
+        stat.getMaxReaders(),
         stat.getOpenTransactions(),
         stat.getSequence(),
         oldest,

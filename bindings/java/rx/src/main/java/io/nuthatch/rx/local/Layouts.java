@@ -85,7 +85,7 @@ final class Layouts {
   static final StructLayout WRITE =
       MemoryLayout.structLayout(
               JAVA_LONG.withName("table"),
-              JAVA_INT.withName("act"),
+              JAVA_INT.withName("operation"),
               JAVA_INT.withName("condition"),
               ADDRESS.withName("key"),
               JAVA_LONG.withName("key_len"),
@@ -128,7 +128,7 @@ final class Layouts {
               JAVA_INT.withName("table_len"),
               JAVA_INT.withName("key_len"),
               JAVA_LONG.withName("value_len"),
-              JAVA_INT.withName("act"),
+              JAVA_INT.withName("operation"),
               JAVA_INT.withName("reserved"))
           .withName("nuthatch_store_change");
 
@@ -144,7 +144,7 @@ final class Layouts {
               JAVA_LONG.withName("sequence"),
               JAVA_LONG.withName("oldest_change"),
               JAVA_INT.withName("readers"),
-              JAVA_INT.withName("readers_most"),
+              JAVA_INT.withName("max_readers"),
               JAVA_INT.withName("keeps_changes"),
               JAVA_INT.withName("reserved"))
           .withName("nuthatch_store_stat");

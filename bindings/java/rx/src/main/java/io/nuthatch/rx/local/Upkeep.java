@@ -66,7 +66,7 @@ final class Upkeep {
           count(stat, "free_bytes"),
           count(stat, "transaction"),
           number(stat, "readers"),
-          number(stat, "readers_most"),
+          number(stat, "max_readers"),
           count(stat, "open_transactions"),
           count(stat, "sequence"),
           keeps ? OptionalLong.of(count(stat, "oldest_change")) : OptionalLong.empty(),

@@ -37,7 +37,7 @@ final class Watching {
   private static final long TABLE_LEN = Layouts.at(Layouts.CHANGE, "table_len");
   private static final long KEY_LEN = Layouts.at(Layouts.CHANGE, "key_len");
   private static final long VALUE_LEN = Layouts.at(Layouts.CHANGE, "value_len");
-  private static final long ACT = Layouts.at(Layouts.CHANGE, "act");
+  private static final long OPERATION = Layouts.at(Layouts.CHANGE, "operation");
 
   private Watching() {}
 
@@ -128,16 +128,16 @@ final class Watching {
   }
 
   private static Change change(MemorySegment change) {
-    var act = Change.Act.values()[change.get(JAVA_INT, ACT) - 1];
+    var operation = Change.Operation.values()[change.get(JAVA_INT, OPERATION) - 1];
     var name = bytes(change, TABLE, change.get(JAVA_INT, TABLE_LEN));
     var value =
-        act == Change.Act.PUT
+        operation == Change.Operation.PUT
             ? Optional.of(bytes(change, VALUE, change.get(JAVA_LONG, VALUE_LEN)))
             : Optional.<byte[]>empty();
     return new Change(
         change.get(JAVA_LONG, 0),
         change.get(JAVA_LONG, 8),
-        act,
+        operation,
         new String(name, StandardCharsets.UTF_8),
         bytes(change, KEY, change.get(JAVA_INT, KEY_LEN)),
         value,

@@ -18,7 +18,7 @@ final class Writes {
   private static final int CHECK = 4;
 
   private static final long EACH = Layouts.WRITE.byteSize();
-  private static final long ACT = Layouts.at(Layouts.WRITE, "act");
+  private static final long OPERATION = Layouts.at(Layouts.WRITE, "operation");
   private static final long CONDITION = Layouts.at(Layouts.WRITE, "condition");
   private static final long KEY = Layouts.at(Layouts.WRITE, "key");
   private static final long VALUE = Layouts.at(Layouts.WRITE, "value");
@@ -42,7 +42,7 @@ final class Writes {
         }
         case Batch.Delete delete -> begin(struct, DELETE, scratch, delete.key());
         case Batch.DeleteRange delete -> {
-          struct.set(JAVA_INT, ACT, DELETE_RANGE);
+          struct.set(JAVA_INT, OPERATION, DELETE_RANGE);
           struct.set(JAVA_LONG, RANGE, scratch.range(delete.range()).address());
         }
         case Batch.Check check -> {
@@ -54,8 +54,8 @@ final class Writes {
     return structs;
   }
 
-  private static void begin(MemorySegment struct, int act, Scratch scratch, byte[] key) {
-    struct.set(JAVA_INT, ACT, act);
+  private static void begin(MemorySegment struct, int operation, Scratch scratch, byte[] key) {
+    struct.set(JAVA_INT, OPERATION, operation);
     bytes(struct, KEY, scratch, key);
   }
 
