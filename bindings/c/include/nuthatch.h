@@ -641,13 +641,13 @@ int32_t nuthatch_store_table_stat_of(nuthatch_store_table table,
                                      nuthatch_store_table_stat *stat,
                                      nuthatch_error *error);
 
-// Keeps the newest changes of all tables for watches: at most `most` changes with at most
-// `most_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
+// Keeps the newest changes of all tables for watches: at most `max_changes` changes with at most
+// `max_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
 // all processes until they are changed. If `most` is 0, no changes are kept, and kept changes are
 // removed.
 int32_t nuthatch_store_keep_changes(nuthatch_store store,
-                                    uint64_t most,
-                                    uint64_t most_bytes,
+                                    uint64_t max_changes,
+                                    uint64_t max_bytes,
                                     nuthatch_error *error);
 
 // Syncs the file: all committed writes survive a crash, whatever their durability was.

@@ -93,16 +93,16 @@ impl Failure {
     }
 
     /// Writes the error to the struct of the caller.
-    pub(crate) fn tell(&self, out: &mut Out<'_, nuthatch_error>) {
+    pub(crate) fn write_error(&self, out: &mut Out<'_, nuthatch_error>) {
         match self {
             Self::Own(code, text) => put(out, *code, 0, 0, text),
-            Self::Store(error) => tell(error, out),
+            Self::Store(error) => write_error(error, out),
         }
     }
 }
 
 /// Writes an error of the store to the struct of the caller.
-pub(crate) fn tell(error: &Error, out: &mut Out<'_, nuthatch_error>) {
+pub(crate) fn write_error(error: &Error, out: &mut Out<'_, nuthatch_error>) {
     let (system, write) = match error {
         Error::Io(io) => (io.source.raw_os_error().unwrap_or(0), 0),
         Error::ConditionUnmet { write } => (0, *write as u64),
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_long_message_is_cut_between_characters() {
         let mut error = nuthatch_error { code: 0, system: 0, write: 0, message: [1; MESSAGE_LEN] };
-        Failure::Own(PANIC, "é".repeat(400)).tell(&mut Out::of(&mut error));
+        Failure::Own(PANIC, "é".repeat(400)).write_error(&mut Out::of(&mut error));
         let end = error.message.iter().position(|byte| *byte == 0).expect("an end");
         assert_eq!(std::str::from_utf8(&error.message[..end]), Ok(&*"é".repeat(243)));
         assert_eq!(error.code, PANIC);

@@ -37,7 +37,7 @@ pub(crate) unsafe fn call(
     match done {
         Ok(()) => 0,
         Err(failure) => {
-            failure.tell(&mut caller.maybe_out(error));
+            failure.write_error(&mut caller.maybe_out(error));
             failure.code()
         }
     }
@@ -149,8 +149,8 @@ fn null(name: &str) -> Failure {
 }
 
 /// Rows or changes with pointers into memory that is kept beside them.
-pub(crate) struct Lent<T>(pub(crate) Vec<T>);
+pub(crate) struct RawPointers<T>(pub(crate) Vec<T>);
 
 // SAFETY: the pointers are passed to C and never used here; the memory that they point to is kept
 // beside them and can be freed by any thread.
-unsafe impl<T> Send for Lent<T> {}
+unsafe impl<T> Send for RawPointers<T> {}

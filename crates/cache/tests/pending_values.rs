@@ -37,12 +37,12 @@ fn push(guard: &mut Guard<'_>, pending: &mut PendingValue, mut bytes: &[u8]) -> 
 fn whole(
     cache: &Arc<Cache>,
     session: &mut Session<'_>,
-    key_most: usize,
+    max_key_len: usize,
     value: &[u8],
 ) -> PendingValue {
     let mut guard = session.guard();
-    let mut pending = match guard.begin_value(cache, key_most, value.len()) {
-        Err(Error::Full) if guard.renew() => guard.begin_value(cache, key_most, value.len()),
+    let mut pending = match guard.begin_value(cache, max_key_len, value.len()) {
+        Err(Error::Full) if guard.renew() => guard.begin_value(cache, max_key_len, value.len()),
         other => other,
     }
     .expect("room");

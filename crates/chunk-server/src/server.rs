@@ -57,14 +57,18 @@ impl Metrics {
             ("from_cache_bytes_total", "Bytes read from the cache.", counts.from_cache),
             ("from_origin_bytes_total", "Bytes read from the origin.", counts.from_origin),
             (
-                "from_others_bytes_total",
-                "Bytes that were fetched for another request at the same time.",
-                counts.from_others,
+                "coalesced_bytes_total",
+                "Bytes read from the fetch of another request.",
+                counts.coalesced,
             ),
             ("fetched_bytes_total", "Bytes that the origin sent.", counts.fetched),
             ("origin_requests_total", "Requests for bytes to the origin.", counts.requests),
-            ("origin_checks_total", "Questions what an object is.", counts.checks),
-            ("origin_retries_total", "Requests to the origin made again.", counts.retries),
+            (
+                "origin_checks_total",
+                "Requests to the origin for the current version of an object.",
+                counts.checks,
+            ),
+            ("origin_retries_total", "Retried requests to the origin.", counts.retries),
             (
                 "fetch_lock_timeouts_total",
                 "Fetches whose wait for the fetch lock of another process timed out.",

@@ -12,7 +12,7 @@ pub struct Counts {
     /// Bytes that readers received from the origin.
     pub from_origin: u64,
     /// Bytes that readers received from the origin through a fetch of another reader.
-    pub from_others: u64,
+    pub coalesced: u64,
     /// Bytes of the object that the origin sent, including those that no reader has read yet.
     pub fetched: u64,
     /// Requests for bytes to the origin, including retries.
@@ -42,7 +42,7 @@ impl Counts {
     /// Returns the number of bytes that readers received.
     #[must_use]
     pub fn read(&self) -> u64 {
-        self.from_cache + self.from_origin + self.from_others
+        self.from_cache + self.from_origin + self.coalesced
     }
 
     /// Returns the share of bytes that did not have to be fetched for this reader, from 0 to 1;
@@ -50,7 +50,7 @@ impl Counts {
     #[must_use]
     pub fn hit_share(&self) -> Option<f64> {
         let read = self.read();
-        (read > 0).then(|| (self.from_cache + self.from_others) as f64 / read as f64)
+        (read > 0).then(|| (self.from_cache + self.coalesced) as f64 / read as f64)
     }
 }
 
@@ -59,7 +59,7 @@ impl Counts {
 pub(crate) enum Count {
     FromCache,
     FromOrigin,
-    FromOthers,
+    Coalesced,
     Fetched,
     Requests,
     Checks,
@@ -90,7 +90,7 @@ impl Tally {
         Counts {
             from_cache: of(Count::FromCache),
             from_origin: of(Count::FromOrigin),
-            from_others: of(Count::FromOthers),
+            coalesced: of(Count::Coalesced),
             fetched: of(Count::Fetched),
             requests: of(Count::Requests),
             checks: of(Count::Checks),

@@ -38,8 +38,8 @@ pub(crate) async fn open(
     let (origin, plain) = if engine.clients.ready_for(&address.place) {
         engine.clients.origin(address, access)?
     } else {
-        let (making, access) = (engine.clone(), access.clone());
-        let make = move || making.clients.origin(address, &access);
+        let (shared, access) = (engine.clone(), access.clone());
+        let make = move || shared.clients.origin(address, &access);
         let task = Task(engine.spawn(async { spawn_blocking(make).await })?);
         task.end().await?.map_err(|_| Error::closed())??
     };
@@ -205,8 +205,8 @@ impl Asking {
     }
 
     fn check_room(&self, len: usize) -> Result<()> {
-        let most = self.opening.engine.settings.max_unsized_len;
-        if len as u64 <= most {
+        let max = self.opening.engine.settings.max_unsized_len;
+        if len as u64 <= max {
             return Ok(());
         }
         let expected = format!("a length, or at most {most} bytes");

@@ -108,8 +108,8 @@ impl Settings {
     /// retry, and is shortened at random by up to half. A delay that the origin requests is used,
     /// up to the maximum.
     #[must_use]
-    pub fn retry_delays(mut self, first: Duration, most: Duration) -> Self {
-        (self.retry_delay, self.max_retry_delay) = (first, most.max(first));
+    pub fn retry_delays(mut self, first: Duration, max: Duration) -> Self {
+        (self.retry_delay, self.max_retry_delay) = (first, max.max(first));
         self
     }
 

@@ -44,12 +44,12 @@ impl Error {
         Self::new(Code::NotFound, "no-table", format!("expected a table \"{name}\", found none"))
     }
 
-    pub(crate) fn memory(bytes: u64, held: u64, most: u64) -> Self {
+    pub(crate) fn memory(bytes: u64, held: u64, max: u64) -> Self {
         let message = format!("{bytes} bytes more than {held} would be beyond the limit of {most}");
         Self::new(Code::ResourceExhausted, "memory", message)
     }
 
-    pub(crate) fn too_long(bytes: usize, most: usize) -> Self {
+    pub(crate) fn too_long(bytes: usize, max: usize) -> Self {
         let message = format!("expected a message of at most {most} bytes, found {bytes}");
         Self::new(Code::OutOfRange, "too-long", message)
     }

@@ -1,6 +1,5 @@
-//! The constants of `docs/formats/segments.md`: names of files, offsets and limits. Most have
-//! the names of that page, which calls `CHARGED` counted, `MIN_FREE` `least_free`, and the eviction
-//! order turn.
+//! The constants of `docs/formats/segments.md`: names of files, offsets and limits, with the names
+//! of that page.
 
 /// The name of the index.
 pub(crate) const INDEX_NAME: &str = "index";
@@ -12,7 +11,7 @@ pub(crate) const SETTINGS_NAME: &str = "settings";
 pub(crate) const SETTINGS_NEW: &str = "settings.new";
 /// The name of the list of pins.
 pub(crate) const PINS_NAME: &str = "pins";
-/// The name of the file whose bytes are fetch locks.
+/// The name of the file whose bytes are fetch locks. The name is part of the format.
 pub(crate) const FETCH_LOCKS_NAME: &str = "claims";
 /// The name of a list of pins that is being written.
 pub(crate) const PINS_NEW: &str = "pins.new";

@@ -188,20 +188,20 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_rows(
         let mut out = caller.out("count", count)?;
         let room = caller.room("rows", rows, capacity)?;
         let scan = scan_of(caller, options)?;
-        let most_bytes = caller.maybe("options", options)?.map_or(0, |options| options.batch_bytes);
-        let most_bytes = if most_bytes == 0 { u64::MAX } else { most_bytes };
+        let max_bytes = caller.maybe("options", options)?.map_or(0, |options| options.batch_bytes);
+        let max_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
         let (snapshot, table) = (OpenSnapshot::find(snapshot)?, OpenTable::find(table)?);
         let txn = snapshot.lock();
         let (mut found, mut bytes) = (0, 0);
         let wanted = caller.maybe("options", options)?.filter(|options| options.has_limit != 0);
-        let most = wanted.map_or(u64::MAX, |options| options.limit).min(room.len() as u64);
-        txn.scan(&table.table, &scan.limit(most))?.visit(|key, value| {
+        let max_rows = wanted.map_or(u64::MAX, |options| options.limit).min(room.len() as u64);
+        txn.scan(&table.table, &scan.limit(max_rows))?.visit(|key, value| {
             let (key_len, value_len) = (key.len() as u32, value.len() as u32);
             let (key, value) = (key.as_ptr(), value.as_ptr());
             room[found] = nuthatch_store_row { key, value, key_len, value_len };
             found += 1;
             bytes += u64::from(key_len) + u64::from(value_len);
-            found < room.len() && bytes < most_bytes
+            found < room.len() && bytes < max_bytes
         })?;
         out.put(found);
         Ok(())

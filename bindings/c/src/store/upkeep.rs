@@ -132,23 +132,23 @@ pub unsafe extern "C" fn nuthatch_store_table_stat_of(
     unsafe { call(error, act) }
 }
 
-/// Keeps the newest changes of all tables for watches: at most `most` changes with at most
-/// `most_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
+/// Keeps the newest changes of all tables for watches: at most `max_changes` changes with at most
+/// `max_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
 /// all processes until they are changed. If `most` is 0, no changes are kept, and kept changes are
 /// removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_keep_changes(
     store: nuthatch_store,
-    most: u64,
-    most_bytes: u64,
+    max_changes: u64,
+    max_bytes: u64,
     error: *mut nuthatch_error,
 ) -> i32 {
     let act = |_: &Caller<'_>| {
         let open = OpenStore::find(store)?;
-        if most == 0 {
+        if max_changes == 0 {
             return Ok(open.store.keep_no_changes()?);
         }
-        Ok(open.store.keep_changes(most, most_bytes)?)
+        Ok(open.store.keep_changes(max_changes, max_bytes)?)
     };
     // SAFETY: the caller keeps the conventions of the header.
     unsafe { call(error, act) }

@@ -6,7 +6,7 @@ use super::types::{
 };
 use crate::error::{Failure, Result, nuthatch_error};
 use crate::handles;
-use crate::memory::{Caller, Lent, call};
+use crate::memory::{Caller, RawPointers, call};
 use futures_core::Stream;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -66,7 +66,7 @@ struct Watching {
     stream: BatchStream<Vec<Change>>,
     /// The changes to which C has pointers.
     changes: Vec<Change>,
-    raw: Lent<nuthatch_store_change>,
+    raw: RawPointers<nuthatch_store_change>,
 }
 
 /// Signals a waiting thread that there may be changes, or that the watch was stopped.
@@ -139,7 +139,7 @@ impl Watching {
             },
             reserved: 0,
         };
-        self.raw = Lent(self.changes.iter().map(raw).collect());
+        self.raw = RawPointers(self.changes.iter().map(raw).collect());
     }
 }
 
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn nuthatch_store_open_watch(
         let of_table = if table == 0 { None } else { Some(OpenTable::find(table)?) };
         let of_table = of_table.as_ref().map(|table| table.within(store)).transpose()?;
         let stream = open.store.watch(of_table, range, start)?.into_stream();
-        let watching = Watching { stream, changes: Vec::new(), raw: Lent(Vec::new()) };
+        let watching = Watching { stream, changes: Vec::new(), raw: RawPointers(Vec::new()) };
         let watching = Mutex::new(watching);
         let (bell, guest) = (Arc::default(), Arc::clone(&open.guests));
         out.put(handles::hold(OpenWatch { watching, bell, _guest: guest }));

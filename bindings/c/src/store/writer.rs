@@ -5,7 +5,7 @@
 use super::open::OpenStore;
 use super::types::{durability_of, nuthatch_store, nuthatch_store_writer};
 use super::write::{batch_of, nuthatch_store_write, nuthatch_store_written};
-use crate::error::{Failure, Result, nuthatch_error, tell};
+use crate::error::{Failure, Result, nuthatch_error, write_error};
 use crate::handles;
 use crate::memory::{Caller, Out, call};
 use std::collections::VecDeque;
@@ -79,7 +79,7 @@ struct Pending {
 impl Answers {
     /// Waits at most `ms` milliseconds for acknowledgements and takes at most `most` of them. Fails
     /// if the writer was finished and all were taken.
-    fn take(&self, ms: u64, most: usize) -> Result<Vec<(u64, store_engine::Result<Written>)>> {
+    fn take(&self, ms: u64, max: usize) -> Result<Vec<(u64, store_engine::Result<Written>)>> {
         let deadline = Instant::now().checked_add(Duration::from_millis(ms));
         let mut state = self.lock();
         while state.answers.is_empty() {
@@ -95,7 +95,7 @@ impl Answers {
             let waited = self.came.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let many = state.answers.len().min(most);
+        let many = state.answers.len().min(max);
         Ok(state.answers.drain(..many).collect())
     }
 
@@ -240,9 +240,9 @@ pub unsafe extern "C" fn nuthatch_store_take_acks(
             match answer {
                 Ok(written) => ack.written = nuthatch_store_written::of(written),
                 Err(Error::Group(cause)) if !open.fails_together => {
-                    tell(&cause, &mut Out::of(&mut ack.error));
+                    write_error(&cause, &mut Out::of(&mut ack.error));
                 }
-                Err(error) => tell(&error, &mut Out::of(&mut ack.error)),
+                Err(error) => write_error(&error, &mut Out::of(&mut ack.error)),
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ pub(crate) struct UrlCounts {
     /// Bytes read from the origin.
     from_origin: u64,
     /// Bytes read from the origin through a fetch of another reader.
-    from_others: u64,
+    coalesced: u64,
     /// Bytes that the origin sent, including those that were not read yet.
     fetched: u64,
     /// Requests for bytes, including retries.
@@ -36,7 +36,7 @@ pub(crate) struct UrlCounts {
 }
 
 repr_fields! {
-    UrlCounts: from_cache from_origin from_others fetched requests checks retries;
+    UrlCounts: from_cache from_origin coalesced fetched requests checks retries;
 }
 
 /// A remote object at a URL, in the version that it had when it was opened.
@@ -258,7 +258,7 @@ impl UrlObject {
         Ok(UrlCounts {
             from_cache: counts.from_cache,
             from_origin: counts.from_origin,
-            from_others: counts.from_others,
+            coalesced: counts.coalesced,
             fetched: counts.fetched,
             requests: counts.requests,
             checks: counts.checks,

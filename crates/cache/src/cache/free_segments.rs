@@ -14,8 +14,8 @@ const FREE_SEGMENTS_PER_SESSION: u32 = 2;
 impl Cache {
     /// Returns how many segments should be free. With fewer, every write reclaims some memory.
     pub(crate) fn target_free(&self) -> u32 {
-        let least = MIN_FREE_SEGMENTS + FREE_SEGMENTS_PER_SESSION * self.epochs.sessions();
-        (self.segments.count() / FREE_SEGMENT_RATIO).max(least)
+        let min_free = MIN_FREE_SEGMENTS + FREE_SEGMENTS_PER_SESSION * self.epochs.sessions();
+        (self.segments.count() / FREE_SEGMENT_RATIO).max(min_free)
     }
 
     /// Returns whether fewer segments are free than the target and `extra` more.

@@ -43,9 +43,9 @@ impl MemoryLimit {
 
     /// Returns the default budget: `usual`, or less if there is little memory.
     pub(crate) fn default_budget(&self, usual: u64) -> u64 {
-        let most = self.bytes / 4 * DEFAULT_QUARTERS;
+        let max = self.bytes / 4 * DEFAULT_QUARTERS;
         // Whole MiB are easier to read.
-        usual.min(most >> 20 << 20)
+        usual.min(max >> 20 << 20)
     }
 }
 

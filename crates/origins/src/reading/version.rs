@@ -231,8 +231,8 @@ fn cached_version(
     let validator = head.validator.clone().ok_or(NotKept::NoVersion)?;
     let chunks = tasks.chunks();
     // A small cache only accepts small blocks.
-    let most = chunks.max_chunk_len() & !4095;
-    let block_len = engine.settings.block_len.min(most.max(4096));
+    let max_len = chunks.max_chunk_len() & !4095;
+    let block_len = engine.settings.block_len.min(max_len.max(4096));
     let blocks = chunks.blocks(&opened.address, &validator, opened.len, block_len);
     let key = blocks.map_err(|_| NotKept::Address)?.key().clone();
     Ok(CachedVersion { key, validator, block_len, tasks })

@@ -228,7 +228,7 @@ impl Window {
                     let error = self.version.engine.failure_since(&self.cached.key, *since);
                     return Poll::Ready(Err(error.map_or(Miss::Again, Miss::Failed)));
                 }
-                let count = self.version.source_of(&self.cached, &range, Count::FromOthers);
+                let count = self.version.source_of(&self.cached, &range, Count::Coalesced);
                 (fetched, waiting.range(), count)
             }
         };

@@ -35,7 +35,7 @@ async fn an_answer_that_breaks_off_goes_on_where_it_stopped() {
 async fn an_origin_may_answer_with_less() {
     let body = noise(4 * BLOCK as usize, 2);
     let server = Server::new(body.clone());
-    server.behave(|manners| manners.range_most = Some(500));
+    server.behave(|manners| manners.max_range_len = Some(500));
     let place = Place::new(quick());
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert_eq!(object.bytes(0..4 * BLOCK).await.expect("bytes"), body);

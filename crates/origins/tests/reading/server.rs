@@ -35,7 +35,7 @@ pub(crate) struct Manners {
     /// Answers this range to every request for one.
     pub(crate) wrong_range: Option<Range<u64>>,
     /// Answers with no more bytes than these of a range, and says so.
-    pub(crate) range_most: Option<u64>,
+    pub(crate) max_range_len: Option<u64>,
     /// Says nothing to requests for ranges of more than a byte.
     pub(crate) silent: bool,
     /// Every answer to a request for more than a byte waits until this is taken back.
@@ -289,7 +289,7 @@ fn send_range(
         head.push(format!("Content-Range: bytes */{len}\r\n"));
         return respond(stream, 416, &head, b"").map(|()| true);
     }
-    let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
+    let end = range.end.min(len).min(range.start + manners.max_range_len.unwrap_or(len));
     let range = manners.wrong_range.clone().unwrap_or(range.start..end);
     let last = range.end - 1;
     head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));

@@ -101,12 +101,12 @@ impl Decoder {
         let key_len = field(KEY_LEN).first_chunk().map_or(0, |len| u16::from_le_bytes(*len));
         let value_len = field(VALUE_LEN).first_chunk().map_or(0, |len| u32::from_le_bytes(*len));
         let (key_len, value_len) = (usize::from(key_len), value_len as usize);
-        let Limits { key_len: most_key, value_len: most_value } = self.limits;
-        if key_len > most_key {
-            return Err(Error::KeyTooLong { op, found: key_len, max: most_key });
+        let Limits { key_len: max_key_len, value_len: max_value_len } = self.limits;
+        if key_len > max_key_len {
+            return Err(Error::KeyTooLong { op, found: key_len, max: max_key_len });
         }
-        if value_len > most_value {
-            return Err(Error::ValueTooLong { op, found: value_len, max: most_value });
+        if value_len > max_value_len {
+            return Err(Error::ValueTooLong { op, found: value_len, max: max_value_len });
         }
         Ok((key_len, value_len))
     }

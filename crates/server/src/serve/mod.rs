@@ -158,9 +158,9 @@ impl MetricsSource for Common {
 }
 
 /// Stops the other threads when one ends, even by a panic.
-struct StopsOthers<'c>(Option<&'c Common>);
+struct StopAllOnDrop<'c>(Option<&'c Common>);
 
-impl Drop for StopsOthers<'_> {
+impl Drop for StopAllOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(common) = self.0 {
             common.stop();
@@ -245,15 +245,15 @@ impl Running {
                 }
             };
             let _ = ready.send(Ok(()));
-            let mut stops_others = StopsOthers(Some(&common));
+            let mut stop_all = StopAllOnDrop(Some(&common));
             let ended = worker.run();
             match &ended {
                 Err(error) => log::thread_failed(number, error),
                 // Other threads may still be draining.
-                Ok(()) if !common.is_stopping() => stops_others.0 = None,
+                Ok(()) if !common.is_stopping() => stop_all.0 = None,
                 Ok(()) => {}
             }
-            drop(stops_others);
+            drop(stop_all);
             ended
         })?;
         self.threads.push(thread);

@@ -261,17 +261,17 @@ impl Store {
         }
     }
 
-    /// Keeps the last changes of all tables for watches from now on: at most `max` changes, which
-    /// take at most `max_bytes` bytes together. The newest change is kept even if it alone takes
-    /// more. The setting applies to all processes, until it is changed. Each change is written
-    /// twice then.
+    /// Keeps the last changes of all tables for watches from now on: at most `max_changes` changes,
+    /// which take at most `max_bytes` bytes together. The newest change is kept even if it alone
+    /// takes more. The setting applies to all processes, until it is changed. Each change is
+    /// written twice then.
     ///
     /// # Errors
     ///
     /// As for [`update`](Self::update).
-    pub fn keep_changes(&self, max: u64, max_bytes: u64) -> Result<()> {
+    pub fn keep_changes(&self, max_changes: u64, max_bytes: u64) -> Result<()> {
         self.0.create_system_tables()?;
-        self.update(|txn| txn.keep_changes(Some((max, max_bytes))))
+        self.update(|txn| txn.keep_changes(Some((max_changes, max_bytes))))
     }
 
     /// Keeps no changes from now on, and drops those that are kept.

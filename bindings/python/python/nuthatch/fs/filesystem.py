@@ -137,7 +137,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         self.block_size = block_size
         self.max_age = max_age
         self.read_ahead = 0 if offline else read_ahead
-        self._merging = {"max_gap": merge, "request_most": request_size}
+        self._merging = {"max_gap": merge, "max_request_len": request_size}
         self._unversioned = unversioned
         # Versions by path with the time of the request, and paths that were opened here for
         # writing, whose versions are not reused.

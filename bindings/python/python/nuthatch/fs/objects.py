@@ -33,7 +33,7 @@ class CachedObject:
         blocks: Blocks,
         *,
         max_gap: int,
-        request_most: int,
+        max_request_len: int,
     ) -> None:
         """Stores the version and the blocks. Reads nothing.
 
@@ -45,7 +45,7 @@ class CachedObject:
             blocks: The blocks of this version in the cache.
             max_gap: Maximum number of cached bytes between missing ranges that are fetched
                 together.
-            request_most: Maximum number of bytes of one request.
+            max_request_len: Maximum number of bytes of one request.
         """
         self.origin = origin
         self.path = path
@@ -55,8 +55,8 @@ class CachedObject:
         self._chunks = chunks
         self._max_gap = max_gap
         # The response of a request is stored by one put.
-        most = min(request_most, chunks.max_put_len)
-        self._request_most = max(most - most % blocks.block_len, blocks.block_len)
+        most = min(max_request_len, chunks.max_put_len)
+        self._max_request_len = max(most - most % blocks.block_len, blocks.block_len)
 
     @property
     def address(self) -> str:
@@ -150,9 +150,9 @@ class CachedObject:
             Pairs of an offset and bytes; without those that another reader stored in the cache.
         """
         wanted = [
-            (at, min(at + self._request_most, end))
-            for start, end in merge_gaps(missing, self._max_gap, self._request_most)
-            for at in range(start, end, self._request_most)
+            (at, min(at + self._max_request_len, end))
+            for start, end in merge_gaps(missing, self._max_gap, self._max_request_len)
+            for at in range(start, end, self._max_request_len)
         ]
         flights, waiters = await self.origin.in_thread(self._single_flight, wanted)
         fetched = await self._fetch_flights(flights)

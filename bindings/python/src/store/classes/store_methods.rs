@@ -101,18 +101,18 @@ impl AnyStore {
     /// Requires a store in this process.
     ///
     /// Args:
-    ///     `most`: Maximum number of changes.
-    ///     `most_bytes`: Maximum size of all kept changes together in bytes; 64 MiB by default.
-    #[pyo3(signature = (most, most_bytes=67_108_864))]
+    ///     `max_changes`: Maximum number of changes.
+    ///     `max_bytes`: Maximum size of all kept changes together in bytes; 64 MiB by default.
+    #[pyo3(signature = (max_changes, max_bytes=67_108_864))]
     fn keep_changes<'py>(
         slf: &Bound<'py, Self>,
-        most: u64,
-        most_bytes: u64,
+        max_changes: u64,
+        max_bytes: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let kept = base
             .engine
-            .run_local("keep_changes", move |local| local.keep_changes(Some((most, most_bytes))));
+            .run_local("keep_changes", move |local| local.keep_changes(Some((max_changes, max_bytes))));
         base.answer_write(slf.py(), kept)
     }
 

@@ -259,7 +259,7 @@ fn summary(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
         .plain("bytes", counts.read())
         .plain("from_cache_bytes", counts.from_cache)
         .plain("from_origin_bytes", counts.from_origin)
-        .plain("from_others_bytes", counts.from_others)
+        .plain("coalesced_bytes", counts.coalesced)
         .plain("fetched_bytes", counts.fetched)
         .plain("hit_share", share)
         .plain("requests", counts.requests)
@@ -278,7 +278,7 @@ fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
         "{}: {}, {} from the cache, {} from the origin in {} requests",
         object.address(),
         bytes(counts.read()),
-        bytes(counts.from_cache + counts.from_others),
+        bytes(counts.from_cache + counts.coalesced),
         bytes(counts.from_origin),
         grouped(counts.requests),
     );

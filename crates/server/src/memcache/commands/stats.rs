@@ -15,7 +15,7 @@ pub(crate) fn stats(call: &mut Call<'_>, args: &[u8]) {
     match words.as_slice() {
         [] => general(call),
         [b"settings"] => settings(call),
-        [b"slabs"] => tell(call, &[("active_slabs", 0), ("total_malloced", memory(call))]),
+        [b"slabs"] => reply_stats(call, &[("active_slabs", 0), ("total_malloced", memory(call))]),
         [b"sizes"] => reply::stat(call.out, "sizes_status", "disabled"),
         [b"reset", ..] => {
             call.shared.reset_counts(call.server.cache.stats());
@@ -29,7 +29,7 @@ pub(crate) fn stats(call: &mut Call<'_>, args: &[u8]) {
     reply::line(call.out, Line::End);
 }
 
-fn tell(call: &mut Call<'_>, stats: &[(&str, u64)]) {
+fn reply_stats(call: &mut Call<'_>, stats: &[(&str, u64)]) {
     for (name, number) in stats {
         reply::stat(call.out, name, itoa::Buffer::new().format(*number));
     }
@@ -61,7 +61,7 @@ fn general(call: &mut Call<'_>) {
     let (server, shared) = (call.server, call.shared);
     let (stats, totals) = (counted(call), server.totals());
     let misses = stats.misses_absent + stats.misses_expired + stats.misses_evicted;
-    tell(
+    reply_stats(
         call,
         &[
             ("pid", u64::from(std::process::id())),
@@ -71,7 +71,7 @@ fn general(call: &mut Call<'_>) {
     );
     reply::stat(call.out, "version", COMPATIBLE_VERSION);
     reply::stat(call.out, "nuthatch_version", env!("CARGO_PKG_VERSION"));
-    tell(
+    reply_stats(
         call,
         &[
             ("pointer_size", u64::from(usize::BITS)),
@@ -102,7 +102,7 @@ fn general(call: &mut Call<'_>) {
 fn settings(call: &mut Call<'_>) {
     let server = call.server;
     let on = |is: bool| if is { "on" } else { "off" };
-    tell(
+    reply_stats(
         call,
         &[
             ("maxbytes", server.cache.memory()),

@@ -46,7 +46,7 @@ pub(crate) fn command(call: &mut Call<'_>) -> Result {
     let catalog = call.server.catalog;
     let mut reply = call.reply();
     reply.array(catalog.top_level().count());
-    catalog.top_level().for_each(|command| tell(&mut reply, catalog, command));
+    catalog.top_level().for_each(|command| reply_command(&mut reply, catalog, command));
     Ok(())
 }
 
@@ -68,7 +68,7 @@ fn info(call: &mut Call<'_>) -> Result {
     call.reply().array(count);
     for name in call.args.from(2) {
         match catalog.find(name) {
-            Some((_, command)) => tell(&mut call.reply(), catalog, command),
+            Some((_, command)) => reply_command(&mut call.reply(), catalog, command),
             None => call.reply().null(),
         }
         if call.out.len() > max {
@@ -79,7 +79,7 @@ fn info(call: &mut Call<'_>) -> Result {
 }
 
 /// Replies with name, arity, flags, keys and subcommands of a command.
-fn tell(reply: &mut Reply<'_>, catalog: &Catalog, command: &CommandInfo) {
+fn reply_command(reply: &mut Reply<'_>, catalog: &Catalog, command: &CommandInfo) {
     let Keys { first, last, step } = command.keys;
     let groups = ["read", "write", "connection", "dangerous"];
     let groups: Vec<_> = groups.into_iter().filter(|group| is_in(command, group)).collect();
@@ -112,7 +112,7 @@ fn tell(reply: &mut Reply<'_>, catalog: &Catalog, command: &CommandInfo) {
     let parts = catalog.parts(command.name);
     reply.array(parts.len());
     for (_, part) in parts {
-        tell(reply, catalog, part);
+        reply_command(reply, catalog, part);
     }
 }
 

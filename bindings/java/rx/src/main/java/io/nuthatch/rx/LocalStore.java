@@ -15,7 +15,7 @@ public interface LocalStore extends Store {
    * Keeps the last changes of all tables for watches from now on: so many at most, of so many bytes
    * altogether. That holds for all processes, until it is changed. Each change is written twice.
    */
-  Completable keepChanges(long most, long mostBytes);
+  Completable keepChanges(long maxChanges, long maxBytes);
 
   /** Keeps no changes from now on, and lets go of those that are kept. */
   Completable keepNoChanges();

@@ -135,7 +135,7 @@ final class Calls {
       isClosed = true;
     }
     // Writes that were accepted have their answers before the rest is failed.
-    writes.awaitNone(options.deadline().map(most -> most.toMillis()).orElse(PATIENCE_MS));
+    writes.awaitNone(options.deadline().map(limit -> limit.toMillis()).orElse(PATIENCE_MS));
     for (var each : running) {
       Signals.deliver(() -> each.fail(Failure.closed()));
     }

@@ -33,10 +33,10 @@ final class InFlight {
   }
 
   /** Waits until all have ended, for so long at most. */
-  void awaitNone(long mostMs) {
+  void awaitNone(long maxMs) {
     lock.lock();
     try {
-      long left = TimeUnit.MILLISECONDS.toNanos(mostMs);
+      long left = TimeUnit.MILLISECONDS.toNanos(maxMs);
       while (count > 0 && left > 0) {
         left = none.awaitNanos(left);
       }

@@ -43,7 +43,7 @@ final class UnaryCall<Q, A> extends Single<A> {
         calls
             .options
             .deadline()
-            .map(most -> Deadline.after(most.toNanos(), TimeUnit.NANOSECONDS))
+            .map(limit -> Deadline.after(limit.toNanos(), TimeUnit.NANOSECONDS))
             .orElse(null);
     private ClientCall<Q, A> call;
     private Disposable pause = Disposable.disposed();

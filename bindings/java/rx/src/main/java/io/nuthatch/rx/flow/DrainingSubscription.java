@@ -174,11 +174,11 @@ public abstract class DrainingSubscription<T> implements Subscription {
     return true;
   }
 
-  private int emitSome(int most) {
+  private int emitSome(int max) {
     var given = items;
     int from = at;
     int i = 0;
-    while (i < most && !isStopped) {
+    while (i < max && !isStopped) {
       subscriber.onNext(given[from + i]);
       i++;
     }

@@ -39,7 +39,7 @@ final class Groups<T> extends Flowable<List<T>> {
   private static final class Grouping<T> implements Subscriber<T>, Subscription {
 
     private final Subscriber<? super List<T>> subscriber;
-    private final int most;
+    private final int maxItems;
     private final long lingerNanos;
     private final ReentrantLock lock = new ReentrantLock();
     private Subscription upstream;
@@ -59,7 +59,7 @@ final class Groups<T> extends Flowable<List<T>> {
 
     Grouping(Subscriber<? super List<T>> subscriber, BatchPolicy policy) {
       this.subscriber = subscriber;
-      this.most = policy.groupItems();
+      this.maxItems = policy.groupItems();
       this.lingerNanos = policy.linger().toNanos();
     }
 
@@ -80,7 +80,7 @@ final class Groups<T> extends Flowable<List<T>> {
       lock.lock();
       try {
         groupsWanted = Demand.sum(groupsWanted, n);
-        long wanted = groupsWanted > Long.MAX_VALUE / most ? Long.MAX_VALUE : groupsWanted * most;
+        long wanted = groupsWanted > Long.MAX_VALUE / maxItems ? Long.MAX_VALUE : groupsWanted * maxItems;
         more = wanted - itemsWanted - group.size();
         itemsWanted += Math.max(0, more);
         if (isDue) {
@@ -106,7 +106,7 @@ final class Groups<T> extends Flowable<List<T>> {
       try {
         group.add(item);
         itemsWanted--;
-        if (group.size() == most) {
+        if (group.size() == maxItems) {
           emit();
         } else if (group.size() == 1) {
           startTimer();

@@ -13,7 +13,7 @@ import java.util.List;
  */
 public final class PagedCursor implements Cursor {
 
-  private static final int MOST_AHEAD = 256;
+  private static final int MAX_AHEAD = 256;
 
   /** Rows of one state of a table. */
   @FunctionalInterface
@@ -106,7 +106,7 @@ public final class PagedCursor implements Cursor {
       var scan = backward ? Scan.of(rest).backward() : Scan.of(rest);
       ahead = source.rows(scan.limit(size));
       at = 0;
-      size = Math.min(MOST_AHEAD, size * 4);
+      size = Math.min(MAX_AHEAD, size * 4);
     }
     row = at < ahead.size() ? ahead.get(at++) : null;
     return row != null;

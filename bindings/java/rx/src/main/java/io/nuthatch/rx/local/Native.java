@@ -114,7 +114,7 @@ final class Native {
       var name = (MemorySegment) CODE_NAME.invokeExact(code);
       return name.reinterpret(64).getString(0);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -124,7 +124,7 @@ final class Native {
     }
   }
 
-  private static RuntimeException told(Throwable thrown) {
+  private static RuntimeException rethrown(Throwable thrown) {
     return switch (thrown) {
       case StoreException failure -> failure;
       case Error error -> throw error;
@@ -141,7 +141,7 @@ final class Native {
     try {
       check((int) OPEN.invokeExact(path, pathLen, options, store, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -149,7 +149,7 @@ final class Native {
     try {
       check((int) CLOSE.invokeExact(store, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -167,7 +167,7 @@ final class Native {
                   store, name, nameLen, kind, table, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -175,7 +175,7 @@ final class Native {
     try {
       check((int) TABLE_KIND.invokeExact(table, kind, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -184,7 +184,7 @@ final class Native {
     try {
       check((int) TABLE_NAMES.invokeExact(store, names, capacity, len, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -203,7 +203,7 @@ final class Native {
                   table, key, keyLen, value, capacity, entry, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -211,7 +211,7 @@ final class Native {
     try {
       check((int) COUNT.invokeExact(table, range, count, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -228,7 +228,7 @@ final class Native {
                   store, snapshot, transaction, sequence, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -236,7 +236,7 @@ final class Native {
     try {
       check((int) CLOSE_SNAPSHOT.invokeExact(snapshot, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -254,7 +254,7 @@ final class Native {
                   snapshot, table, keys, entries, count, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -273,7 +273,7 @@ final class Native {
                   snapshot, table, options, rows, capacity, count, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -281,7 +281,7 @@ final class Native {
     try {
       check((int) OPEN_SCAN.invokeExact(table, options, scan, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -289,7 +289,7 @@ final class Native {
     try {
       check((int) SCAN_NEXT.invokeExact(scan, rows, count, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -297,7 +297,7 @@ final class Native {
     try {
       check((int) CLOSE_SCAN.invokeExact(scan, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -326,7 +326,7 @@ final class Native {
                   scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -334,7 +334,7 @@ final class Native {
     try {
       check((int) OPEN_WRITER.invokeExact(store, options, writer, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -342,7 +342,7 @@ final class Native {
     try {
       check((int) SUBMIT.invokeExact(writer, batch, count, tag, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -360,7 +360,7 @@ final class Native {
                   writer, timeoutMs, acks, capacity, count, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -368,7 +368,7 @@ final class Native {
     try {
       check((int) FINISH_WRITER.invokeExact(writer, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -376,7 +376,7 @@ final class Native {
     try {
       check((int) CLOSE_WRITER.invokeExact(writer, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -395,7 +395,7 @@ final class Native {
                   store, table, range, start, sequence, watch, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -404,7 +404,7 @@ final class Native {
     try {
       check((int) WATCH_NEXT.invokeExact(watch, timeoutMs, changes, count, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -412,7 +412,7 @@ final class Native {
     try {
       check((int) STOP_WATCH.invokeExact(watch, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -420,7 +420,7 @@ final class Native {
     try {
       check((int) CLOSE_WATCH.invokeExact(watch, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -428,7 +428,7 @@ final class Native {
     try {
       check((int) STAT_OF.invokeExact(store, stat, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -436,15 +436,15 @@ final class Native {
     try {
       check((int) TABLE_STAT_OF.invokeExact(table, stat, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
-  static void keepChanges(long store, long most, long mostBytes, Scratch scratch) {
+  static void keepChanges(long store, long maxChanges, long maxBytes, Scratch scratch) {
     try {
-      check((int) KEEP_CHANGES.invokeExact(store, most, mostBytes, scratch.error), scratch);
+      check((int) KEEP_CHANGES.invokeExact(store, maxChanges, maxBytes, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -452,7 +452,7 @@ final class Native {
     try {
       check((int) SYNC.invokeExact(store, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -460,7 +460,7 @@ final class Native {
     try {
       check((int) SWEEP.invokeExact(store, count, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -469,7 +469,7 @@ final class Native {
     try {
       check((int) BACKUP.invokeExact(store, folder, folderLen, compact, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -482,7 +482,7 @@ final class Native {
     try {
       check((int) COMPACT.invokeExact(folder, folderLen, before, after, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 
@@ -495,7 +495,7 @@ final class Native {
     try {
       check((int) VERIFY.invokeExact(store, progress, user, verified, scratch.error), scratch);
     } catch (Throwable thrown) {
-      throw told(thrown);
+      throw rethrown(thrown);
     }
   }
 }

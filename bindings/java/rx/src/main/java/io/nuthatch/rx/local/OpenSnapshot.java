@@ -88,15 +88,15 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
     return found;
   }
 
-  /** The first rows of a scan, so many at most. */
-  synchronized List<Row> rows(Table table, Scan scan, int most) {
+  /** Returns the first rows of a scan, at most {@code maxRows}. */
+  synchronized List<Row> rows(Table table, Scan scan, int maxRows) {
     check();
     long of = store.tableHandle(table);
     var scratch = Scratch.mine();
     long each = Layouts.ROW.byteSize();
-    var rows = scratch.take(each * most);
+    var rows = scratch.take(each * maxRows);
     var count = scratch.take(8);
-    Native.snapshotRows(handle, of, scratch.scan(scan), rows, most, count, scratch);
+    Native.snapshotRows(handle, of, scratch.scan(scan), rows, maxRows, count, scratch);
     int many = (int) count.get(JAVA_LONG, 0);
     var found = new ArrayList<Row>(many);
     for (int i = 0; i < many; i++) {
@@ -111,8 +111,8 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
         Flowable.<List<Row>, Scan>generate(
             () -> scan,
             (rest, emitter) -> {
-              int most = (int) Math.min(Math.min(PAGE_ROWS, rest.batchRows()), rest.limit());
-              var rows = most == 0 ? List.<Row>of() : rows(table, rest, most);
+              int maxRows = (int) Math.min(Math.min(PAGE_ROWS, rest.batchRows()), rest.limit());
+              var rows = maxRows == 0 ? List.<Row>of() : rows(table, rest, maxRows);
               if (rows.isEmpty()) {
                 emitter.onComplete();
                 return rest;

@@ -182,12 +182,12 @@ final class OpenStore implements LocalStore {
   }
 
   @Override
-  public Completable keepChanges(long most, long mostBytes) {
-    if (most <= 0) {
+  public Completable keepChanges(long maxChanges, long maxBytes) {
+    if (maxChanges <= 0) {
       return Completable.error(
           StoreException.of("options", "most: expected 1 or more changes, found " + most));
     }
-    return Upkeep.keepChanges(this, most, mostBytes);
+    return Upkeep.keepChanges(this, maxChanges, maxBytes);
   }
 
   @Override

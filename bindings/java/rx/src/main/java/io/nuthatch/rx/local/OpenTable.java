@@ -247,8 +247,8 @@ final class OpenTable implements Table {
   NativeScan[] openParts(Scan scan, Parallel parallel) {
     long table = handle();
     var scratch = Scratch.mine();
-    int most = parallel.ranges().isEmpty() ? parallel.threads() * 16 : parallel.ranges().size();
-    var scans = scratch.take(most * 8L);
+    int maxParts = parallel.ranges().isEmpty() ? parallel.threads() * 16 : parallel.ranges().size();
+    var scans = scratch.take(maxParts * 8L);
     var count = scratch.take(8);
     var ranges = parallel.ranges();
     MemorySegment structs = ranges.isEmpty() ? MemorySegment.NULL : scratch.ranges(ranges);
@@ -259,7 +259,7 @@ final class OpenTable implements Table {
         structs,
         ranges.size(),
         scans,
-        most,
+        maxParts,
         count,
         scratch);
     var parts = new NativeScan[(int) count.get(JAVA_LONG, 0)];

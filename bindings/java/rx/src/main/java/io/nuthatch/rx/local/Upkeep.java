@@ -31,11 +31,11 @@ final class Upkeep {
 
   private static final FunctionDescriptor PROGRESS =
       FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle TELL = tell();
+  private static final MethodHandle ON_PROGRESS = onProgress();
 
   private Upkeep() {}
 
-  private static MethodHandle tell() {
+  private static MethodHandle onProgress() {
     try {
       var type =
           MethodType.methodType(
@@ -110,11 +110,11 @@ final class Upkeep {
         });
   }
 
-  static Completable keepChanges(OpenStore store, long most, long mostBytes) {
+  static Completable keepChanges(OpenStore store, long maxChanges, long maxBytes) {
     return Completable.fromAction(
         () -> {
           store.check();
-          Native.keepChanges(store.handle, most, mostBytes, Scratch.mine());
+          Native.keepChanges(store.handle, maxChanges, maxBytes, Scratch.mine());
         });
   }
 
@@ -146,8 +146,8 @@ final class Upkeep {
   private static void verify(OpenStore store, FlowableEmitter<Progress> emitter) {
     store.check();
     try (var arena = Arena.ofConfined()) {
-      var told = TELL.bindTo(emitter);
-      var function = Linker.nativeLinker().upcallStub(told, PROGRESS, arena);
+      var bound = ON_PROGRESS.bindTo(emitter);
+      var function = Linker.nativeLinker().upcallStub(bound, PROGRESS, arena);
       // Not that of the thread: subscribers run in the midst of this call.
       var scratch = new Scratch();
       Native.verify(store.handle, function, MemorySegment.NULL, MemorySegment.NULL, scratch);
@@ -156,7 +156,7 @@ final class Upkeep {
   }
 
   @SuppressWarnings("unused") // called by the library
-  private static void tell(
+  private static void onProgress(
       FlowableEmitter<Progress> emitter, MemorySegment user, long done, long all) {
     try {
       emitter.onNext(new Progress(done, all));
