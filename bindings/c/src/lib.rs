@@ -3,9 +3,10 @@
 //! A test generates the header from this crate. The header begins with rules for all functions: see
 //! `cbindgen.toml`.
 //!
-//! Each function has one unsafe block, which relies on the caller to pass pointers as the header
-//! requires ([`memory::call`]). Handles are numbers that are looked up ([`handles`]), so a closed
-//! handle is an error and never a crash.
+//! The body of each function that can fail is one macro, `export_body` in `memory.rs`: it catches
+//! panics, writes the error, and has the unsafe block that relies on the caller to pass pointers as
+//! the header requires. Handles are numbers that are looked up ([`handles`]), so a closed handle is
+//! an error and never a crash.
 
 #![expect(non_camel_case_types, reason = "types have their names in C")]
 #![expect(clippy::missing_safety_doc, reason = "the header states the rules for all pointers once")]

@@ -18,8 +18,23 @@ pub(crate) struct Out<'c, T>(Option<&'c mut T>);
 /// Progress callback: steps done and total steps. `user` is the pointer that the caller passed.
 pub type nuthatch_progress = Option<unsafe extern "C" fn(user: *mut c_void, done: u64, all: u64)>;
 
-/// Runs the body of a function of the header. Returns 0 or an error code, and on failure writes
-/// `error`. Catches panics.
+/// The body of an exported function that can fail: `export_body!(error, |caller| { … })`. The block
+/// reads the caller's pointers through `caller`, a [`Caller`], and returns [`Result<()>`](Result).
+///
+/// cbindgen makes the header from signatures in the sources and does not expand macros. So the
+/// signature of each function is written out, and this macro is its whole body; a tidy test checks
+/// that (`tidy/exports.rs`).
+macro_rules! export_body {
+    ($error:ident, |$caller:pat_param| $body:expr) => {{
+        let body = |$caller: &$crate::memory::Caller<'_>| -> $crate::error::Result<()> { $body };
+        // SAFETY: the caller of the exported function keeps the conventions of the header.
+        unsafe { $crate::memory::call($error, body) }
+    }};
+}
+pub(crate) use export_body;
+
+/// Runs the body of an exported function, for [`export_body`]. Returns 0 or an error code, and on
+/// failure writes `error`. Catches panics.
 ///
 /// # Safety
 ///

@@ -5,6 +5,7 @@
 //! `tests/tidy.rs` lists the exceptions from the rules and their reasons.
 
 pub mod circles;
+pub mod exports;
 pub mod imports;
 pub mod language;
 pub mod leftovers;

@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use nuthatch_testing::tidy::circles::circles;
 use nuthatch_testing::tidy::imports::{self, Arrows};
 use nuthatch_testing::tidy::{
-    Exception, File, Finding, Tree, except, language, leftovers, links, names, size, unsafety,
+    Exception, File, Finding, Tree, except, exports, language, leftovers, links, names, size,
+    unsafety,
 };
 
 /// The permitted imports of each crate, by folder name below crates/.
@@ -118,6 +119,12 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "bench/rivals/src/fst_map.rs", reason: "maps its files" },
 ];
 
+/// Functions of the C library, as `file::function`, whose body is not `export_body!`.
+const OTHER_EXPORTS: &[Exception] = &[
+    Exception { place: "bindings/c/src/error.rs::nuthatch_code_name", reason: "cannot fail" },
+    Exception { place: "bindings/c/src/error.rs::nuthatch_version", reason: "cannot fail" },
+];
+
 /// Functions, as `file::function`, that may exceed 70 lines.
 const LONG_FUNCTIONS: &[Exception] = &[];
 
@@ -220,6 +227,12 @@ fn links_lead_somewhere() {
 #[test]
 fn unsafe_stays_in_its_files() {
     none(&except(over(TREE.ending("rs"), unsafety::files), UNSAFE));
+}
+
+#[test]
+fn functions_for_c_catch_panics_and_report_errors() {
+    let sources = TREE.ending("rs").filter(|file| file.path.starts_with("bindings/c/src/"));
+    none(&except(over(sources, exports::without_macro), OTHER_EXPORTS));
 }
 
 #[test]

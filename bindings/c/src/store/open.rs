@@ -3,7 +3,7 @@
 use super::types::{durability_of, kind_number, kind_of, nuthatch_store, nuthatch_store_table};
 use crate::error::{Failure, Result, nuthatch_error};
 use crate::handles::{self, Held};
-use crate::memory::call;
+use crate::memory::export_body;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn nuthatch_store_open(
     store: *mut nuthatch_store,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &crate::memory::Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("store", store)?;
         let path = caller.bytes("path", path, path_len)?;
         let options = caller.maybe("options", options)?;
@@ -101,9 +101,7 @@ pub unsafe extern "C" fn nuthatch_store_open(
         let (store, guests) = (Store::open(path, &options)?, Arc::default());
         out.put(handles::hold(OpenStore { store, guests }));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Closes a store and the handles of its tables. Scans, snapshots and watches of the store that are
@@ -116,7 +114,7 @@ pub unsafe extern "C" fn nuthatch_store_close(
     store: nuthatch_store,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |_: &crate::memory::Caller<'_>| {
+    export_body!(error, |_| {
         let closed: Arc<OpenStore> = handles::close(store)?;
         handles::close_tables(store);
         closed.store.close();
@@ -128,9 +126,7 @@ pub unsafe extern "C" fn nuthatch_store_close(
             store.close_within(LAST_CALLS);
         }
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Opens a table by its name, and creates it if it is missing. `kind` is `NUTHATCH_STORE_PLAIN`,
@@ -145,7 +141,7 @@ pub unsafe extern "C" fn nuthatch_store_open_table(
     table: *mut nuthatch_store_table,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &crate::memory::Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("table", table)?;
         let name = caller.text("name", name, name_len)?;
         let kind = kind_of(kind)?;
@@ -159,9 +155,7 @@ pub unsafe extern "C" fn nuthatch_store_open_table(
         let (store, store_handle) = (open.store.clone(), store);
         out.put(handles::hold(OpenTable { store, table, store_handle, guests }));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Closes the handle of a table. Scans of the table continue.
@@ -170,8 +164,7 @@ pub unsafe extern "C" fn nuthatch_store_close_table(
     table: nuthatch_store_table,
     error: *mut nuthatch_error,
 ) -> i32 {
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, |_| handles::close::<OpenTable>(table).map(drop)) }
+    export_body!(error, |_| handles::close::<OpenTable>(table).map(drop))
 }
 
 /// Returns the kind of a table in `kind`: `NUTHATCH_STORE_PLAIN` or `_STAMPED`.
@@ -181,13 +174,11 @@ pub unsafe extern "C" fn nuthatch_store_table_kind(
     kind: *mut u32,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &crate::memory::Caller<'_>| {
+    export_body!(error, |caller| {
         let table = OpenTable::find(table)?;
         caller.out("kind", kind)?.put(kind_number(table.table.kind()));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Returns the names of all tables except the main table, in order, each followed by a zero byte.
@@ -200,7 +191,7 @@ pub unsafe extern "C" fn nuthatch_store_table_names(
     len: *mut usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &crate::memory::Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("len", len)?;
         let room = caller.room("names", names, capacity)?;
         let open: Arc<OpenStore> = handles::find(store)?;
@@ -215,9 +206,7 @@ pub unsafe extern "C" fn nuthatch_store_table_names(
             room.copy_from_slice(&all);
         }
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 impl OpenStore {

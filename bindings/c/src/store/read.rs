@@ -8,7 +8,7 @@ use super::types::{
 };
 use crate::error::{Result, nuthatch_error};
 use crate::handles;
-use crate::memory::{Caller, call};
+use crate::memory::export_body;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store_engine::{Entry, Read, ReadTxn};
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn nuthatch_store_get(
     entry: *mut nuthatch_store_entry,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("entry", entry)?;
         let key = caller.bytes("key", key, key_len)?;
         let room = caller.room("value", value, capacity)?;
@@ -80,9 +80,7 @@ pub unsafe extern "C" fn nuthatch_store_get(
         }
         out.put(answer);
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Counts the keys of a range and returns the number in `count`. `range` may be null: all keys.
@@ -93,15 +91,13 @@ pub unsafe extern "C" fn nuthatch_store_count(
     count: *mut u64,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("count", count)?;
         let range = range_of(caller, range)?;
         let table = OpenTable::find(table)?;
         out.put(table.store.read()?.count(&table.table, &range)?);
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Opens a snapshot: a read transaction, whose state of the store does not change. The file grows
@@ -117,7 +113,7 @@ pub unsafe extern "C" fn nuthatch_store_open_snapshot(
     sequence: *mut u64,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("snapshot", snapshot)?;
         let open = OpenStore::find(store)?;
         let txn = open.store.snapshot()?;
@@ -127,9 +123,7 @@ pub unsafe extern "C" fn nuthatch_store_open_snapshot(
         let (txn, guest) = (Mutex::new(txn), Arc::clone(&open.guests));
         out.put(handles::hold(OpenSnapshot { txn, _guest: guest }));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Closes a snapshot. All pointers that it returned become invalid.
@@ -138,8 +132,7 @@ pub unsafe extern "C" fn nuthatch_store_close_snapshot(
     snapshot: nuthatch_store_snapshot,
     error: *mut nuthatch_error,
 ) -> i32 {
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, |_| handles::close::<OpenSnapshot>(snapshot).map(drop)) }
+    export_body!(error, |_| handles::close::<OpenSnapshot>(snapshot).map(drop))
 }
 
 /// Looks up several keys in a snapshot. `entries` has `count` elements and returns the results in
@@ -154,7 +147,7 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_get(
     count: usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let keys = caller.list("keys", keys, count)?;
         let entries = caller.room("entries", entries, count)?;
         let (snapshot, table) = (OpenSnapshot::find(snapshot)?, OpenTable::find(table)?);
@@ -164,9 +157,7 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_get(
             *entry = entry_of(txn.entry(&table.table, key)?);
         }
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Returns the first rows of a scan in a snapshot, at most `capacity`, and their number in `count`.
@@ -184,7 +175,7 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_rows(
     count: *mut usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("count", count)?;
         let room = caller.room("rows", rows, capacity)?;
         let scan = scan_of(caller, options)?;
@@ -205,7 +196,5 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_rows(
         })?;
         out.put(found);
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }

@@ -7,7 +7,7 @@ use super::types::{
 };
 use crate::error::{Failure, nuthatch_error};
 use crate::handles;
-use crate::memory::{Caller, call};
+use crate::memory::export_body;
 use std::sync::{Arc, Mutex, PoisonError};
 use store_engine::{Batches, Parallel, RowBatch};
 
@@ -39,16 +39,14 @@ pub unsafe extern "C" fn nuthatch_store_open_scan(
     scan: *mut nuthatch_store_scan,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("scan", scan)?;
         let options = scan_of(caller, options)?;
         let table = OpenTable::find(table)?;
         let batches = table.store.batches(&table.table, &options);
         out.put(handles::hold(OpenScan::new(&table, batches)));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Returns the next rows of a scan: a pointer to an array in `rows`, and its length in `count`,
@@ -62,7 +60,7 @@ pub unsafe extern "C" fn nuthatch_store_scan_next(
     count: *mut usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let (mut rows, mut count) = (caller.out("rows", rows)?, caller.out("count", count)?);
         let scan = handles::find::<OpenScan>(scan)?;
         let mut reading = scan.reading.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,9 +71,7 @@ pub unsafe extern "C" fn nuthatch_store_scan_next(
         rows.put(raw.as_ptr().cast());
         count.put(raw.len());
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Closes a scan and ends its read transaction. All pointers that it returned become invalid.
@@ -84,8 +80,7 @@ pub unsafe extern "C" fn nuthatch_store_close_scan(
     scan: nuthatch_store_scan,
     error: *mut nuthatch_error,
 ) -> i32 {
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, |_| handles::close::<OpenScan>(scan).map(drop)) }
+    export_body!(error, |_| handles::close::<OpenScan>(scan).map(drop))
 }
 
 /// Splits a scan into parts for `threads` threads, from 1 to 256. All parts see the same state of
@@ -106,7 +101,7 @@ pub unsafe extern "C" fn nuthatch_store_open_parts(
     count: *mut usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("count", count)?;
         let room = caller.room("scans", scans, capacity)?;
         if !(1..=256).contains(&threads) {
@@ -128,7 +123,5 @@ pub unsafe extern "C" fn nuthatch_store_open_parts(
             }
         }
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }

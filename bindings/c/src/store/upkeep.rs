@@ -3,7 +3,7 @@
 use super::open::{OpenStore, OpenTable};
 use super::types::{nuthatch_store, nuthatch_store_table};
 use crate::error::{Result, nuthatch_error};
-use crate::memory::{Caller, call, nuthatch_progress};
+use crate::memory::{Caller, export_body, nuthatch_progress};
 use std::ffi::{OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn nuthatch_store_stat_of(
     stat: *mut nuthatch_store_stat,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("stat", stat)?;
         let open = OpenStore::find(store)?;
         let (stat, oldest) = (open.store.stat()?, open.store.oldest_change()?);
@@ -102,9 +102,7 @@ pub unsafe extern "C" fn nuthatch_store_stat_of(
             reserved: 0,
         });
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Returns statistics of a table in `stat`.
@@ -114,7 +112,7 @@ pub unsafe extern "C" fn nuthatch_store_table_stat_of(
     stat: *mut nuthatch_store_table_stat,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("stat", stat)?;
         let open = OpenTable::find(table)?;
         let stat = open.store.table_stat(&open.table)?;
@@ -127,9 +125,7 @@ pub unsafe extern "C" fn nuthatch_store_table_stat_of(
             reserved: 0,
         });
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Keeps the newest changes of all tables for watches: at most `max_changes` changes with at most
@@ -143,15 +139,13 @@ pub unsafe extern "C" fn nuthatch_store_keep_changes(
     max_bytes: u64,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |_: &Caller<'_>| {
+    export_body!(error, |_| {
         let open = OpenStore::find(store)?;
         if max_changes == 0 {
             return Ok(open.store.keep_no_changes()?);
         }
         Ok(open.store.keep_changes(max_changes, max_bytes)?)
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Syncs the file: all committed writes survive a crash, whatever their durability was.
@@ -160,8 +154,7 @@ pub unsafe extern "C" fn nuthatch_store_sync(
     store: nuthatch_store,
     error: *mut nuthatch_error,
 ) -> i32 {
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, |_| Ok(OpenStore::find(store)?.store.sync()?)) }
+    export_body!(error, |_| Ok(OpenStore::find(store)?.store.sync()?))
 }
 
 /// Removes expired rows. `count` may be null; it returns the number of processed expiry entries,
@@ -172,13 +165,11 @@ pub unsafe extern "C" fn nuthatch_store_sweep(
     count: *mut u64,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let swept = OpenStore::find(store)?.store.sweep()?;
         caller.maybe_out(count).put(swept);
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Copies one state of a store to a folder without a store. The folder is created if missing; its
@@ -192,12 +183,10 @@ pub unsafe extern "C" fn nuthatch_store_backup(
     compact: u32,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let folder = path_of(caller, folder, folder_len)?;
         Ok(OpenStore::find(store)?.store.backup(folder, compact != 0)?)
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Compacts the store in a folder: replaces its file by a copy without free pages. No process may
@@ -211,14 +200,12 @@ pub unsafe extern "C" fn nuthatch_store_compact(
     after: *mut u64,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let compacted = store_engine::compact(path_of(caller, folder, folder_len)?)?;
         caller.maybe_out(before).put(compacted.before_bytes);
         caller.maybe_out(after).put(compacted.after_bytes);
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Verifies all pages of one state of a store. `progress` may be null; it is called on this thread
@@ -232,7 +219,7 @@ pub unsafe extern "C" fn nuthatch_store_verify(
     verified: *mut nuthatch_store_verified,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let open = OpenStore::find(store)?;
         let found = open.store.verify(caller.progress(progress, user))?;
         caller.maybe_out(verified).put(nuthatch_store_verified {
@@ -244,9 +231,7 @@ pub unsafe extern "C" fn nuthatch_store_verify(
             entries: found.entries,
         });
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 fn path_of<'c>(caller: &Caller<'c>, path: *const u8, len: usize) -> Result<&'c Path> {

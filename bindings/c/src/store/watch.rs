@@ -6,7 +6,7 @@ use super::types::{
 };
 use crate::error::{Failure, Result, nuthatch_error};
 use crate::handles;
-use crate::memory::{Caller, RawPointers, call};
+use crate::memory::{RawPointers, export_body};
 use futures_core::Stream;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn nuthatch_store_open_watch(
     watch: *mut nuthatch_store_watch,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("watch", watch)?;
         let range = range_of(caller, range)?;
         let start = match start {
@@ -175,9 +175,7 @@ pub unsafe extern "C" fn nuthatch_store_open_watch(
         let (bell, guest) = (Arc::default(), Arc::clone(&open.guests));
         out.put(handles::hold(OpenWatch { watching, bell, _guest: guest }));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Waits up to `timeout_ms` for changes. Returns a pointer to an array in `changes`, and its length
@@ -192,7 +190,7 @@ pub unsafe extern "C" fn nuthatch_store_watch_next(
     count: *mut usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let (mut out, mut many) = (caller.out("changes", changes)?, caller.out("count", count)?);
         let open = handles::find::<OpenWatch>(watch)?;
         let deadline = Instant::now().checked_add(Duration::from_millis(timeout_ms));
@@ -211,9 +209,7 @@ pub unsafe extern "C" fn nuthatch_store_watch_next(
             many.put(watching.raw.0.len());
             return Ok(());
         }
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Stops a watch: a thread that waits for changes returns with `closed`. Any thread may call this;
@@ -223,12 +219,10 @@ pub unsafe extern "C" fn nuthatch_store_stop_watch(
     watch: nuthatch_store_watch,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |_: &Caller<'_>| {
+    export_body!(error, |_| {
         handles::find::<OpenWatch>(watch)?.bell.ring(true);
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Closes a watch. All pointers that it returned become invalid.
@@ -237,10 +231,8 @@ pub unsafe extern "C" fn nuthatch_store_close_watch(
     watch: nuthatch_store_watch,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |_: &Caller<'_>| {
+    export_body!(error, |_| {
         handles::close::<OpenWatch>(watch)?.bell.ring(true);
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }

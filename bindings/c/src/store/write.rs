@@ -3,7 +3,7 @@
 use super::open::OpenTable;
 use super::types::{nuthatch_store_range, nuthatch_store_row, nuthatch_store_table, range_of};
 use crate::error::{Failure, Result, nuthatch_error};
-use crate::memory::{Caller, call};
+use crate::memory::{Caller, export_body};
 use store_engine::{Batch, Condition, WriteTxn};
 
 /// Writes `value` to `key`. `number` is the time of expiry in milliseconds since 1970; 0: never.
@@ -128,14 +128,12 @@ pub unsafe extern "C" fn nuthatch_store_put(
     value_len: usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let key = caller.bytes("key", key, key_len)?;
         let value = caller.bytes("value", value, value_len)?;
         let table = OpenTable::find(table)?;
         Ok(table.store.put(&table.table, key, value)?)
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Deletes a key, in its own transaction, which is committed when the call returns. Waits for the
@@ -148,15 +146,13 @@ pub unsafe extern "C" fn nuthatch_store_delete(
     found: *mut u32,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let key = caller.bytes("key", key, key_len)?;
         let table = OpenTable::find(table)?;
         let deleted = table.store.delete(&table.table, key)?;
         caller.maybe_out(found).put(u32::from(deleted));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Appends rows, in one transaction, which is committed when the call returns. The keys must be in
@@ -170,7 +166,7 @@ pub unsafe extern "C" fn nuthatch_store_append(
     count: usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let rows = caller.list("rows", rows, count)?;
         let rows = rows.iter().map(|row| {
             let key = caller.bytes("key", row.key, row.key_len as usize)?;
@@ -182,7 +178,5 @@ pub unsafe extern "C" fn nuthatch_store_append(
             rows.iter().try_for_each(|(key, value)| txn.append(&table.table, key, value))
         };
         Ok(table.store.update(append)?)
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }

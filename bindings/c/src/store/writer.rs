@@ -7,7 +7,7 @@ use super::types::{durability_of, nuthatch_store, nuthatch_store_writer};
 use super::write::{batch_of, nuthatch_store_write, nuthatch_store_written};
 use crate::error::{Failure, Result, nuthatch_error, write_error};
 use crate::handles;
-use crate::memory::{Caller, Out, call};
+use crate::memory::{Out, export_body};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn nuthatch_store_open_writer(
     writer: *mut nuthatch_store_writer,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("writer", writer)?;
         let options = caller.maybe("options", options)?;
         let made = options.map_or_else(|| Ok(BatchOptions::new()), options_of)?;
@@ -184,9 +184,7 @@ pub unsafe extern "C" fn nuthatch_store_open_writer(
         let answers = Arc::default();
         out.put(handles::hold(OpenWriter { writer, fails_together, answers }));
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Submits a batch: writes that are executed in order and committed together or not at all. Copies
@@ -200,15 +198,13 @@ pub unsafe extern "C" fn nuthatch_store_submit(
     tag: u64,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let batch = batch_of(caller, batch, count)?;
         let open = OpenWriter::find(writer)?;
         let ack = Mutex::new(Some(open.writer()?.submit(batch)?));
         Arc::new(Pending { tag, ack, answers: Arc::clone(&open.answers) }).look();
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Waits up to `timeout_ms` for acknowledgements and returns those that have arrived, at most
@@ -224,7 +220,7 @@ pub unsafe extern "C" fn nuthatch_store_take_acks(
     count: *mut usize,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |caller: &Caller<'_>| {
+    export_body!(error, |caller| {
         let mut out = caller.out("count", count)?;
         let room = caller.room("acks", acks, capacity)?;
         if room.is_empty() {
@@ -246,9 +242,7 @@ pub unsafe extern "C" fn nuthatch_store_take_acks(
             }
         }
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Finishes a writer: it accepts no more batches. Returns when all submitted batches are
@@ -258,7 +252,7 @@ pub unsafe extern "C" fn nuthatch_store_finish_writer(
     writer: nuthatch_store_writer,
     error: *mut nuthatch_error,
 ) -> i32 {
-    let act = |_: &Caller<'_>| {
+    export_body!(error, |_| {
         let open = OpenWriter::find(writer)?;
         open.check_process()?;
         let taken = open.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -270,9 +264,7 @@ pub unsafe extern "C" fn nuthatch_store_finish_writer(
         open.answers.lock().finished = true;
         open.answers.came.notify_all();
         Ok(())
-    };
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, act) }
+    })
 }
 
 /// Closes a writer without waiting. Submitted batches are written, and their acknowledgements are
@@ -282,6 +274,5 @@ pub unsafe extern "C" fn nuthatch_store_close_writer(
     writer: nuthatch_store_writer,
     error: *mut nuthatch_error,
 ) -> i32 {
-    // SAFETY: the caller keeps the conventions of the header.
-    unsafe { call(error, |_| handles::close::<OpenWriter>(writer).map(drop)) }
+    export_body!(error, |_| handles::close::<OpenWriter>(writer).map(drop))
 }
