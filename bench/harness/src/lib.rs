@@ -4,6 +4,12 @@
 //! `bench/README.md` describes what is measured and how to read it. A system implements [`System`],
 //! and [`Reader`] for its lookups. [`run_with`] compares any number of systems.
 
+#![allow(
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    reason = "the library of a benchmark program, which prints its errors"
+)]
+
 mod draws;
 mod entrant;
 mod folder;

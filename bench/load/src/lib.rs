@@ -1,6 +1,12 @@
 //! Load generator for cache servers: prepared requests, counted instead of parsed replies, an echo
 //! server as the lower bound, and benchmarks of several servers. See `bench/load/README.md`.
 
+#![allow(
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    reason = "the library of a benchmark program, which prints its errors"
+)]
+
 mod address;
 pub mod arguments;
 mod batches;

@@ -36,8 +36,6 @@
 //! `cache` uses `index` and `memory`; `index` uses `memory`; the files next to this one import
 //! none of them, except `prefill`, which uses `cache`. A test checks this.
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 mod cache;
 mod clock;
 mod config;

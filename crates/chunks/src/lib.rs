@@ -37,8 +37,6 @@
 //! `docs/formats/chunks.md` specifies the labels, `docs/formats/segments.md` the files, and
 //! `docs/decisions/0017-chunks.md` has the reasons for the design.
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 mod blocks;
 mod chunks;
 #[cfg(feature = "blake3")]

@@ -1,6 +1,4 @@
 //! The output of the `nuthatch` command, as a library that tests and fuzz targets can call. The
 //! command itself is the binary of this package.
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 pub mod output;

@@ -39,8 +39,6 @@
 //! | `sink.rs`, `pattern.rs` | the receiver of rows, patterns of keys |
 //! | `fault.rs`, `error.rs` | errors, by offset and by line |
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 mod error;
 mod fault;
 mod field_type;

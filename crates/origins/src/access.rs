@@ -24,8 +24,12 @@ impl Access {
         self
     }
 
-    /// Adds a header in the form `NAME: VALUE`. The error is what was expected; it does not show
-    /// what was found, which may be a secret.
+    /// Adds a header in the form `NAME: VALUE`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the line has no colon or is not a valid header. The error is what was expected. It
+    /// does not show what was found, which may be a secret.
     pub fn line(self, line: &str) -> Result<Self, &'static str> {
         let (name, value) = line.split_once(':').ok_or("NAME: VALUE")?;
         let (name, value) = (name.trim(), value.trim());

@@ -45,12 +45,12 @@ impl Error {
     }
 
     pub(crate) fn memory(bytes: u64, held: u64, max: u64) -> Self {
-        let message = format!("{bytes} bytes more than {held} would be beyond the limit of {most}");
+        let message = format!("{bytes} bytes more than {held} would be beyond the limit of {max}");
         Self::new(Code::ResourceExhausted, "memory", message)
     }
 
     pub(crate) fn too_long(bytes: usize, max: usize) -> Self {
-        let message = format!("expected a message of at most {most} bytes, found {bytes}");
+        let message = format!("expected a message of at most {max} bytes, found {bytes}");
         Self::new(Code::OutOfRange, "too-long", message)
     }
 

@@ -29,8 +29,6 @@
 //! specifies the files, `docs/decisions/0017-chunks.md` has the reasons for the design, and
 //! `docs/decisions/0071-folders-of-the-segments.md` describes the folders of this crate.
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 mod acquire;
 mod checksum;
 mod clock;

@@ -4,8 +4,6 @@
 //! `memcache`, `pmc` or `mrcache`), are executed on the cache (their `commands`), and the replies
 //! of a whole batch are sent together.
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 pub mod admin;
 mod full;
 mod http_guard;

@@ -52,8 +52,6 @@
 //! - A snapshot that is copied into memory ([`Residency::HugePages`], [`Snapshot::from_bytes`]) no
 //!   longer depends on the pages of its file.
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 mod error;
 mod format;
 mod parallel;

@@ -40,8 +40,6 @@
 //! A missing key is not an error: lookups return `None`. `docs/formats/store.md` describes the
 //! files, and `docs/decisions/0013-store.md` the reasons for the design.
 
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
-
 mod changes;
 mod clock;
 pub mod codec;

@@ -40,11 +40,19 @@ impl ObjectCache {
     }
 
     /// Returns a cache over a folder that is open already.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Setup`] if threads cannot be started.
     pub fn over(chunks: Arc<Chunks>, settings: Settings) -> Result<Self> {
         Self::with(CacheFolder::over(chunks, settings.threads)?, settings)
     }
 
     /// Returns a cache without a folder: all bytes are read from their origins.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Setup`] if threads cannot be started.
     pub fn without_folder(settings: Settings) -> Result<Self> {
         Self::with(CacheFolder::none(), settings)
     }
@@ -101,22 +109,43 @@ impl ObjectCache {
     /// Opens an object: `http://` and `https://`, `s3://bucket/key`, `gs://bucket/key`,
     /// `az://container/path` and `abfss://`, `file://` and paths. Asks the origin for the length
     /// and the validator, unless a recent response can be used: see [`Settings::believe`].
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Address`] if the address is not valid, with [`Error::NotFound`] or
+    /// [`Error::Denied`] if the origin says so, with [`Error::Unreachable`] or [`Error::Status`] if
+    /// it gives no usable response after all retries and the cache has no version that may be used
+    /// instead, with [`Error::Response`] if the response is not valid, and with [`Error::Offline`]
+    /// if the origin may not be asked and the cache does not have the object. [`Error::Setup`]: the
+    /// clients or threads cannot be set up.
     pub async fn object(&self, address: &str) -> Result<ChunkedObject> {
         self.object_as(address, &Access::new()).await
     }
 
     /// Opens an object like [`ObjectCache::object`], with headers for the origin.
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectCache::object`], and [`Error::Address`] if a header is not valid.
     pub async fn object_as(&self, address: &str, access: &Access) -> Result<ChunkedObject> {
         let version = open(&self.engine, address, access, self.freshness).await?;
         Ok(ChunkedObject::new(Arc::new(version)))
     }
 
     /// Opens an object like [`ObjectCache::object`], for a thread that may block.
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectCache::object`].
     pub fn object_blocking(&self, address: &str) -> Result<BlockingObject> {
         self.object_blocking_as(address, &Access::new())
     }
 
     /// Opens an object like [`ObjectCache::object_as`], for a thread that may block.
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectCache::object_as`].
     pub fn object_blocking_as(&self, address: &str, access: &Access) -> Result<BlockingObject> {
         let version = wait(open(&self.engine, address, access, self.freshness))?;
         Ok(BlockingObject::new(Arc::new(version)))
@@ -125,6 +154,10 @@ impl ObjectCache {
 
 /// Returns the address of an object in the cache, as lists of the cache show it: without user and
 /// password, without parameters that only sign a request, and with a hash for other parameters.
+///
+/// # Errors
+///
+/// Fails with [`Error::Address`] if the address is not valid.
 pub fn plain_address(address: &str) -> Result<String> {
     Ok(plain(Address::parse(address)?))
 }

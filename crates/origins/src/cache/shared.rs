@@ -16,6 +16,11 @@ static SHARED: Mutex<Option<ObjectCache>> = Mutex::new(None);
 impl ObjectCache {
     /// Returns the cache in [`default_folder`], which the whole process shares. It is opened at the
     /// first call, with the limit that the folder has. A forked child opens its own.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Setup`] if [`default_folder`] returns `None`, and as
+    /// [`ObjectCache::open`].
     pub fn shared() -> Result<Self> {
         let mut shared = lock(&SHARED);
         if let Some(cache) = shared.as_ref().filter(|cache| cache.engine.is_of_this_process()) {
@@ -32,6 +37,10 @@ impl ObjectCache {
 
 impl ChunkedObject {
     /// Opens an object through [`ObjectCache::shared`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectCache::shared`] and [`ObjectCache::object`].
     pub async fn open(address: &str) -> Result<Self> {
         ObjectCache::shared()?.object(address).await
     }
@@ -39,6 +48,10 @@ impl ChunkedObject {
 
 impl BlockingObject {
     /// Opens an object through [`ObjectCache::shared`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ObjectCache::shared`] and [`ObjectCache::object`].
     pub fn open(address: &str) -> Result<Self> {
         ObjectCache::shared()?.object_blocking(address)
     }

@@ -41,6 +41,10 @@ impl BlockingObject {
     }
 
     /// Reads like [`ChunkedObject::read_at`]. Bytes in the cache are read directly into the buffer.
+    ///
+    /// # Errors
+    ///
+    /// As [`ChunkedObject::read_at`].
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let version = &self.object.version;
         let range = version.within(offset, out.len());

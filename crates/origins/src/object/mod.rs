@@ -107,6 +107,12 @@ impl ChunkedObject {
 
     /// Reads from an offset until the buffer is full or the object ends. Returns the number of
     /// bytes; 0 at the end of the object or behind it.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Changed`] if the origin has another version of the object by now, with
+    /// [`Error::Offline`] if bytes are missing in the cache and the origin may not be asked, and
+    /// with the error of the origin if a request fails after all retries.
     pub async fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let range = self.version.within(offset, out.len());
         let mut reader = self.demanded(range, false)?;
@@ -120,6 +126,11 @@ impl ChunkedObject {
     }
 
     /// Reads a range into a new buffer.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Range`] if the range is reversed or ends beyond the object; otherwise as
+    /// [`read_at`](Self::read_at).
     pub async fn bytes(&self, range: Range<u64>) -> Result<Bytes> {
         self.check(&range)?;
         let len = range.end - range.start;
@@ -138,6 +149,12 @@ impl ChunkedObject {
 
     /// Returns a range as a stream, in pieces of up to a block. Fetches ahead as far as the
     /// settings allow, but not beyond the range.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Range`] if the range is reversed or ends beyond the object, and with
+    /// [`Error::Setup`] if the cache is closed or belongs to the parent process. The items of the
+    /// stream fail as [`read_at`](Self::read_at).
     pub fn stream(&self, range: Range<u64>) -> Result<ByteStream> {
         self.check(&range)?;
         let ahead = ReadAhead::growing(self.version.engine.settings.read_ahead);

@@ -17,6 +17,11 @@ impl ByteStream {
     }
 
     /// Returns the next bytes, at least one, or `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`ChunkedObject::read_at`](crate::ChunkedObject::read_at). The stream ends after the
+    /// first error.
     pub async fn next(&mut self) -> Option<Result<Bytes>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

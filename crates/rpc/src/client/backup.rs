@@ -20,6 +20,11 @@ impl BackupStream {
     }
 
     /// Returns the next bytes, or `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// An item is an error if the server ended the stream early or the connection was lost. The
+    /// copy is incomplete then.
     pub async fn next(&mut self) -> Option<Result<Bytes>> {
         match self.0.message().await {
             Ok(part) => part.map(|part| Ok(part.data)),

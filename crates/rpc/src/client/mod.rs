@@ -48,6 +48,14 @@ use tonic::{Request, Response, Status};
 /// a dead server by pings ([`ClientOptions::keepalive`]). A watch waits while the server is alive.
 ///
 /// Tables are named with each call; the empty name is the main table.
+///
+/// # Errors
+///
+/// Any call can fail with these codes, which [`Error::code`] returns: `transport` if the server
+/// cannot be reached, `deadline` if it does not respond in time, `unauthenticated` or `forbidden`
+/// if it does not accept the token for this call, `memory` if it has no memory for it, `draining`
+/// while it stops, and the codes of a store that cannot be read, such as `corrupt`. Methods list
+/// only the codes of their own.
 #[derive(Clone)]
 pub struct Client {
     calls: Calls,
@@ -88,11 +96,21 @@ impl Client {
     }
 
     /// Returns a copy of the value of a key.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, and with `too-long` if the response
+    /// would exceed the maximum message of the server; see also [`Client`].
     pub async fn get(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>> {
         Ok(self.entry(table, key).await?.map(|found| found.value))
     }
 
     /// Returns the value of a key, with its version and the time of expiry.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, and with `too-long` if the response
+    /// would exceed the maximum message of the server; see also [`Client`].
     pub async fn entry(&self, table: &str, key: &[u8]) -> Result<Option<Found>> {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
         let request = proto::GetRequest { table, key };
@@ -101,6 +119,11 @@ impl Client {
     }
 
     /// Returns the values of many keys, in the order of the keys, all from one state of the store.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, and with `too-long` if the response
+    /// would exceed the maximum message of the server; see also [`Client`].
     pub async fn get_many<K: AsRef<[u8]>>(
         &self,
         table: &str,
@@ -112,6 +135,11 @@ impl Client {
 
     /// Returns the values of many keys with their versions and expiry times, in the order of the
     /// keys, all from one state of the store.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, and with `too-long` if the response
+    /// would exceed the maximum message of the server; see also [`Client`].
     pub async fn entries<K: AsRef<[u8]>>(
         &self,
         table: &str,
@@ -123,6 +151,10 @@ impl Client {
     }
 
     /// Returns the number of keys in a range.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist; see also [`Client`].
     pub async fn count(&self, table: &str, range: &Range) -> Result<u64> {
         let (table, range) = (table.to_owned(), Some(convert::range_message(range)));
         let request = proto::CountRequest { table, range };
@@ -131,12 +163,23 @@ impl Client {
     }
 
     /// Writes a value, and replaces an existing one.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, with `length` if the key is empty or
+    /// too long or the value is too long, and with `full` if the store cannot grow; see also
+    /// [`Client`]. If the connection is lost after the request was sent (code `transport`) or the
+    /// deadline passes, the write may have been executed.
     pub async fn put(&self, table: &str, key: &[u8], value: &[u8]) -> Result<Written> {
         self.put_any(table, key, value, None).await
     }
 
     /// Writes a value that expires at a time, in milliseconds since the beginning of 1970. The
     /// table must be stamped.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `table` if the table is plain; otherwise as [`put`](Self::put).
     pub async fn put_until(
         &self,
         table: &str,
@@ -162,6 +205,11 @@ impl Client {
 
     /// Writes a value if a condition on its key holds. Returns `None`, without a write, if it does
     /// not.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `table` if the condition is a version and the table is plain; otherwise as
+    /// [`put`](Self::put). A condition that is not met is not an error.
     pub async fn put_if(
         &self,
         table: &str,
@@ -178,6 +226,12 @@ impl Client {
     }
 
     /// Deletes a key. Returns whether it existed.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist; see also [`Client`]. If the
+    /// connection is lost after the request was sent (code `transport`) or the deadline passes, the
+    /// key may have been deleted.
     pub async fn delete(&self, table: &str, key: &[u8]) -> Result<bool> {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
         let request = proto::DeleteRequest { table, key };
@@ -186,6 +240,10 @@ impl Client {
     }
 
     /// Deletes all keys of a range. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// As [`delete`](Self::delete).
     pub async fn delete_range(&self, table: &str, range: &Range) -> Result<u64> {
         let (table, range) = (table.to_owned(), Some(convert::range_message(range)));
         let request = proto::DeleteRangeRequest { table, range };
@@ -194,8 +252,12 @@ impl Client {
         Ok(written(response.await?)?.deleted)
     }
 
-    /// Writes a batch as a whole or not at all. Fails with code `condition-unmet` if one of its
-    /// conditions does not hold. For many batches, use [`batch_writer`](Self::batch_writer).
+    /// Writes a batch as a whole or not at all. For many batches, use
+    /// [`batch_writer`](Self::batch_writer).
+    ///
+    /// # Errors
+    ///
+    /// As [`txn`](Self::txn) and [`Txn::commit`].
     pub async fn write_batch(&self, batch: Batch) -> Result<Written> {
         self.txn().await?.commit(batch).await
     }
@@ -207,12 +269,23 @@ impl Client {
     }
 
     /// Opens a stream of batches, each acknowledged when it is durable.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the stream cannot be opened; see [`Client`]. Failures of batches are in their
+    /// acknowledgements.
     pub async fn batch_writer(&self, options: &BatchWriterOptions) -> Result<BatchWriter> {
         BatchWriter::start(self.clone(), *options).await
     }
 
     /// Watches the changes of a table, or of all tables, within a range of keys. Changes that are
     /// committed after this returns are included.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, with `no-changes-kept` if the store
+    /// keeps no changes, with `fell-behind` if it no longer keeps those after the start, and with
+    /// `ahead` if the start is after its last change; see also [`Client`].
     pub async fn watch(
         &self,
         table: Option<&str>,
@@ -223,11 +296,19 @@ impl Client {
     }
 
     /// Begins a transaction: reads from one state of the store, then an optional commit.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the stream cannot be opened; see [`Client`].
     pub async fn txn(&self) -> Result<Txn> {
         Txn::start(self.clone()).await
     }
 
     /// Returns statistics of the store and of its tables.
+    ///
+    /// # Errors
+    ///
+    /// See [`Client`].
     pub async fn stat(&self) -> Result<StoreStat> {
         let request = proto::StatRequest {};
         let response = self.read(request, async |calls, request| calls.stat(request).await).await?;
@@ -235,6 +316,10 @@ impl Client {
     }
 
     /// Returns the tables by name, without the main one.
+    ///
+    /// # Errors
+    ///
+    /// See [`Client`].
     pub async fn tables(&self) -> Result<Vec<(String, Kind)>> {
         let request = proto::TablesRequest {};
         let response = self.read(request, async |calls, request| calls.tables(request).await);
@@ -244,6 +329,12 @@ impl Client {
 
     /// Creates a table if it does not exist: a plain one, unless `kind` is given, which an existing
     /// table must have. Returns its kind.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `table` if the table exists and is of another kind than `kind`, if the name is
+    /// reserved, or if the store has too many open tables, and with `length` if the name is too
+    /// long; see also [`Client`].
     pub async fn create_table(&self, name: &str, kind: Option<Kind>) -> Result<Kind> {
         let (name, kind) = (name.to_owned(), convert::kind_number(kind));
         let request = proto::CreateTableRequest { name, kind };
@@ -253,6 +344,10 @@ impl Client {
     }
 
     /// Copies the whole store: returns the bytes of its file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the stream cannot be opened; see [`Client`].
     pub async fn backup(&self, compact: bool) -> Result<BackupStream> {
         BackupStream::start(self, compact).await
     }

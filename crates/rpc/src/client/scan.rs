@@ -150,6 +150,12 @@ impl RowStream {
     }
 
     /// Returns the next batch, or `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// An item is an error with code `no-table` if the table does not exist, and with `expired` if
+    /// the server ended the transaction; see also [`Client`]. The stream ends after it, and
+    /// [`rest`](Self::rest) returns what is left.
     pub async fn next(&mut self) -> Option<Result<RowBatch>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

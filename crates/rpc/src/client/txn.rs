@@ -37,11 +37,23 @@ impl Txn {
     }
 
     /// Returns a copy of the value of a key.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, with `too-long` if the response
+    /// would exceed the maximum message of the server, and with `expired` if the server ended the
+    /// transaction; see also [`Client`].
     pub async fn get(&mut self, table: &str, key: &[u8]) -> Result<Option<Bytes>> {
         Ok(self.entry(table, key).await?.map(|found| found.value))
     }
 
     /// Returns the value of a key, with its version and the time of expiry.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, with `too-long` if the response
+    /// would exceed the maximum message of the server, and with `expired` if the server ended the
+    /// transaction; see also [`Client`].
     pub async fn entry(&mut self, table: &str, key: &[u8]) -> Result<Option<Found>> {
         let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
         match self.ask(Operation::Get(proto::GetRequest { table, key })).await? {
@@ -51,6 +63,12 @@ impl Txn {
     }
 
     /// Returns the values of many keys, in the order of the keys.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, with `too-long` if the response
+    /// would exceed the maximum message of the server, and with `expired` if the server ended the
+    /// transaction; see also [`Client`].
     pub async fn get_many<K: AsRef<[u8]>>(
         &mut self,
         table: &str,
@@ -66,6 +84,12 @@ impl Txn {
 
     /// Returns the first rows of a scan that fit in a message; none if there are no more.
     /// [`Scan::after`] returns the rest of the scan.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `no-table` if the table does not exist, with `too-long` if the response
+    /// would exceed the maximum message of the server, and with `expired` if the server ended the
+    /// transaction; see also [`Client`]. Fails with `argument` if the scan is across snapshots.
     pub async fn scan(&mut self, table: &str, scan: &Scan) -> Result<RowBatch> {
         match self.ask(Operation::Scan(scan.request(table))).await? {
             Answer::Scan(rows) => Ok(rows),
@@ -73,8 +97,14 @@ impl Txn {
         }
     }
 
-    /// Writes a batch as a whole or not at all, and ends the transaction. Its checks are conditions
-    /// on what was read; if one does not hold, this fails with code `condition-unmet`.
+    /// Writes a batch as a whole or not at all, and ends the transaction. The checks of the batch are
+    /// conditions on what was read.
+    ///
+    /// # Errors
+    ///
+    /// Fails with code `condition-unmet` if a check of the batch is not met, and with those of
+    /// [`Client::put`]. [`Error::write`] returns the position of that check. Nothing is written
+    /// then, unless the code is `transport` or `deadline`: the batch may have been committed.
     pub async fn commit(mut self, batch: Batch) -> Result<Written> {
         let Answer::Commit(committed) =
             self.ask(Operation::Commit(proto::Commit { writes: batch.0 })).await?

@@ -55,6 +55,12 @@ impl WatchStream {
     }
 
     /// Returns the next changes.
+    ///
+    /// # Errors
+    ///
+    /// An item is an error with code `fell-behind` if the store no longer keeps the next change,
+    /// and with `transport` if the client could not reconnect in time; see also [`Client`]. The
+    /// watch ends after it.
     pub async fn next(&mut self) -> Option<Result<Vec<Change>>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

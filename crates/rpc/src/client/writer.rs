@@ -115,6 +115,11 @@ impl BatchWriter {
 
     /// Submits a batch. Waits while the maximum amount is in flight, and while the client
     /// reconnects.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the stream is lost and the client cannot reopen it, with the reason; see
+    /// [`Client`]. The batch was not sent then.
     pub async fn submit(&self, batch: Batch) -> Result<Ack> {
         let Shared { batches, bytes, options, .. } = &*self.0;
         let mut request = proto::BatchRequest { id: 0, writes: batch.0 };
@@ -141,8 +146,11 @@ impl BatchWriter {
         Ok(Ack(ack))
     }
 
-    /// Waits until all batches that were submitted before are acknowledged or failed. Returns an
-    /// error if the connection is lost and the client could not reconnect.
+    /// Waits until all batches that were submitted before are acknowledged or failed.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if the stream is lost.
     pub async fn flush(&self) -> Result<()> {
         let all = self.0.options.batches as u32;
         let _all = self.0.batches.acquire_many(all).await;
