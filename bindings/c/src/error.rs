@@ -1,6 +1,5 @@
 //! Errors in C: a code, and a message in memory of the caller.
 
-use crate::memory::Out;
 use std::ffi::{CStr, c_char};
 use store_engine::Error;
 
@@ -26,7 +25,7 @@ pub struct nuthatch_error {
 pub(crate) enum Failure {
     Store(Error),
     /// Codes of this crate.
-    Own(i32, String),
+    Library(i32, String),
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -77,7 +76,7 @@ const NAMES: [(i32, &CStr); 27] = [
 
 impl Failure {
     pub(crate) fn argument(name: &str, expected: &str, found: impl std::fmt::Display) -> Self {
-        Self::Own(ARGUMENT, format!("{name}: expected {expected}, found {found}"))
+        Self::Library(ARGUMENT, format!("{name}: expected {expected}, found {found}"))
     }
 
     /// Returns the failure of a closed handle.
@@ -87,31 +86,31 @@ impl Failure {
 
     pub(crate) fn code(&self) -> i32 {
         match self {
-            Self::Own(code, _) => *code,
+            Self::Library(code, _) => *code,
             Self::Store(error) => number_of(error.code()),
         }
     }
 
-    /// Writes the error to the struct of the caller.
-    pub(crate) fn write_error(&self, out: &mut Out<'_, nuthatch_error>) {
+    /// Converts the failure into the struct of the header.
+    pub(crate) fn to_c(&self) -> nuthatch_error {
         match self {
-            Self::Own(code, text) => put(out, *code, 0, 0, text),
-            Self::Store(error) => write_error(error, out),
+            Self::Library(code, text) => error_with(*code, 0, 0, text),
+            Self::Store(error) => error_to_c(error),
         }
     }
 }
 
-/// Writes an error of the store to the struct of the caller.
-pub(crate) fn write_error(error: &Error, out: &mut Out<'_, nuthatch_error>) {
+/// Converts an error of the store into the struct of the header.
+pub(crate) fn error_to_c(error: &Error) -> nuthatch_error {
     let (system, write) = match error {
         Error::Io(io) => (io.source.raw_os_error().unwrap_or(0), 0),
         Error::ConditionUnmet { write } => (0, *write as u64),
         _ => (0, 0),
     };
-    put(out, number_of(error.code()), system, write, &error.to_string());
+    error_with(number_of(error.code()), system, write, &error.to_string())
 }
 
-fn put(out: &mut Out<'_, nuthatch_error>, code: i32, system: i32, write: u64, text: &str) {
+fn error_with(code: i32, system: i32, write: u64, text: &str) -> nuthatch_error {
     let mut message = [0; MESSAGE_LEN];
     // Cut where a character begins; the last byte stays zero.
     let mut len = text.len().min(MESSAGE_LEN - 1);
@@ -119,7 +118,7 @@ fn put(out: &mut Out<'_, nuthatch_error>, code: i32, system: i32, write: u64, te
         len -= 1;
     }
     message[..len].copy_from_slice(&text.as_bytes()[..len]);
-    out.put(nuthatch_error { code, system, write, message });
+    nuthatch_error { code, system, write, message }
 }
 
 fn number_of(name: &str) -> i32 {
@@ -167,8 +166,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut_between_characters() {
-        let mut error = nuthatch_error { code: 0, system: 0, write: 0, message: [1; MESSAGE_LEN] };
-        Failure::Own(PANIC, "é".repeat(400)).write_error(&mut Out::of(&mut error));
+        let error = Failure::Library(PANIC, "é".repeat(400)).to_c();
         let end = error.message.iter().position(|byte| *byte == 0).expect("an end");
         assert_eq!(std::str::from_utf8(&error.message[..end]), Ok(&*"é".repeat(243)));
         assert_eq!(error.code, PANIC);

@@ -47,12 +47,12 @@ pub(crate) unsafe fn call(
     let done = catch_unwind(AssertUnwindSafe(|| body(&caller))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        Err(Failure::Own(PANIC, format!("a bug of Nuthatch: {text}")))
+        Err(Failure::Library(PANIC, format!("a bug of Nuthatch: {text}")))
     });
     match done {
         Ok(()) => 0,
         Err(failure) => {
-            failure.write_error(&mut caller.maybe_out(error));
+            caller.maybe_out(error).put(failure.to_c());
             failure.code()
         }
     }
@@ -132,12 +132,7 @@ impl<'c> Caller<'c> {
     }
 }
 
-impl<'c, T> Out<'c, T> {
-    /// Returns an output parameter at a known place.
-    pub(crate) fn of(place: &'c mut T) -> Self {
-        Self(Some(place))
-    }
-
+impl<T> Out<'_, T> {
     pub(crate) fn put(&mut self, answer: T) {
         if let Some(place) = &mut self.0 {
             **place = answer;

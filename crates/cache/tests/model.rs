@@ -26,7 +26,10 @@ const LARGE: usize = 60_000;
 const LARGE_KEYS: u8 = 0x70;
 
 /// Runs an operation as servers do: without memory, again under the next guard.
-fn with_room<R>(guard: &mut Guard<'_>, mut operation: impl FnMut(&Guard<'_>) -> Result<R>) -> Result<R> {
+fn with_room<R>(
+    guard: &mut Guard<'_>,
+    mut operation: impl FnMut(&Guard<'_>) -> Result<R>,
+) -> Result<R> {
     match operation(guard) {
         Err(Error::Full) if guard.renew() => operation(guard),
         other => other,

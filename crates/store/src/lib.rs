@@ -71,7 +71,7 @@ mod watch;
 mod write;
 mod writer;
 
-pub use changes::{Operation, Change};
+pub use changes::{Change, Operation};
 pub use clock::{Clock, SystemClock};
 pub use error::{Damage, Error, FullCause, IoError, Result};
 pub use file::walk::{Verified, verify_closed};

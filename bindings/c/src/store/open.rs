@@ -2,7 +2,7 @@
 
 use super::types::{durability_of, kind_number, kind_of, nuthatch_store, nuthatch_store_table};
 use crate::error::{Failure, Result, nuthatch_error};
-use crate::handles::{self, Held};
+use crate::handles::{self, HandleObject};
 use crate::memory::export_body;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -20,6 +20,10 @@ pub(crate) struct OpenStore {
     pub(crate) guests: Arc<()>,
 }
 
+impl HandleObject for OpenStore {
+    const KIND: &str = "a store";
+}
+
 /// The object of a table's handle.
 pub(crate) struct OpenTable {
     pub(crate) store: Store,
@@ -28,6 +32,10 @@ pub(crate) struct OpenTable {
     pub(crate) store_handle: u64,
     /// See [`OpenStore::guests`].
     pub(crate) guests: Weak<()>,
+}
+
+impl HandleObject for OpenTable {
+    const KIND: &str = "a table";
 }
 
 /// Options for opening a store. The usual options are `create` 1 and all other fields zero.
@@ -99,7 +107,7 @@ pub unsafe extern "C" fn nuthatch_store_open(
         let options = options.map_or_else(|| Ok(Options::new()), options_of)?;
         let path = Path::new(std::ffi::OsStr::from_bytes(path));
         let (store, guests) = (Store::open(path, &options)?, Arc::default());
-        out.put(handles::hold(OpenStore { store, guests }));
+        out.put(handles::create(OpenStore { store, guests }));
         Ok(())
     })
 }
@@ -116,7 +124,7 @@ pub unsafe extern "C" fn nuthatch_store_close(
 ) -> i32 {
     export_body!(error, |_| {
         let closed: Arc<OpenStore> = handles::close(store)?;
-        handles::close_tables(store);
+        handles::close_all(|table: &OpenTable| table.store_handle == store);
         closed.store.close();
         let is_alone = Arc::strong_count(&closed.guests) == 1;
         let store = closed.store.clone();
@@ -153,7 +161,7 @@ pub unsafe extern "C" fn nuthatch_store_open_table(
         };
         let guests = Arc::downgrade(&open.guests);
         let (store, store_handle) = (open.store.clone(), store);
-        out.put(handles::hold(OpenTable { store, table, store_handle, guests }));
+        out.put(handles::create(OpenTable { store, table, store_handle, guests }));
         Ok(())
     })
 }
@@ -225,7 +233,7 @@ impl OpenTable {
         if self.store_handle == store {
             return Ok(&self.table);
         }
-        let expected = format!("{} of this store", Self::WHAT);
+        let expected = format!("{} of this store", Self::KIND);
         Err(Failure::argument("table", &expected, "one of another"))
     }
 }

@@ -7,7 +7,7 @@ use super::types::{
     range_of, scan_of,
 };
 use crate::error::{Result, nuthatch_error};
-use crate::handles;
+use crate::handles::{self, HandleObject};
 use crate::memory::export_body;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store_engine::{Entry, Read, ReadTxn};
@@ -16,6 +16,10 @@ use store_engine::{Entry, Read, ReadTxn};
 pub(crate) struct OpenSnapshot {
     txn: Mutex<ReadTxn<'static>>,
     _guest: Arc<()>,
+}
+
+impl HandleObject for OpenSnapshot {
+    const KIND: &str = "a snapshot";
 }
 
 impl OpenSnapshot {
@@ -121,7 +125,7 @@ pub unsafe extern "C" fn nuthatch_store_open_snapshot(
         caller.maybe_out(transaction).put(txn.id());
         caller.maybe_out(sequence).put(last_change);
         let (txn, guest) = (Mutex::new(txn), Arc::clone(&open.guests));
-        out.put(handles::hold(OpenSnapshot { txn, _guest: guest }));
+        out.put(handles::create(OpenSnapshot { txn, _guest: guest }));
         Ok(())
     })
 }

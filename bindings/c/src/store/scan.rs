@@ -6,7 +6,7 @@ use super::types::{
     nuthatch_store_table, range_of, scan_of,
 };
 use crate::error::{Failure, nuthatch_error};
-use crate::handles;
+use crate::handles::{self, HandleObject};
 use crate::memory::export_body;
 use std::sync::{Arc, Mutex, PoisonError};
 use store_engine::{Batches, Parallel, RowBatch};
@@ -15,6 +15,10 @@ use store_engine::{Batches, Parallel, RowBatch};
 pub(crate) struct OpenScan {
     reading: Mutex<Reading>,
     _guest: Option<Arc<()>>,
+}
+
+impl HandleObject for OpenScan {
+    const KIND: &str = "a scan";
 }
 
 struct Reading {
@@ -44,7 +48,7 @@ pub unsafe extern "C" fn nuthatch_store_open_scan(
         let options = scan_of(caller, options)?;
         let table = OpenTable::find(table)?;
         let batches = table.store.batches(&table.table, &options);
-        out.put(handles::hold(OpenScan::new(&table, batches)));
+        out.put(handles::create(OpenScan::new(&table, batches)));
         Ok(())
     })
 }
@@ -119,7 +123,7 @@ pub unsafe extern "C" fn nuthatch_store_open_parts(
         out.put(parts.len());
         if let Some(room) = room.get_mut(..parts.len()) {
             for (place, part) in room.iter_mut().zip(parts) {
-                *place = handles::hold(OpenScan::new(&table, part));
+                *place = handles::create(OpenScan::new(&table, part));
             }
         }
         Ok(())

@@ -5,14 +5,14 @@ use super::types::{
     nuthatch_store, nuthatch_store_range, nuthatch_store_table, nuthatch_store_watch, range_of,
 };
 use crate::error::{Failure, Result, nuthatch_error};
-use crate::handles;
+use crate::handles::{self, HandleObject};
 use crate::memory::{RawPointers, export_body};
 use futures_core::Stream;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
-use store_engine::{Operation, BatchStream, Change, Start};
+use store_engine::{BatchStream, Change, Operation, Start};
 
 /// A watch that begins with the next committed change.
 pub const NUTHATCH_STORE_FROM_NOW: u32 = 0;
@@ -60,6 +60,10 @@ pub(crate) struct OpenWatch {
     watching: Mutex<Watching>,
     bell: Arc<Bell>,
     _guest: Arc<()>,
+}
+
+impl HandleObject for OpenWatch {
+    const KIND: &str = "a watch";
 }
 
 struct Watching {
@@ -173,7 +177,7 @@ pub unsafe extern "C" fn nuthatch_store_open_watch(
         let watching = Watching { stream, changes: Vec::new(), raw: RawPointers(Vec::new()) };
         let watching = Mutex::new(watching);
         let (bell, guest) = (Arc::default(), Arc::clone(&open.guests));
-        out.put(handles::hold(OpenWatch { watching, bell, _guest: guest }));
+        out.put(handles::create(OpenWatch { watching, bell, _guest: guest }));
         Ok(())
     })
 }

@@ -5,9 +5,9 @@
 use super::open::OpenStore;
 use super::types::{durability_of, nuthatch_store, nuthatch_store_writer};
 use super::write::{batch_of, nuthatch_store_write, nuthatch_store_written};
-use crate::error::{Failure, Result, nuthatch_error, write_error};
-use crate::handles;
-use crate::memory::{Out, export_body};
+use crate::error::{Failure, Result, error_to_c, nuthatch_error};
+use crate::handles::{self, HandleObject};
+use crate::memory::export_body;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -54,6 +54,10 @@ pub(crate) struct OpenWriter {
     /// Whether the error of a batch names the group with which it failed, and not only the cause.
     fails_together: bool,
     answers: Arc<Answers>,
+}
+
+impl HandleObject for OpenWriter {
+    const KIND: &str = "a writer";
 }
 
 /// Acknowledgements that were not taken yet.
@@ -182,7 +186,7 @@ pub unsafe extern "C" fn nuthatch_store_open_writer(
         let open = OpenStore::find(store)?;
         let writer = Mutex::new(Some(open.store.batch_writer(&made)?));
         let answers = Arc::default();
-        out.put(handles::hold(OpenWriter { writer, fails_together, answers }));
+        out.put(handles::create(OpenWriter { writer, fails_together, answers }));
         Ok(())
     })
 }
@@ -236,9 +240,9 @@ pub unsafe extern "C" fn nuthatch_store_take_acks(
             match answer {
                 Ok(written) => ack.written = nuthatch_store_written::of(written),
                 Err(Error::Group(cause)) if !open.fails_together => {
-                    write_error(&cause, &mut Out::of(&mut ack.error));
+                    ack.error = error_to_c(&cause);
                 }
-                Err(error) => write_error(&error, &mut Out::of(&mut ack.error)),
+                Err(error) => ack.error = error_to_c(&error),
             }
         }
         Ok(())

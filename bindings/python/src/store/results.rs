@@ -147,7 +147,8 @@ impl From<StoreWritten> for Written {
 
 impl From<nuthatch_store::Change> for Change {
     fn from(change: nuthatch_store::Change) -> Self {
-        let nuthatch_store::Change { sequence, transaction, operation, table, key, value, .. } = change;
+        let nuthatch_store::Change { sequence, transaction, operation, table, key, value, .. } =
+            change;
         Self {
             sequence,
             transaction,

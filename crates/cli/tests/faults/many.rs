@@ -126,7 +126,10 @@ fn ten_thousand_connections_come_and_go_and_leave_nothing() {
         assert_eq!(now, descriptors, "descriptors after round {round}");
         let (memory_first, used_first) = *first.get_or_insert((memory, used));
         let told = format!("{memory_first} and {used_first} grew to {memory} and {used}");
-        assert!(memory <= memory_first + MAX_LEAKED_BYTES && used <= used_first + MAX_LEAKED_BYTES, "{told}");
+        assert!(
+            memory <= memory_first + MAX_LEAKED_BYTES && used <= used_first + MAX_LEAKED_BYTES,
+            "{told}"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::messages::proto;
 use bytes::Bytes;
-use nuthatch_store::{Operation, Change, Condition, Kind, Range, Written};
+use nuthatch_store::{Change, Condition, Kind, Operation, Range, Written};
 use std::ops::Bound;
 
 /// Returns the range of a message; all keys if it has none.
@@ -112,7 +112,8 @@ pub(crate) fn change_message(change: Change) -> proto::Change {
 }
 
 pub(crate) fn change(change: proto::Change) -> Result<Change> {
-    let proto::Change { sequence, transaction, operation, table, key, value, expires_at_ms } = change;
+    let proto::Change { sequence, transaction, operation, table, key, value, expires_at_ms } =
+        change;
     let operation = match proto::Operation::try_from(operation) {
         Ok(proto::Operation::Put) => Operation::Put,
         Ok(proto::Operation::Delete) => Operation::Delete,

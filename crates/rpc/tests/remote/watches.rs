@@ -2,7 +2,7 @@
 
 use super::served::{Served, TABLE, code, is, key, options, served, served_to};
 use nuthatch_rpc::{ClientOptions, WatchStream};
-use nuthatch_store::{Operation, Change, Range, Start};
+use nuthatch_store::{Change, Operation, Range, Start};
 
 fn next(served: &Served, watch: &mut WatchStream) -> Vec<Change> {
     served.wait(watch.next()).expect("no end").expect("changes")

@@ -31,7 +31,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             number >> (64 - width)
         )),
         (0..BITS, 0..BITS).prop_map(|(start, end)| Operation::Count(start, end)),
-        (any::<bool>(), 0..BITS, 0..BITS).prop_map(|(bit, start, end)| Operation::Find(bit, start, end)),
+        (any::<bool>(), 0..BITS, 0..BITS)
+            .prop_map(|(bit, start, end)| Operation::Find(bit, start, end)),
     ]
 }
 
@@ -88,7 +89,9 @@ impl Model {
                 self.write(*at, (0..width).map(|bit| number >> (width - 1 - bit) & 1 == 1));
                 old
             }
-            Operation::Count(start, end) => self.range(*start, *end).filter(|(_, bit)| *bit).count(),
+            Operation::Count(start, end) => {
+                self.range(*start, *end).filter(|(_, bit)| *bit).count()
+            }
             Operation::Find(..) => unreachable!("it may answer that there is none"),
         }
     }
@@ -103,7 +106,9 @@ fn request(operation: &Operation) -> Vec<Vec<u8>> {
             vec![b"SETRANGE".to_vec(), b"k".to_vec(), at.to_string().into_bytes(), bytes.clone()]
         }
         Operation::SetBit(at, bit) => text(&format!("SETBIT k {at} {}", u8::from(*bit))),
-        Operation::SetField(width, at, number) => text(&format!("BITFIELD k SET u{width} {at} {number}")),
+        Operation::SetField(width, at, number) => {
+            text(&format!("BITFIELD k SET u{width} {at} {number}"))
+        }
         Operation::Count(start, end) => text(&format!("BITCOUNT k {start} {end} BIT")),
         Operation::Find(bit, start, end) => {
             text(&format!("BITPOS k {} {start} {end} BIT", u8::from(*bit)))

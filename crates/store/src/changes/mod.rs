@@ -7,4 +7,4 @@ pub(crate) use journal::Journal;
 pub(crate) use record::Record;
 #[cfg(test)]
 pub(crate) use record::layout;
-pub use record::{Operation, Change};
+pub use record::{Change, Operation};

@@ -1,6 +1,6 @@
 use crate::Case;
 use crate::waiting::{ask, next, until};
-use nuthatch_store::{Operation, Change, Error, Kind, Range, Read, Start, Store, Table, Watch};
+use nuthatch_store::{Change, Error, Kind, Operation, Range, Read, Start, Store, Table, Watch};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -226,7 +226,8 @@ fn rows_that_expire_are_told_when_they_are_swept() {
     case.store.sweep().expect("a sweep");
     let mut watch = case.store.watch(None, Range::all(), Start::Oldest).expect("a watch");
     let changes = watch.next_within(LONG).expect("no error").expect("changes");
-    let operations: Vec<_> = changes.iter().map(|change| (change.operation, change.expires_at_ms)).collect();
+    let operations: Vec<_> =
+        changes.iter().map(|change| (change.operation, change.expires_at_ms)).collect();
     assert_eq!(operations, [(Operation::Put, Some(1)), (Operation::Expire, None)]);
 }
 

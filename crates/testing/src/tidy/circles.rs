@@ -23,9 +23,18 @@ struct Modules<'a> {
     imports: BTreeSet<(Path, Path)>,
 }
 
-/// Finds the import cycles between the modules of `crates/{name}`, one finding for each.
-pub fn circles<'a>(files: impl Iterator<Item = &'a File>, name: &str) -> Vec<Finding> {
-    let modules = Modules::new(files, &format!("crates/{name}/src/"));
+/// Returns the folders of all crates, such as `crates/cache`: those with a manifest and `src`.
+pub fn crates<'a>(files: impl Iterator<Item = &'a File> + Clone) -> BTreeSet<&'a str> {
+    let folders = files.clone().filter_map(|file| file.path.strip_suffix("/Cargo.toml"));
+    let is_source = |path: &str, folder: &str| {
+        path.strip_prefix(folder).is_some_and(|below| below.starts_with("/src/"))
+    };
+    folders.filter(|folder| files.clone().any(|file| is_source(&file.path, folder))).collect()
+}
+
+/// Finds the import cycles between the modules of the crate in `folder`, one finding for each.
+pub fn circles<'a>(files: impl Iterator<Item = &'a File>, folder: &str) -> Vec<Finding> {
+    let modules = Modules::new(files, &format!("{folder}/src/"));
     let mut folders = BTreeSet::new();
     for module in modules.files.keys() {
         folders.extend((0..module.len()).map(|len| &module[..len]));
@@ -35,8 +44,14 @@ pub fn circles<'a>(files: impl Iterator<Item = &'a File>, name: &str) -> Vec<Fin
 
 impl<'a> Modules<'a> {
     fn new(files: impl Iterator<Item = &'a File>, prefix: &str) -> Self {
-        let files = files.filter_map(|file| Some((module_of(&file.path, prefix)?, file)));
-        let mut modules = Self { files: files.collect(), ..Self::default() };
+        let mut modules = Self::default();
+        for file in files {
+            let Some(module) = module_of(&file.path, prefix) else { continue };
+            // A crate with a library and a program has its modules in the library.
+            if !file.path.ends_with("src/main.rs") || !modules.files.contains_key(&module) {
+                modules.files.insert(module, file);
+            }
+        }
         let mut imported = Vec::new();
         for (module, file) in &modules.files {
             for (path, is_reexport) in paths(&code(&file.text)) {
@@ -133,13 +148,12 @@ fn reached(mut edges: BTreeSet<(String, String)>) -> BTreeSet<(String, String)> 
 }
 
 /// Returns `["memory", "arena"]` for `memory/arena.rs`, `["memory"]` for `memory/mod.rs`, and `[]`
-/// for `lib.rs`; `None` for files outside the library.
+/// for `lib.rs` and `main.rs`; `None` for files outside the crate.
 fn module_of(path: &str, prefix: &str) -> Option<Path> {
     let path = path.strip_prefix(prefix)?.strip_suffix(".rs")?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
     match path {
-        "lib" => Some(Path::new()),
-        "main" => None,
+        "lib" | "main" => Some(Path::new()),
         _ if path.starts_with("bin/") => None,
         _ => Some(path.split('/').map(str::to_owned).collect()),
     }
@@ -225,7 +239,7 @@ mod tests {
     fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
         let file = |(path, text): &(&str, &str)| File::text(&format!("crates/a/src/{path}"), text);
         let files: Vec<File> = files.iter().map(file).collect();
-        circles(files.iter(), "a").into_iter().map(|finding| finding.found).collect()
+        circles(files.iter(), "crates/a").into_iter().map(|finding| finding.found).collect()
     }
 
     #[test]

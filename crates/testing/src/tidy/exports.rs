@@ -70,7 +70,10 @@ mod tests {
         ] {
             assert_eq!(without_macro(&exported(body)), [], "{body}");
         }
-        assert_eq!(without_macro(&File::text("src/a.rs", "type A = unsafe extern \"C\" fn(u32);\n")), []);
+        assert_eq!(
+            without_macro(&File::text("src/a.rs", "type A = unsafe extern \"C\" fn(u32);\n")),
+            []
+        );
     }
 
     #[test]

@@ -57,10 +57,6 @@ impl Tree {
     }
 
     /// Reads the checkout at `root`, without ignored and deleted files.
-    ///
-    /// # Errors
-    ///
-    /// Fails if git cannot list the files, or if the name of one is not UTF-8.
     pub fn of_checkout(root: &Path) -> Result<Self, String> {
         let list = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -79,7 +75,7 @@ impl Tree {
     }
 
     /// Returns all files.
-    pub fn files(&self) -> impl Iterator<Item = &File> {
+    pub fn files(&self) -> impl Iterator<Item = &File> + Clone {
         self.files.iter()
     }
 

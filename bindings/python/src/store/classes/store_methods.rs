@@ -110,9 +110,9 @@ impl AnyStore {
         max_bytes: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
-        let kept = base
-            .engine
-            .run_local("keep_changes", move |local| local.keep_changes(Some((max_changes, max_bytes))));
+        let kept = base.engine.run_local("keep_changes", move |local| {
+            local.keep_changes(Some((max_changes, max_bytes)))
+        });
         base.answer_write(slf.py(), kept)
     }
 

@@ -9,7 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_cli::output::{json_row, json_string};
-use nuthatch_store::{Operation, Change, Start};
+use nuthatch_store::{Change, Operation, Start};
 use std::time::Duration;
 
 /// The maximum time of one wait for changes. A closed output is detected with the next change.

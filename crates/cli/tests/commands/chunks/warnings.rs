@@ -81,7 +81,8 @@ fn a_folder_that_cannot_be_listed_is_not_treated_as_empty() {
     let folder = filled(&origin);
     set_modes(&folder, 0o000, 0o600);
     for command in [&["stat"][..], &["list"], &["verify"], &["clear"], &["prune"], &["pin", "a"]] {
-        let run = run_as_another_user(&folder, &[&["chunks"], command, &["--cache", "cache"]].concat());
+        let run =
+            run_as_another_user(&folder, &[&["chunks"], command, &["--cache", "cache"]].concat());
         assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{command:?}");
         let told = format!("nuthatch: cannot list the folder cache: {ADVICE}\n");
         assert_eq!(run.stderr, told, "{command:?}");
@@ -152,7 +153,8 @@ fn get_and_stat_warn_of_a_folder_that_can_only_be_read() {
     let stat: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
     assert_eq!((&stat["read_only"], &stat["limit_bytes"]), (&true.into(), &(64 << 20).into()));
     for command in [&["clear"][..], &["prune"], &["pin", &url], &["remove", &url]] {
-        let run = run_as_another_user(&folder, &[&["chunks"], command, &["--cache", "cache"]].concat());
+        let run =
+            run_as_another_user(&folder, &[&["chunks"], command, &["--cache", "cache"]].concat());
         assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{command:?}: {}", run.stderr);
         let told = "nuthatch: cache can only be read here: Permission denied (os error 13)\n";
         assert_eq!(run.stderr, told, "{command:?}");
