@@ -1,7 +1,7 @@
 //! Options of a cache.
 
-use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
+use nuthatch_clock::{Clock, SystemClock};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -37,7 +37,6 @@
 //! none of them, except `prefill`, which uses `cache`. A test checks this.
 
 mod cache;
-mod clock;
 mod config;
 mod error;
 mod hash;
@@ -50,11 +49,11 @@ mod stats;
 mod write;
 
 pub use cache::Cache;
-pub use clock::{Clock, SystemClock};
 pub use config::{Eviction, Options};
 pub use error::{Error, Result};
 pub use hash::KeyHash;
 pub use item::Item;
+pub use nuthatch_clock::{Clock, ManualClock, SystemClock};
 pub use prefill::Prefill;
 pub use session::item_ref::ItemRef;
 pub use session::pending::PendingValue;

@@ -1,30 +1,13 @@
 //! Expired items do not keep memory, even if other items share their segment.
 
-use nuthatch_cache::{Cache, Clock, Error, Eviction, Options, Session, Write};
+use nuthatch_cache::{Cache, Clock, Error, Eviction, ManualClock, Options, Session, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const MEMORY: u64 = 16 << 20;
 const START_MS: u64 = 1_700_000_000_000;
 
-/// A clock that tests set.
-#[derive(Debug)]
-struct ManualClock(AtomicU64);
-
-impl ManualClock {
-    fn advance(&self, ms: u64) {
-        self.0.fetch_add(ms, Ordering::Relaxed);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 fn cache(eviction: Eviction) -> (Cache, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock(AtomicU64::new(START_MS)));
+    let clock = Arc::new(ManualClock::new(START_MS));
     let options = Options::new().memory(MEMORY).eviction(eviction);
     let options = options.clock(Arc::<ManualClock>::clone(&clock));
     (Cache::new(options).expect("a cache"), clock)
@@ -178,7 +161,7 @@ fn items_that_a_clock_set_back_revives_are_not_removed() {
     }
     let left = cache.len();
     assert!((10_000..19_000).contains(&left), "{left} are left");
-    clock.0.store(START_MS, Ordering::Relaxed);
+    clock.set(START_MS);
     expire(&mut session);
     assert_eq!(cache.len(), left);
     clock.advance(6001);

@@ -1,11 +1,10 @@
 //! Items that have a segment of their own.
 
 use nuthatch_cache::{
-    Cache, Clock, Condition, Error, Eviction, Expiry, Guard, Options, Outcome, Result, Session,
-    Write,
+    Cache, Clock, Condition, Error, Eviction, Expiry, Guard, ManualClock, Options, Outcome, Result,
+    Session, Write,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const MIB: usize = 1 << 20;
 const MEMORY: u64 = 64 << 20;
@@ -322,19 +321,10 @@ fn conditions_and_updates_hold_for_large_items() {
     assert!(item.value()[..2 * MIB] == one && item.value()[14 * MIB..] == other);
 }
 
-#[derive(Debug)]
-struct Hand(AtomicU64);
-
-impl Clock for Hand {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 #[test]
 fn expired_large_items_are_removed_before_others_are_evicted() {
-    let clock = Arc::new(Hand(AtomicU64::new(1_700_000_000_000)));
-    let options = Options::new().memory(MEMORY).clock(Arc::<Hand>::clone(&clock));
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let options = Options::new().memory(MEMORY).clock(Arc::<ManualClock>::clone(&clock));
     let cache = Cache::new(options.eviction(Eviction::None)).expect("a cache");
     let mut session = cache.session().expect("a session");
     for number in 0..5 {
@@ -343,7 +333,7 @@ fn expired_large_items_are_removed_before_others_are_evicted() {
     for number in 0..2_000_u64 {
         let write = Write::new().expires_in_ms(1000);
         set(&mut session.guard(), number, &value(number, 2 * MIB), &write).map(drop).expect("room");
-        clock.0.fetch_add(100, Ordering::Relaxed);
+        clock.advance(100);
     }
     let guard = session.guard();
     assert!((0..5).all(|number| guard.get(&key(1 << 40 | number)).is_some()));
@@ -352,7 +342,7 @@ fn expired_large_items_are_removed_before_others_are_evicted() {
     assert!(stats.expired > 1_900 && stats.memory <= MEMORY, "{stats:?}");
     // The clock is set back: expired items that were not examined yet are valid again.
     drop(guard);
-    clock.0.fetch_sub(100_000_000, Ordering::Relaxed);
+    clock.set(clock.now_ms() - 100_000_000);
     assert!(session.guard().get(&key(1_999)).is_some());
 }
 

@@ -1,23 +1,13 @@
 //! Random commands, compared with a simple model.
 
 use nuthatch_cache::{
-    Cache, Clock, Condition, Error, Eviction, Expiry, Guard, Options, Outcome, Result, Write,
+    Cache, Clock, Condition, Error, Eviction, Expiry, Guard, ManualClock, Options, Outcome, Result,
+    Write,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A clock that tests set.
-#[derive(Debug)]
-struct Hand(AtomicU64);
-
-impl Clock for Hand {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 const MEMORY: u64 = 32 << 20;
 
@@ -267,8 +257,8 @@ fn seen(guard: &Guard<'_>, key: &[u8]) -> Option<Entry> {
 }
 
 fn run(commands: &[Command], eviction: Eviction) {
-    let clock = Arc::new(Hand(AtomicU64::new(1_700_000_000_000)));
-    let options = Options::new().memory(MEMORY).clock(Arc::<Hand>::clone(&clock));
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let options = Options::new().memory(MEMORY).clock(Arc::<ManualClock>::clone(&clock));
     let cache = Cache::new(options.eviction(eviction).seed(7)).expect("a cache");
     let mut session = cache.session().expect("a session");
     let now_ms = clock.now_ms();
@@ -278,7 +268,7 @@ fn run(commands: &[Command], eviction: Eviction) {
     for command in commands {
         model.apply(&mut guard, command);
         if let Command::Wait { ms } = command {
-            clock.0.fetch_add(*ms, Ordering::Relaxed);
+            clock.advance(*ms);
         }
         if matches!(command, Command::Wait { .. } | Command::EndTurn) {
             drop(guard);

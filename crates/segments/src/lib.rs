@@ -31,7 +31,6 @@
 
 mod acquire;
 mod checksum;
-mod clock;
 mod disk;
 mod error;
 mod fetch_lock;
@@ -62,13 +61,13 @@ mod upkeep;
 mod work_counters;
 
 pub use checksum::checksum;
-pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, SystemDisk};
 pub use error::{Error, Result};
 pub use fetch_lock::FetchLock;
 pub use folder::contents::Contents;
 pub use id::Id;
 pub use not_kept::NotKeptReason;
+pub use nuthatch_clock::{Clock, ManualClock, SystemClock};
 pub use nuthatch_filesystem::file_limit_advice;
 pub use options::{Check, Options};
 pub use put::Outcome;

@@ -1,9 +1,9 @@
 //! Options for opening a folder.
 
-use crate::clock::{Clock, SystemClock};
 use crate::disk::{Disk, SystemDisk};
 use crate::error::{Error, Result};
 use crate::layout::{index, segment};
+use nuthatch_clock::{Clock, SystemClock};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -41,8 +41,8 @@
 //! files, and `docs/decisions/0013-store.md` the reasons for the design.
 
 mod changes;
-mod clock;
 pub mod codec;
+mod deadline;
 mod environment;
 mod error;
 #[cfg(test)]
@@ -72,9 +72,9 @@ mod write;
 mod writer;
 
 pub use changes::{Change, Operation};
-pub use clock::{Clock, SystemClock};
 pub use error::{Damage, Error, FullCause, IoError, Result};
 pub use file::walk::{Verified, verify_closed};
+pub use nuthatch_clock::{Clock, ManualClock, SystemClock};
 pub use options::{Durability, Options};
 pub use pages::Row;
 pub use process::registry::wait_closed;

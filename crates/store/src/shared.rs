@@ -1,6 +1,5 @@
 //! The state that all handles of a store share.
 
-use crate::clock::Clock;
 use crate::environment::{Dbi, Environment};
 use crate::error::{Error, Result};
 use crate::follower::Follower;
@@ -10,6 +9,7 @@ use crate::process::OfProcess;
 use crate::table::system_tables::SystemTables;
 use crate::table::{Kind, Table};
 use heed::MdbError;
+use nuthatch_clock::Clock;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;

@@ -3,7 +3,6 @@
 mod free_segments;
 mod pages;
 
-use crate::clock::Clock;
 use crate::config::{Eviction, Options};
 use crate::error::Result;
 use crate::hash::KeyHash;
@@ -15,6 +14,7 @@ use crate::memory::epoch::Epochs;
 use crate::memory::large::MAX_VALUE_LEN;
 use crate::memory::segments::Segments;
 use crate::stats::{Counters, Stats};
+use nuthatch_clock::Clock;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;

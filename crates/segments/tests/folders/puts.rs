@@ -85,17 +85,10 @@ fn a_duplicate_part_does_not_replace_the_stored_one() {
 
 #[test]
 fn removed_and_expired_parts_are_misses() {
-    use nuthatch_segments::Clock;
+    use nuthatch_segments::ManualClock;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
-    struct Hand(AtomicU64);
-    impl Clock for Hand {
-        fn now_ms(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-    }
     let case = Case::new();
-    let clock = Arc::new(Hand(AtomicU64::new(100)));
+    let clock = Arc::new(ManualClock::new(100));
     let segments = case.open(&small().clock(clock.clone()));
     let data = bytes(1, 50);
     let parts = [Part { end: 50, checksum: checksum(&data) }];
@@ -105,7 +98,7 @@ fn removed_and_expired_parts_are_misses() {
     put(&segments, 2, 60);
     assert_eq!((get(&segments, 1), get(&segments, 2)), (Some(50), Some(60)));
     segments.remove(&Id::new(name(2), 0));
-    clock.0.store(200, Ordering::Relaxed);
+    clock.set(200);
     assert_eq!((get(&segments, 1), get(&segments, 2)), (None, None));
     segments.prune(None).expect("space");
     assert_eq!(segments.stat().segments, 0, "a segment without anything goes");

@@ -3,12 +3,12 @@
 
 use crate::{Case, LABEL, bytes, get, name, put, small};
 use nuthatch_segments::{
-    Clock, Disk, Id, NotKeptReason, Options, Outcome, Part, Record, Segments, SystemDisk, checksum,
+    Disk, Id, ManualClock, NotKeptReason, Options, Outcome, Part, Record, Segments, SystemDisk,
+    checksum,
 };
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Returns the bytes of the incomplete record, which identify its write.
@@ -223,18 +223,10 @@ fn no_word_points_to_a_segment_evicted_while_another_process_grows_the_index() {
     assert_eq!(other.stat().parts, verified.good, "every word leads to a part");
 }
 
-struct Hand(AtomicU64);
-
-impl Clock for Hand {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 #[test]
 fn no_word_points_to_a_pruned_segment_of_expired_parts() {
     let case = Case::new();
-    let clock = Arc::new(Hand(AtomicU64::new(100)));
+    let clock = Arc::new(ManualClock::new(100));
     let segments = case.open(&small().clock(clock.clone()));
     let (parts, data) = ([Part { end: 1000, checksum: checksum(&bytes(1, 1000)) }], bytes(1, 1000));
     for number in 0..5 {
@@ -243,7 +235,7 @@ fn no_word_points_to_a_pruned_segment_of_expired_parts() {
             Record { name, first: 0, label: LABEL, expiry: 200, parts: &parts, data: &data };
         assert_eq!(segments.put(&record).expect("a put"), Outcome::Kept);
     }
-    clock.0.store(200, Ordering::Relaxed);
+    clock.set(200);
     segments.prune(None).expect("space");
     assert_eq!((segments.stat().segments, segments.stat().parts), (0, 0));
 }

@@ -1,28 +1,17 @@
 //! A server with clients, without sockets.
 
-use nuthatch_cache::{Cache, Clock, Guard, Options, Session};
+use nuthatch_cache::{Cache, Clock, Guard, ManualClock, Options, Session};
 use nuthatch_server::resp::Span;
 use nuthatch_server::resp::commands::Client;
 use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
 use nuthatch_server::state::{Endpoints, Metrics, Server, Users};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A clock that tests set.
-#[derive(Default)]
-pub(crate) struct ManualClock(AtomicU64);
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// A server, and what its worker threads would have.
 pub(crate) struct Harness {
     pub(crate) server: Server,
     pub(crate) metrics: Arc<Metrics>,
-    hands: Arc<ManualClock>,
+    clock: Arc<ManualClock>,
 }
 
 impl Harness {
@@ -32,24 +21,24 @@ impl Harness {
 
     /// Creates a server with the users in this text.
     pub(crate) fn with_users(text: &str) -> Self {
-        let hands = Arc::new(ManualClock(AtomicU64::new(1_000_000)));
-        let options = Options::new().memory(32 << 20).clock(hands.clone()).seed(1);
+        let clock = Arc::new(ManualClock::new(1_000_000));
+        let options = Options::new().memory(32 << 20).clock(clock.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let server = Server::new(cache).with_users(Users::parse(text).expect("users"));
         let metrics = server.thread();
-        Self { server, metrics, hands }
+        Self { server, metrics, clock }
     }
 
     /// Advances the clock.
     pub(crate) fn wait_ms(&self, ms: u64) {
-        self.hands.0.fetch_add(ms, Ordering::Relaxed);
+        self.clock.advance(ms);
     }
 
     /// Creates a client that has just connected.
     pub(crate) fn client(&self) -> Client {
         let peer = format!("127.0.0.1:{}", 40_000 + self.server.clients.len());
         let endpoints = Endpoints { peer, local: "127.0.0.1:6379".to_owned(), fd: 8 };
-        self.server.connect(&self.metrics, endpoints, self.hands.now_ms()).expect("a connection")
+        self.server.connect(&self.metrics, endpoints, self.clock.now_ms()).expect("a connection")
     }
 
     pub(crate) fn session(&self) -> Session<'_> {

@@ -1,39 +1,28 @@
 //! The commands with a cache, without a server around them.
 
-use nuthatch_cache::{Cache, Clock, Options, Session};
+use nuthatch_cache::{Cache, ManualClock, Options, Session};
 use nuthatch_server::resp::Span;
 use nuthatch_server::resp::Version;
 use nuthatch_server::resp::commands::Client;
 use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
 use nuthatch_server::state::Server;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A clock that tests set.
-#[derive(Default)]
-struct ManualClock(AtomicU64);
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// A cache, and the state that its connections share.
 pub(crate) struct Engine {
     cache: Arc<Cache>,
-    hands: Arc<ManualClock>,
+    clock: Arc<ManualClock>,
     server: Server,
 }
 
 impl Engine {
     /// Creates an empty cache at this time.
     pub(crate) fn new(now_ms: u64) -> Self {
-        let hands = Arc::new(ManualClock(AtomicU64::new(now_ms)));
-        let options = Options::new().memory(64 << 20).clock(hands.clone()).seed(1);
+        let clock = Arc::new(ManualClock::new(now_ms));
+        let options = Options::new().memory(64 << 20).clock(clock.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let server = Server::new(cache.clone());
-        Self { cache, hands, server }
+        Self { cache, clock, server }
     }
 
     /// Creates a connection that uses this version of the protocol.
@@ -54,7 +43,7 @@ pub(crate) struct Connection<'e> {
 impl Connection<'_> {
     /// Sets the time of the engine.
     pub(crate) fn set_time(&self, now_ms: u64) {
-        self.engine.hands.0.store(now_ms, Ordering::Relaxed);
+        self.engine.clock.set(now_ms);
     }
 
     /// Returns the reply to a request.

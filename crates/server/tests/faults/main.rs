@@ -14,13 +14,12 @@ mod truncated;
 mod unread_replies;
 mod value_bytes;
 
-use nuthatch_cache::{Cache, Clock, Eviction, Options as CacheOptions};
+use nuthatch_cache::{Cache, Eviction, ManualClock, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The listeners of every server here, by number.
@@ -38,22 +37,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// The number of requests after which closed connections must be removed.
 const TRIES: usize = 1_000_000;
 
-/// A clock that tests set.
-#[derive(Debug)]
-struct ManualClock(AtomicU64);
-
-impl ManualClock {
-    fn set(&self, ms: u64) {
-        self.0.store(ms, Ordering::Relaxed);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// A server for all protocols, and its cache.
 struct Subject {
     cache: Arc<Cache>,
@@ -67,7 +50,7 @@ impl Subject {
     }
 
     fn with(memory: u64, eviction: Eviction, threads: usize) -> Self {
-        let clock = Arc::new(ManualClock(1_700_000_000_000.into()));
+        let clock = Arc::new(ManualClock::new(1_700_000_000_000));
         let options = CacheOptions::new().memory(memory).eviction(eviction);
         let cache = Cache::new(options.clock(Arc::<ManualClock>::clone(&clock))).expect("a cache");
         let cache = Arc::new(cache);

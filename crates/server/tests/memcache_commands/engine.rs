@@ -1,29 +1,19 @@
 //! The commands with a cache, without a server around them.
 
-use nuthatch_cache::{Cache, Clock, Guard, Options};
+use nuthatch_cache::{Cache, Guard, ManualClock, Options};
 use nuthatch_server::memcache::commands::{Call, Next, execute};
 use nuthatch_server::memcache::{Decoder, Limits, Step, reply};
 use nuthatch_server::state::MemcachedState;
 use nuthatch_server::state::Server;
 use nuthatch_server::{Full, ZeroCopyValues};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The time at which an engine begins.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
-/// A clock that tests set.
-struct ManualClock(AtomicU64);
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 pub(crate) struct Engine {
     pub(crate) cache: Arc<Cache>,
-    hands: Arc<ManualClock>,
+    clock: Arc<ManualClock>,
     server: Server,
     pub(crate) shared: MemcachedState,
     /// The length of the longest value that is decoded.
@@ -36,15 +26,15 @@ impl Engine {
     }
 
     pub(crate) fn with(options: Options) -> Self {
-        let hands = Arc::new(ManualClock(AtomicU64::new(START_MS)));
-        let options = options.clock(hands.clone()).seed(1);
+        let clock = Arc::new(ManualClock::new(START_MS));
+        let options = options.clock(clock.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let (server, shared) = (Server::new(cache.clone()), MemcachedState::new(1));
-        Self { server, cache, hands, shared, max_object_len: 1 << 20 }
+        Self { server, cache, clock, shared, max_object_len: 1 << 20 }
     }
 
     pub(crate) fn set_time(&self, now_ms: u64) {
-        self.hands.0.store(now_ms, Ordering::Relaxed);
+        self.clock.set(now_ms);
     }
 
     /// Executes the requests in these bytes. Returns the result of each, and all replies.

@@ -15,7 +15,7 @@ mod resp;
 mod store;
 
 use lane::Lane;
-use nuthatch_cache::{Cache, Clock, Options as CacheOptions};
+use nuthatch_cache::{Cache, ManualClock, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use op::{Ask, Op, op};
@@ -24,23 +24,12 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use store::Store;
 
 const LANES: usize = 5;
 const START_MS: u64 = 1_700_000_000_000;
 const DAY_MS: i64 = 86_400_000;
-
-/// A clock that the test sets.
-#[derive(Debug)]
-struct ManualClock(AtomicU64);
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -111,7 +100,7 @@ fn path_of(server: &Running, listener: usize) -> &Path {
 impl World {
     fn new(asks: [(usize, Ask); LANES], threads: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let clock = Arc::new(ManualClock(START_MS.into()));
+        let clock = Arc::new(ManualClock::new(START_MS.into()));
         let options = CacheOptions::new().memory(64 << 20).clock(Arc::<ManualClock>::clone(&clock));
         let cache = Arc::new(Cache::new(options).expect("a cache"));
         let store = Store::new(START_MS, cache.max_value_len());
@@ -164,7 +153,7 @@ impl World {
     /// it must have the value it had, and a key that never expired must exist.
     fn move_clock(&mut self, by_ms: i64) -> Result<(), String> {
         let now_ms = self.store.now_ms.saturating_add_signed(by_ms).max(DAY_MS.unsigned_abs());
-        self.clock.0.store(now_ms, Ordering::Relaxed);
+        self.clock.set(now_ms);
         self.store.set_now(now_ms);
         self.control.get(b"PING\r\n");
         for key in self.store.back_again() {

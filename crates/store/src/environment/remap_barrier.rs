@@ -16,7 +16,7 @@
 //!
 //! So a long transaction keeps the thread in step 1, and other transactions do not wait for it.
 
-use crate::clock::deadline;
+use crate::deadline::deadline;
 use crate::process::Owner;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};

@@ -6,8 +6,8 @@ mod commit_thread;
 mod follower_tests;
 
 use crate::changes::{Change, Record};
-use crate::clock::deadline;
 use crate::codec::integers::{key_of, number_of};
+use crate::deadline::deadline;
 use crate::error::{Error, Result};
 use crate::follower::{Follower, Waited};
 use crate::pages::TableId;

@@ -2,7 +2,7 @@
 
 use super::ack::{Ack, Slot};
 use super::batch::Batch;
-use crate::clock::deadline;
+use crate::deadline::deadline;
 use crate::error::Error;
 use crate::panics::wake;
 use crate::process::Owner;

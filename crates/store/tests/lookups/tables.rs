@@ -103,7 +103,7 @@ fn rows_expire_by_the_clock_that_was_handed_in() {
         rows.map(|row| row.expect("a row").0[0] as char).collect::<String>()
     };
     assert_eq!(keys(), "abc");
-    clock.forward(100);
+    clock.advance(100);
     assert_eq!(keys(), "bc");
     assert_eq!(case.store.get(&table, b"a").expect("a get"), None);
     assert!(!case.store.delete(&table, b"a").expect("a delete"), "it is gone already");
@@ -112,7 +112,7 @@ fn rows_expire_by_the_clock_that_was_handed_in() {
         .update(|txn| txn.put_if(&table, b"a", b"new", Condition::Absent))
         .expect("a put");
     assert!(made, "what has expired is absent");
-    clock.forward(1000);
+    clock.advance(1000);
     assert_eq!(keys(), "ac");
     assert_eq!(case.store.sweep().expect("a sweep"), 1, "the put swept the other one");
     assert_eq!(case.store.sweep().expect("a sweep"), 0);

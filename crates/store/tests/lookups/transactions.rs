@@ -1,28 +1,13 @@
 //! Transactions: what they see, what they leave, and what they refuse.
 
 use crate::Case;
-use nuthatch_store::{Clock, Condition, Durability, Error, Kind, Options, Range, Read, Scan};
+use nuthatch_store::{
+    Clock, Condition, Durability, Error, Kind, ManualClock, Options, Range, Read, Scan,
+};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A clock that stands still unless it is moved.
-#[derive(Debug)]
-pub(crate) struct Hand(AtomicU64);
-
-impl Hand {
-    pub(crate) fn forward(&self, ms: u64) {
-        self.0.fetch_add(ms, Ordering::SeqCst);
-    }
-}
-
-impl Clock for Hand {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-pub(crate) fn clocked() -> (Case, Arc<Hand>) {
-    let clock = Arc::new(Hand(AtomicU64::new(1_000_000)));
+pub(crate) fn clocked() -> (Case, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::new(1_000_000));
     let case = Case::with(&Options::new().clock(Arc::clone(&clock) as Arc<dyn Clock>));
     (case, clock)
 }
