@@ -83,7 +83,7 @@ def test_the_filesystem_reads_while_its_target_is_away(origin: Origin, tmp_path:
     assert len(origin.requests) == asked
     origin.refusals = [503] * 100
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
-    with pytest.raises(OSError, match="no answer to be had"):
+    with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache, max_stale=0).cat_file(url, 0, BLOCK)
     origin.refusals = [404] * 100
     with pytest.raises(FileNotFoundError):
@@ -171,7 +171,7 @@ def test_a_stale_version_is_read_while_the_origin_refuses_connections(
         assert stale_age(file) is not None
     assert len(origin.requests) == asked
     monkeypatch.setattr(http, "_PAUSE", 0)
-    with pytest.raises(OSError, match="no answer to be had"):
+    with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache).cat_file(url)
 
 
@@ -189,17 +189,17 @@ def test_the_filesystem_uses_a_stale_version_that_the_target_allows(
     assert fs_of(cache).cat_file(allowed) == DATA
     with nuthatch.open_url(allowed, cache=cache) as file:
         assert (file.read(), stale_age(file) is None) == (DATA, False)
-    with pytest.raises(OSError, match="no answer to be had"):
+    with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache).cat_file(refused)
     # The reader's `max_stale` takes precedence.
-    with pytest.raises(OSError, match="no answer to be had"):
+    with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache, max_stale=0).cat_file(allowed)
     origin.refusals = []
     # The origin no longer allows stale versions.
     origin.files["/allowed"].cache_control = None
     assert fs_of(cache).cat_file(allowed) == DATA
     origin.refusals = [503] * 100
-    with pytest.raises(OSError, match="no answer to be had"):
+    with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache).cat_file(allowed)
 
 
@@ -285,7 +285,7 @@ def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
     assert not origin.refusals
     origin.refusals = [status] * 100
-    with pytest.raises(OSError, match=f"the origin answered {status}"):
+    with pytest.raises(OSError, match=f"the origin responded with {status}"):
         fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
     asked = len(origin.requests)
     # The origin rejects a request and is unavailable after that.
@@ -324,7 +324,7 @@ def test_a_folder_that_was_removed_is_made_again_with_one_warning(tmp_path: Path
         # A read does not create the folder again. Open files can still be read.
         assert isinstance(cache.get("before", 0, 1), Read)
         assert not path.exists()
-        with pytest.warns(RuntimeWarning, match="was removed; it is made again, empty") as given:
+        with pytest.warns(RuntimeWarning, match="was removed; it is created again, empty") as given:
             assert put(cache, "after") is None
         assert len(given) == 1
         with warnings.catch_warnings():
@@ -355,12 +355,12 @@ def test_a_removed_folder_that_cannot_be_made_again_keeps_nothing(tmp_path: Path
     with Chunks(path, limit=64 << 20) as cache:
         shutil.rmtree(path)
         path.write_bytes(b"a file is in the way")
-        with pytest.warns(RuntimeWarning, match="removed and cannot be made again") as given:
+        with pytest.warns(RuntimeWarning, match="removed and cannot be created again") as given:
             reasons = [put(cache, f"object {number}") for number in range(3)]
         assert all(reasons)
         assert len(given) == 1
         path.unlink()
-        with pytest.warns(RuntimeWarning, match="it is made again"):
+        with pytest.warns(RuntimeWarning, match="it is created again"):
             assert put(cache, "object") is None
 
 
@@ -369,7 +369,7 @@ def test_the_filesystem_fills_a_folder_that_was_removed(origin: Origin, tmp_path
     fs = fs_of(cache)
     assert fs.cat_file(url) == DATA
     shutil.rmtree(cache)
-    with pytest.warns(RuntimeWarning, match="was removed; it is made again"):
+    with pytest.warns(RuntimeWarning, match="was removed; it is created again"):
         assert fs_of(cache).cat_file(url) == DATA
     # A second read fetches the blocks that the first one read from the removed folder.
     assert fs_of(cache).cat_file(url) == DATA

@@ -227,7 +227,7 @@ def test_failures_that_pass_are_outlasted(fs: NuthatchCache, origin: Origin) -> 
     assert fs.cat_file(url, 0, BLOCK) == DATA[:BLOCK]
     assert fs.counts.requests == origin.gets() == 3
     origin.failures = 100
-    with pytest.raises(OSError, match="no answer to be had: status 503"):
+    with pytest.raises(OSError, match="no response from the origin: status 503"):
         fs.cat_file(url, BLOCK, 2 * BLOCK)
     origin.failures = 0
     assert fs.cat_file(url, BLOCK, 2 * BLOCK) == DATA[BLOCK : 2 * BLOCK]

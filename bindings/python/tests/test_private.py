@@ -185,10 +185,10 @@ def test_the_target_of_a_filesystem_shows_headers(
     assert SECRET not in f"{fs!r} {fs} {file!r} {file}"
     assert not folder_has_secret(tmp_path / "cache")
     bare = NuthatchCache("http", cache=tmp_path / "cache")
-    with pytest.raises(PermissionError, match="not allowed: status 401"):
+    with pytest.raises(PermissionError, match="access denied: status 401"):
         bare.cat_file(url)
     origin.wanted["X-Key"] = "another"
-    with pytest.raises(PermissionError, match="not allowed: status 401") as error:
+    with pytest.raises(PermissionError, match="access denied: status 401") as error:
         fs.cat_file(url)
     assert SECRET not in shown_of(error.value)
 

@@ -68,12 +68,12 @@ impl Counters {
             let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
             (status, count.load(Relaxed))
         });
-        text.by_label("answers_total", "Answers, by their status.", "status", responses);
+        text.by_label("answers_total", "Responses, by status.", "status", responses);
         let load = |count: &AtomicU64| count.load(Relaxed);
-        text.metric("answers_cut_off_total", "Answers that ended early.", load(&self.cut_off));
-        text.metric("sent_bytes_total", "Bytes of bodies.", load(&self.sent));
-        text.metric("requests_open", "Requests that are under way.", load(&self.open));
-        text.metric("connections", "Connections of clients.", load(&self.connections));
+        text.metric("answers_cut_off_total", "Responses that ended early.", load(&self.cut_off));
+        text.metric("sent_bytes_total", "Bytes of bodies sent to clients.", load(&self.sent));
+        text.metric("requests_open", "Requests in progress.", load(&self.open));
+        text.metric("connections", "Open client connections.", load(&self.connections));
     }
 }
 

@@ -50,7 +50,7 @@ impl Metrics {
         self.shared.counters.write(&mut text);
         let counts = self.shared.cache.counts();
         let causes = NotKept::ALL.map(|cause| (cause.code(), counts.not_kept_by(cause)));
-        let help = "Blocks that were not kept in the cache, by their cause.";
+        let help = "Blocks sent to clients and not kept in the cache, by cause.";
         text.by_label("not_kept_total", help, "cause", causes);
         let stat = self.shared.cache.chunks().map(|chunks| chunks.stat()).unwrap_or_default();
         for (name, help, value) in [
@@ -61,8 +61,12 @@ impl Metrics {
                 "Bytes read from the fetch of another request.",
                 counts.coalesced,
             ),
-            ("fetched_bytes_total", "Bytes that the origin sent.", counts.fetched),
-            ("origin_requests_total", "Requests for bytes to the origin.", counts.requests),
+            (
+                "fetched_bytes_total",
+                "Bytes that the origin sent, including bytes that no client read.",
+                counts.fetched,
+            ),
+            ("origin_requests_total", "Requests to the origin for bytes.", counts.requests),
             (
                 "origin_checks_total",
                 "Requests to the origin for the current version of an object.",
@@ -84,8 +88,8 @@ impl Metrics {
                 "1 if this process can only read the folder now, otherwise 0.",
                 u64::from(stat.read_only),
             ),
-            ("cache_bytes", "Bytes in use or reserved in the folder.", stat.used),
-            ("cache_limit_bytes", "Bytes that the folder may have.", stat.limit),
+            ("cache_bytes", "Bytes in use or reserved in the folder, by all processes.", stat.used),
+            ("cache_limit_bytes", "Size limit of the folder in bytes.", stat.limit),
             (
                 "cache_chunks",
                 "Approximate number of chunks in the folder, including those with metadata.",
@@ -94,10 +98,10 @@ impl Metrics {
             ("cache_evicted_total", "Segments evicted by any process.", stat.evicted),
             (
                 "cache_displaced_total",
-                "Chunks lost to others since the index could grow no further.",
+                "Chunks that the index dropped because it was full and could not grow.",
                 stat.displaced,
             ),
-            ("cache_damaged_total", "Chunks that were found damaged.", stat.damaged),
+            ("cache_damaged_total", "Damaged chunks found by this process.", stat.damaged),
         ] {
             text.metric(name, help, value);
         }

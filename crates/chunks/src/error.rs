@@ -86,7 +86,7 @@ impl fmt::Display for Error {
         match self {
             Self::Folder(source) => source.fmt(f),
             Self::Conflict { chunk } => {
-                write!(f, "chunk {chunk} is there with other bytes; what is there stays")
+                write!(f, "chunk {chunk} is stored with other bytes, which are kept")
             }
             Self::Range { start, end, max } => {
                 write!(f, "range: expected one within 0..{max}, found {start}..{end}")
@@ -95,13 +95,13 @@ impl fmt::Display for Error {
                 write!(f, "offsets: expected {expected}, found {found}")
             }
             Self::TooLarge { len, max } => {
-                write!(f, "{len} bytes are too many to be kept: at most {max}")
+                write!(f, "a length: expected 1 to {max} bytes, found {len}")
             }
             Self::Buffer { expected, found } => {
                 write!(f, "a buffer: expected {expected} bytes, found {found}")
             }
             Self::Key { expected, found } => write!(f, "a key: expected {expected}, found {found}"),
-            Self::Content => f.write_str("the bytes do not have the hash that they are named by"),
+            Self::Content => f.write_str("the bytes do not have the expected BLAKE3 hash"),
         }
     }
 }

@@ -174,17 +174,17 @@ fn check_offsets(range: &Range<u64>, offsets: &[u64], len: u64) -> Result<()> {
     let wrong = |expected: String, found: String| Err(Error::Offsets { expected, found });
     let count = range.end - range.start;
     if offsets.len() as u64 != count.saturating_add(1) {
-        return wrong(format!("{count} and one more"), format!("{}", offsets.len()));
+        return wrong(format!("{count} + 1 offsets"), format!("{}", offsets.len()));
     }
     if offsets[0] != 0 {
-        return wrong("0 at first".into(), format!("{}", offsets[0]));
+        return wrong("0 as the first offset".into(), format!("{}", offsets[0]));
     }
     let mut pairs = offsets.iter().zip(&offsets[1..]);
     if let Some((start, end)) = pairs.find(|(start, end)| start >= end) {
-        return wrong(format!("more than {start}"), format!("{end}"));
+        return wrong(format!("an offset greater than {start}"), format!("{end}"));
     }
     match offsets.last() {
-        Some(last) if *last != len => wrong(format!("{len} at last"), format!("{last}")),
+        Some(last) if *last != len => wrong(format!("{len} as the last offset"), format!("{last}")),
         _ => Ok(()),
     }
 }

@@ -163,7 +163,7 @@ fn write_all(
         let _ = out.write_all(&line);
         let dropped = dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            let what = "lines were dropped: nobody read them";
+            let what = "lines were dropped: the reader of standard error was too slow";
             let _ = match format {
                 Format::Text => writeln!(out, "WARN nuthatch::logs: {what} dropped={dropped}"),
                 Format::Json => writeln!(
@@ -268,6 +268,6 @@ mod tests {
         logs.done.recv().expect_err("closed at the end");
         let text = String::from_utf8(slow.0.lock().expect("no panic").clone()).expect("a text");
         assert_eq!(text.matches("line\n").count(), 2 * MAX_QUEUED_LINES - dropped as usize);
-        assert!(text.contains(&format!("nobody read them dropped={dropped}\n")), "{text}");
+        assert!(text.contains(&format!("was too slow dropped={dropped}\n")), "{text}");
     }
 }

@@ -176,19 +176,19 @@ impl fmt::Display for Error {
                 write!(f, "an address: expected {expected}, found {address}")
             }
             Self::NotFound { address } => write!(f, "{address}: there is no such object"),
-            Self::Denied { address, reason } => write!(f, "{address}: not allowed: {reason}"),
+            Self::Denied { address, reason } => write!(f, "{address}: access denied: {reason}"),
             Self::Status { address, status, attempts } => {
-                write!(f, "{address}: the origin answered {status}{}", Times(*attempts))
+                write!(f, "{address}: the origin responded with {status}{}", Times(*attempts))
             }
             Self::Unreachable { address, reason, attempts } => {
-                write!(f, "{address}: no answer to be had: {reason}{}", Times(*attempts))
+                write!(f, "{address}: no response from the origin: {reason}{}", Times(*attempts))
             }
             Self::Offline { address, missing } => {
                 write!(f, "{address}: offline: {missing}; ")?;
                 f.write_str("without the offline setting it is fetched from the origin")
             }
             Self::Response { address, expected, found } => {
-                write!(f, "{address}: the answer: expected {expected}, found {found}")
+                write!(f, "{address}: the response: expected {expected}, found {found}")
             }
             Self::Changed { address, was, is } => {
                 write!(f, "{address}: changed since it was opened: it was {was}, it is {is}")

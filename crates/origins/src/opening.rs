@@ -187,7 +187,7 @@ impl Asking {
             return None;
         }
         tracing::info!(target: "nuthatch::chunks", %address, age_s = age.as_secs(),
-            "the origin is away; the version in the cache is used");
+            "the origin is unavailable; the version in the cache is used");
         Some(known)
     }
 
@@ -209,8 +209,8 @@ impl Asking {
         if len as u64 <= max {
             return Ok(());
         }
-        let expected = format!("a length, or at most {most} bytes");
-        let (address, found) = (self.opening.address.clone(), "no length, and more bytes".into());
+        let expected = format!("a length, or a body of at most {most} bytes");
+        let (address, found) = (self.opening.address.clone(), "no length and a longer body".into());
         Err(Error::Response { address, expected, found })
     }
 }

@@ -133,7 +133,7 @@ mod tests {
         }
         let error = attempts.failed(Fault::broken("reset")).expect_err("no more attempts");
         assert!(matches!(error, Error::Unreachable { attempts: 4, .. }), "{error}");
-        assert_eq!(error.to_string(), "address: no answer to be had: reset (4 attempts)");
+        assert_eq!(error.to_string(), "address: no response from the origin: reset (4 attempts)");
     }
 
     #[test]

@@ -109,17 +109,17 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::ReadOnly { path, source } => {
-                write!(f, "{} can only be read here: {source}", path.display())
+                write!(f, "{}: this process can only read the folder: {source}", path.display())
             }
             Self::Settings { path } => write!(
                 f,
                 "{}: expected the settings of the folder, found a damaged file; open the folder \
-                 with a limit to write them anew",
+                 with a limit to replace the file",
                 path.display()
             ),
             Self::Busy { path } => {
-                let holder = "another process or thread changes the folder for too long";
-                write!(f, "{}: {holder}; try again later", path.display())
+                let cause = "another process or thread has had its lock for too long";
+                write!(f, "{}: {cause}; try again later", path.display())
             }
             Self::Length { what, len, range: (min, max) } => {
                 write!(f, "{what}: expected {min} to {max}, found {len}")

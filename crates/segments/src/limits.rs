@@ -100,7 +100,7 @@ impl Segments {
         let Some((option, stored, found)) = stored.first_change(stored.with(&self.options)) else {
             return Ok(());
         };
-        let expected = format!("{stored} as it is, since this process can only read the folder");
+        let expected = format!("{stored}, as in the folder, which this process can only read");
         Err(Error::Options { option, expected, found })
     }
 }

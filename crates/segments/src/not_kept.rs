@@ -65,10 +65,10 @@ impl fmt::Display for NotKeptReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoom => f.write_str(
-                "the limit and the free space of the disk leave no room beside pinned chunks and \
-                 segments that are being written; raise the limit or unpin objects",
+                "pinned chunks and segments that are being written leave no space within the limit \
+                 or on the disk; raise the limit or unpin objects",
             ),
-            Self::Disk => f.write_str("the disk is full or refuses to write"),
+            Self::Disk => f.write_str("the disk is full, or a write failed"),
             Self::Busy => f.write_str(
                 "another process or thread has had the lock of the folder for too long; resume or \
                  end the process if it was stopped",

@@ -57,7 +57,7 @@ impl Folder {
             Err(error) => {
                 let path = self.path.display();
                 let message = format!(
-                    "{path}: the folder of the cache was removed and cannot be made again, so \
+                    "{path}: the folder of the cache was removed and cannot be created again, so \
                      nothing is stored: {error}"
                 );
                 if !self.is_warned.swap(true, Ordering::Relaxed) {
@@ -88,7 +88,8 @@ impl Folder {
         py.detach(|| drop((removed, before, objects)));
         self.is_warned.store(false, Ordering::Relaxed);
         let path = self.path.display();
-        warn(py, &format!("{path}: the folder of the cache was removed; it is made again, empty"))?;
+        let message = "the folder of the cache was removed; it is created again, empty";
+        warn(py, &format!("{path}: {message}"))?;
         Ok(made)
     }
 

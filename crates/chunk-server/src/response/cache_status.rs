@@ -36,8 +36,8 @@ fn write(whole: u64, found: Coverage, stale: Option<u64>) -> String {
         _ if missing > 0 => "; fwd=partial",
         _ => "",
     };
-    let part = if bytes == whole { String::new() } else { format!(" of the first {bytes} bytes") };
-    format!("nuthatch{forwarded}{ttl}; detail=\"{percent} % kept{part}\"")
+    let part = if bytes == whole { String::new() } else { format!("of the first {bytes} bytes ") };
+    format!("nuthatch{forwarded}{ttl}; detail=\"{percent} % {part}in the cache\"")
 }
 
 #[cfg(test)]
@@ -50,13 +50,14 @@ mod tests {
             |whole, bytes, missing| write(whole, Coverage { examined: bytes, missing }, None);
         assert_eq!(header(0, 0, 0), "nuthatch; hit");
         assert_eq!(header(10, 10, 0), "nuthatch; hit");
-        assert_eq!(header(10, 10, 3), "nuthatch; fwd=partial; detail=\"70 % kept\"");
-        assert_eq!(header(10, 10, 10), "nuthatch; fwd=miss; detail=\"0 % kept\"");
-        assert_eq!(header(10, 4, 0), "nuthatch; detail=\"100 % kept of the first 4 bytes\"");
-        let partial = "nuthatch; fwd=partial; detail=\"25 % kept of the first 4 bytes\"";
+        assert_eq!(header(10, 10, 3), "nuthatch; fwd=partial; detail=\"70 % in the cache\"");
+        assert_eq!(header(10, 10, 10), "nuthatch; fwd=miss; detail=\"0 % in the cache\"");
+        let examined = "nuthatch; detail=\"100 % of the first 4 bytes in the cache\"";
+        assert_eq!(header(10, 4, 0), examined);
+        let partial = "nuthatch; fwd=partial; detail=\"25 % of the first 4 bytes in the cache\"";
         assert_eq!(header(10, 4, 3), partial);
         let stale = |missing| write(10, Coverage { examined: 10, missing }, Some(7));
         assert_eq!(stale(0), "nuthatch; hit; ttl=-7; detail=\"not confirmed by the origin\"");
-        assert_eq!(stale(5), "nuthatch; fwd=partial; ttl=-7; detail=\"50 % kept\"");
+        assert_eq!(stale(5), "nuthatch; fwd=partial; ttl=-7; detail=\"50 % in the cache\"");
     }
 }

@@ -32,7 +32,7 @@ const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const DEFAULT_TYPE: &str = "application/octet-stream";
 
 /// The text for a request whose origin did not respond in time.
-const LATE: &str = "the origin does not answer in time";
+const LATE: &str = "the origin did not respond in time";
 
 /// A response without an object: a status and a text.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ async fn try_respond<B>(
         return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, "expected GET or HEAD"));
     }
     if uri.authority().is_some() {
-        let text = "expected a path: this is a cache of one origin, and no proxy";
+        let text = "expected a path: this server caches one origin and is no proxy";
         return Err(Refusal(StatusCode::BAD_REQUEST, text));
     }
     let address = shared.prefix.join(uri.path(), uri.query());
@@ -162,24 +162,25 @@ fn refusal(shared: &Shared, error: &Error) -> Refusal {
             return Refusal(StatusCode::NOT_FOUND, "there is no such object");
         }
         Error::Address { .. } => {
-            return Refusal(StatusCode::BAD_REQUEST, "there can be no such object");
+            return Refusal(StatusCode::BAD_REQUEST, "no object can have this address");
         }
-        Error::Denied { .. } => (StatusCode::FORBIDDEN, "the origin does not allow it"),
+        Error::Denied { .. } => (StatusCode::FORBIDDEN, "the origin denied access"),
         Error::Status { status: 429 | 503, .. } => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the origin has too much to do")
+            (StatusCode::SERVICE_UNAVAILABLE, "the origin is overloaded or limits requests")
         }
         Error::Status { status: 504, .. } => (StatusCode::GATEWAY_TIMEOUT, LATE),
         Error::Unreachable { .. } | Error::Status { .. } | Error::Response { .. } => {
-            (StatusCode::BAD_GATEWAY, "the origin cannot be read")
+            (StatusCode::BAD_GATEWAY, "the origin failed or sent an invalid response")
         }
         Error::Offline { .. } => {
-            (StatusCode::GATEWAY_TIMEOUT, "the cache does not have it, and asks no origin")
+            (StatusCode::GATEWAY_TIMEOUT, "not in the cache, and the server is offline")
         }
-        Error::Changed { .. } => (StatusCode::BAD_GATEWAY, "the object is being changed"),
+        Error::Changed { .. } => (StatusCode::BAD_GATEWAY, "the object changed during the request"),
         Error::Setup { .. } => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "the cache is not set up as it ought to be")
+            let text = "this server is not set up for its origin: see its log";
+            (StatusCode::INTERNAL_SERVER_ERROR, text)
         }
-        _ => (StatusCode::INTERNAL_SERVER_ERROR, "the cache cannot be used"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "the cache cannot be used: see the log"),
     };
     shared.warn(error.code(), error);
     Refusal(status, text)
@@ -190,7 +191,7 @@ impl Shared {
     fn warn(&self, kind: &'static str, reason: &dyn Display) {
         if let Some(unlogged) = self.log_limit.admit(kind, Instant::now()) {
             let origin = &self.prefix;
-            warn!(target: "nuthatch::chunks", %origin, %reason, unlogged, "not answered");
+            warn!(target: "nuthatch::chunks", %origin, %reason, unlogged, "a request failed");
         }
     }
 }

@@ -21,7 +21,7 @@ fn objects_and_their_heads() {
     let response = client.get("/a", &[]);
     response.is(200, &body).has("etag", "\"one\"").has("last-modified", TIME);
     response.has("accept-ranges", "bytes").has("content-type", "application/octet-stream");
-    response.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+    response.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % in the cache\"");
     front.origin.forget();
     client.get("/a", &[]).is(200, &body).has("cache-status", "nuthatch; hit");
     // `HEAD` ignores ranges.
@@ -40,7 +40,7 @@ fn the_lookup_before_a_response_is_limited() {
     let mut client = front.client();
     client.get("/a", &[]).is(200, &body);
     let looked = 1024 * BLOCK;
-    let metric = format!("nuthatch; detail=\"100 % kept of the first {looked} bytes\"");
+    let metric = format!("nuthatch; detail=\"100 % of the first {looked} bytes in the cache\"");
     client.get("/a", &[]).is(200, &body).has("cache-status", &metric);
     client.get("/a", &["Range: bytes=4096-"]).has("cache-status", "nuthatch; hit");
 }
@@ -62,7 +62,7 @@ fn one_range() {
     half.is(206, &body[..8192]).has("content-range", &format!("bytes 0-8191/{LEN}"));
     let part = client.get("/a", &["Range: bytes=4096-16383"]);
     part.is(206, &body[4096..16384]);
-    part.has("cache-status", "nuthatch; fwd=partial; detail=\"33 % kept\"");
+    part.has("cache-status", "nuthatch; fwd=partial; detail=\"33 % in the cache\"");
     client.get("/a", &["Range: bytes=-7"]).is(206, &body[LEN - 7..]);
     client.get("/a", &["Range: bytes=40000-"]).is(206, &body[40000..]);
     let none = client.get("/a", &[&format!("Range: bytes={LEN}-")]);
@@ -278,7 +278,7 @@ fn an_object_without_a_validator_is_not_stored() {
     for _ in 0..2 {
         let response = client.get("/a", &["Range: bytes=10-20"]);
         response.is(206, &body[10..21]);
-        response.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+        response.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % in the cache\"");
         assert!(!response.headers.contains_key("etag"));
     }
     assert_eq!(front.origin.ranges().len(), 2);

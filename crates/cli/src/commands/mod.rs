@@ -35,7 +35,7 @@ Exit status:
   0  success
   1  a key or an object does not exist, a condition does not hold, or chunks of a cache were damaged
      (they are fetched again)
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: a file is missing, damaged or invalid, or the output cannot be
      written; what was done before that stays, and the error message says so
   101  a bug: a thread of a server (serve, store serve, chunks serve) panicked

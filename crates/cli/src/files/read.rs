@@ -48,7 +48,7 @@ pub(crate) fn world_readable_warning(path: &Path) -> Option<String> {
     let mode = path.metadata().ok()?.permissions().mode();
     let path = path.display();
     (mode & BY_ALL != 0).then(|| {
-        format!("{path}: everybody on this machine may read it; `chmod o-r {path}` ends that")
+        format!("{path}: all users of this machine can read it; run `chmod o-r {path}`")
     })
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn default_memory(name: &str, usual: u64, limit: Option<&MemoryLimit>
     let lower = limit.default_budget(usual);
     if lower < usual {
         let (lower, usual, all) = (bytes(lower), bytes(usual), bytes(limit.bytes));
-        let why = format!("{all} are all there is ({})", limit.source);
+        let why = format!("only {all} are available ({})", limit.source);
         warn(format_args!("{name} is {lower} instead of {usual}: {why}"));
     }
     lower

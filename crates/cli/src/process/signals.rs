@@ -78,7 +78,7 @@ fn end_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         report(panic);
-        print_message("a thread panicked, which is a bug: the server ends, to be restarted");
+        print_message("a thread panicked, which is a bug: the server ends; restart it");
         #[expect(clippy::disallowed_methods, reason = "a panic leaves nothing to clean up safely")]
         process::exit(PANICKED);
     }));

@@ -117,7 +117,7 @@ fn ends_on_panic(arguments: &[&str], folder: &Folder) {
     server.signal(Signal::USR2);
     assert_eq!(server.wait(), Some(101), "{arguments:?}");
     let messages = server.messages();
-    let last = "nuthatch: a thread panicked, which is a bug: the server ends, to be restarted\n";
+    let last = "nuthatch: a thread panicked, which is a bug: the server ends; restart it\n";
     assert!(messages.ends_with(last), "{messages}");
 }
 
@@ -257,7 +257,7 @@ fn the_default_of_the_memory_of_a_store_is_three_quarters_of_a_low_limit_of_the_
     assert_eq!(server.greeting, "db: 48.0 MiB of memory\n");
     let group = folder.text("group/memory.max");
     let warning = format!(
-        "nuthatch: warning: memory is 48.0 MiB instead of 256.0 MiB: 64.0 MiB are all there is \
+        "nuthatch: warning: memory is 48.0 MiB instead of 256.0 MiB: only 64.0 MiB are available \
          (the limit of its control group, {group})\n"
     );
     assert_eq!(server.messages(), warning);
@@ -279,7 +279,7 @@ fn a_cache_of_objects_accepts_as_many_connections_as_its_control_group_allows() 
     let rest = messages.strip_prefix("nuthatch: warning: connections is ").expect(&messages);
     let (count, rest) = rest.split_once(" instead of 200: each may take ").expect(&messages);
     assert!((1..=64).contains(&count.parse().expect(&messages)), "{messages}");
-    let all = "and 64.0 MiB are all there is (the limit of its control group, ";
+    let all = "and only 64.0 MiB are available (the limit of its control group, ";
     assert!(rest.contains(all), "{messages}");
     assert_is_answered(http(&server));
 }
@@ -301,7 +301,7 @@ fn with_json_lines_every_line_of_a_server_is_an_object() {
             logged.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
         let warnings = lines.iter().filter(|line| line["target"] == "nuthatch::server");
         let messages = warnings.filter_map(|line| line["message"].as_str());
-        let expected = "tokens: everybody on this machine may read it";
+        let expected = "tokens: all users of this machine can read it";
         // At the start, and at the reload.
         assert_eq!(messages.filter(|message| message.starts_with(expected)).count(), 2, "{logged}");
     }

@@ -116,7 +116,7 @@ fn another_server_is_reported_with_advice() {
             run.stderr.starts_with(&another(&address)) && run.stderr.contains(found),
             "{run:?}"
         );
-        let advice = "; name the address that --admin of the cache server has";
+        let advice = "; use the address of --admin of the cache server";
         assert!(run.stderr.contains(advice), "{run:?}");
     }
 }
@@ -208,7 +208,7 @@ fn a_server_that_stops_is_reported_on_the_screen() {
         .expect("the command to start");
     terminal.wait_for("rates since its start");
     drop(server);
-    terminal.wait_for("this is what was there before: nothing listens at");
+    terminal.wait_for("these values are old: nothing listens at");
     terminal.person.write_all(b"q").expect("typed");
     terminal.wait_for(LEFT);
     assert!(child.wait().expect("it ends").success());

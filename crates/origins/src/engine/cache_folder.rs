@@ -110,7 +110,7 @@ impl CacheFolder {
         let options = options.unwrap_or_else(|| self.options.clone());
         if before.is_some() {
             warn!(target: "nuthatch::chunks", folder = %path.display(),
-                "the folder of the cache was removed; it is made again, and empty");
+                "the folder of the cache was removed; it is created again, empty");
         }
         let opened = Chunks::open(path, &options).map_err(Error::from);
         match opened.and_then(|chunks| tasks(Arc::new(chunks), self.threads)) {
@@ -130,11 +130,11 @@ impl CacheFolder {
         let Some(unlogged) = limit.admit(kind, Instant::now()) else { return };
         match (refusal, before) {
             (Some(NotKept::ReadOnly), _) => warn!(target: "nuthatch::chunks", unlogged,
-                "the folder of the cache can only be read now; nothing is stored"),
+                "this process can only read the folder of the cache now; nothing is stored"),
             (Some(cause), _) => warn!(target: "nuthatch::chunks", cause = cause.code(),
                 reason = %cause, unlogged, "blocks are not kept in the cache"),
             (None, Some(NotKept::ReadOnly)) => info!(target: "nuthatch::chunks", unlogged,
-                "the folder of the cache can be written again"),
+                "this process can write to the folder of the cache again"),
             (None, _) => info!(target: "nuthatch::chunks", unlogged,
                 "blocks are kept in the cache again"),
         }

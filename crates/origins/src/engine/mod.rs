@@ -104,7 +104,7 @@ impl Engine {
         if self.is_of_this_process() {
             return Ok(());
         }
-        let reason = "opened before the process was forked: to be opened anew".into();
+        let reason = "the parent process opened this cache: open it again after fork".into();
         Err(Error::Setup { what: "requests", reason })
     }
 
@@ -172,7 +172,7 @@ impl Engine {
         request: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
         let read_timeout = self.settings.read_timeout;
-        let silent = |_| Fault::broken(format!("nothing came for {read_timeout:?}"));
+        let silent = |_| Fault::broken(format!("no data for {read_timeout:?}"));
         timeout(read_timeout, request).await.map_err(silent)?
     }
 

@@ -70,7 +70,7 @@ impl Cursor {
             SeekFrom::End(by) => version.len().checked_add_signed(by),
             SeekFrom::Current(by) => self.position.checked_add_signed(by),
         };
-        let message = "a place before the start of the object, or beyond what a number can say";
+        let message = "seek to a negative position, or to one beyond 2^64 - 1";
         let invalid = || io::Error::new(io::ErrorKind::InvalidInput, message);
         let target = target.ok_or_else(invalid)?;
         let skipped = target.checked_sub(self.position);

@@ -114,7 +114,7 @@ impl HttpOrigin {
                 Ok((Head { len, ranges: true, ..head }, None))
             }
             (StatusCode::PARTIAL_CONTENT, _) => {
-                Err(self.unexpected("a range of bytes", "none that can be understood").into())
+                Err(self.unexpected("a valid Content-Range", "none").into())
             }
             (StatusCode::RANGE_NOT_SATISFIABLE, Some(ContentRange { len: Some(0), .. })) => {
                 Ok((Head { len: Some(0), ranges: true, ..head }, None))
@@ -209,23 +209,23 @@ impl HttpOrigin {
             let to = to.filter(|to| matches!(to.scheme(), "http" | "https"));
             let Some(to) = to else {
                 return Err(self
-                    .unexpected("an address to go on to", "none that can be read")
+                    .unexpected("a redirect to an http or https address", "another Location")
                     .into());
             };
             if url.scheme() == "https" && to.scheme() == "http" {
                 return Err(self
-                    .unexpected("an address of https to go on to", "one of http")
+                    .unexpected("a redirect to an https address", "one to http")
                     .into());
             }
             url = to;
         }
-        Err(self.unexpected("an answer", format!("more than {MAX_REDIRECTS} redirects")).into())
+        Err(self.unexpected(format!("at most {MAX_REDIRECTS} redirects"), "more").into())
     }
 
     fn check_encoding(&self, response: &Response) -> Result<()> {
         match response::encoding(response.headers()) {
             Some(encoding) => {
-                Err(self.unexpected("bytes as they are", format!("encoded as {encoding}")))
+                Err(self.unexpected("a plain body", format!("one encoded as {encoding}")))
             }
             None => Ok(()),
         }
@@ -273,9 +273,9 @@ fn broken(error: reqwest::Error) -> Fault {
     let what = if error.is_connect() {
         "cannot connect"
     } else if error.is_timeout() {
-        "took too long"
+        "timed out"
     } else {
-        "broke off"
+        "the connection was lost"
     };
     Fault::broken(format!("{what}: {}", reason(error)))
 }

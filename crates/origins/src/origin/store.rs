@@ -119,7 +119,7 @@ impl Stores {
             }
         };
         // What is wrong may be a credential, and the text of the error has it.
-        let reason = || format!("{bucket}: the environment lacks settings for it, or has odd ones");
+        let reason = || format!("{bucket}: its settings in the environment are missing or invalid");
         let store = built.map_err(|_| Error::Setup { what: "a store", reason: reason() })?;
         Ok(Known { store, prefix: located(place) })
     }
@@ -228,7 +228,7 @@ impl StoreOrigin {
                 // Nothing was sent: credentials could not be had.
                 None => Fault::Permanent(Error::Denied {
                     address: self.address.clone(),
-                    reason: "no credentials that can be used".into(),
+                    reason: "no usable credentials".into(),
                 }),
             },
         }
@@ -255,8 +255,8 @@ fn transport(error: &object_store::Error) -> Option<Fault> {
         if let Some(http) = error.downcast_ref::<HttpError>() {
             let what = match http.kind() {
                 HttpErrorKind::Connect => "cannot connect",
-                HttpErrorKind::Timeout => "took too long",
-                _ => "broke off",
+                HttpErrorKind::Timeout => "timed out",
+                _ => "the connection was lost",
             };
             return Some(Fault::broken(format!("{what}: {}", innermost(http))));
         }
@@ -275,7 +275,7 @@ impl StoreBody {
         match poll_fn(|context| self.0.as_mut().poll_next(context)).await {
             Some(Ok(bytes)) => Ok(Some(bytes)),
             Some(Err(error)) => {
-                let otherwise = || Fault::broken("the answer broke off");
+                let otherwise = || Fault::broken("the response ended early");
                 Err(transport(&error).unwrap_or_else(otherwise))
             }
             None => Ok(None),

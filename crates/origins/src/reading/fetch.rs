@@ -235,7 +235,7 @@ impl Fetch {
             let next = next_of(&mut body, version);
             let Some(bytes) = version.engine.with_read_timeout(next).await? else {
                 // An origin may send fewer bytes than requested if the response says so.
-                let early = || Err(Fault::broken("the answer ended early"));
+                let early = || Err(Fault::broken("the response ended early"));
                 return if at < promised.end { early() } else { Ok(()) };
             };
             if self.fill(cached, at, &bytes, partial, attempts).await || self.request.is_unwanted()

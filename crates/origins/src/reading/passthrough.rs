@@ -76,7 +76,7 @@ impl PassthroughTask {
             let torn = self.rest.start > begin && !self.rest.is_empty();
             if torn && version.head.validator.is_none() {
                 // Without a validator, the rest could be of another version.
-                let (expected, found) = ("all of a range at once", "a part of it");
+                let (expected, found) = ("the whole range in one response", "a part of it");
                 ended = Err(version.opened.unexpected(expected, found).into());
             }
             let Err(fault) = ended else { continue };
@@ -100,7 +100,7 @@ impl PassthroughTask {
         while !self.rest.is_empty() {
             let next = next_of(&mut body, &version);
             let Some(bytes) = version.engine.with_read_timeout(next).await? else {
-                let early = || Err(Fault::broken("the answer ended early"));
+                let early = || Err(Fault::broken("the response ended early"));
                 return if at < promised.end { early() } else { Ok(()) };
             };
             let end = at + bytes.len() as u64;

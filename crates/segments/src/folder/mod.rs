@@ -58,14 +58,15 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound => Self::create(path, shared)?,
             opened => opened.map_err(|e| Error::io("open the folder", path, e))?,
         };
-        let metadata = file.metadata().map_err(|e| Error::io("look at the folder", path, e))?;
+        let metadata =
+            file.metadata().map_err(|e| Error::io("read the metadata of the folder", path, e))?;
         let owner = (metadata.uid(), metadata.gid());
         Ok(Self { path: path.to_owned(), file, owner, shared: AtomicBool::new(shared) })
     }
 
     /// Creates the folder with its mode, and its parents.
     fn create(path: &Path, shared: bool) -> Result<File> {
-        let fail = |e| Error::io("make the folder", path, e);
+        let fail = |e| Error::io("create the folder", path, e);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(fail)?;
         }
@@ -284,7 +285,7 @@ impl Folder {
                 // Another process removed it meanwhile.
                 Err(Errno::NOENT) => continue,
                 // If the entry were skipped, the caller would take the file for absent.
-                Err(errno) => return Err(self.error("look at", &name, errno)),
+                Err(errno) => return Err(self.error("read the metadata of", &name, errno)),
             };
             let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
             let disk_bytes = stat.st_blocks.cast_unsigned() * 512;

@@ -39,7 +39,8 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReadOnly { path, reason } => {
-                write!(f, "{}: read-only here, nothing is stored: {reason}", path.display())
+                let effect = "this process can only read the folder, and stores nothing";
+                write!(f, "{}: {effect}: {reason}", path.display())
             }
             Self::Mode { path, found, expected } => write!(
                 f,

@@ -102,7 +102,7 @@ class VersionRequest:
         status, found = await self._request("GET")
         if status >= 400:
             _check_status(address, status)
-            raise OSError(f"{address}: the origin answered {status}")
+            raise OSError(f"{address}: the origin responded with {status}")
         return found
 
     async def _request(self, method: str) -> tuple[int, Version | None]:
@@ -185,10 +185,12 @@ async def repeat(
             if attempt == _RETRIES:
                 status = error.status if isinstance(error, _PassingError) else None
                 if status is not None and not _is_unavailable(status):
-                    raise OSError(f"{plain_address(url)}: the origin answered {status}") from None
+                    address = plain_address(url)
+                    raise OSError(f"{address}: the origin responded with {status}") from None
                 # Errors of aiohttp can contain the complete URL with secrets.
                 reason = str(error) if isinstance(error, _PassingError) else type(error).__name__
-                raise AwayError(f"{plain_address(url)}: no answer to be had: {reason}") from None
+                address = plain_address(url)
+                raise AwayError(f"{address}: no response from the origin: {reason}") from None
         await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
     raise AssertionError("the last attempt answers or raises")
 
@@ -243,9 +245,9 @@ def _check_status(address: str, status: int) -> None:
     if _is_transient(status):
         raise _PassingError(f"status {status}", status)
     if status in (401, 403, 407):
-        raise PermissionError(f"{address}: not allowed: status {status}")
+        raise PermissionError(f"{address}: access denied: status {status}")
     if status not in (200, 206, 412, 416):
-        raise OSError(f"{address}: the origin answered {status}")
+        raise OSError(f"{address}: the origin responded with {status}")
 
 
 def _check(url: str, version: Version, start: int, end: int, answer: Any) -> None:
@@ -269,4 +271,4 @@ def _check(url: str, version: Version, start: int, end: int, answer: Any) -> Non
             f"{address}: changed while it was read: was {version.described()}, is {what}", "changed"
         )
     if answer.headers.get("Content-Encoding", "identity") != "identity":
-        raise OSError(f"{address}: expected bytes as they are, found them encoded")
+        raise OSError(f"{address}: expected a body without encoding, found an encoded one")

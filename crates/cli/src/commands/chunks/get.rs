@@ -73,7 +73,7 @@ Examples:
 Exit status:
   0  all bytes were written
   1  the object does not exist
-  2  the command line is wrong, or --limit or --share-with-group cannot be applied to the folder
+  2  invalid command line, or --limit or --share-with-group cannot be applied to the folder
   3  any other error, for example: the origin cannot be reached or refuses, the object changed, an
      interrupt, bytes are not in the cache (--offline)";
 
@@ -137,7 +137,7 @@ impl Get {
         };
         if let Some(age) = object.stale_age() {
             let age = format_age(age);
-            let problem = "the origin did not confirm this version, which it last did";
+            let problem = "the origin did not confirm this version; it last did so";
             print_message(format_args!("warning: {problem} {age} ago"));
         }
         let range = self.range.map_or(Ok(0..object.len()), |part| part.resolve(object.len()));
@@ -284,7 +284,7 @@ fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
     );
     // Writing to a string cannot fail.
     if counts.fetched > counts.from_origin {
-        let _ = write!(text, " that brought {}", bytes(counts.fetched));
+        let _ = write!(text, " that received {}", bytes(counts.fetched));
     }
     if counts.fetch_lock_timeouts > 0 {
         text.push_str(

@@ -81,13 +81,13 @@ impl LimitArgs {
         let consequence =
             format!("{folder}: {used_text} in use; a limit of {} evicts {evicted}", bytes(limit));
         // If the question cannot be shown, reading the answer fails.
-        let _ = write!(stderr(), "{consequence}. Go on? [y/N] ");
+        let _ = write!(stderr(), "{consequence}. Continue? [y/N] ");
         let mut answer = String::new();
         let read = stdin().read_line(&mut answer);
         if read.is_ok() && ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()) {
             return Ok(Some(used));
         }
-        let problem = "nothing was evicted, and the limit stays as it was";
+        let problem = "nothing was evicted, and the limit was not changed";
         Err(Failure::Error(format!("{folder}: {problem}")))
     }
 

@@ -25,7 +25,7 @@ Examples:
 
 Exit status:
   0  success
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, one of its files cannot be read
      (what can be read is listed)";
 
@@ -74,12 +74,12 @@ impl List {
 
 fn text(objects: &[Object]) -> String {
     if objects.is_empty() {
-        return "nothing\n".to_owned();
+        return "no objects\n".to_owned();
     }
     let now = SystemClock.now_ms();
     let mut text = format!(
         "{:>10} {:>6} {:>8} {:>4} {:>8} {:>6}  {}\n",
-        "kept", "share", "chunks", "uses", "put", "pinned", "name"
+        "cached", "share", "chunks", "uses", "put", "pinned", "name"
     );
     for object in objects {
         let put = Duration::from_millis(now.saturating_sub(object.put_ms));

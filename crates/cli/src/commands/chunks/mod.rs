@@ -20,7 +20,7 @@ use crate::outcome::{Failure, Outcome};
 use clap::{Args, Subcommand};
 
 const ABOUT: [&str; 2] = [
-    "Read remote objects through a cache, and look after it",
+    "Read remote objects through a cache, and manage the cache",
     "
 
 A cache is a folder with parts of remote objects, which any number of processes read, fill and \
@@ -43,7 +43,7 @@ Exit status:
   0  success
   1  get: the object does not exist; pin, unpin, remove: an object is not in the cache; verify:
      chunks were damaged
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the origin cannot be reached, there is no cache in the folder
 
 A command that has changed the cache and cannot print its summary ends with 3, too: the change is

@@ -57,8 +57,8 @@ impl Output {
         match self {
             Self::Stdout { out, checks_text } => {
                 if std::mem::take(checks_text) && !is_text(&bytes[..bytes.len().min(SNIFF_LEN)]) {
-                    let advice = "-o FILE writes it to a file, -o - shows it all the same";
-                    return Err(Failure::Usage(format!("the object is no text; {advice}")));
+                    let advice = "-o FILE writes it to a file, -o - prints it anyway";
+                    return Err(Failure::Usage(format!("the object is not text; {advice}")));
                 }
                 out.write(bytes)
             }

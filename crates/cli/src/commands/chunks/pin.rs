@@ -24,7 +24,7 @@ Examples:
 Exit status:
   0  all objects are pinned
   1  an object is not in the cache; the others are pinned
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, another process has its lock,
      one of its files cannot be read, the summary cannot be printed (the error message contains it:
      the change is made)";
@@ -45,7 +45,7 @@ Examples:
 Exit status:
   0  all objects are unpinned
   1  an object is not in the cache; the others are unpinned
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, another process has its lock,
      one of its files cannot be read, the summary cannot be printed (the error message contains it:
      the change is made)";
@@ -69,7 +69,7 @@ Examples:
 Exit status:
   0  all objects were removed
   1  an object was not in the cache; the others were removed
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, one of its files cannot be
      read, the summary cannot be printed (the error message contains it: the objects are removed)";
 

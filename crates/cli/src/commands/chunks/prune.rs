@@ -23,7 +23,7 @@ Examples:
 
 Exit status:
   0  success
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, another process has its lock,
      the summary cannot be printed (the error message contains it: the chunks are evicted)";
 
@@ -52,7 +52,7 @@ Examples:
 
 Exit status:
   0  success
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, another process has its lock,
      the summary cannot be printed (the error message contains it: the chunks are evicted)";
 

@@ -71,7 +71,7 @@ Examples:
 
 Exit status:
   0  SIGTERM or SIGINT (Ctrl-C) stopped the server
-  2  the command line is wrong, --insecure is required, or --limit or --share-with-group cannot be
+  2  invalid command line, --insecure is required, or --limit or --share-with-group cannot be
      applied to a folder that can only be read
   3  any other error, for example: a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
@@ -194,7 +194,7 @@ impl ResourceLimits {
                 let (all, source) = (bytes(limit.bytes), &limit.source);
                 warn(format_args!(
                     "connections is {fewer} instead of {connections}: each may take \
-                     {each} of memory, and {all} are all there is ({source}); a smaller \
+                     {each} of memory, and only {all} are available ({source}); a smaller \
                      --read-ahead allows more"
                 ));
                 fewer

@@ -30,7 +30,7 @@ filesystem, where two machines must not use it at the same time.
 
 Exit status:
   0  success
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, one of its files cannot be read
      (the statistics are printed)";
 
@@ -107,6 +107,6 @@ fn json(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
         .plain("segments_writing", stat.writing)
         .plain("segments_unreadable", unreadable)
         .plain("segments_evicted", stat.evicted)
-        .plain("saved_bytes", stat.moved_bytes)
+        .plain("moved_bytes", stat.moved_bytes)
         .line()
 }

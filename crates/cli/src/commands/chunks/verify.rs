@@ -26,7 +26,7 @@ Examples:
 Exit status:
   0  no chunk is damaged, and all files were read
   1  chunks are damaged, and all files were read; errors name the chunks
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: there is no cache in the folder, one of its files cannot be
      read (even if chunks are damaged, too), the result cannot be printed (the error message
      contains it)";
@@ -84,7 +84,7 @@ fn message(folder: &Path, damaged: &VerifyEvent) -> String {
             format!("{}: chunk {chunk} of {} is damaged", at(file), escaped_name(key))
         }
         VerifyEvent::Lost { chunks, file } => {
-            format!("{}: damaged, with {} chunks", at(file), grouped(*chunks))
+            format!("{}: {} damaged chunks of unknown objects", at(file), grouped(*chunks))
         }
         VerifyEvent::Unreadable { file, reason } => format!("{}: {reason}", at(file)),
         _ => String::new(),
@@ -107,11 +107,11 @@ fn json(damaged: &VerifyEvent) -> Option<String> {
 
 fn summary(verified: &Verified, damaged: &str) -> String {
     JsonObject::new()
-        .plain("whole_chunks", verified.good)
-        .plain("whole_bytes", verified.good_bytes)
+        .plain("valid_chunks", verified.good)
+        .plain("valid_bytes", verified.good_bytes)
         .plain("damaged_chunks", verified.damaged)
         .plain("torn_segments", verified.torn)
-        .plain("unread_segments", verified.unreadable)
+        .plain("unreadable_segments", verified.unreadable)
         .plain("damaged", format_args!("[{damaged}]"))
         .line()
 }
@@ -120,10 +120,10 @@ fn in_words(verified: &Verified, is_read_only: bool) -> String {
     let valid = format!("{} chunks, {}", grouped(verified.good), bytes(verified.good_bytes));
     match (verified.damaged, verified.torn) {
         (0, 0) => format!("valid: {valid}"),
-        (0, torn) => format!("valid: {valid}; {torn} segments with incomplete writes"),
+        (0, torn) => format!("valid: {valid}; {torn} segments with incomplete or damaged records"),
         (damaged, _) => {
             let outcome = if is_read_only {
-                ", which stay because the folder can only be read"
+                ", not removed because this process can only read the folder"
             } else {
                 " removed"
             };

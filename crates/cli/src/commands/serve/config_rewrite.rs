@@ -37,7 +37,7 @@ fn text(failure: Failure) -> String {
 /// Returns the text of a settings file with new values, which have the names and notation of
 /// `CONFIG`.
 fn edited(old: &str, wanted: &[(&'static str, String)]) -> Result<String, String> {
-    let mut document: DocumentMut = old.parse().map_err(|_| "the file is no TOML now")?;
+    let mut document: DocumentMut = old.parse().map_err(|_| "the file is not valid TOML")?;
     let mut says = read(old)?;
     for (setting, text) in
         all_settings().filter_map(|setting| Some((setting, find(setting, wanted)?)))

@@ -43,7 +43,7 @@ impl DataDir {
             Err(TryLockError::WouldBlock) => {
                 let holder = holder(file);
                 return Err(format!(
-                    "{name}: expected a folder of this server alone, found it taken{holder}; \
+                    "{name}: expected a folder that no server uses, found one in use{holder}; \
                      stop that server, or name another folder"
                 ));
             }
@@ -93,7 +93,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let first = DataDir::lock(folder.path()).expect("a free folder");
         let text = DataDir::lock(folder.path()).expect_err("a locked folder");
-        let found = format!("found it taken by process {}; stop", std::process::id());
+        let found = format!("found one in use by process {}; stop", std::process::id());
         assert!(text.contains(&found), "{text}");
         drop(first);
         assert!(DataDir::lock(folder.path()).is_ok(), "it is free again");

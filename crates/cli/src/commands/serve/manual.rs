@@ -33,7 +33,7 @@ The cache is in memory and is lost when the server stops; a store keeps its data
 
 Exit status:
   0  a signal stopped the server
-  2  the command line or the environment is wrong, or settings contradict each other
+  2  invalid command line or environment, or settings contradict each other
   3  any other error, for example: a file is invalid, or a setting in the settings file is; an
      address is in use
   101  a thread panicked, which is a bug: restart the server";

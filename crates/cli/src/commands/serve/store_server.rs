@@ -89,7 +89,7 @@ impl StoreThread {
     pub(crate) fn wait(self) -> Result<(), Failure> {
         self.stopper.stop();
         let ended = self.thread.join();
-        let ended = ended.unwrap_or_else(|_| Err(std::io::Error::other("a thread died")));
+        let ended = ended.unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")));
         ended.map_err(|error| Failure::Error(error.to_string()))
     }
 }
@@ -110,7 +110,7 @@ fn refuse_without_store(loaded: &LoadedSettings) -> Result<(), Failure> {
     match names.into_iter().find(is_meant) {
         Some(name) => {
             let at = loaded.source(name).named();
-            Err(Failure::Usage(format!("{at}: expected a store too, found none")))
+            Err(Failure::Usage(format!("{at}: expected a store as well (--store), found none")))
         }
         None => Ok(()),
     }

@@ -24,7 +24,7 @@ Examples:
 
 Exit status:
   0  the copy is complete and durable
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store is damaged, the disk is full, the folder contains
      data.mdb, the summary cannot be printed (the error message contains it: the copy is complete)";
 

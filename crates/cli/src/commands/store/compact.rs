@@ -23,7 +23,7 @@ Examples:
 
 Exit status:
   0  the store has no free pages
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: a process has the store open, it is damaged or has lost pages,
      the folder is on a network filesystem (without --allow-network-filesystem), the disk is full;
      the store is not changed. Or the summary cannot be printed (the error message contains it: the

@@ -15,7 +15,7 @@ Examples:
 
 Exit status:
   0  success
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store or the table is missing";
 
 /// Count the keys of a range

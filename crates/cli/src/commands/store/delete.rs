@@ -21,7 +21,7 @@ Examples:
 Exit status:
   0  all keys were deleted
   1  a key was missing; the others were deleted
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store or the table is missing, the number of deleted keys of
      a range cannot be printed (the error message contains it: the keys are deleted)";
 

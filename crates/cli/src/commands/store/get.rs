@@ -14,12 +14,12 @@ use std::ffi::OsString;
 const GET_NOTES: &str = "\
 Output:
   One key: its value on a line, as it is; on a terminal with control characters escaped.
-  Several keys: a line \"key<TAB>value\" for each key that is there, in the order given, as TSV.
+  Several keys: a line \"key<TAB>value\" for each key that exists, in the order of the arguments.
   --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch store load\" reads it. In a
     stamped table each line also has \"version\" (for put --if-version) and, if the row expires,
     \"expires_at_ms\" in milliseconds since 1970; \"load\" accepts neither.
   --raw: the bytes of the values and nothing else.
-  Keys that are missing are named on stderr.
+  Missing keys are reported on stderr.
 
 Examples:
   nuthatch store get db user:1
@@ -30,7 +30,7 @@ Examples:
 Exit status:
   0  all keys exist
   1  a key is missing; the values of the other keys are printed
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store or the table is missing";
 
 /// Print the values of keys

@@ -37,7 +37,7 @@ Examples:
 
 Exit status:
   0  all rows are in the store and durable
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: an input is wrong, the disk is full, the summary cannot be
      printed (the error message contains it: the rows are loaded)";
 

@@ -29,7 +29,7 @@ pub(crate) use keep_changes::keep_changes;
 pub(crate) use open::open_store;
 
 const ABOUT: [&str; 2] = [
-    "Read, write and look after an ordered store",
+    "Read, write and manage an ordered store",
     "
 
 A store is a folder with tables of ordered keys and values, which any number of processes use at \
@@ -51,7 +51,7 @@ Examples:
 Exit status:
   0  success
   1  get, del: a key is missing; put: its condition does not hold
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store is missing, damaged or full, the table is missing, the
      output cannot be written
 

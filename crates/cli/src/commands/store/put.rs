@@ -22,7 +22,7 @@ Examples:
 Exit status:
   0  the value is written
   1  the condition does not hold, and nothing is written
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the disk is full, or the table is of another kind";
 
 /// Write a value under a key

@@ -25,7 +25,7 @@ Examples:
 
 Exit status:
   0  success, or the reader of the output closed it
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store or the table is missing, or the connection to the
      server was lost; rows that were printed before are complete, but the last ones are missing";
 

@@ -45,7 +45,7 @@ Examples:
 
 Exit status:
   0  SIGTERM or SIGINT (Ctrl-C) stopped the server
-  2  the command line is wrong, or --insecure is required
+  2  invalid command line, or --insecure is required
   3  any other error, for example: the store is missing, a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
 

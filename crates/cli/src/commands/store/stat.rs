@@ -20,7 +20,7 @@ Examples:
 
 Exit status:
   0  success
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store is missing or damaged";
 
 /// Show the tables and sizes of a store

@@ -20,7 +20,7 @@ Examples:
 
 Exit status:
   0  the store is valid
-  2  the command line is wrong
+  2  invalid command line
   3  the store is missing or damaged (the error names the place), or the result cannot be printed on
      standard output (the error message contains it)";
 

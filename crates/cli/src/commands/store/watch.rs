@@ -33,7 +33,7 @@ Examples:
 
 Exit status:
   0  --limit changes were printed, or the reader of the output closed it
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: the store keeps no changes, or has dropped the requested ones";
 
 /// Print changes as they are committed

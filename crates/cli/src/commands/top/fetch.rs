@@ -29,7 +29,6 @@ pub(super) fn sample(client: &Client) -> Result<Sample, String> {
 fn another_server(address: &Address, problem: &dyn Display) -> String {
     format!(
         "{address}: expected the admin endpoint of nuthatch serve, found another server: \
-         {problem}; name the address that --admin of the cache server has (default: \
-         {DEFAULT_ADMIN})"
+         {problem}; use the address of --admin of the cache server (default: {DEFAULT_ADMIN})"
     )
 }

@@ -108,7 +108,7 @@ impl Live {
         let size = terminal::size()?;
         let mut lines = lines(&self.view, &self.address, usize::from(size.0));
         if let Some(problem) = &self.problem {
-            let text = format!("this is what was there before: {problem}");
+            let text = format!("these values are old: {problem}");
             lines.insert(1, Line { text, style: Style::Alarm });
         }
         screen.show(&lines, size)

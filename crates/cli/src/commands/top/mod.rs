@@ -40,7 +40,7 @@ the server started. Percentiles are accurate to a factor of two.
 
 Exit status:
   0  all went well
-  2  the command line is wrong
+  2  invalid command line
   3  any other error, for example: no server answers";
 
 /// The maximum time for a response.

@@ -32,7 +32,7 @@ fn cached_objects_are_read_while_the_origin_is_unavailable() {
         assert_eq!(run.status, Some(0), "{}", run.stderr);
         assert!(run.stdout_bytes == body);
         let (warning, json) = run.stderr.split_once('\n').expect("two lines");
-        let told = "nuthatch: warning: the origin did not confirm this version, which it last did ";
+        let told = "nuthatch: warning: the origin did not confirm this version; it last did so ";
         assert!(warning.starts_with(told), "{warning}");
         let json: Value = serde_json::from_str(json).expect("a JSON object");
         assert_eq!((&json["stale"], &json["from_cache_bytes"]), (&true.into(), &LEN.into()));
@@ -41,7 +41,8 @@ fn cached_objects_are_read_while_the_origin_is_unavailable() {
     }
     let run = get(&folder, &server.url("/a"), &["--max-stale", "0s", "--retries", "0"]);
     assert_eq!(run.status, Some(3));
-    assert!(run.stderr.contains("the origin answered 503; a version was confirmed "), "{run:?}");
+    let expected = "the origin responded with 503; a version was confirmed ";
+    assert!(run.stderr.contains(expected), "{run:?}");
     assert!(run.stderr.contains(" ago: --offline or --max-stale TIME reads "), "{run:?}");
     let run = get(&folder, &server.url("/b"), &["--offline"]);
     assert_eq!(run.status, Some(3));
@@ -61,12 +62,12 @@ fn cached_objects_are_read_while_the_origin_refuses_connections() {
         let run = get(&folder, &server.url("/a"), &[more]);
         assert_eq!(run.status, Some(0), "{}", run.stderr);
         assert!(run.stdout_bytes == body);
-        let told = "nuthatch: warning: the origin did not confirm this version, which it last did ";
+        let told = "nuthatch: warning: the origin did not confirm this version; it last did so ";
         assert!(run.stderr.starts_with(told), "{}", run.stderr);
     }
     let run = get(&folder, &server.url("/a"), &["--retries", "0"]);
     assert_eq!((run.status, run.stdout_bytes.len()), (Some(3), 0));
-    let told = "no answer to be had: cannot connect: Connection refused";
+    let told = "no response from the origin: cannot connect: Connection refused";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert!(run.stderr.contains(" ago: --offline or --max-stale TIME reads "), "{run:?}");
     assert!(server.asked().is_empty());
@@ -102,7 +103,7 @@ fn fetched_bytes_and_bytes_of_the_range_are_counted_separately() {
     assert_eq!((&json["bytes"], &json["from_origin_bytes"]), (&100.into(), &100.into()));
     assert_eq!(fetched, 1 << 20, "a block is the least that is fetched");
     let run = get(&folder, &server.url("/b"), &["--range", "0-100"]);
-    let told = "100 B from the origin in 1 requests that brought 1.0 MiB";
+    let told = "100 B from the origin in 1 requests that received 1.0 MiB";
     assert!(run.stderr.contains(told), "{}", run.stderr);
 }
 

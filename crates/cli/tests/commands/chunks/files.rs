@@ -26,7 +26,7 @@ fn a_segment_that_cannot_be_read_is_not_treated_as_absent() {
         run
     };
     let list = run(&["list"]);
-    assert_eq!(list.stdout, "nothing\n");
+    assert_eq!(list.stdout, "no objects\n");
     let told = "nuthatch: cache: 1 segments could not be read; chunks in them are not listed\n";
     assert!(list.stderr.ends_with(told), "{}", list.stderr);
     assert!(run(&["stat"]).stdout.contains("; 1 cannot be read\n"));
@@ -100,7 +100,7 @@ fn more_segments_than_files_that_may_be_open_are_all_listed() {
         let json: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
         match command {
             "list" => assert_eq!(json["kept_bytes"], 10 << 20),
-            "verify" => assert_eq!(json["whole_chunks"], 160),
+            "verify" => assert_eq!(json["valid_chunks"], 160),
             _ => assert_eq!(json["segments_unreadable"], 0),
         }
     }

@@ -164,7 +164,7 @@ fn a_failed_get_leaves_no_file() {
     server.behave(|manners| manners.cuts = vec![1000; 50].into());
     fails(&folder, &server.url("/a"), &[], 3);
     let told = fails(&folder, "http://127.0.0.1:1/a", &[], 3);
-    assert!(told.contains("http://127.0.0.1:1/a: no answer to be had: "), "{told}");
+    assert!(told.contains("http://127.0.0.1:1/a: no response from the origin: "), "{told}");
     fails(&folder, "gopher://host/a", &[], 3);
     folder.file("cache/a-file", "");
     let run = get(&folder, &server.url("/a"), &["-o", "cache"]);
@@ -208,7 +208,7 @@ fn secrets_are_never_printed_or_stored() {
     gets(&folder, &address, &["-o", "out"], b"");
     server.behave(|manners| manners.statuses = vec![500; 9].into());
     let told = get(&folder, &address, &["--retries", "0"]).stderr;
-    assert!(told.contains("the origin answered 500") && !told.contains("s3cret"), "{told}");
+    assert!(told.contains("the origin responded with 500") && !told.contains("s3cret"), "{told}");
     let told = folder.run(&["chunks", "list", "--cache", "cache"]).stdout;
     assert!(told.contains("http://127.0.0.1:") && !told.contains("s3cret"), "{told}");
     for entry in fs::read_dir(folder.path("cache")).expect("a folder") {
@@ -331,7 +331,7 @@ fn binary_data_is_not_written_to_a_terminal() {
     };
     let (status, told) = run(&Server::new(noise(LEN, 13)));
     assert_eq!(status, Some(2), "{told}");
-    assert!(told.contains("the object is no text; -o FILE writes it to a file"), "{told}");
+    assert!(told.contains("the object is not text; -o FILE writes it to a file"), "{told}");
     let (status, told) = run(&Server::new(b"a text\n".to_vec()));
     assert_eq!(status, Some(0), "{told}");
     let mut shown = [0; 8];

@@ -55,8 +55,8 @@ fn a_limit_that_a_read_only_folder_does_not_have_is_refused_and_evicts_nothing()
     let before = limit_and_used(&folder);
     set_modes(&folder, 0o555, 0o444);
     let url = origin.url("/a");
-    let expected = "--limit: expected 67108864 as it is, since this process can only read the \
-                    folder, found 8388608";
+    let expected = "--limit: expected 67108864, as in the folder, which this process can only \
+                    read, found 8388608";
     for arguments in [get(&url, &["--limit", "8MiB"]), serve(&url, &["--limit", "8MiB"])] {
         is_refused(&run_as_another_user(&folder, &arguments), expected);
     }

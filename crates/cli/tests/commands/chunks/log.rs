@@ -21,11 +21,11 @@ fn lines_that_clients_can_cause_are_limited_by_kind() {
     }
     served.signal();
     let logged = served.stopped();
-    for reason in ["the origin answered 500", "not allowed: status 403"] {
+    for reason in ["the origin responded with 500", "access denied: status 403"] {
         let lines = logged.lines().filter(|line| line.contains(reason)).collect::<Vec<_>>();
         assert!((5..40).contains(&lines.len()), "{reason}: {} lines: {logged}", lines.len());
         let is_right = |line: &&&str| {
-            line.contains("WARN nuthatch::chunks: not answered") && line.contains(" unlogged=")
+            line.contains("WARN nuthatch::chunks: a request failed") && line.contains(" unlogged=")
         };
         assert_eq!(lines.iter().filter(is_right).count(), lines.len(), "{logged}");
     }

@@ -161,7 +161,7 @@ fn tokens_are_required_and_not_logged() {
     served.status("/b?key=s3cret", &token, "502");
     served.signal();
     let logged = served.stopped();
-    assert!(logged.contains("not answered"), "{logged}");
+    assert!(logged.contains("a request failed"), "{logged}");
     assert!(!logged.contains("s3cret"), "{logged}");
 }
 
@@ -309,7 +309,7 @@ fn a_folder_that_is_removed_is_made_again_with_one_warning() {
     let logged = served.stopped();
     let warnings = logged.lines().filter(|line| line.contains("WARN")).collect::<Vec<_>>();
     assert_eq!(warnings.len(), 1, "{logged}");
-    assert!(warnings[0].contains("was removed; it is made again"), "{logged}");
+    assert!(warnings[0].contains("was removed; it is created again"), "{logged}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn damaged_chunks_are_named_and_set_the_exit_status() {
     let told = format!("nuthatch: {path}: chunk 0 of a\\nname is damaged\n");
     assert_eq!(damaged.stderr, told);
     let summary: Value = serde_json::from_str(&damaged.stdout).expect("a JSON object");
-    assert_eq!((&summary["damaged_chunks"], &summary["whole_chunks"]), (&1.into(), &5.into()));
+    assert_eq!((&summary["damaged_chunks"], &summary["valid_chunks"]), (&1.into(), &5.into()));
     assert_eq!(summary["damaged"][0]["name"], "a\nname");
     assert_eq!(run(&folder, &["verify"]).status, Some(0), "it is gone");
     assert_eq!(names(&folder).len(), 2);
@@ -92,7 +92,7 @@ fn damaged_chunks_are_named_and_set_the_exit_status() {
     folder.file(path, bytes);
     let damaged = run(&folder, &["verify"]);
     assert_eq!(damaged.status, Some(1));
-    assert_eq!(damaged.stderr, format!("nuthatch: {path}: damaged, with 5 chunks\n"));
+    assert_eq!(damaged.stderr, format!("nuthatch: {path}: 5 damaged chunks of unknown objects\n"));
     assert!(damaged.stdout.starts_with("cache: 5 damaged chunks removed; "), "{damaged:?}");
 }
 
@@ -111,7 +111,7 @@ fn objects_are_pinned_and_removed_by_name() {
     assert_eq!(missing.stderr, "nuthatch: cache: no object \"none\\n\"\n");
     let removed = json(&folder, &["remove", "--prefix", "https://"]);
     assert_eq!((&removed[0]["objects"], &removed[0]["chunks"]), (&1.into(), &2.into()));
-    assert_eq!(prints(&folder, &["list"]), "nothing\n");
+    assert_eq!(prints(&folder, &["list"]), "no objects\n");
     assert_eq!(run(&folder, &["remove"]).status, Some(2), "all is not removed by mistake");
 }
 
@@ -123,7 +123,7 @@ fn commands_that_cannot_print_their_summary_say_what_they_have_done() {
         (&["pin", "https://host/half"][..], "the change was made: pinned: objects 1, chunks 2"),
         (&["unpin", "https://host/half"], "the change was made: not pinned: objects 1, chunks 2"),
         (&["verify"], "the result is: cache: valid: 6 chunks, 4.4 KiB, "),
-        (&["verify", "--json"], "the result is: {\"whole_chunks\":6,"),
+        (&["verify", "--json"], "the result is: {\"valid_chunks\":6,"),
         (&["remove", "https://host/half"], "the change was made: removed: objects 1, chunks 2"),
         (&["prune", "--to", "1KiB"], "the change was made: cache: "),
         (&["clear", "--json"], "the change was made: {\"before_bytes\":"),

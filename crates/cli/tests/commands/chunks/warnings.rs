@@ -15,8 +15,8 @@ use std::process::Command;
 
 const LEN: usize = 2_500_000;
 const NOBODY: u32 = 65_534;
-const READ_ONLY: &str = "nuthatch: warning: cache: read-only here, nothing is stored: Permission \
-                         denied (os error 13)\n";
+const READ_ONLY: &str = "nuthatch: warning: cache: this process can only read the folder, and \
+                         stores nothing: Permission denied (os error 13)\n";
 const PASSED: &str = "nuthatch: warning: cannot open the folder ";
 const ADVICE: &str = "Permission denied (os error 13); run as the owner of the folder, have it \
                       shared with your group, or use another folder";
@@ -153,11 +153,12 @@ fn get_and_stat_warn_of_a_folder_that_can_only_be_read() {
     let stat: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
     assert_eq!((&stat["read_only"], &stat["limit_bytes"]), (&true.into(), &(64 << 20).into()));
     for command in [&["clear"][..], &["prune"], &["pin", &url], &["remove", &url]] {
-        let run =
-            run_as_another_user(&folder, &[&["chunks"], command, &["--cache", "cache"]].concat());
+        let arguments = [&["chunks"], command, &["--cache", "cache"]].concat();
+        let run = run_as_another_user(&folder, &arguments);
         assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{command:?}: {}", run.stderr);
-        let told = "nuthatch: cache can only be read here: Permission denied (os error 13)\n";
-        assert_eq!(run.stderr, told, "{command:?}");
+        let expected = "nuthatch: cache: this process can only read the folder: Permission denied \
+                        (os error 13)\n";
+        assert_eq!(run.stderr, expected, "{command:?}");
     }
     set_modes(&folder, 0o700, 0o600);
 }
@@ -254,8 +255,8 @@ fn a_folder_that_becomes_read_only_under_a_server_is_served_with_one_warning_unt
     for object in 0..8 {
         assert!(served.curl(&format!("/b{object}"), &[]).stdout_bytes == body);
     }
-    let refused = "WARN nuthatch::chunks: the folder of the cache can only be read now; nothing \
-                   is stored";
+    let refused = "WARN nuthatch::chunks: this process can only read the folder of the cache now; \
+                   nothing is stored";
     served.log_until(&mut log, refused);
     assert_eq!(read_only(&served), "nuthatch_chunks_cache_read_only 1");
     origin.forget();
@@ -263,8 +264,8 @@ fn a_folder_that_becomes_read_only_under_a_server_is_served_with_one_warning_unt
     assert!(origin.ranges().is_empty(), "what was there before is there still");
     served.folder.mode("cache", 0o700);
     assert!(served.curl("/c", &[]).stdout_bytes == body);
-    let logged =
-        served.log_until(&mut log, "INFO nuthatch::chunks: the folder of the cache can be written");
+    let writable = "INFO nuthatch::chunks: this process can write to the folder of the cache again";
+    let logged = served.log_until(&mut log, writable);
     assert!(!logged.contains("WARN"), "{logged}");
     assert_eq!(read_only(&served), "nuthatch_chunks_cache_read_only 0");
     served.signal();
@@ -284,7 +285,8 @@ fn verify_does_not_say_that_it_removed_what_it_can_only_read() {
         let run = run_as_another_user(&folder, &["chunks", "verify", "--cache", "cache"]);
         assert_eq!(run.status, Some(1), "{}", run.stderr);
         assert!(run.stderr.ends_with(" is damaged\n"), "{}", run.stderr);
-        let expected = "cache: 1 damaged chunks, which stay because the folder can only be read; ";
+        let expected = "cache: 1 damaged chunks, not removed because this process can only read \
+                        the folder; ";
         assert!(run.stdout.starts_with(expected), "{}", run.stdout);
     }
     set_modes(&folder, 0o700, 0o600);

@@ -138,8 +138,8 @@ fn secrets_that_all_users_can_read_are_warned_of() {
     folder.file("b.toml", "timeout = '1s'").mode("b.toml", 0o644);
     let warning = |path: &str| {
         format!(
-            "nuthatch: warning: {path}: everybody on this machine may read it; `chmod o-r {path}` \
-             ends that\n"
+            "nuthatch: warning: {path}: all users of this machine can read it; run `chmod o-r \
+             {path}`\n"
         )
     };
     let server = folder.serve(&["--password-file=password"], &[]);

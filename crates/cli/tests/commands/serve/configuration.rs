@@ -94,7 +94,7 @@ fn a_server_starts_with_the_file_that_show_config_prints() {
     let changed = shown.stdout.replace("127.0.0.1:7380", "127.0.0.1:7000");
     folder.file("a.toml", &changed);
     let run = folder.run_serve(&["--config=a.toml"], &[]);
-    let expected = ": grpc: expected a store too, found none\n";
+    let expected = ": grpc: expected a store as well (--store), found none\n";
     assert!(run.status == Some(2) && run.stderr.ends_with(expected), "{run:?}");
 }
 

@@ -95,8 +95,8 @@ fn two_servers_do_not_share_a_folder() {
     let data = ["--data-dir=data"];
     let mut first = folder.serve(&data, &[]);
     let run = folder.run_serve(&["--data-dir=data", "--resp=127.0.0.1:0", "--memcache=off"], &[]);
-    let message = "nuthatch: --data-dir: data: expected a folder of this server alone, found it \
-                   taken by process";
+    let message = "nuthatch: --data-dir: data: expected a folder that no server uses, found one \
+                   in use by process";
     assert!(run.stderr.starts_with(message), "{}", run.stderr);
     assert_eq!(run.status, Some(3));
     first.signal(Signal::KILL);
@@ -167,7 +167,7 @@ fn a_panic_in_a_thread_ends_the_process_with_a_message() {
     assert_eq!(server.wait(), Some(101));
     let messages = server.messages();
     assert!(messages.contains("DEBUG PANIC was called"), "{messages}");
-    let last = "nuthatch: a thread panicked, which is a bug: the server ends, to be restarted\n";
+    let last = "nuthatch: a thread panicked, which is a bug: the server ends; restart it\n";
     assert!(messages.ends_with(last), "{messages}");
     assert!(matches!(other.read(&mut [0]), Ok(0) | Err(_)));
 }

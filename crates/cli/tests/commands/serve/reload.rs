@@ -123,7 +123,7 @@ fn with_json_lines_every_warning_of_a_setting_is_an_object() {
         .collect();
     for expected in [
         "NUTHATCH_FOO is not a setting and is ignored",
-        "password: everybody on this machine may read it",
+        "password: all users of this machine can read it",
         "a.toml:3: tls-cert is not used: no address begins with `tls:`",
         "max-clients is ",
         "drain-ms was changed: it needs a restart to take effect",

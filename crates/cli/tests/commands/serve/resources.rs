@@ -73,7 +73,7 @@ fn the_default_of_the_memory_is_three_quarters_of_a_low_limit_of_the_control_gro
     assert_eq!(server.config("maxmemory"), (48 << 20).to_string());
     let group = folder.text("group/memory.max");
     let warning = format!(
-        "nuthatch: warning: memory is 48.0 MiB instead of 1.0 GiB: 64.0 MiB are all there is \
+        "nuthatch: warning: memory is 48.0 MiB instead of 1.0 GiB: only 64.0 MiB are available \
          (the limit of its control group, {group})\n"
     );
     assert_eq!(server.messages(), warning);

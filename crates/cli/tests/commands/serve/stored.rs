@@ -91,8 +91,8 @@ fn contradicting_store_settings_are_refused() {
         let quiet = ["--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
         folder.fails(&[&quiet, arguments].concat(), status, message);
     };
-    fails(&["--grpc=127.0.0.1:0"], 2, "--grpc: expected a store too, found none");
-    fails(&["--store-create"], 2, "--store-create: expected a store too, found none");
+    fails(&["--grpc=127.0.0.1:0"], 2, "--grpc: expected a store as well (--store), found none");
+    fails(&["--store-create"], 2, "--store-create: expected a store as well (--store), found none");
     fails(
         &["--store=db", "--grpc=unix:a.sock"],
         2,
@@ -122,7 +122,8 @@ fn the_store_may_be_allowed_on_a_network_filesystem() {
     // On a local filesystem it changes nothing.
     let server = folder.serve(&[&store[..], &["--store-allow-network-filesystem"]].concat(), &[]);
     assert_eq!(server.ask("PING"), "+PONG\r\n");
-    let message = "--store-allow-network-filesystem: expected a store too, found none";
+    let message = "--store-allow-network-filesystem: expected a store as well (--store), found \
+                   none";
     let alone = ["--store-allow-network-filesystem", "--memory=16MiB", "--resp=127.0.0.1:0"];
     folder.fails(&[&alone[..], &["--memcache=off", "--admin=off"]].concat(), 2, message);
 }
