@@ -20,7 +20,7 @@ fn expect(heading: &str, expected: &[(&str, usize)]) {
 }
 
 #[test]
-fn fields_lie_where_the_page_says() {
+fn fields_of_header_and_settings_have_the_offsets_of_the_page() {
     expect(
         "The header of the index",
         &[
@@ -61,7 +61,7 @@ fn fields_lie_where_the_page_says() {
 }
 
 #[test]
-fn fields_of_rows_and_files_lie_where_the_page_says() {
+fn fields_of_rows_and_files_have_the_offsets_of_the_page() {
     expect(
         "A row of the table",
         &[
@@ -145,8 +145,9 @@ fn names_magics_and_states_are_those_of_the_page() {
     assert_eq!(rows("The head of a record")[0][3], format!("`{:X}`", record::MAGIC));
     assert!(PAGE.starts_with(&format!("# A folder of segments, version {}", index::VERSION_NOW)));
     let state = format!(
-        "{} free, {} writing, {} sealed; plus {} if the segment was requeued because its parts \
-         were used, plus {} if",
+        "{} free, {} writing, {} sealed; plus {} if the segment is in the main eviction queue (it \
+         has records that were moved, or was requeued, because they were used or pinned), plus {} \
+         if not all of its parts",
         slot::FREE,
         slot::WRITING,
         slot::SEALED,

@@ -1,5 +1,5 @@
-//! The constants of `docs/formats/segments.md`: names of files, offsets and limits, with the names
-//! of that page.
+//! The constants of `docs/formats/segments.md`, by the names of that page: names of files, offsets
+//! and limits. A test compares them.
 
 /// The name of the index.
 pub(crate) const INDEX_NAME: &str = "index";
@@ -156,7 +156,7 @@ pub(crate) mod record {
 /// The list of pins.
 pub(crate) mod pins {
     pub(crate) const MAGIC: &[u8; 8] = b"NUTPINS2";
-    /// The magic of the first version, whose entries are names exclusive.
+    /// The magic of the first version, whose entries are names without groups.
     pub(crate) const MAGIC_1: &[u8; 8] = b"NUTPINS1";
     pub(crate) const CHECK: usize = 8;
     pub(crate) const NAMES: usize = 16;

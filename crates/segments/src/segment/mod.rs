@@ -211,7 +211,7 @@ pub(crate) mod tests {
         let segments = open();
         let index = segments.index().expect("an index");
         let (mut segment, path) = (open_first(&segments), path.join(segment_name(1)));
-        // A file that is open for writing exclusive.
+        // A file that is open for writing only, so reads fail.
         segment.file = File::options().write(true).open(path).expect("a file");
         let (slot, _) = index.table().rows().next().expect("a segment");
         *index.segments[slot as usize].write().expect("no panic") = Some(Arc::new(segment));
