@@ -68,9 +68,9 @@ impl Counters {
             let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
             (status, count.load(Relaxed))
         });
-        text.by_label("answers_total", "Responses, by status.", "status", responses);
+        text.by_label("responses_total", "Responses, by status.", "status", responses);
         let load = |count: &AtomicU64| count.load(Relaxed);
-        text.metric("answers_cut_off_total", "Responses that ended early.", load(&self.cut_off));
+        text.metric("responses_cut_off_total", "Responses that ended early.", load(&self.cut_off));
         text.metric("sent_bytes_total", "Bytes of bodies sent to clients.", load(&self.sent));
         text.metric("requests_open", "Requests in progress.", load(&self.open));
         text.metric("connections", "Open client connections.", load(&self.connections));
@@ -106,8 +106,8 @@ mod tests {
         assert!(line("nuthatch_chunks_requests_open 1"));
         drop(open);
         assert!(line("nuthatch_chunks_requests_open 0"));
-        assert!(line("nuthatch_chunks_answers_total{status=\"206\"} 1"));
-        assert!(line("nuthatch_chunks_answers_total{status=\"other\"} 1"));
+        assert!(line("nuthatch_chunks_responses_total{status=\"206\"} 1"));
+        assert!(line("nuthatch_chunks_responses_total{status=\"other\"} 1"));
         assert!(line("# TYPE nuthatch_chunks_sent_bytes_total counter"));
         assert!(line("nuthatch_chunks_sent_bytes_total 5"));
     }

@@ -1,8 +1,8 @@
-//! How fast objects are read through the cache, beside a socket and `pread` of the same bytes:
+//! Measures reads through the cache, compared with a socket and `pread` of the same bytes:
 //! `cargo run --release -p nuthatch-origins --example reading`.
 
 #[path = "../tests/reading/server.rs"]
-#[expect(dead_code, reason = "the tests use more of it")]
+#[expect(dead_code, reason = "the tests use the other items")]
 mod server;
 
 use nuthatch_chunks::Options;
@@ -14,9 +14,9 @@ use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-/// How many bytes are read.
+/// Number of bytes of the object.
 const LEN: usize = 256 << 20;
-/// How many at once.
+/// Number of bytes of one read.
 const PIECE: usize = 1 << 20;
 
 fn print(what: &str, began: Instant) {
@@ -24,7 +24,7 @@ fn print(what: &str, began: Instant) {
     println!("{what:40} {:6.2} GB/s", LEN as f64 / seconds / 1e9);
 }
 
-/// Reads all of an object as a stream.
+/// Reads the object as a stream, and prints the rate.
 async fn stream(what: &str, object: &ChunkedObject) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     let mut stream = object.stream(0..object.len())?;
@@ -37,7 +37,7 @@ async fn stream(what: &str, object: &ChunkedObject) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// Reads all of it in pieces.
+/// Calls `read` for each piece of the object, and prints the rate.
 fn pieces(
     what: &str,
     mut read: impl FnMut(&mut [u8], u64) -> Result<(), Box<dyn Error>>,

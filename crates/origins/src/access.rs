@@ -11,7 +11,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Returns no headers.
+    /// Returns an empty set of headers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -24,12 +24,12 @@ impl Access {
         self
     }
 
-    /// Adds a header in the form `NAME: VALUE`.
+    /// Adds a header from a text `NAME: VALUE`.
     ///
     /// # Errors
     ///
-    /// Fails if the line has no colon or is not a valid header. The error is what was expected. It
-    /// does not show what was found, which may be a secret.
+    /// Fails if the text has no colon or is not a valid header. The error describes the expected
+    /// text. It does not contain the text, which may be a secret.
     pub fn line(self, line: &str) -> Result<Self, &'static str> {
         let (name, value) = line.split_once(':').ok_or("NAME: VALUE")?;
         let (name, value) = (name.trim(), value.trim());
@@ -44,7 +44,7 @@ impl Access {
     }
 }
 
-/// Parses a header. The error is what was expected.
+/// Parses a header. The error describes what was expected, without the text.
 pub(crate) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), &'static str> {
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the name of a header")?;
     let value = HeaderValue::from_str(value).map_err(|_| "a value without control characters")?;

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// Where an object is.
+/// The location of an object.
 #[derive(Clone)]
 pub(crate) enum Place {
     Http(HttpPlace),

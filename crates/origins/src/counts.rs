@@ -19,7 +19,7 @@ pub struct Counts {
     pub requests: u64,
     /// Requests for the version of an object to the origin, including retries.
     pub checks: u64,
-    /// How many of `requests` and `checks` were retries.
+    /// Number of `requests` and `checks` that were retries.
     pub retries: u64,
     /// Fetches whose wait for the fetch lock of another process timed out: see
     /// [`Settings::fetch_lock_wait`](crate::Settings::fetch_lock_wait).
@@ -33,7 +33,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns how many blocks were not kept in the cache for a cause.
+    /// Returns the number of blocks that were not kept in the cache for this cause.
     #[must_use]
     pub fn not_kept_by(&self, cause: NotKept) -> u64 {
         self.causes[cause as usize]

@@ -1,4 +1,4 @@
-//! Errors.
+//! Errors of opening and reading objects.
 
 use nuthatch_chunks::file_limit_advice;
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum Error {
     },
     /// The address is not valid.
     Address {
-        /// The address, without secrets.
+        /// The address without secrets, or a description of what was found.
         address: String,
         /// What was expected.
         expected: &'static str,
@@ -103,8 +103,7 @@ impl Error {
         Self::Setup { what: "requests", reason: "the cache is closed".into() }
     }
 
-    /// Returns whether the origin could not be asked, so that a version in the cache may be used
-    /// that is stale.
+    /// Returns whether the origin is unavailable, so that a stale version in the cache may be used.
     pub(crate) fn is_origin_unavailable(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
@@ -113,8 +112,8 @@ impl Error {
         }
     }
 
-    /// Returns why something could not be set up. Libraries may not report that the system refused
-    /// to open a file because too many are open, so that is tried here.
+    /// Returns the error for something that could not be set up. Libraries may hide that the
+    /// process has too many open files, so this opens a file to find out.
     pub(crate) fn setup(what: &'static str, reason: impl fmt::Display) -> Self {
         let cause = std::fs::File::open("/dev/null").err();
         let advice = cause.and_then(|cause| Some((file_limit_advice(&cause)?, cause)));

@@ -16,9 +16,9 @@
 //! # }
 //! ```
 //!
-//! When an object is opened, its origin is asked for its length and its validator (an `ETag`, a
-//! version or a time). Each byte that is read then has this version, or reading fails with
-//! [`Error::Changed`]. [`ChunkedObject`] reads at offsets, as a stream of bytes, and with the
+//! When an object is opened, its origin reports its length and its validator (an `ETag`, a version
+//! or a time). All bytes that are read are of this version; if the object changes, reading fails
+//! with [`Error::Changed`]. [`ChunkedObject`] reads at offsets, as a stream of bytes, and with the
 //! traits of tokio. Any executor may poll it: requests and files are handled by threads of the
 //! cache. [`BlockingObject`] is the same for threads. Ranges do not include their end.
 //!

@@ -1,4 +1,4 @@
-//! Mutexes of which a panic elsewhere must not make the content unreachable.
+//! Locking of mutexes, even after a thread panicked while it held the lock.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -71,7 +71,7 @@ impl Netrc {
         while let Some(keyword) = words.keyword() {
             let line = words.line;
             let wrong = |expected| Fault { line, expected };
-            let mut value = || words.next().ok_or(wrong("a word after the last one"));
+            let mut value = || words.next().ok_or(wrong("a value after the last word"));
             match keyword.as_str() {
                 "machine" => entries.push(Entry { machine: Some(value()?), ..Entry::default() }),
                 "default" => entries.push(Entry::default()),
@@ -200,7 +200,7 @@ mod tests {
         let expected = [
             ("machine one\nlogin a\npassword b c\n", 3, KEYWORDS),
             ("\nlogin a\n", 2, "machine or default first"),
-            ("machine", 1, "a word after the last one"),
+            ("machine", 1, "a value after the last word"),
         ];
         for (text, line, expected) in expected {
             let fault = Netrc::parse(text).err().expect("a fault");

@@ -16,17 +16,18 @@ pub enum NotKept {
     Address,
     /// The cache has other bytes for the same version of the object.
     Conflict,
-    /// See [`NotKeptReason::NoRoom`].
+    /// Pinned chunks and segments that are being written leave no space within the limit or on
+    /// the disk.
     NoRoom,
-    /// See [`NotKeptReason::Disk`].
+    /// The disk is full, or a write failed.
     Disk,
-    /// See [`NotKeptReason::Busy`].
+    /// Another process or thread had the lock of the folder for too long.
     Busy,
-    /// See [`NotKeptReason::Files`].
+    /// This process, or the machine, has too many open files.
     Files,
-    /// The folder cannot be opened, or see [`NotKeptReason::Folder`].
+    /// The folder or its index cannot be opened or used.
     Folder,
-    /// See [`NotKeptReason::ReadOnly`].
+    /// This process can only read the folder.
     ReadOnly,
 }
 

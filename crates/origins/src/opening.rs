@@ -1,5 +1,5 @@
-//! Opens an object: asks its origin for the current version, or the cache while the origin is
-//! unavailable.
+//! Opens an object: requests the current version from its origin, or uses the recorded one while
+//! the origin is unavailable.
 
 use crate::access::Access;
 use crate::address::{Address, Place};
@@ -50,16 +50,16 @@ pub(crate) async fn open(
     if let Some(head) = engine.recent_head(&opening.request).filter(|_| !local) {
         return Ok(Version::new(opening, (head, None), None));
     }
-    let asking = Asking { opening, site, freshness };
-    let task = Task(engine.spawn(asking.run())?);
-    let (asking, answer) = task.end().await?;
-    opening = asking.opening;
-    match answer? {
-        Found::Fresh(answer) => {
-            if answer.1.is_none() && !local {
-                engine.note_head(opening.request.clone(), &answer.0);
+    let check = VersionCheck { opening, site, freshness };
+    let task = Task(engine.spawn(check.run())?);
+    let (check, response) = task.end().await?;
+    opening = check.opening;
+    match response? {
+        Found::Fresh(response) => {
+            if response.1.is_none() && !local {
+                engine.note_head(opening.request.clone(), &response.0);
             }
-            let version = Version::new(opening, answer, None);
+            let version = Version::new(opening, response, None);
             version.record();
             Ok(version)
         }
@@ -121,8 +121,8 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// The task that asks the origin for the version.
-struct Asking {
+/// The task that checks the version at the origin.
+struct VersionCheck {
     opening: Opening,
     /// The server, bucket or folder of the object.
     site: String,
@@ -136,14 +136,14 @@ enum Found {
     Stale(RecordedVersion),
 }
 
-impl Asking {
+impl VersionCheck {
     async fn run(self) -> (Self, Result<Found>) {
-        let found = self.ask().await;
+        let found = self.check().await;
         (self, found)
     }
 
     /// Requests the version from the origin, or from the cache while the origin is unavailable.
-    async fn ask(&self) -> Result<Found> {
+    async fn check(&self) -> Result<Found> {
         let Opening { engine, address, .. } = &self.opening;
         if engine.is_unavailable(&self.site)
             && let Some(known) = self.known().await
@@ -152,7 +152,7 @@ impl Asking {
         }
         let attempt = |is_retry| self.attempt(is_retry);
         let recall = |is_silent| self.recall(is_silent);
-        let found = ask_or_recall(&engine.settings, address, attempt, recall).await?;
+        let found = check_or_recall(&engine.settings, address, attempt, recall).await?;
         if matches!(found, Found::Fresh(_)) {
             engine.note_reached(&self.site, true);
         }
@@ -209,7 +209,7 @@ impl Asking {
         if len as u64 <= max {
             return Ok(());
         }
-        let expected = format!("a length, or a body of at most {most} bytes");
+        let expected = format!("a length, or a body of at most {max} bytes");
         let (address, found) = (self.opening.address.clone(), "no length and a longer body".into());
         Err(Error::Response { address, expected, found })
     }
@@ -220,7 +220,7 @@ impl Asking {
 /// if it returns one.
 ///
 /// Each attempt has the whole timeout; the delays between attempts do not count.
-async fn ask_or_recall<A, R>(
+async fn check_or_recall<A, R>(
     settings: &Settings,
     address: &str,
     attempt: impl Fn(bool) -> A,
@@ -230,24 +230,24 @@ where
     A: Future<Output = Result<HeadResponse, Fault>>,
     R: Future<Output = Option<RecordedVersion>>,
 {
-    let mut looked = false;
+    let mut recalled = false;
     let mut attempts = Attempts::new(settings, address);
     loop {
-        let mut asking = pin!(attempt(attempts.is_retry()));
-        let answered = if looked {
-            Some(asking.as_mut().await)
+        let mut check = pin!(attempt(attempts.is_retry()));
+        let answered = if recalled {
+            Some(check.as_mut().await)
         } else {
-            timeout(settings.check_timeout, asking.as_mut()).await.ok()
+            timeout(settings.check_timeout, check.as_mut()).await.ok()
         };
-        if !looked && is_unavailable(answered.as_ref()) {
-            looked = true;
+        if !recalled && is_unavailable(answered.as_ref()) {
+            recalled = true;
             if let Some(known) = recall(is_silent(answered.as_ref())).await {
                 return Ok(Found::Stale(known));
             }
         }
         let answered = match answered {
             Some(answered) => answered,
-            None => asking.await,
+            None => check.await,
         };
         match answered {
             Ok(answer) => return Ok(Found::Fresh(answer)),
@@ -304,7 +304,7 @@ mod tests {
         let recall = |_| async {
             Some(RecordedVersion { head: Head::default(), confirmed_at: SystemTime::UNIX_EPOCH })
         };
-        let found = ask_or_recall(&settings, "address", attempt, recall).await;
+        let found = check_or_recall(&settings, "address", attempt, recall).await;
         (found, attempts.get())
     }
 

@@ -31,7 +31,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// Returns whether the origin could not be asked, so that a stale version may be used.
+    /// Returns whether the origin is unavailable, so that a stale version may be used.
     pub(crate) fn is_origin_unavailable(&self) -> bool {
         match self {
             Self::Transient { cause: Cause::Status(status), .. } => is_unavailable(*status),

@@ -4,7 +4,7 @@ use crate::netrc::Source;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Whether origins are asked, and the maximum age of a version that they do not confirm.
+/// Whether origins are contacted, and the maximum age of a version that they do not confirm.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Freshness {
     pub(crate) offline: bool,
@@ -26,7 +26,7 @@ pub struct Settings {
     pub(crate) connect_timeout: Duration,
     pub(crate) read_timeout: Duration,
     pub(crate) fetch_lock_wait: Duration,
-    pub(crate) believe: Duration,
+    pub(crate) max_age: Duration,
     pub(crate) freshness: Freshness,
     pub(crate) check_timeout: Duration,
     pub(crate) max_unsized_len: u64,
@@ -35,8 +35,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the defaults: blocks of 1 MiB, requests of up to 8 MiB, 8 of them at once, up to 16
-    /// MiB of read-ahead, 5 retries.
+    /// Returns the default settings. Each method names its default.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -51,7 +50,7 @@ impl Settings {
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
             fetch_lock_wait: Duration::from_secs(5),
-            believe: Duration::ZERO,
+            max_age: Duration::ZERO,
             freshness: Freshness::default(),
             check_timeout: Duration::from_secs(1),
             max_unsized_len: 64 << 20,
@@ -60,67 +59,71 @@ impl Settings {
         }
     }
 
-    /// Sets the length of blocks, at least 4 KiB. A block is the unit that is stored and fetched.
-    /// Blocks of another length are not found. A cache with a small limit uses shorter blocks.
+    /// Sets the length of blocks in bytes, at least 4 KiB; 1 MiB by default. A block is the unit
+    /// that is stored and fetched. Stored blocks of another length are not used. In a folder with a
+    /// small limit, blocks are at most an eighth of the limit long.
     #[must_use]
     pub fn block_len(mut self, bytes: u64) -> Self {
         self.block_len = bytes.max(4096);
         self
     }
 
-    /// Sets the maximum number of present bytes between two gaps that one request fetches.
+    /// Sets the maximum number of cached bytes between two missing ranges that one request fetches
+    /// together; 1 MiB by default.
     #[must_use]
     pub fn max_gap(mut self, bytes: u64) -> Self {
         self.max_gap = bytes;
         self
     }
 
-    /// Sets the maximum length of a request in bytes, at least a block.
+    /// Sets the maximum number of bytes that one request fetches; 8 MiB by default. A request
+    /// fetches at least one block.
     #[must_use]
     pub fn max_request_len(mut self, bytes: u64) -> Self {
         self.max_request_len = bytes;
         self
     }
 
-    /// Sets the maximum read-ahead of a sequential reader in bytes; 0 for none.
+    /// Sets the maximum read-ahead of a sequential reader in bytes, 16 MiB by default; 0 for none.
     #[must_use]
     pub fn read_ahead(mut self, bytes: u64) -> Self {
         self.read_ahead = bytes;
         self
     }
 
-    /// Sets the maximum number of concurrent requests for bytes in the whole cache, at least one.
+    /// Sets the maximum number of concurrent requests for bytes in the whole cache, at least 1; 8
+    /// by default.
     #[must_use]
     pub fn max_requests(mut self, count: usize) -> Self {
         self.max_requests = count.max(1);
         self
     }
 
-    /// Sets the maximum number of retries after transient failures. A block that arrives resets the
-    /// count.
+    /// Sets the maximum number of retries after transient failures, 5 by default. The count starts
+    /// again after each received block.
     #[must_use]
     pub fn retries(mut self, count: u32) -> Self {
         self.retries = count;
         self
     }
 
-    /// Sets the delay before the first retry, and the maximum delay. The delay doubles with each
-    /// retry, and is shortened at random by up to half. A delay that the origin requests is used,
-    /// up to the maximum.
+    /// Sets the delay before the first retry and the maximum delay; 200 ms and 20 s by default. The
+    /// delay doubles with each retry, and is shortened at random by up to half. If the origin sends
+    /// `Retry-After`, that delay is used; if it exceeds the maximum, the operation fails.
     #[must_use]
     pub fn retry_delays(mut self, first: Duration, max: Duration) -> Self {
         (self.retry_delay, self.max_retry_delay) = (first, max.max(first));
         self
     }
 
-    /// Sets the maximum time to connect.
+    /// Sets the maximum time to connect, 10 s by default.
     #[must_use]
     pub fn connect_timeout(mut self, time: Duration) -> Self {
         self.connect_timeout = time;
         self
     }
 
-    /// Sets the time after which a request fails if the origin sends nothing.
+    /// Sets the time after which a request fails if the origin sends no data, 30 s by default.
     #[must_use]
     pub fn read_timeout(mut self, time: Duration) -> Self {
         self.read_timeout = time;
@@ -138,17 +141,18 @@ impl Settings {
         self
     }
 
-    /// Sets how long the last response of an origin about an object is used without asking again.
-    /// By default the origin is asked whenever an object is opened.
+    /// Sets how long the last response of an origin about an object is reused, so that opening the
+    /// object again sends no request. Zero by default: each opening checks the version.
     #[must_use]
-    pub fn believe(mut self, time: Duration) -> Self {
-        self.believe = time;
+    pub fn max_age(mut self, time: Duration) -> Self {
+        self.max_age = time;
         self
     }
 
-    /// Sets whether origins are never contacted. Offline, objects are opened in the version that
-    /// the cache last recorded, and missing bytes are an [`Error::Offline`](crate::Error::Offline).
-    /// With [`Settings::max_stale`], older versions are refused, too.
+    /// Sets whether origins are never contacted, `false` by default. Offline, objects are opened in
+    /// the version that the cache last recorded, and missing bytes are an
+    /// [`Error::Offline`](crate::Error::Offline). [`Settings::max_stale`] limits the age of that
+    /// version; by default any age is accepted.
     #[must_use]
     pub fn offline(mut self, offline: bool) -> Self {
         self.freshness.offline = offline;
@@ -157,7 +161,7 @@ impl Settings {
 
     /// Sets the maximum age of a version that is used while its origin is unavailable: the time
     /// since the origin last confirmed it. An origin is unavailable if it cannot be reached or
-    /// answers 429, 500, 502, 503 or 504.
+    /// responds with 429, 500, 502, 503 or 504.
     /// [`ChunkedObject::is_stale`](crate::ChunkedObject::is_stale) returns whether such a version
     /// was used.
     ///
@@ -171,32 +175,32 @@ impl Settings {
 
     /// Sets how long an origin may take to report its version before a cached version is used that
     /// [`Settings::max_stale`] allows; one second by default. For the next five seconds, objects of
-    /// this origin are opened from the cache without asking it.
+    /// this origin are opened from the cache without a check.
     #[must_use]
     pub fn check_timeout(mut self, time: Duration) -> Self {
         self.check_timeout = time;
         self
     }
 
-    /// Sets the maximum length of an object whose origin does not report one. It is read into
-    /// memory when it is opened.
+    /// Sets the maximum length in bytes of an object whose origin reports no length; 64 MiB by
+    /// default. Such an object is read into memory when it is opened.
     #[must_use]
     pub fn max_unsized_len(mut self, bytes: u64) -> Self {
         self.max_unsized_len = bytes;
         self
     }
 
-    /// Sets the number of threads that read and write files of the cache.
+    /// Sets the number of threads that read and write files of the cache, at least 1; 4 by default.
     #[must_use]
     pub fn threads(mut self, count: usize) -> Self {
         self.threads = count.max(1);
         self
     }
 
-    /// Sets the file with users and passwords of HTTP hosts, or `None` for none. The default is the
-    /// file that the variable `NETRC` names, or `.netrc` in the home of the user, if it exists.
-    /// They are only sent over TLS or to this machine, unless an address or an
-    /// [`Access`](crate::Access) has others. The file is read once.
+    /// Sets the `.netrc` file with users and passwords of HTTP hosts, or `None` for no file. The
+    /// default is the file that the variable `NETRC` names, or `.netrc` in the home of the user, if
+    /// it exists. Its passwords are sent only over TLS or to this machine, and only if neither the
+    /// address nor [`Access`](crate::Access) has credentials. The file is read once.
     #[must_use]
     pub fn netrc(mut self, path: Option<PathBuf>) -> Self {
         self.netrc = path.map_or(Source::Nowhere, Source::File);

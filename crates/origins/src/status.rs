@@ -1,17 +1,17 @@
 //! What HTTP statuses and `Cache-Control` of origins mean: one rule for the library, the command
 //! and Python.
 
-/// Returns whether a request that was answered with this status may succeed when it is repeated:
-/// 408, 425, 429, 500, 502 to 504 and 506 to 599. A server that does not support the method (501)
-/// or the version (505) answers the same again.
+/// Returns whether a request that got this status may succeed when it is retried: 408, 425, 429,
+/// 500, 502 to 504 and 506 to 599. A server that does not support the method (501) or the HTTP
+/// version (505) responds to a retry in the same way.
 #[must_use]
 pub fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502..=504 | 506..=599)
 }
 
 /// Returns whether this status means that the origin is unavailable, so that a stale version may be
-/// used: 429, and 500, 502, 503 and 504 as in RFC 5861. With 408 and 425 the origin has answered
-/// and complains about the request.
+/// used: 429, and 500, 502, 503 and 504 as in RFC 5861. 408 and 425 are temporary, too, but show
+/// that the origin is available.
 #[must_use]
 pub fn is_unavailable(status: u16) -> bool {
     matches!(status, 429 | 500 | 502..=504)

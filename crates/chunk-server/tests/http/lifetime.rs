@@ -41,7 +41,7 @@ fn heads_that_are_too_long_or_not_http_are_refused() {
     assert_eq!(refused(head("X: y\r\n".repeat(200))), "431");
     assert!(["431", ""].contains(&&refused(head(format!("X: {}\r\n", "y".repeat(1 << 20))))[..]));
     assert_eq!(refused("nonsense\r\n\r\n".to_owned()), "400");
-    assert!(front.origin.asked().is_empty());
+    assert!(front.origin.requests().is_empty());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_client_that_receives_nothing_holds_little_and_is_disconnected() {
     let front = Front::with(noise(len, 4), settings, &impatient);
     let mut client = front.client();
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
-    front.wait_until("nuthatch_chunks_answers_cut_off_total", 1);
+    front.wait_until("nuthatch_chunks_responses_cut_off_total", 1);
     front.wait_until("nuthatch_chunks_connections", 0);
     // The bytes in the buffers of sockets, and the read-ahead.
     assert!(front.metric("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
@@ -84,13 +84,13 @@ fn blocks_that_no_client_waits_for_are_not_fetched() {
     let len = 64 << 20;
     let settings = quick().block_len(64 << 10).max_request_len(256 << 10).read_ahead(256 << 10);
     let front = Front::with(noise(len, 5), settings, &options());
-    front.origin.behave(|manners| manners.held = true);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = true);
     let mut client = front.client();
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
-    front.origin.wait_for(0, 1);
+    front.origin.wait_for_requests(0, 1);
     drop(client);
     // The server notices it when it sends the first bytes.
-    front.origin.behave(|manners| manners.held = false);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = false);
     front.wait_until("nuthatch_chunks_requests_open", 0);
     front.wait_until("nuthatch_chunks_connections", 0);
     assert!(front.metric("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
@@ -101,11 +101,11 @@ fn blocks_that_no_client_waits_for_are_not_fetched() {
 fn a_request_of_a_disconnected_client_ends_after_the_timeout_of_the_origin() {
     let impatient = options().origin_timeout(Duration::from_millis(50));
     let front = Front::with(noise(LEN, 5), quick(), &impatient);
-    front.origin.behave(|manners| manners.deaf = true);
+    front.origin.configure(|behaviour| behaviour.holds_all = true);
     let mut client = front.client();
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
     drop(client);
-    front.wait_until("nuthatch_chunks_answers_total{status=\"504\"}", 1);
+    front.wait_until("nuthatch_chunks_responses_total{status=\"504\"}", 1);
     front.wait_until("nuthatch_chunks_requests_open", 0);
     front.wait_until("nuthatch_chunks_connections", 0);
 }
@@ -126,13 +126,13 @@ fn a_client_that_closes_its_sending_side_receives_its_response() {
         assert!(client.rest().is_empty(), "the server closes the connection");
     }
     // Also for a client that waits for the origin, and for several requests at once.
-    front.origin.behave(|manners| manners.held = true);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = true);
     let mut client = front.client();
     let request = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
     client.write([request("/b"), request("/c")].concat()).expect("a connection");
     client.close_sending();
-    front.origin.wait_for(0, 1);
-    front.origin.behave(|manners| manners.held = false);
+    front.origin.wait_for_requests(0, 1);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = false);
     client.read(false).expect("an answer").is(200, &body);
     client.read(false).expect("an answer").is(200, &body);
     assert!(client.rest().is_empty());
@@ -151,7 +151,7 @@ fn a_client_that_closes_its_sending_side_receives_its_response() {
 fn idle_connections_end_for_waiting_clients_at_the_maximum() {
     let body = noise(LEN, 6);
     let front = Front::with(body.clone(), quick(), &options().connections(1));
-    front.origin.behave(|manners| manners.held = true);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = true);
     let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
     let mut first = front.client();
     first.write(request).expect("a connection");
@@ -159,7 +159,7 @@ fn idle_connections_end_for_waiting_clients_at_the_maximum() {
     let mut second = front.client();
     second.write(request).expect("a connection");
     assert_eq!(front.metric("nuthatch_chunks_connections"), 1);
-    front.origin.behave(|manners| manners.held = false);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = false);
     first.read(false).expect("an answer in progress is finished").is(200, &body);
     second.read(false).expect("an answer").is(200, &body);
     assert!(first.rest().is_empty(), "it made room");
@@ -177,28 +177,28 @@ fn requests_need_a_valid_token() {
         assert_eq!(response.status, 401, "{wrong}");
         response.has("www-authenticate", "Bearer");
     }
-    assert!(front.origin.asked().is_empty());
+    assert!(front.origin.requests().is_empty());
     assert_eq!(client.get("/a", &["Authorization: bearer s3cret"]).status, 200);
-    let asked = front.origin.asked();
-    assert!(asked.iter().all(|asked| !asked.headers.contains_key("authorization")));
+    let requests = front.origin.requests();
+    assert!(requests.iter().all(|request| !request.headers.contains_key("authorization")));
 }
 
 #[test]
 fn draining_finishes_responses_and_accepts_no_requests() {
     let body = noise(LEN, 8);
     let front = Front::new(body.clone());
-    front.origin.behave(|manners| manners.held = true);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = true);
     let (mut busy, mut idle) = (front.client(), front.client());
     idle.get("/a", &["If-None-Match: *"]);
     busy.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
-    front.origin.wait_for(0, 1);
+    front.origin.wait_for_requests(0, 1);
     front.server.stopper().stop();
     assert!(front.server.metrics().is_stopping());
     assert!(idle.rest().is_empty(), "it ends at once");
     while TcpStream::connect(front.server.addresses()[0]).is_ok() {
         std::thread::yield_now();
     }
-    front.origin.behave(|manners| manners.held = false);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = false);
     busy.read(false).expect("an answer").is(200, &body).has("connection", "close");
     let Front { server, .. } = front;
     server.wait().expect("its end");
@@ -208,15 +208,15 @@ fn draining_finishes_responses_and_accepts_no_requests() {
 fn responses_that_exceed_the_time_to_drain_are_abandoned() {
     let brief = options().drain(Duration::from_millis(20));
     let front = Front::with(noise(LEN, 9), quick(), &brief);
-    front.origin.behave(|manners| manners.held = true);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = true);
     let mut client: Client = front.client();
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
-    front.origin.wait_for(0, 1);
+    front.origin.wait_for_requests(0, 1);
     front.server.stopper().stop();
     let Front { server, origin, .. } = front;
     server.wait().expect("its end");
     assert!(client.rest().is_empty());
-    origin.behave(|manners| manners.held = false);
+    origin.configure(|behaviour| behaviour.holds_bodies = false);
 }
 
 fn admitting(tokens: &'static [&'static str]) -> nuthatch_chunk_server::Options {
@@ -242,14 +242,14 @@ fn a_removed_token_closes_its_connections_and_no_others() {
 #[test]
 fn a_response_in_progress_ends_when_its_token_is_removed() {
     let front = Front::with(noise(LEN, 11), quick(), &admitting(&["one"]));
-    front.origin.behave(|manners| manners.held = true);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = true);
     let mut client = front.client();
     let request = "GET /a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer one\r\n\r\n";
     client.write(request).expect("a connection");
-    front.origin.wait_for(0, 1);
+    front.origin.wait_for_requests(0, 1);
     front.server.reloader().replace(&admitting(&["two"])).expect("the same kind");
     assert!(client.rest().is_empty());
-    front.origin.behave(|manners| manners.held = false);
+    front.origin.configure(|behaviour| behaviour.holds_bodies = false);
 }
 
 #[test]
@@ -261,8 +261,8 @@ fn credentials_are_replaced_and_never_switched_off() {
     let access = nuthatch_origins::Access::new().header("x-shown", "new");
     front.server.reloader().replace(&admitting(&["one"]).access(access)).expect("the same kind");
     front.client().get("/a", &["Authorization: Bearer one"]);
-    let asked = front.origin.asked();
-    assert!(asked.iter().all(|asked| asked.headers["x-shown"] == "new"), "{asked:?}");
+    let requests = front.origin.requests();
+    assert!(requests.iter().all(|request| request.headers["x-shown"] == "new"), "{requests:?}");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn stale_responses_are_marked_and_counted() {
     let front = Front::with(body.clone(), quick().max_stale(day), &options());
     let fresh = front.client().get("/a", &[]);
     assert!(!fresh.headers.contains_key("age"), "{:?}", fresh.headers);
-    front.origin.behave(|manners| manners.statuses = vec![503; 10].into());
+    front.origin.configure(|behaviour| behaviour.statuses = vec![503; 10].into());
     let stale = front.client().get("/a", &[]);
     stale.is(200, &body).has("etag", "\"one\"");
     let age: u64 = stale.headers["age"].parse().expect("seconds");
@@ -285,5 +285,5 @@ fn stale_responses_are_marked_and_counted() {
 fn an_offline_server_responds_only_from_the_cache() {
     let front = Front::with(noise(LEN, 14), quick().offline(true), &options());
     assert_eq!(front.client().get("/a", &[]).status, 504);
-    assert!(front.origin.asked().is_empty());
+    assert!(front.origin.requests().is_empty());
 }

@@ -14,7 +14,7 @@ const TIME: &str = "Mon, 02 Jan 2023 03:04:05 GMT";
 fn objects_and_their_heads() {
     let body = noise(LEN, 1);
     let front = Front::new(body.clone());
-    front.origin.behave(|manners| manners.modified = Some(TIME.to_owned()));
+    front.origin.configure(|behaviour| behaviour.modified = Some(TIME.to_owned()));
     let mut client = front.client();
     let response = client.ask("HEAD", "/a", &[]);
     response.is(200, b"").has("content-length", &LEN.to_string());
@@ -22,14 +22,14 @@ fn objects_and_their_heads() {
     response.is(200, &body).has("etag", "\"one\"").has("last-modified", TIME);
     response.has("accept-ranges", "bytes").has("content-type", "application/octet-stream");
     response.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % in the cache\"");
-    front.origin.forget();
+    front.origin.clear_requests();
     client.get("/a", &[]).is(200, &body).has("cache-status", "nuthatch; hit");
     // `HEAD` ignores ranges.
     client.ask("HEAD", "/a", &["Range: bytes=0-1"]).is(200, b"");
     assert!(front.origin.ranges().is_empty());
     front.wait_until("nuthatch_chunks_requests_open", 0);
-    assert_eq!(front.metric("nuthatch_chunks_answers_total{status=\"200\"}"), 4);
-    assert_eq!(front.metric("nuthatch_chunks_answers_cut_off_total"), 0);
+    assert_eq!(front.metric("nuthatch_chunks_responses_total{status=\"200\"}"), 4);
+    assert_eq!(front.metric("nuthatch_chunks_responses_cut_off_total"), 0);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn several_ranges() {
 fn conditions() {
     let body = noise(LEN, 4);
     let front = Front::new(body.clone());
-    front.origin.behave(|manners| manners.modified = Some(TIME.to_owned()));
+    front.origin.configure(|behaviour| behaviour.modified = Some(TIME.to_owned()));
     let mut client = front.client();
     let known = client.get("/a", &["If-None-Match: \"two\", W/\"one\""]);
     known.is(304, b"").has("etag", "\"one\"").has("last-modified", TIME);
@@ -148,9 +148,9 @@ fn only_objects_below_the_prefix_are_requested() {
     ] {
         assert_eq!(client.get(path, &[]).status, 400, "{path}");
     }
-    assert!(front.origin.asked().is_empty());
+    assert!(front.origin.requests().is_empty());
     client.get("/%61%20b?v=1", &[]);
-    assert_eq!(front.origin.asked()[0].target, "/data/a%20b?v=1");
+    assert_eq!(front.origin.requests()[0].target, "/data/a%20b?v=1");
     client.ask("POST", "/a", &["Content-Length: 0"]).has("allow", "GET, HEAD");
     let refused = front.client().ask("CONNECT", "other:443", &[]);
     assert!([400, 405].contains(&refused.status), "{refused:?}");
@@ -163,7 +163,7 @@ fn errors_of_the_origin_have_statuses() {
     for (status, expected) in
         [(404, 404), (403, 403), (401, 403), (500, 502), (503, 503), (429, 503), (504, 504)]
     {
-        front.origin.behave(|manners| manners.statuses = vec![status; 3].into());
+        front.origin.configure(|behaviour| behaviour.statuses = vec![status; 3].into());
         let response = client.get("/a", &[]);
         assert_eq!(response.status, expected, "{status}");
         let text = String::from_utf8(response.body).expect("UTF-8");
@@ -171,7 +171,7 @@ fn errors_of_the_origin_have_statuses() {
     }
     let impatient = options().origin_timeout(Duration::from_millis(50));
     let front = Front::with(noise(LEN, 6), quick(), &impatient);
-    front.origin.behave(|manners| manners.silent = true);
+    front.origin.configure(|behaviour| behaviour.stalls_bodies = true);
     assert_eq!(front.client().get("/a", &[]).status, 504);
 }
 
@@ -186,20 +186,20 @@ fn a_store_without_settings_is_no_fault_of_the_client() {
 #[test]
 fn an_unreachable_origin_is_a_bad_gateway() {
     let front = Front::new(noise(LEN, 7));
-    front.origin.behave(|manners| manners.cuts = vec![10; 40].into());
+    front.origin.configure(|behaviour| behaviour.cuts = vec![10; 40].into());
     assert_eq!(front.client().get("/a", &[]).status, 502);
 }
 
 #[test]
 fn an_object_that_changed_within_the_time_of_belief_is_opened_again() {
     let body = noise(LEN, 8);
-    let front = Front::with(body.clone(), quick().believe(Duration::from_hours(1)), &options());
+    let front = Front::with(body.clone(), quick().max_age(Duration::from_hours(1)), &options());
     let mut client = front.client();
     client.get("/a", &["Range: bytes=0-0"]).is(206, &body[..1]);
     let newer = noise(LEN, 9);
-    front.origin.behave(|manners| {
-        manners.body = Arc::new(newer.clone());
-        manners.etag = Some("\"two\"".to_owned());
+    front.origin.configure(|behaviour| {
+        behaviour.body = Arc::new(newer.clone());
+        behaviour.etag = Some("\"two\"".to_owned());
     });
     let rest = client.get("/a", &["Range: bytes=4096-"]);
     rest.is(206, &newer[4096..]).has("etag", "\"two\"");
@@ -212,13 +212,15 @@ fn a_change_during_a_response_ends_it() {
     let settings = quick().max_request_len(BLOCK).read_ahead(0);
     let front = Front::with(body.clone(), settings, &options());
     let newer = Arc::new(noise(64 * BLOCK as usize, 11));
-    front.origin.behave(|manners| manners.changes_after = Some((5, newer, "\"two\"".to_owned())));
+    front
+        .origin
+        .configure(|behaviour| behaviour.changes_after = Some((5, newer, "\"two\"".to_owned())));
     let mut client = front.client();
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
     let got = client.rest();
     let start = got.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
     assert!(body.starts_with(&got[start..]) && got.len() < body.len());
-    front.wait_until("nuthatch_chunks_answers_cut_off_total", 1);
+    front.wait_until("nuthatch_chunks_responses_cut_off_total", 1);
 }
 
 #[test]
@@ -261,11 +263,13 @@ fn the_page_of_operations_lists_all_metrics() {
 fn objects_of_unknown_length_are_served_up_to_a_size() {
     let body = noise(LEN, 12);
     let front = Front::with(body.clone(), quick().max_unsized_len(LEN as u64), &options());
-    front.origin.behave(|manners| (manners.unmeasured, manners.ignores_ranges) = (true, true));
+    front
+        .origin
+        .configure(|behaviour| (behaviour.omits_length, behaviour.ignores_ranges) = (true, true));
     let mut client = front.client();
     client.get("/a", &[]).is(200, &body).has("content-length", &LEN.to_string());
     client.get("/a", &["Range: bytes=7-8"]).is(206, &body[7..9]);
-    front.origin.behave(|manners| manners.body = Arc::new(noise(LEN + 1, 13)));
+    front.origin.configure(|behaviour| behaviour.body = Arc::new(noise(LEN + 1, 13)));
     assert_eq!(client.get("/a", &[]).status, 502);
 }
 
@@ -273,7 +277,7 @@ fn objects_of_unknown_length_are_served_up_to_a_size() {
 fn an_object_without_a_validator_is_not_stored() {
     let body = noise(LEN, 14);
     let front = Front::new(body.clone());
-    front.origin.behave(|manners| manners.etag = None);
+    front.origin.configure(|behaviour| behaviour.etag = None);
     let mut client = front.client();
     for _ in 0..2 {
         let response = client.get("/a", &["Range: bytes=10-20"]);

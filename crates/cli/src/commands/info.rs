@@ -66,7 +66,7 @@ impl Info {
         line(
             "overhead",
             &format!(
-                "{:.2} bytes an entry, beyond keys and stored values",
+                "{:.2} bytes per entry, beyond keys and stored values",
                 stats.overhead_per_entry()
             ),
         );

@@ -16,15 +16,15 @@ use crate::outcome::{Failure, Outcome};
 use clap::{CommandFactory, Parser, Subcommand};
 
 const ABOUT: &str = "\
-Nuthatch makes and reads snapshots: immutable files of typed keys and values, mapped into memory \
+Nuthatch builds and reads snapshots: immutable files of typed keys and values, mapped into memory \
 by any number of processes and read in place. It serves a cache to clients of Redis and memcached, \
 works on ordered stores, and keeps parts of remote objects on local disk.";
 
 const NOTES: &str = "\
 Examples:
-  nuthatch build users.jsonl -o users.nut     make a snapshot
-  nuthatch get users.nut user:1.name          look a key up
-  nuthatch dump users.nut | head              see what is in it
+  nuthatch build users.jsonl -o users.nut     build a snapshot
+  nuthatch get users.nut user:1.name          look up a key
+  nuthatch dump users.nut | head              print its first entries
   nuthatch serve --memory 4GiB                a cache server for Redis and memcached
   nuthatch top                                live metrics of the server
   nuthatch store scan db --prefix user:       rows of an ordered store

@@ -47,9 +47,8 @@ pub(crate) fn world_readable_warning(path: &Path) -> Option<String> {
     const BY_ALL: u32 = 0o004;
     let mode = path.metadata().ok()?.permissions().mode();
     let path = path.display();
-    (mode & BY_ALL != 0).then(|| {
-        format!("{path}: all users of this machine can read it; run `chmod o-r {path}`")
-    })
+    (mode & BY_ALL != 0)
+        .then(|| format!("{path}: all users of this machine can read it; run `chmod o-r {path}`"))
 }
 
 pub(crate) fn warn_if_world_readable(secret: &Path) {

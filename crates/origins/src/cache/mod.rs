@@ -82,14 +82,14 @@ impl ObjectCache {
         self.engine.folder.last().map(|tasks| tasks.chunks().clone())
     }
 
-    /// Returns why the folder cannot be opened, or `None` if it is open. Without a folder, reads go
-    /// to the origin.
+    /// Returns the error with which the folder cannot be opened, or `None` if it is open.
+    /// Meanwhile, reads go to the origin.
     pub fn folder_problem(&self) -> Option<Error> {
         self.engine.folder.problem()
     }
 
-    /// Waits until all blocks and responses that can be stored are in the folder. A process that
-    /// ends before loses them.
+    /// Blocks until all blocks and responses that can be stored are in the folder. If the process
+    /// ends before that, they are lost and fetched again.
     pub fn wait_for_puts(&self) {
         if let Some(tasks) = self.engine.folder.last() {
             tasks.wait_for_puts();
@@ -101,23 +101,25 @@ impl ObjectCache {
         &self.engine.settings
     }
 
-    /// Returns the counts of this handle and its clones.
+    /// Returns the counts of the whole cache: of all its handles, including those of
+    /// [`offline`](Self::offline) and [`max_stale`](Self::max_stale).
     pub fn counts(&self) -> Counts {
         self.engine.tally.counts()
     }
 
-    /// Opens an object: `http://` and `https://`, `s3://bucket/key`, `gs://bucket/key`,
-    /// `az://container/path` and `abfss://`, `file://` and paths. Asks the origin for the length
-    /// and the validator, unless a recent response can be used: see [`Settings::believe`].
+    /// Opens the object at an address: `http://` or `https://`, `s3://bucket/key`,
+    /// `gs://bucket/key`, `az://container/path` or `abfss://`, `file://` or a path. Requests its
+    /// length and validator from the origin, unless a recent response can be used: see
+    /// [`Settings::max_age`].
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::Address`] if the address is not valid, with [`Error::NotFound`] or
-    /// [`Error::Denied`] if the origin says so, with [`Error::Unreachable`] or [`Error::Status`] if
-    /// it gives no usable response after all retries and the cache has no version that may be used
-    /// instead, with [`Error::Response`] if the response is not valid, and with [`Error::Offline`]
-    /// if the origin may not be asked and the cache does not have the object. [`Error::Setup`]: the
-    /// clients or threads cannot be set up.
+    /// - [`Error::Address`]: the address is not valid;
+    /// - [`Error::NotFound`] or [`Error::Denied`]: the origin has no such object or denies access;
+    /// - [`Error::Unreachable`], [`Error::Status`] or [`Error::Response`]: after all retries, the
+    ///   origin sent no usable response, and the cache has no version that may be used instead;
+    /// - [`Error::Offline`]: the origin must not be contacted, and the cache has no version;
+    /// - [`Error::Setup`]: the client of the origin cannot be created, or the process was forked.
     pub async fn object(&self, address: &str) -> Result<ChunkedObject> {
         self.object_as(address, &Access::new()).await
     }
@@ -152,8 +154,9 @@ impl ObjectCache {
     }
 }
 
-/// Returns the address of an object in the cache, as lists of the cache show it: without user and
-/// password, without parameters that only sign a request, and with a hash for other parameters.
+/// Returns an address in the form in which the cache stores and lists it: without user and
+/// password, without parameters that only sign a request, and with a hash in place of other
+/// parameters.
 ///
 /// # Errors
 ///

@@ -33,7 +33,8 @@ const ORIGIN_THREADS: usize = 2;
 /// out.
 const FETCH_LOCK_BACKOFF: Duration = Duration::from_secs(30);
 
-/// The time for which an unavailable origin is not asked again if the cache has a usable version.
+/// The time for which an unavailable origin is not contacted again if the cache has a usable
+/// version.
 const UNAVAILABLE_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct Engine {
@@ -197,7 +198,7 @@ impl Engine {
     }
 
     pub(crate) fn note_head(&self, request: ObjectRequest, head: &Head) {
-        if !self.settings.believe.is_zero() {
+        if !self.settings.max_age.is_zero() {
             remember(&mut lock(&self.heads), request, head.clone());
         }
     }
@@ -206,7 +207,7 @@ impl Engine {
     pub(crate) fn recent_head(&self, request: &ObjectRequest) -> Option<Head> {
         let heads = lock(&self.heads);
         let (at, head) = heads.get(request)?;
-        (at.elapsed() < self.settings.believe).then(|| head.clone())
+        (at.elapsed() < self.settings.max_age).then(|| head.clone())
     }
 
     /// Forgets the last response about an object, which has changed.

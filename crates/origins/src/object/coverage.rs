@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct Coverage {
     /// Number of bytes that were looked up, from the start of the first range on.
     pub examined: u64,
-    /// How many of them are not in the cache.
+    /// Number of these bytes that are not in the cache.
     pub missing: u64,
 }
 

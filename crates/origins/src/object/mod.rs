@@ -100,7 +100,7 @@ impl ChunkedObject {
         Some(now().duration_since(self.version.stale_since()?).unwrap_or_default())
     }
 
-    /// Returns the counts of this handle and its clones.
+    /// Returns the counts of reads through this handle, its clones and its blocking objects.
     pub fn counts(&self) -> Counts {
         self.version.tally().counts()
     }
@@ -111,8 +111,9 @@ impl ChunkedObject {
     /// # Errors
     ///
     /// Fails with [`Error::Changed`] if the origin has another version of the object by now, with
-    /// [`Error::Offline`] if bytes are missing in the cache and the origin may not be asked, and
-    /// with the error of the origin if a request fails after all retries.
+    /// [`Error::Offline`] if bytes are missing in the cache and the origin must not be contacted,
+    /// and with the error of the origin if a request fails after all retries. The content of `out`
+    /// is unspecified then.
     pub async fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let range = self.version.within(offset, out.len());
         let mut reader = self.demanded(range, false)?;

@@ -16,12 +16,11 @@ impl ByteStream {
         Self(Some(reader))
     }
 
-    /// Returns the next bytes, at least one, or `None` at the end.
+    /// Returns the next bytes, at least one, or `None` at the end of the range and after an error.
     ///
     /// # Errors
     ///
-    /// As [`ChunkedObject::read_at`](crate::ChunkedObject::read_at). The stream ends after the
-    /// first error.
+    /// As [`ChunkedObject::read_at`](crate::ChunkedObject::read_at).
     pub async fn next(&mut self) -> Option<Result<Bytes>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

@@ -119,7 +119,7 @@ impl HttpOrigin {
             (StatusCode::RANGE_NOT_SATISFIABLE, Some(ContentRange { len: Some(0), .. })) => {
                 Ok((Head { len: Some(0), ranges: true, ..head }, None))
             }
-            // Some servers respond like this to an empty object without saying so.
+            // Some servers respond to the first byte of an empty object with 416, without a length.
             (StatusCode::RANGE_NOT_SATISFIABLE, _) => {
                 let response = self.send(&HeaderMap::new()).await?;
                 self.whole(response)

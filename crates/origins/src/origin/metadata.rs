@@ -1,4 +1,4 @@
-//! What origins say about an object, and the comparison of versions.
+//! Responses of origins about an object, and the comparison of versions.
 
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -10,7 +10,7 @@ pub(crate) struct Head {
     /// The length in bytes; `None` if only reading to the end reveals it.
     pub(crate) len: Option<u64>,
     pub(crate) stamp: Stamp,
-    /// Identifies this version, byte by byte. `None` if nothing does.
+    /// Identifies this version: equal validators mean equal bytes. `None` if the origin sends none.
     pub(crate) validator: Option<String>,
     pub(crate) modified: Option<SystemTime>,
     pub(crate) content_type: Option<String>,

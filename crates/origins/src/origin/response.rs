@@ -28,7 +28,7 @@ pub(super) fn stamp(headers: &HeaderMap) -> Stamp {
 /// The range that a response contains, and the length of the object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ContentRange {
-    /// `None` if the range that was asked for cannot be had.
+    /// `None` if the requested range cannot be satisfied.
     pub(super) range: Option<Range<u64>>,
     pub(super) len: Option<u64>,
 }

@@ -28,7 +28,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The stores that were asked for, by scheme and bucket: each keeps its credentials until they
+/// The clients of stores, by scheme and bucket. Each client keeps its credentials until they
 /// expire.
 pub(crate) struct Stores {
     open: Mutex<HashMap<String, Known>>,
@@ -38,7 +38,7 @@ pub(crate) struct Stores {
 #[derive(Clone)]
 struct Known {
     store: Arc<dyn ObjectStore>,
-    /// What addresses begin with instead of the scheme and the bucket.
+    /// The beginning of addresses, in place of scheme and bucket: see [`located`].
     prefix: String,
 }
 
@@ -84,7 +84,7 @@ impl Stores {
     fn build(&self, place: &StorePlace) -> Result<Known> {
         let bucket = place.bucket.as_str();
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-        // Silence has a limit of its own, whatever all of an answer may take.
+        // The read timeout limits the wait for data; a whole response may take any time.
         let all = (ClientConfigKey::Timeout, "1 day".to_owned());
         let millis = self.connect_timeout.as_millis();
         let connecting = (ClientConfigKey::ConnectTimeout, format!("{millis} ms"));
@@ -118,7 +118,7 @@ impl Stores {
                 builder.build().map(|store| Arc::new(store) as _)
             }
         };
-        // What is wrong may be a credential, and the text of the error has it.
+        // The error of the library may contain a credential.
         let reason = || format!("{bucket}: its settings in the environment are missing or invalid");
         let store = built.map_err(|_| Error::Setup { what: "a store", reason: reason() })?;
         Ok(Known { store, prefix: located(place) })
@@ -225,7 +225,7 @@ impl StoreOrigin {
             }
             (None, _) => match transport(error) {
                 Some(fault) => fault,
-                // Nothing was sent: credentials could not be had.
+                // No request was sent, so the credentials could not be obtained.
                 None => Fault::Permanent(Error::Denied {
                     address: self.address.clone(),
                     reason: "no usable credentials".into(),
@@ -265,7 +265,7 @@ fn transport(error: &object_store::Error) -> Option<Fault> {
     None
 }
 
-/// The bytes of an answer.
+/// The body of a response.
 pub(crate) struct StoreBody(
     Pin<Box<dyn Stream<Item = object_store::Result<Bytes>> + Send + 'static>>,
 );

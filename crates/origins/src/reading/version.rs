@@ -207,17 +207,17 @@ impl Version {
         lock(&self.unread).insert(block);
     }
 
-    /// Returns where bytes came from. `looks` is the apparent source; bytes that were prefetched
-    /// for this object count as from the origin.
+    /// Returns where bytes came from. `apparent` is the source that was read; bytes that were
+    /// prefetched for this object count as from the origin.
     pub(crate) fn source_of(
         &self,
         cached: &CachedVersion,
         range: &Range<u64>,
-        looks: Count,
+        apparent: Count,
     ) -> Count {
         let mut unread = lock(&self.unread);
         let first = !unread.is_empty() && unread.remove(&(range.start / cached.block_len));
-        if first { Count::FromOrigin } else { looks }
+        if first { Count::FromOrigin } else { apparent }
     }
 }
 

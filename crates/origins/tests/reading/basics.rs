@@ -1,4 +1,4 @@
-//! What is read is what the origin has, and is asked for once.
+//! Reads return the bytes of the origin, and fetch each block once.
 
 use crate::server::{Server, noise};
 use crate::{BLOCK, Place, quick};
@@ -13,7 +13,7 @@ async fn read_all(object: &mut ChunkedObject) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_was_read_once_comes_from_the_cache() {
+async fn the_second_read_comes_from_the_cache() {
     let body = noise(10 * BLOCK as usize + 17, 1);
     let server = Server::new(body.clone());
     let place = Place::new(quick());
@@ -32,7 +32,7 @@ async fn what_was_read_once_comes_from_the_cache() {
     let counts = again.counts();
     assert_eq!((counts.from_cache, counts.requests), (body.len() as u64, 0));
     assert_eq!(counts.hit_share(), Some(1.0));
-    assert_eq!(server.ranges().len(), before, "nothing was asked for twice");
+    assert_eq!(server.ranges().len(), before, "no block was fetched twice");
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn ranges_of_every_kind() {
     }
     let backwards = std::ops::Range { start: 2, end: 1 };
     for range in [0..len + 1, len + 1..len + 1, backwards] {
-        let error = object.bytes(range).await.expect_err("a range that is none");
+        let error = object.bytes(range).await.expect_err("an invalid range");
         assert!(matches!(error, Error::Range { .. }), "{error}");
     }
     let mut buffer = [0; 200];
@@ -68,13 +68,13 @@ async fn ranges_of_every_kind() {
 }
 
 #[tokio::test]
-async fn only_what_is_missing_is_asked_for() {
+async fn only_missing_blocks_are_fetched() {
     let server = Server::new(noise(16 * BLOCK as usize, 3));
     let place = Place::new(quick());
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     object.bytes(BLOCK..BLOCK + 1).await.expect("a byte");
     object.bytes(3 * BLOCK..5 * BLOCK).await.expect("two blocks");
-    server.forget();
+    server.clear_requests();
     object.bytes(0..7 * BLOCK).await.expect("the rest");
     let mut ranges = server.ranges();
     ranges.sort_by_key(|range| range.start);
@@ -82,14 +82,14 @@ async fn only_what_is_missing_is_asked_for() {
 }
 
 #[tokio::test]
-async fn gaps_that_lie_close_together_are_one_request() {
+async fn missing_blocks_with_a_small_gap_are_one_request() {
     let body = noise(16 * BLOCK as usize, 3);
     let server = Server::new(body.clone());
     let place = Place::new(quick().max_gap(BLOCK));
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     object.bytes(BLOCK..2 * BLOCK).await.expect("a block");
     object.bytes(3 * BLOCK..5 * BLOCK).await.expect("two blocks");
-    server.forget();
+    server.clear_requests();
     assert_eq!(object.bytes(0..7 * BLOCK).await.expect("the rest"), body[..7 * BLOCK as usize]);
     let mut ranges = server.ranges();
     ranges.sort_by_key(|range| range.start);
@@ -97,7 +97,7 @@ async fn gaps_that_lie_close_together_are_one_request() {
 }
 
 #[tokio::test]
-async fn a_sequential_reader_is_read_ahead_of_and_a_jumping_one_is_not() {
+async fn only_sequential_reads_fetch_ahead() {
     let body = noise(64 * BLOCK as usize, 4);
     let server = Server::new(body.clone());
     let place = Place::new(quick());
@@ -111,23 +111,23 @@ async fn a_sequential_reader_is_read_ahead_of_and_a_jumping_one_is_not() {
     let block_at = |block: u64| block * BLOCK..(block + 1) * BLOCK;
     assert_eq!(server.ranges(), [block_at(40), block_at(3), block_at(50), block_at(20)]);
 
-    server.forget();
+    server.clear_requests();
     let place = Place::new(quick());
     let mut object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert_eq!(read_all(&mut object).await, body);
     let lengths: Vec<u64> = server.ranges().iter().map(|range| range.end - range.start).collect();
-    assert_eq!(lengths[0], BLOCK, "at first only what was asked for");
+    assert_eq!(lengths[0], BLOCK, "the first read fetches one block");
     assert_eq!(lengths.iter().sum::<u64>(), body.len() as u64);
-    assert!(lengths.iter().any(|len| *len >= 3 * BLOCK), "then more at once: {lengths:?}");
+    assert!(lengths.iter().any(|len| *len >= 3 * BLOCK), "later requests are longer: {lengths:?}");
 }
 
 #[test]
-fn threads_read_without_an_executor() {
+fn blocking_reads_need_no_executor() {
     let body = noise(20 * BLOCK as usize + 5, 5);
     let server = Server::new(body.clone());
     let place = Place::new(quick());
-    for origin_is_asked in [true, false] {
-        server.forget();
+    for fetches in [true, false] {
+        server.clear_requests();
         let mut object = place.cache.object_blocking(&server.url("/a")).expect("an object");
         let mut all = Vec::new();
         object.read_to_end(&mut all).expect("all of it");
@@ -143,31 +143,31 @@ fn threads_read_without_an_executor() {
             object.seek(SeekFrom::Start(3)).is_ok()
                 && object.seek(SeekFrom::End(-9_999_999)).is_err()
         );
-        assert_eq!(!server.ranges().is_empty(), origin_is_asked);
+        assert_eq!(!server.ranges().is_empty(), fetches);
     }
 }
 
 #[tokio::test]
-async fn objects_without_bytes() {
+async fn empty_objects() {
     let server = Server::new(Vec::new());
     let place = Place::new(quick());
     let mut object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert!(object.is_empty());
     assert!(read_all(&mut object).await.is_empty());
-    server.behave(|manners| manners.ignores_ranges = true);
+    server.configure(|behaviour| behaviour.ignores_ranges = true);
     let mut object = place.cache.object(&server.url("/b")).await.expect("an object");
     assert!(object.is_empty() && read_all(&mut object).await.is_empty());
 }
 
 #[tokio::test]
-async fn an_origin_without_ranges_is_read_once() {
+async fn an_origin_without_ranges_gets_one_request() {
     let body = noise(30 * BLOCK as usize + 9, 6);
     let server = Server::new(body.clone());
-    server.behave(|manners| manners.ignores_ranges = true);
+    server.configure(|behaviour| behaviour.ignores_ranges = true);
     let place = Place::new(quick());
     let mut object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert_eq!(read_all(&mut object).await, body);
-    assert_eq!(server.ranges().len(), 1, "one request brought all of it");
+    assert_eq!(server.ranges().len(), 1, "one request fetched the whole object");
     assert_eq!(object.counts().from_origin, body.len() as u64);
     let tail = body.len() as u64 - 10;
     assert_eq!(object.bytes(tail..tail + 10).await.expect("bytes"), body[tail as usize..]);
@@ -178,13 +178,13 @@ async fn an_origin_without_ranges_is_read_once() {
 async fn an_object_of_unknown_length_is_read_whole() {
     let body = noise(200_000, 7);
     let server = Server::new(body.clone());
-    server.behave(|manners| (manners.ignores_ranges, manners.unmeasured) = (true, true));
+    server.configure(|behaviour| (behaviour.ignores_ranges, behaviour.omits_length) = (true, true));
     let place = Place::new(quick());
     let mut object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert_eq!((object.len(), object.key()), (body.len() as u64, None));
     assert_eq!(read_all(&mut object).await, body);
     assert_eq!(object.bytes(10..20).await.expect("bytes"), body[10..20]);
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 
     let place = Place::new(quick().max_unsized_len(100_000));
     let error = place.cache.object(&server.url("/a")).await.expect_err("too long");
@@ -192,10 +192,10 @@ async fn an_object_of_unknown_length_is_read_whole() {
 }
 
 #[tokio::test]
-async fn without_a_validator_bytes_are_passed_on() {
+async fn bytes_without_a_validator_are_not_cached() {
     let body = noise(30 * BLOCK as usize, 8);
     let server = Server::new(body.clone());
-    server.behave(|manners| manners.etag = Some("W/\"weak\"".into()));
+    server.configure(|behaviour| behaviour.etag = Some("W/\"weak\"".into()));
     let place = Place::new(quick());
     let mut object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert_eq!((object.validator(), object.key()), (None, None));
@@ -208,33 +208,33 @@ async fn without_a_validator_bytes_are_passed_on() {
 }
 
 #[tokio::test]
-async fn times_are_validators_if_they_lie_back() {
+async fn a_modification_time_is_a_validator_if_it_is_old_enough() {
     let body = noise(3 * BLOCK as usize, 9);
     let server = Server::new(body.clone());
     let date = |second| Some(format!("Sun, 06 Nov 1994 08:49:{second:02} GMT"));
-    server.behave(|manners| {
-        (manners.etag, manners.modified, manners.date) = (None, date(10), date(11));
+    server.configure(|behaviour| {
+        (behaviour.etag, behaviour.modified, behaviour.date) = (None, date(10), date(11));
     });
     let place = Place::new(quick());
     let fresh = place.cache.object(&server.url("/a")).await.expect("an object");
-    assert_eq!(fresh.key(), None, "it may be written again within the same second");
-    server.behave(|manners| manners.date = date(20));
+    assert_eq!(fresh.key(), None, "a second write may have the same time");
+    server.configure(|behaviour| behaviour.date = date(20));
     let mut object = place.cache.object(&server.url("/a")).await.expect("an object");
     assert_eq!(object.validator(), date(10).as_deref());
     assert_eq!(read_all(&mut object).await, body);
-    server.behave(|manners| manners.modified = date(15));
+    server.configure(|behaviour| behaviour.modified = date(15));
     place.cache.chunks().expect("a folder").clear().expect("an empty cache");
     let error = object.bytes(0..10).await.expect_err("it changed");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn an_origin_that_is_believed_is_not_asked_again() {
+async fn within_max_age_an_object_is_opened_without_a_check() {
     let server = Server::new(noise(BLOCK as usize, 10));
-    let place = Place::new(quick().believe(std::time::Duration::from_hours(1)));
+    let place = Place::new(quick().max_age(std::time::Duration::from_hours(1)));
     for _ in 0..3 {
         let object = place.cache.object(&server.url("/a")).await.expect("an object");
         object.bytes(0..10).await.expect("bytes");
     }
-    assert_eq!(server.asked().len(), 2, "one opening, one block");
+    assert_eq!(server.requests().len(), 2, "one check, one block");
 }

@@ -10,9 +10,9 @@ async fn versions_never_mix() {
     for ignores_conditions in [false, true] {
         let (old, new) = (noise(20 * BLOCK as usize, 1), noise(20 * BLOCK as usize, 2));
         let server = Server::new(old.clone());
-        server.behave(|manners| {
-            manners.ignores_conditions = ignores_conditions;
-            manners.changes_after = Some((2, Arc::new(new.clone()), "\"two\"".into()));
+        server.configure(|behaviour| {
+            behaviour.ignores_conditions = ignores_conditions;
+            behaviour.changes_after = Some((2, Arc::new(new.clone()), "\"two\"".into()));
         });
         let place = Place::new(quick().max_requests(1));
         let url = server.url("/a");
@@ -20,13 +20,13 @@ async fn versions_never_mix() {
         let mut stream = object.stream(0..object.len()).expect("a stream");
         let mut read = Vec::new();
         let error = loop {
-            match stream.next().await.expect("an error at some time") {
+            match stream.next().await.expect("an error before the end") {
                 Ok(bytes) => read.extend_from_slice(&bytes),
                 Err(error) => break error,
             }
         };
         assert!(stream.next().await.is_none(), "the stream ends after an error");
-        assert!(!read.is_empty() && old.starts_with(&read), "all of it is of the old version");
+        assert!(!read.is_empty() && old.starts_with(&read), "all bytes are of the old version");
         let Error::Changed { was, is, .. } = &error else { panic!("{error}") };
         assert_eq!((was.as_str(), is.as_str()), ("\"one\"", "\"two\""));
 
@@ -37,108 +37,110 @@ async fn versions_never_mix() {
 }
 
 #[tokio::test]
-async fn versions_under_one_weak_tag_never_mix() {
+async fn versions_with_the_same_weak_tag_never_mix() {
     let (then, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT");
     for ignores_conditions in [false, true] {
         let server = Server::new(noise(4 * BLOCK as usize, 1));
-        server.behave(|manners| {
-            manners.ignores_conditions = ignores_conditions;
-            manners.etag = Some("W/\"one\"".into());
-            manners.modified = Some(then.into());
+        server.configure(|behaviour| {
+            behaviour.ignores_conditions = ignores_conditions;
+            behaviour.etag = Some("W/\"one\"".into());
+            behaviour.modified = Some(then.into());
         });
         let place = Place::new(quick());
         let object = place.cache.object(&server.url("/a")).await.expect("an object");
         object.bytes(0..BLOCK).await.expect("bytes of the first version");
-        server.behave(|manners| {
-            manners.body = Arc::new(noise(4 * BLOCK as usize, 2));
-            manners.modified = Some(later.into());
+        server.configure(|behaviour| {
+            behaviour.body = Arc::new(noise(4 * BLOCK as usize, 2));
+            behaviour.modified = Some(later.into());
         });
-        let error = object.bytes(0..2 * BLOCK).await.expect_err("a part of each");
+        let error = object.bytes(0..2 * BLOCK).await.expect_err("blocks of two versions");
         let Error::Changed { was, is, .. } = &error else { panic!("{error}") };
         assert_eq!(was, &format!("W/\"one\" of {then}"));
         assert_eq!(is, &format!("W/\"one\" of {later}"));
-        let asked = server.asked();
-        let last = &asked.last().expect("a request").headers;
+        let requests = server.requests();
+        let last = &requests.last().expect("a request").headers;
         assert_eq!(last["if-unmodified-since"], then);
-        assert!(!last.contains_key("if-match"), "no weak tag ever matches there");
+        assert!(!last.contains_key("if-match"), "a weak tag never matches in If-Match");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_not_continued_with_another_version() {
+async fn a_response_that_is_cut_off_is_not_continued_with_another_version() {
     let (old, new) = (noise(2 * BLOCK as usize, 1), noise(2 * BLOCK as usize, 2));
     let server = Server::new(old);
-    server.behave(|manners| {
-        manners.cuts = [100].into();
-        manners.changes_after = Some((1, Arc::new(new), "\"two\"".into()));
+    server.configure(|behaviour| {
+        behaviour.cuts = [100].into();
+        behaviour.changes_after = Some((1, Arc::new(new), "\"two\"".into()));
     });
     let place = Place::new(quick());
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
-    let error = object.bytes(0..BLOCK).await.expect_err("a mixture");
+    let error = object.bytes(0..BLOCK).await.expect_err("another version");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn another_length_is_another_version_even_under_one_tag() {
+async fn another_length_is_another_version_even_with_the_same_tag() {
     let server = Server::new(noise(4 * BLOCK as usize, 1));
     let place = Place::new(quick());
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
-    server.behave(|manners| manners.body = Arc::new(noise(5 * BLOCK as usize, 1)));
+    server.configure(|behaviour| behaviour.body = Arc::new(noise(5 * BLOCK as usize, 1)));
     let error = object.bytes(0..BLOCK).await.expect_err("a longer one");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
-    server.behave(|manners| manners.body = Arc::new(noise(10, 1)));
+    server.configure(|behaviour| behaviour.body = Arc::new(noise(10, 1)));
     let error = object.bytes(BLOCK..2 * BLOCK).await.expect_err("a shorter one");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
-    server.behave(|manners| manners.body = Arc::default());
+    server.configure(|behaviour| behaviour.body = Arc::default());
     let error = object.bytes(BLOCK..2 * BLOCK).await.expect_err("an empty one");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_tag_that_goes_missing_is_a_change() {
+async fn a_response_without_the_tag_is_a_change() {
     let server = Server::new(noise(4 * BLOCK as usize, 1));
     let place = Place::new(quick());
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
-    server.behave(|manners| (manners.etag, manners.ignores_conditions) = (None, true));
-    let error = object.bytes(0..BLOCK).await.expect_err("who knows what");
+    server.configure(|behaviour| (behaviour.etag, behaviour.ignores_conditions) = (None, true));
+    let error = object.bytes(0..BLOCK).await.expect_err("a response without a tag");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn what_is_in_the_cache_is_read_whatever_the_origin_has() {
+async fn cached_blocks_are_read_although_the_origin_has_another_version() {
     let old = noise(4 * BLOCK as usize, 1);
     let server = Server::new(old.clone());
     let place = Place::new(quick());
     let object = place.cache.object(&server.url("/a")).await.expect("an object");
     object.bytes(0..2 * BLOCK).await.expect("bytes");
-    server.behave(|manners| manners.etag = Some("\"two\"".into()));
+    server.configure(|behaviour| behaviour.etag = Some("\"two\"".into()));
     assert_eq!(object.bytes(10..BLOCK).await.expect("bytes"), old[10..BLOCK as usize]);
-    let error = object.bytes(0..3 * BLOCK).await.expect_err("a part of each");
+    let error = object.bytes(0..3 * BLOCK).await.expect_err("blocks of two versions");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_believed_version_is_forgotten_when_it_is_gone() {
-    forgets_what_is_gone("\"one\"", "\"two\"").await;
+async fn a_version_within_max_age_is_dropped_after_a_change() {
+    check_changed_within_max_age("\"one\"", "\"two\"").await;
 }
 
 #[tokio::test]
-async fn a_believed_version_that_is_not_kept_is_forgotten_when_it_is_gone() {
-    forgets_what_is_gone("W/\"one\"", "W/\"two\"").await;
+async fn a_version_within_max_age_that_is_not_cached_is_dropped_after_a_change() {
+    check_changed_within_max_age("W/\"one\"", "W/\"two\"").await;
 }
 
-/// An object that is believed to have one tag, and has another.
-async fn forgets_what_is_gone(one: &str, two: &str) {
+/// Checks an object that is opened with the tag `one` within `max_age`, and now has the tag `two`.
+async fn check_changed_within_max_age(one: &str, two: &str) {
     let new = noise(4 * BLOCK as usize, 2);
     let server = Server::new(noise(4 * BLOCK as usize, 1));
-    server.behave(|manners| manners.etag = Some(one.into()));
-    let place = Place::new(quick().believe(std::time::Duration::from_hours(1)));
+    server.configure(|behaviour| behaviour.etag = Some(one.into()));
+    let place = Place::new(quick().max_age(std::time::Duration::from_hours(1)));
     let url = server.url("/a");
     place.cache.object(&url).await.expect("an object");
     let now = new.clone();
-    server.behave(|manners| (manners.body, manners.etag) = (Arc::new(now), Some(two.into())));
+    server.configure(|behaviour| {
+        (behaviour.body, behaviour.etag) = (Arc::new(now), Some(two.into()))
+    });
     let object = place.cache.object(&url).await.expect("an object");
-    assert_eq!(object.etag(), Some(one), "believed");
+    assert_eq!(object.etag(), Some(one), "no check");
     assert!(matches!(object.bytes(0..10).await, Err(Error::Changed { .. })));
     let object = place.cache.object(&url).await.expect("an object");
     assert_eq!(object.bytes(0..10).await.expect("bytes"), new[..10]);

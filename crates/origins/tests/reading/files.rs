@@ -1,4 +1,4 @@
-//! Local files, and caches that fail.
+//! Local files as origins, and caches that are full or damaged.
 
 use crate::server::{Server, noise};
 use crate::{BLOCK, Place, quick};
@@ -27,7 +27,7 @@ async fn files_are_objects() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_written_is_another_version() {
+async fn a_write_makes_another_version() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("file");
     let (old, new) = (noise(4 * BLOCK as usize, 1), noise(4 * BLOCK as usize, 2));
@@ -36,19 +36,20 @@ async fn a_file_that_is_written_is_another_version() {
     let name = path.to_str().expect("a name");
     let object = place.cache.object(name).await.expect("an object");
     assert_eq!(object.bytes(0..BLOCK).await.expect("bytes"), old[..BLOCK as usize]);
-    // Within the same tick of the clock it could not be told; opening waits for the next one.
+    // A write within the same clock tick would keep the time of modification. Opening has waited
+    // until the tick was over.
     fs::write(&path, &new).expect("a file");
     let error = object.bytes(BLOCK..2 * BLOCK).await.expect_err("it changed");
     assert!(matches!(error, Error::Changed { .. }), "{error}");
     let object = place.cache.object(name).await.expect("an object");
     assert_eq!(object.bytes(0..object.len()).await.expect("bytes"), new);
     fs::remove_file(&path).expect("no file");
-    let error = place.cache.object(name).await.expect_err("nothing");
+    let error = place.cache.object(name).await.expect_err("a removed file");
     assert!(matches!(error, Error::NotFound { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_pipe_or_a_folder_is_refused_without_waiting_for_it() {
+async fn a_pipe_or_a_folder_is_refused_without_blocking() {
     let folder = TempDir::new().expect("a folder");
     let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
@@ -60,7 +61,7 @@ async fn a_pipe_or_a_folder_is_refused_without_waiting_for_it() {
         assert!(matches!(error, Error::Address { .. }), "{error}");
         assert!(error.to_string().contains("expected a regular file, found file:///"), "{error}");
     }
-    // What was a file when it was opened may be a pipe later.
+    // A pipe can replace the file after it was opened.
     let path = folder.path().join("file");
     fs::write(&path, noise(BLOCK as usize, 1)).expect("a file");
     let object = place.cache.object(path.to_str().expect("a name")).await.expect("an object");
@@ -69,7 +70,7 @@ async fn a_pipe_or_a_folder_is_refused_without_waiting_for_it() {
 }
 
 #[tokio::test]
-async fn what_there_is_no_room_for_is_delivered() {
+async fn bytes_that_do_not_fit_in_the_cache_are_delivered() {
     let folder = TempDir::new().expect("a folder");
     let body = noise(3 << 20, 2);
     let server = Server::new(body.clone());
@@ -104,7 +105,7 @@ async fn a_damaged_cache_is_a_miss() {
             file.set_len(0).expect("an empty segment");
         }
     }
-    server.forget();
+    server.clear_requests();
     let len = object.len();
     assert_eq!(object.bytes(0..len).await.expect("bytes"), body);
     assert!(!server.ranges().is_empty());

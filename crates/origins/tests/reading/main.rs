@@ -1,6 +1,5 @@
-//! Objects read through a cache, from an origin that misbehaves.
+//! Objects that are read through a cache, from an origin whose faults a test sets.
 
-mod away;
 mod basics;
 mod changes;
 mod faults;
@@ -13,6 +12,7 @@ mod secure;
 mod server;
 mod sharing;
 mod stores;
+mod unavailable;
 
 use nuthatch_chunks::Options;
 use nuthatch_origins::{ObjectCache, Settings};
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 /// The length of blocks in these tests.
 const BLOCK: u64 = 4096;
 
-/// Small blocks, and pauses that do not hold up a test.
+/// Returns settings with small blocks and short retry delays.
 fn quick() -> Settings {
     let pause = Duration::from_millis(1);
     Settings::new()
@@ -34,7 +34,7 @@ fn quick() -> Settings {
         .retry_delays(pause, 10 * pause)
 }
 
-/// A cache in a folder of its own.
+/// A cache in a temporary folder.
 struct Place {
     folder: TempDir,
     cache: ObjectCache,

@@ -1,4 +1,4 @@
-//! Random reads, seeks and changes, beside plain bytes.
+//! Random reads, seeks and changes, compared with the bytes in memory.
 
 use crate::server::{Server, noise};
 use crate::{BLOCK, Place, quick};
@@ -7,7 +7,7 @@ use std::io::SeekFrom;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-/// Numbers that follow from a seed.
+/// Random numbers from a seed.
 struct Draws(u64);
 
 impl Draws {
@@ -18,7 +18,7 @@ impl Draws {
     }
 }
 
-/// An object, the bytes it ought to have, and where it is read.
+/// An open object, its expected bytes and the expected position.
 struct Reader {
     object: ChunkedObject,
     bytes: Arc<Vec<u8>>,
@@ -26,7 +26,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Does something, and compares. False if the object was found to have changed.
+    /// Runs a random operation and checks its result. Returns `false` if the object changed.
     async fn step(&mut self, draws: &mut Draws) -> bool {
         let len = self.bytes.len() as u64;
         let outcome = match draws.below(5) {
@@ -43,7 +43,7 @@ impl Reader {
                 read.map(|read| {
                     let start = self.position.min(len) as usize;
                     assert_eq!(out[..read], self.bytes[start..start + read]);
-                    assert!(read > 0 || start as u64 == len, "an end that is none");
+                    assert!(read > 0 || start as u64 == len, "0 bytes before the end");
                     self.position += read as u64;
                 })
             }
@@ -85,9 +85,9 @@ async fn readers_see_one_version_each() {
         let len = draws.below(60 * BLOCK) as usize + 1;
         let mut bytes = Arc::new(noise(len, seed));
         let server = Server::new(bytes.to_vec());
-        server.behave(|manners| {
-            manners.ignores_ranges = seed % 4 == 3;
-            manners.ignores_conditions = seed % 3 == 2;
+        server.configure(|behaviour| {
+            behaviour.ignores_ranges = seed % 4 == 3;
+            behaviour.ignores_conditions = seed % 3 == 2;
         });
         let place = Place::new(quick().max_gap(draws.below(3) * BLOCK).retries(50));
         let url = server.url("/a");
@@ -101,12 +101,14 @@ async fn readers_see_one_version_each() {
                 1 if step % 7 == 0 => {
                     bytes = Arc::new(noise(draws.below(60 * BLOCK) as usize + 1, seed + step));
                     let (body, tag) = (bytes.clone(), format!("\"{seed}-{step}\""));
-                    server.behave(|manners| (manners.body, manners.etag) = (body, Some(tag)));
+                    server.configure(|behaviour| {
+                        (behaviour.body, behaviour.etag) = (body, Some(tag))
+                    });
                 }
-                2 => server.behave(|manners| manners.statuses = [503, 200, 500].into()),
+                2 => server.configure(|behaviour| behaviour.statuses = [503, 200, 500].into()),
                 3 => {
                     let cut = draws.below(3 * BLOCK) as usize;
-                    server.behave(|manners| manners.cuts = [cut, 10].into());
+                    server.configure(|behaviour| behaviour.cuts = [cut, 10].into());
                 }
                 4 => drop(place.cache.chunks().expect("a folder").clear()),
                 _ => {}
@@ -116,7 +118,10 @@ async fn readers_see_one_version_each() {
             }
             let which = draws.below(readers.len() as u64) as usize;
             if !readers[which].step(&mut draws).await {
-                assert!(!Arc::ptr_eq(&readers[which].bytes, &bytes), "seed {seed}: it is the same");
+                assert!(
+                    !Arc::ptr_eq(&readers[which].bytes, &bytes),
+                    "seed {seed}: the object did not change"
+                );
                 readers.swap_remove(which);
             }
         }

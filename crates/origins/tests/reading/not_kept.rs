@@ -1,4 +1,4 @@
-//! Blocks that are not kept are counted by their cause.
+//! Blocks that are not kept are counted by cause.
 
 use crate::server::{Server, noise};
 use crate::{BLOCK, Place, quick};
@@ -14,17 +14,17 @@ use tempfile::TempDir;
 
 const LEN: usize = 10 * BLOCK as usize + 17;
 
-/// The causes that were counted, and how often.
+/// Returns the causes with a count above zero.
 fn causes(counts: &Counts) -> Vec<(NotKept, u64)> {
     let all = NotKept::ALL.map(|cause| (cause, counts.not_kept_by(cause)));
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// Reads all of an object through a cache, and returns why blocks were not kept.
+/// Reads a whole object through a cache. Returns the number of blocks that were not kept, by cause.
 async fn read(cache: &ObjectCache, server: &Server, path: &str) -> Vec<(NotKept, u64)> {
     let object = cache.object(&server.url(path)).await.expect("an object");
     let body = object.bytes(0..object.len()).await.expect("bytes");
-    assert!(body == noise(LEN, 1), "what is not kept is delivered");
+    assert!(body == noise(LEN, 1), "all bytes are delivered");
     let counts = object.counts();
     let causes = causes(&counts);
     assert_eq!(counts.not_kept, causes.iter().map(|(_, count)| count).sum::<u64>());
@@ -32,53 +32,53 @@ async fn read(cache: &ObjectCache, server: &Server, path: &str) -> Vec<(NotKept,
 }
 
 #[tokio::test]
-async fn an_origin_without_a_version_or_a_length_is_the_cause() {
+async fn a_missing_version_or_length_is_a_cause() {
     let server = Server::new(noise(LEN, 1));
     let place = Place::new(quick());
     assert_eq!(read(&place.cache, &server, "/a").await, []);
     for weak in [None, Some("W/\"one\"".to_owned())] {
-        server.behave(|manners| manners.etag = weak);
+        server.configure(|behaviour| behaviour.etag = weak);
         assert_eq!(read(&place.cache, &server, "/b").await, [(NotKept::NoVersion, 11)]);
     }
-    // A range counts the blocks that it has bytes of.
+    // A read of a range counts the blocks that overlap it.
     let object = place.cache.object(&server.url("/b")).await.expect("an object");
     object.bytes(BLOCK - 1..BLOCK + 1).await.expect("bytes");
     assert_eq!(causes(&object.counts()), [(NotKept::NoVersion, 2)]);
-    server.behave(|manners| {
-        manners.etag = Some("\"one\"".to_owned());
-        (manners.ignores_ranges, manners.unmeasured) = (true, true);
+    server.configure(|behaviour| {
+        behaviour.etag = Some("\"one\"".to_owned());
+        (behaviour.ignores_ranges, behaviour.omits_length) = (true, true);
     });
     assert_eq!(read(&place.cache, &server, "/c").await, [(NotKept::NoLength, 11)]);
     let all = [(NotKept::NoVersion, 24), (NotKept::NoLength, 11)];
-    assert_eq!(causes(&place.cache.counts()), all, "those of all objects");
+    assert_eq!(causes(&place.cache.counts()), all, "the sum over all objects");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_is_too_long_and_other_bytes_of_one_version_are_causes() {
+async fn a_long_address_and_a_conflict_are_causes() {
     let server = Server::new(noise(LEN, 1));
     let place = Place::new(quick());
     let long = format!("/{}", "a".repeat(20_000));
     assert_eq!(read(&place.cache, &server, &long).await, [(NotKept::Address, 11)]);
     let url = server.url("/a");
     let object = place.cache.object(&url).await.expect("an object");
-    server.forget();
-    server.behave(|manners| manners.held = true);
+    server.clear_requests();
+    server.configure(|behaviour| behaviour.holds_bodies = true);
     let reading = tokio::spawn({
         let object = object.clone();
         async move { object.bytes(0..BLOCK).await }
     });
-    server.wait_for(0, 1);
+    server.wait_for_requests(0, 1);
     let chunks = place.cache.chunks().expect("a folder");
     let blocks = chunks.blocks(&url, "\"one\"", LEN as u64, BLOCK).expect("a key");
-    blocks.put(0, &[7; BLOCK as usize]).expect("room");
-    server.behave(|manners| manners.held = false);
+    blocks.put(0, &[7; BLOCK as usize]).expect("a stored block");
+    server.configure(|behaviour| behaviour.holds_bodies = false);
     let bytes = reading.await.expect("a task").expect("bytes");
-    assert!(bytes == noise(BLOCK as usize, 1), "those of the origin");
+    assert!(bytes == noise(BLOCK as usize, 1), "the bytes of the origin");
     assert_eq!(causes(&object.counts()), [(NotKept::Conflict, 1)]);
 }
 
 #[tokio::test]
-async fn a_cache_without_a_folder_counts_nothing_and_one_whose_folder_cannot_be_opened_does() {
+async fn a_folder_that_cannot_be_opened_is_a_cause_but_no_folder_is_not() {
     let server = Server::new(noise(LEN, 1));
     let none = ObjectCache::without_folder(quick()).expect("a cache");
     assert_eq!(read(&none, &server, "/a").await, []);
@@ -90,7 +90,7 @@ async fn a_cache_without_a_folder_counts_nothing_and_one_whose_folder_cannot_be_
     assert_eq!(read(&cache, &server, "/a").await, [(NotKept::Folder, 11)]);
 }
 
-/// A disk that is full while it is told so.
+/// A disk that is full while the flag is set.
 #[derive(Default)]
 struct FullDisk(AtomicBool);
 
@@ -108,7 +108,7 @@ impl Disk for FullDisk {
 }
 
 #[tokio::test]
-async fn a_full_disk_and_a_locked_folder_are_causes_as_long_as_they_last() {
+async fn a_full_disk_and_a_locked_folder_are_causes() {
     let server = Server::new(noise(LEN, 1));
     let folder = TempDir::new().expect("a folder");
     let disk = Arc::new(FullDisk::default());

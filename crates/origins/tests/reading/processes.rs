@@ -1,4 +1,4 @@
-//! Several processes over one folder.
+//! Several processes with one folder.
 
 use crate::server::{Server, noise};
 use crate::{BLOCK, quick};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What a child is to read, and where it is kept.
+/// The environment variables with the address that the child reads and the folder of its cache.
 const URL: &str = "NUTHATCH_TEST_URL";
 const FOLDER: &str = "NUTHATCH_TEST_FOLDER";
 
@@ -20,7 +20,7 @@ fn cache(folder: &Path) -> ObjectCache {
     ObjectCache::open(folder, &options, quick()).expect("a cache")
 }
 
-/// The child itself; without its variables it has nothing to do.
+/// The child process of the other tests. Does nothing without its variables.
 #[test]
 fn child() {
     let (Some(folder), Ok(url)) = (std::env::var_os(FOLDER), std::env::var(URL)) else { return };
@@ -28,7 +28,7 @@ fn child() {
     let object = cache.object_blocking(&url).expect("an object");
     let mut all = vec![0; object.object().len() as usize];
     object.read_at(0, &mut all).expect("bytes");
-    std::io::stderr().write_all(&all).expect("somebody who reads");
+    std::io::stderr().write_all(&all).expect("the parent reads");
 }
 
 /// Each request waited 30 s for the process that was stopped, and nothing said why.
@@ -42,13 +42,13 @@ fn a_stopped_process_that_holds_a_fetch_lock_is_waited_for_once() {
     let settings =
         quick().read_ahead(0).max_request_len(BLOCK).fetch_lock_wait(Duration::from_millis(20));
     let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
-    server.behave(|manners| manners.held = true);
+    server.configure(|behaviour| behaviour.holds_bodies = true);
     let mut stopped = spawn(folder.path(), &url);
     // It holds the fetch lock of all blocks of its one request.
-    server.wait_for(1, 1);
+    server.wait_for_requests(1, 1);
     let process = Pid::from_child(&stopped);
     kill_process(process, Signal::STOP).expect("a stopped child");
-    server.behave(|manners| manners.held = false);
+    server.configure(|behaviour| behaviour.holds_bodies = false);
     let object = cache.object_blocking(&url).expect("an object");
     let mut part = vec![0; BLOCK as usize];
     for at in (0..body.len()).step_by(part.len()) {
@@ -75,40 +75,40 @@ fn read_by(child: Child) -> Vec<u8> {
 }
 
 #[test]
-fn what_one_process_fetches_the_others_wait_for() {
+fn processes_wait_for_the_one_that_fetches() {
     let body = noise(40 * BLOCK as usize + 11, 1);
     let server = Server::new(body.clone());
     let folder = TempDir::new().expect("a folder");
     let url = server.url("/a");
     cache(folder.path());
-    server.behave(|manners| manners.held = true);
+    server.configure(|behaviour| behaviour.holds_bodies = true);
     let children: Vec<_> = (0..3).map(|_| spawn(folder.path(), &url)).collect();
-    // All of them have opened it, one has begun to fetch, and the others can do nothing else.
-    server.wait_for(3, 1);
-    server.behave(|manners| manners.held = false);
+    // All three have opened the object, and one of them fetches it.
+    server.wait_for_requests(3, 1);
+    server.configure(|behaviour| behaviour.holds_bodies = false);
     for child in children {
-        assert!(read_by(child) == body, "a child read something else");
+        assert!(read_by(child) == body, "a child read other bytes");
     }
     let mut ranges = server.ranges();
     ranges.sort_by_key(|range| range.start);
     let fetched: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-    assert_eq!(fetched, body.len() as u64, "every block came once: {ranges:?}");
+    assert_eq!(fetched, body.len() as u64, "each block was fetched once: {ranges:?}");
 }
 
 #[test]
-fn a_process_that_dies_while_it_fetches_leaves_it_to_others() {
+fn another_process_fetches_after_the_fetching_one_died() {
     let body = noise(4 * BLOCK as usize, 2);
     let server = Server::new(body.clone());
     let folder = TempDir::new().expect("a folder");
     let url = server.url("/a");
     cache(folder.path());
-    server.behave(|manners| manners.held = true);
+    server.configure(|behaviour| behaviour.holds_bodies = true);
     let mut first = spawn(folder.path(), &url);
-    server.wait_for(1, 1);
+    server.wait_for_requests(1, 1);
     let second = spawn(folder.path(), &url);
-    server.wait_for(2, 1);
+    server.wait_for_requests(2, 1);
     first.kill().expect("a dead child");
     first.wait().expect("its end");
-    server.behave(|manners| manners.held = false);
-    assert!(read_by(second) == body, "the other one read something else");
+    server.configure(|behaviour| behaviour.holds_bodies = false);
+    assert!(read_by(second) == body, "the second child read other bytes");
 }

@@ -1,4 +1,4 @@
-//! Secrets go to the origin, and nowhere else.
+//! Secrets are sent to the origin only.
 
 use crate::server::{Server, noise};
 use crate::{BLOCK, Place, quick};
@@ -17,20 +17,20 @@ fn assert_clean(what: &str, text: &str) {
 async fn secrets_are_in_no_error_no_debug_and_no_file() {
     let server = Server::new(noise(3 * BLOCK as usize, 1));
     let basic = "Basic dXNlcjpwYTU1d29yZA==".to_owned();
-    server.behave(|manners| manners.wants = Some(("authorization".into(), basic)));
-    let place = Place::new(quick().believe(std::time::Duration::from_mins(1)));
+    server.configure(|behaviour| behaviour.required_header = Some(("authorization".into(), basic)));
+    let place = Place::new(quick().max_age(std::time::Duration::from_mins(1)));
     let url = server.url("/a?X-Amz-Signature=5ignature&key=9uery");
     let url = url.replace("http://", "http://user:pa55word@");
     let access = Access::new().header("x-extra", "t0ken");
     let object = place.cache.object_as(&url, &access).await.expect("an object");
     object.bytes(0..2 * BLOCK).await.expect("bytes");
-    let first = server.asked()[0].clone();
+    let first = server.requests()[0].clone();
     assert_eq!(first.target, "/a?X-Amz-Signature=5ignature&key=9uery");
     assert_eq!(first.headers["x-extra"], "t0ken");
     assert_clean("the address", object.address());
     assert_clean("debug", &format!("{object:?} {:?} {access:?}", place.cache));
     for status in [404, 403, 400, 301] {
-        server.behave(|manners| manners.statuses = [status].into());
+        server.configure(|behaviour| behaviour.statuses = [status].into());
         let error = object.bytes(2 * BLOCK..3 * BLOCK).await.expect_err("an error");
         assert_clean("an error", &format!("{error} {error:?}"));
     }
@@ -50,7 +50,7 @@ async fn secrets_are_in_no_error_no_debug_and_no_file() {
 }
 
 #[tokio::test]
-async fn a_signature_that_is_renewed_finds_what_was_kept() {
+async fn another_signature_finds_the_cached_blocks() {
     let server = Server::new(noise(2 * BLOCK as usize, 2));
     let place = Place::new(quick());
     for signature in ["5ignature", "2nd-5ignature"] {
@@ -63,24 +63,24 @@ async fn a_signature_that_is_renewed_finds_what_was_kept() {
 }
 
 #[tokio::test]
-async fn what_one_host_is_shown_another_is_not() {
+async fn credentials_are_not_sent_to_the_target_of_a_redirect() {
     let body = noise(2 * BLOCK as usize, 3);
     let (server, other) = (Server::new(body.clone()), Server::new(body));
-    server.behave(|manners| manners.moved_to = Some(other.url("/there")));
+    server.configure(|behaviour| behaviour.redirects_to = Some(other.url("/there")));
     let place = Place::new(quick());
     let access = Access::new().bearer("t0ken").header("x-extra", "9uery");
     let url = server.url("/moved").replace("http://", "http://user:pa55word@");
     place.cache.object_as(&url, &access).await.expect("an object");
-    let asked = &other.asked()[0];
-    assert!(!asked.headers.contains_key("authorization") && !asked.headers.contains_key("x-extra"));
-    assert!(server.asked()[0].headers.contains_key("x-extra"));
+    let headers = &other.requests()[0].headers;
+    assert!(!headers.contains_key("authorization") && !headers.contains_key("x-extra"));
+    assert!(server.requests()[0].headers.contains_key("x-extra"));
 }
 
 #[tokio::test]
-async fn a_user_and_a_password_come_from_the_file_that_has_them_for_the_host() {
+async fn netrc_has_user_and_password_of_a_host() {
     let server = Server::new(noise(BLOCK as usize, 3));
     let basic = "Basic dXNlcjpwYTU1d29yZA==".to_owned();
-    server.behave(|manners| manners.wants = Some(("authorization".into(), basic)));
+    server.configure(|behaviour| behaviour.required_header = Some(("authorization".into(), basic)));
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("netrc");
     let url = server.url("/a");
@@ -100,10 +100,13 @@ async fn a_user_and_a_password_come_from_the_file_that_has_them_for_the_host() {
     let both = url.replace("http://", "http://user:pa55word@");
     let place = Place::new(quick().netrc(None));
     let denied = place.cache.object_as(&both, &Access::new().bearer("t0ken")).await;
-    assert_eq!(denied.expect_err("a header counts before a user").code(), "denied");
-    assert_eq!(server.asked().last().expect("a request").headers["authorization"], "Bearer t0ken");
+    assert_eq!(denied.expect_err("a header has precedence over a user").code(), "denied");
+    assert_eq!(
+        server.requests().last().expect("a request").headers["authorization"],
+        "Bearer t0ken"
+    );
     let denied = open(good, &Access::new().bearer("t0ken")).await;
-    assert_eq!(denied.expect_err("what the caller shows counts").0, "denied");
+    assert_eq!(denied.expect_err("a header has precedence over netrc").0, "denied");
     let (code, text) = open("machine a\npassword b pa55word", &none).await.expect_err("a bad file");
     assert_eq!(code, "setup");
     assert!(text.contains("netrc, line 2: expected machine"), "{text}");
@@ -113,5 +116,5 @@ async fn a_user_and_a_password_come_from_the_file_that_has_them_for_the_host() {
     let error = place.cache.object(&url).await.expect_err("no file").to_string();
     assert!(error.contains(file.to_str().expect("a path")), "{error}");
     let place = Place::new(quick().netrc(None));
-    assert_eq!(place.cache.object(&url).await.expect_err("nothing is shown").code(), "denied");
+    assert_eq!(place.cache.object(&url).await.expect_err("no credentials").code(), "denied");
 }

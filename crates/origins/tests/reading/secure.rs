@@ -1,4 +1,4 @@
-//! Origins of `https`: a certificate is believed if somebody who is believed signed it.
+//! Origins with TLS: only certificates of trusted issuers are accepted.
 
 use crate::server::noise;
 use crate::{BLOCK, Place, quick};
@@ -16,7 +16,7 @@ fn body() -> Vec<u8> {
     noise(3 * BLOCK as usize, 1)
 }
 
-/// The child: the certificates that are believed are the environment's.
+/// The child process. It trusts the certificates that the environment names.
 #[test]
 fn child_of_a_secure_origin() {
     let Ok(address) = std::env::var(ADDRESS) else { return };
@@ -32,7 +32,7 @@ fn child_of_a_secure_origin() {
     }
 }
 
-/// Serves the body by TLS, one connection after the other.
+/// Serves the body over TLS, one connection at a time. Returns the port.
 fn serve(config: ServerConfig) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -75,11 +75,11 @@ fn certificates_are_checked() {
     let folder = tempfile::tempdir().expect("a folder");
     let rcgen::CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    let believed = folder.path().join("believed.pem");
-    std::fs::write(&believed, cert.pem()).expect("a file");
-    let nobody = folder.path().join("nobody.pem");
+    let trusted = folder.path().join("trusted.pem");
+    std::fs::write(&trusted, cert.pem()).expect("a file");
+    let untrusted = folder.path().join("untrusted.pem");
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
-    std::fs::write(&nobody, other.expect("a certificate").cert.pem()).expect("a file");
+    std::fs::write(&untrusted, other.expect("a certificate").cert.pem()).expect("a file");
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("a key");
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
@@ -90,7 +90,7 @@ fn certificates_are_checked() {
         .expect("a configuration");
     let address = format!("https://localhost:{}/a", serve(config));
     let one_attempt = "failed unreachable";
-    for (certificates, expected) in [(&believed, "read true"), (&nobody, one_attempt)] {
+    for (certificates, expected) in [(&trusted, "read true"), (&untrusted, one_attempt)] {
         let output = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", "secure::child_of_a_secure_origin", "--nocapture"])
             .env(ADDRESS, &address)
@@ -99,6 +99,6 @@ fn certificates_are_checked() {
             .expect("the child");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(text.contains(expected), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(!text.contains("attempts"), "asked again in vain: {text}");
+        assert!(!text.contains("attempts"), "a retry: {text}");
     }
 }

@@ -1,21 +1,21 @@
-//! Stores with protocols of their own: their library, and what it is told by the environment.
+//! Object stores, read through the crate `object_store` with settings from the environment.
 
 use crate::server::{Server, noise};
 use crate::{BLOCK, Place, quick};
 use nuthatch_origins::{Error, plain_address};
 use std::process::Command;
 
-/// Which address a child reads, and where its origin is.
+/// The environment variable with the address that the child reads.
 const ADDRESS: &str = "NUTHATCH_TEST_STORE";
 
-/// The child: reads an object of a store, and prints what came of it.
+/// The child process: reads an object of a store, and prints the result.
 #[test]
 fn child_of_a_store() {
     let Ok(address) = std::env::var(ADDRESS) else { return };
     let place = Place::new(quick());
     let object = place.cache.object_blocking(&address).map(|object| {
         assert_eq!(object.object().address(), plain_address(&address).expect("an address"));
-        assert!(object.object().key().is_some(), "it is kept");
+        assert!(object.object().key().is_some(), "the object is cached");
         let mut all = vec![0; object.object().len() as usize];
         object.read_at(0, &mut all).map(|len| (len, all))
     });
@@ -25,13 +25,14 @@ fn child_of_a_store() {
         Err(error) => println!("\nfailed {} {error} {error:?}", error.code()),
     }
     for odd in [format!("{address}/"), format!("{address}//b"), format!("{address}/../b")] {
-        let error = place.cache.object_blocking(&odd).expect_err("a name that would be changed");
+        let error =
+            place.cache.object_blocking(&odd).expect_err("a name that the library would change");
         assert!(matches!(error, Error::Address { .. }), "{error}");
     }
     println!("debug {:?}", place.cache);
 }
 
-/// What a child prints that reads from an origin as from a store.
+/// Returns the output of a child that reads an address. `ORIGIN` in variables is the origin.
 fn output(server: &Server, address: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "stores::child_of_a_store", "--nocapture"]).env(ADDRESS, address);
@@ -45,10 +46,10 @@ fn output(server: &Server, address: &str, variables: &[(&str, &str)]) -> String 
     text
 }
 
-/// An origin as stores are: everything has a tag and a time.
+/// Starts an origin that responds as a store does, with a tag and a time of modification.
 fn store(body: &[u8]) -> Server {
     let server = Server::new(body.to_vec());
-    server.behave(|manners| manners.modified = Some("Sun, 06 Nov 1994 08:49:37 GMT".into()));
+    server.configure(|behaviour| behaviour.modified = Some("Sun, 06 Nov 1994 08:49:37 GMT".into()));
     server
 }
 
@@ -75,38 +76,38 @@ fn objects_of_stores_are_read() {
         let server = store(&body);
         let text = output(&server, &format!("{bucket}/a key"), variables);
         assert!(text.contains(&expected), "{bucket}: {text}");
-        let asked = server.asked();
-        assert_eq!(asked[0].method, "HEAD", "{bucket}");
-        assert!(asked[0].target.ends_with("bucket/a%20key"), "{bucket}: {}", asked[0].target);
+        let requests = server.requests();
+        assert_eq!(requests[0].method, "HEAD", "{bucket}");
+        assert!(requests[0].target.ends_with("bucket/a%20key"), "{bucket}: {}", requests[0].target);
         let ranges = server.ranges();
         assert_eq!(ranges, std::slice::from_ref(&(0..body.len() as u64)), "{bucket}");
-        assert_eq!(asked[1].headers["if-match"], "\"one\"", "{bucket}");
-        assert_eq!(asked[1].headers.contains_key("authorization"), variables != GOOGLE);
+        assert_eq!(requests[1].headers["if-match"], "\"one\"", "{bucket}");
+        assert_eq!(requests[1].headers.contains_key("authorization"), variables != GOOGLE);
     }
 }
 
 #[test]
-fn a_store_with_weak_tags_is_read_and_not_asked_to_match_them() {
+fn weak_tags_are_not_sent_in_if_match() {
     let server = store(&noise(BLOCK as usize, 4));
-    server.behave(|manners| {
-        manners.etag = Some("W/\"one\"".into());
-        manners.version = Some("7".into());
+    server.configure(|behaviour| {
+        behaviour.etag = Some("W/\"one\"".into());
+        behaviour.s3_version = Some("7".into());
     });
     let text = output(&server, "s3://bucket/key", S3);
     assert!(text.contains("read 4096"), "{text}");
-    assert!(!server.asked()[1].headers.contains_key("if-match"));
+    assert!(!server.requests()[1].headers.contains_key("if-match"));
 }
 
 #[test]
-fn a_store_without_settings_is_no_wrong_address() {
+fn missing_settings_of_a_store_are_a_setup_error() {
     let server = store(&[]);
     let text = output(&server, "az://bucket/key", &[("AZURE_ENDPOINT", "ORIGIN")]);
     assert!(text.contains("failed setup cannot set up a store: az://bucket: "), "{text}");
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 #[test]
-fn faults_of_stores_are_told_apart() {
+fn faults_of_stores_have_different_codes() {
     let body = noise(2 * BLOCK as usize, 2);
     let cases: [(&[u16], &str); 6] = [
         (&[503, 200, 500, 429], "read 8192"),
@@ -118,20 +119,20 @@ fn faults_of_stores_are_told_apart() {
     ];
     for (statuses, expected) in cases {
         let server = store(&body);
-        server.behave(|manners| manners.statuses = statuses.iter().copied().collect());
+        server.configure(|behaviour| behaviour.statuses = statuses.iter().copied().collect());
         let text = output(&server, "s3://bucket/key", S3);
         assert!(text.contains(expected), "{statuses:?}: {text}");
     }
     let server = store(&body);
-    server.behave(|manners| manners.cuts = [5000, 10].into());
+    server.configure(|behaviour| behaviour.cuts = [5000, 10].into());
     assert!(output(&server, "s3://bucket/key", S3).contains("read 8192"));
     assert_eq!(server.ranges(), [0..8192, 5000..8192, 5010..8192]);
     let server = store(&body);
     let changed = (1, std::sync::Arc::new(noise(2 * BLOCK as usize, 3)), "\"two\"".to_owned());
-    server.behave(|manners| {
-        manners.cuts = [5000].into();
-        manners.changes_after = Some(changed);
-        manners.ignores_conditions = true;
+    server.configure(|behaviour| {
+        behaviour.cuts = [5000].into();
+        behaviour.changes_after = Some(changed);
+        behaviour.ignores_conditions = true;
     });
     assert!(output(&server, "s3://bucket/key", S3).contains("failed changed"));
     let nobody = [S3, &[("AWS_ENDPOINT_URL", "http://127.0.0.1:1")]].concat();

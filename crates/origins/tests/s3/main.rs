@@ -1,4 +1,5 @@
-//! S3, as others understand it: moto's server, in a Python environment that the test makes.
+//! Reads from another implementation of S3: moto's server, in a Python environment that the test
+//! creates.
 
 use nuthatch_chunks::Options;
 use nuthatch_origins::{ObjectCache, Settings};
@@ -8,7 +9,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What a child reads, and where it keeps it.
+/// The environment variables with the address that the child reads and the folder of its cache.
 const ADDRESS: &str = "NUTHATCH_TEST_S3";
 const FOLDER: &str = "NUTHATCH_TEST_FOLDER";
 
@@ -21,7 +22,7 @@ struct Moto {
 impl Moto {
     fn start(folder: &Path) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        // Below the folder that this program was built in.
+        // In the target folder of this program.
         let program = std::env::current_exe().expect("this program");
         let target = program.ancestors().nth(3).expect("the target folder");
         let environment = target.join("moto");
@@ -45,7 +46,7 @@ impl Moto {
                 break host.trim().to_owned();
             }
         };
-        // Whatever it says later must go somewhere.
+        // Reads the rest of the output, so that the server never blocks on a full pipe.
         let mut log = File::create(log).expect("a log");
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -55,8 +56,8 @@ impl Moto {
         Self { process, host }
     }
 
-    /// Asks for something as the owner of everything.
-    fn ask(&self, method: &str, path: &str, body: &[u8]) {
+    /// Sends a request with all permissions, which must succeed.
+    fn request(&self, method: &str, path: &str, body: &[u8]) {
         let mut stream = TcpStream::connect(&self.host).expect("moto");
         let signed = "AWS4-HMAC-SHA256 Credential=id/20200101/us-east-1/s3/aws4_request, \
                       SignedHeaders=host, Signature=0";
@@ -67,12 +68,12 @@ impl Moto {
         );
         stream.write_all(head.as_bytes()).expect("a request");
         stream.write_all(body).expect("a body");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 20"), "{method} {path}: {answer}");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("a response");
+        assert!(response.starts_with("HTTP/1.1 20"), "{method} {path}: {response}");
     }
 
-    /// What a process prints that reads an object, and the bytes that it read.
+    /// Reads an object in a child process. Returns its standard output and the bytes.
     fn read(&self, folder: &Path, address: &str) -> (String, Vec<u8>) {
         let child = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", "child", "--nocapture"])
@@ -97,7 +98,7 @@ impl Drop for Moto {
     }
 }
 
-/// The child; without its variables it has nothing to do.
+/// The child process. Does nothing without its variables.
 #[test]
 fn child() {
     let (Ok(address), Some(folder)) = (std::env::var(ADDRESS), std::env::var_os(FOLDER)) else {
@@ -112,7 +113,7 @@ fn child() {
         Ok(all)
     });
     match read {
-        Ok(all) => std::io::stderr().write_all(&all).expect("somebody who reads"),
+        Ok(all) => std::io::stderr().write_all(&all).expect("the parent reads"),
         Err(error) => println!("\nfailed {} {error}", error.code()),
     }
     let counts = cache.counts();
@@ -120,14 +121,14 @@ fn child() {
 }
 
 #[test]
-fn objects_of_a_bucket_are_read_and_kept() {
+fn objects_of_a_bucket_are_read_and_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let moto = Moto::start(folder.path());
     let kept = folder.path().join("cache");
     let body: Vec<u8> =
         (0..1_000_003_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    moto.ask("PUT", "/bucket", b"");
-    moto.ask("PUT", "/bucket/some%20folder/a%2Bb", &body);
+    moto.request("PUT", "/bucket", b"");
+    moto.request("PUT", "/bucket/some%20folder/a%2Bb", &body);
     let address = "s3://bucket/some folder/a+b";
     for (cache, origin) in [(0, body.len()), (body.len(), 0)] {
         let (text, read) = moto.read(&kept, address);
@@ -135,11 +136,11 @@ fn objects_of_a_bucket_are_read_and_kept() {
         assert!(text.contains(&format!("cache {cache} origin {origin}")), "{text}");
     }
     let newer: Vec<u8> = body.iter().map(|byte| byte ^ 1).collect();
-    moto.ask("PUT", "/bucket/some%20folder/a%2Bb", &newer);
+    moto.request("PUT", "/bucket/some%20folder/a%2Bb", &newer);
     let (text, read) = moto.read(&kept, address);
     assert!(read == newer, "other bytes: {text}");
 
-    moto.ask("PUT", "/bucket/empty", b"");
+    moto.request("PUT", "/bucket/empty", b"");
     let (text, read) = moto.read(&kept, "s3://bucket/empty");
     assert!(read.is_empty() && !text.contains("\nfailed"), "{text}");
     for nothing in ["s3://bucket/nothing", "s3://no-bucket/nothing"] {

@@ -259,7 +259,7 @@ impl Build {
                 "file      {}\n\
                  entries   {}{repeated}\n\
                  size      {} ({})\n\
-                 overhead  {over:.2} bytes an entry, beyond keys and stored values\n\
+                 overhead  {over:.2} bytes per entry, beyond keys and stored values\n\
                  time      {}",
                 self.output.display(),
                 grouped(entries),

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub(super) struct FolderArgs {
     /// The folder of the cache
     ///
-    /// Without it: `$NUTHATCH_CACHE`, or nuthatch/chunks below `$XDG_CACHE_HOME` or ~/.cache.
+    /// Default: `$NUTHATCH_CACHE`, or nuthatch/chunks below `$XDG_CACHE_HOME` or ~/.cache.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct FreshnessArgs {
-    /// Never connect to the origin: read only from the cache, whatever the age, or fail
+    /// Read versions of any age from the cache only, and never connect to the origin
     #[arg(long)]
     offline: bool,
     /// Maximum age of a version to use while the origin is unavailable, such as 1h

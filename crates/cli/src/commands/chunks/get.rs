@@ -30,38 +30,39 @@ use tokio::sync::oneshot;
 
 const NOTES: &str = "\
 URL is http:// or https://, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/PATH, file:// or a
-path. Credentials come from where the tools of each provider keep them: environment variables,
-profiles, the identity of the machine. For http and https they come from URL, --header or .netrc
-($NETRC, or in your home folder); .netrc is used for https and for this machine only. Credentials
-are never printed and never written to the cache.
+path. Credentials for an object store come from where the tools of its provider keep them:
+environment variables, profiles, the identity of the machine. For http and https they come from URL,
+--header or .netrc ($NETRC, or in your home folder); .netrc is used for https and for this machine
+only. Credentials are never printed and never written to the cache.
 
-Each get asks the origin for the current version of the object. Bytes of that version that are in
-the cache are not fetched. The rest is fetched in blocks of 1 MiB, or of an eighth of the limit of
-the folder if that is less, and stored in the cache. A range may thus fetch more bytes than it has;
-the summary shows both numbers. If the origin names no version (no strong ETag, and no Last-Modified
-at least 2 s old), nothing is stored in the cache. The summary counts blocks that were not stored,
-by cause: with --json, not_kept_by_cause has
-no-version, no-length (the origin reports none), address (too long), conflict (the cache has other
-bytes of this version), no-room, disk (full, or it refuses to write), busy (another process has the
-lock of the folder), files (too many open files), folder (it cannot be used) and read-only.
+Each get requests the current version of the object from the origin. Bytes of that version that are
+in the cache are not fetched. The rest is fetched in blocks of 1 MiB, or of an eighth of the limit
+of the folder if that is less, and stored in the cache. So more bytes may be fetched than the range
+has; the summary shows both numbers. If the origin names no version (no strong ETag, and no
+Last-Modified at least 2 s old), nothing is stored in the cache. The summary counts the blocks that
+were not stored, by cause: no-version, no-length (the origin reports none), address (too long),
+conflict (the cache has other bytes of this version), no-room (pinned chunks fill the limit), disk
+(full, or a write failed), busy (another process has the lock of the folder), files (too many open
+files), folder (it cannot be used) and read-only. With --json they are in not_kept_by_cause.
 
-If the origin cannot be reached, or answers 429, 500, 502, 503 or 504, --max-stale reads the version
-that the origin last confirmed, with a warning, after one attempt of at most a second. --offline
-never asks the origin. Bytes that are not in the cache are an error then.
+If the origin cannot be reached, or responds with 429, 500, 502, 503 or 504, --max-stale reads the
+version that the origin last confirmed, with a warning, after one attempt of at most a second. With
+--offline, the origin is never contacted. Bytes of that version that are not in the cache are an
+error, unless the origin is available again and still has the version.
 
 Warnings are lines on standard error and do not change the exit status. A cache folder that cannot
-be opened is not used: all bytes come from the origin. A folder that can only be read is used, but
-nothing is stored in it, and --limit must be the limit that it has. Other warnings: other users may
-use the folder (it is made with mode 0700, or 2770 with --share-with-group), or it lies on a network
-filesystem.
+be opened is not used: all bytes come from the origin. A folder without write permission is used,
+but nothing is stored in it, and --limit must be the limit that it has. Other warnings: other users
+can access the folder (new folders have mode 0700, or 2770 with --share-with-group), or it is on a
+network filesystem.
 
 RANGE is A-B for the bytes from A up to, but not including, B; A- for all from A on; -N for the last
 N bytes. Each number can be a size such as 64KiB.
 
 Without -o the bytes are written to standard output; binary data is not written to a terminal. The
-file of -o appears when it is complete; an unfinished copy that a killed command left is removed.
-With --json, a summary is printed on standard output, or on standard error if the bytes are written
-to standard output.
+file of -o is published when it is complete. The command removes incomplete copies that killed
+commands left. With --json, a summary is printed on standard output, or on standard error if the
+bytes are written to standard output.
 
 Examples:
   nuthatch chunks get https://host/model.bin -o model.bin
@@ -74,8 +75,8 @@ Exit status:
   0  all bytes were written
   1  the object does not exist
   2  invalid command line, or --limit or --share-with-group cannot be applied to the folder
-  3  any other error, for example: the origin cannot be reached or refuses, the object changed, an
-     interrupt, bytes are not in the cache (--offline)";
+  3  any other error, for example: the origin cannot be reached or denies access, the object changed,
+     an interrupt, bytes are not in the cache (--offline)";
 
 /// Read a remote object, or a part of it, through the cache
 #[derive(Debug, Args)]

@@ -13,8 +13,8 @@ use std::path::Path;
 pub(super) struct LimitArgs {
     /// Limit of the cache folder from now on, such as 10GB or 512MiB; 10 GiB for a new folder
     ///
-    /// At least 4MiB. A limit below the bytes in use evicts the excess at once: on a terminal the
-    /// command asks first; it prints how much it evicted.
+    /// At least 4MiB. A limit below the bytes in use evicts the excess at once. On a terminal the
+    /// command asks first, unless --yes is given. It prints how much it evicted.
     #[arg(long = "limit", value_name = "SIZE", value_parser = parse_limit)]
     bytes: Option<u64>,
     /// Do not ask before a lower limit evicts chunks
@@ -22,7 +22,8 @@ pub(super) struct LimitArgs {
     yes: bool,
     /// Let the group of the folder read and write the cache, from now on: modes 2770 and 0660
     ///
-    /// A new folder is for its owner alone: modes 0700 and 0600, whatever the umask is.
+    /// Without it, only the owner of a new folder has access: modes 0700 and 0600, whatever the
+    /// umask is.
     #[arg(long)]
     share_with_group: bool,
 }

@@ -45,11 +45,11 @@ pub(super) struct List {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Order {
-    /// Most bytes
+    /// Most bytes first
     Size,
-    /// Last put
+    /// Last stored first
     Put,
-    /// Most used
+    /// Most used first
     Uses,
     /// By name
     Name,

@@ -50,7 +50,7 @@ Exit status:
      one of its files cannot be read, the summary cannot be printed (the error message contains it:
      the change is made)";
 
-/// End the pins of objects
+/// Remove the pins of objects
 #[derive(Debug, Args)]
 #[command(after_long_help = UNPIN_NOTES)]
 pub(super) struct Unpin {
@@ -73,7 +73,7 @@ Exit status:
   3  any other error, for example: there is no cache in the folder, one of its files cannot be
      read, the summary cannot be printed (the error message contains it: the objects are removed)";
 
-/// Remove objects
+/// Remove objects from the cache
 #[derive(Debug, Args)]
 #[command(after_long_help = REMOVE_NOTES)]
 pub(super) struct Remove {
@@ -87,7 +87,7 @@ struct Selection {
     /// The addresses or names of objects, as "list" shows them
     #[arg(value_name = "NAME", required_unless_present = "prefix")]
     names: Vec<String>,
-    /// All objects whose address or name begins with this
+    /// Select all objects whose address or name begins with this text
     #[arg(long, value_name = "TEXT", conflicts_with = "names")]
     prefix: Option<String>,
     #[command(flatten)]

@@ -11,10 +11,10 @@ use nuthatch_units::{bytes, parse_size};
 use std::time::Duration;
 
 const PRUNE_NOTES: &str = "\
-Evicts segments in which all chunks have expired or were removed, then segments that were stored
-longer ago than --older-than, then the least used ones until at most --to is in use. It evicts whole
-segments, except pinned chunks and segments that other processes are writing. A chunk that eviction
-moved because it is in use counts as stored at the time of the move.
+Evicts segments in which all chunks have expired or were removed, then segments that were last
+written longer ago than --older-than, then the least used segments until at most --to is in use. It
+evicts whole segments, except pinned chunks and segments that other processes are writing. A chunk
+that eviction moved because it was used counts as stored at the time of the move.
 
 Examples:
   nuthatch chunks prune                          segments with only expired and removed chunks

@@ -26,32 +26,34 @@ const ORIGIN_VARIABLE: &str = "NUTHATCH_ORIGIN";
 
 const NOTES: &str = "\
 The path of a request is appended to the origin's address. Paths with `.`, `..`, encoded slashes or
-empty names are refused, so a client reaches nothing beside the origin. The server supports GET and
+empty names are refused, so a client cannot leave the origin's address. The server supports GET and
 HEAD with Range (up to 32 ranges; several are multipart/byteranges), If-Match, If-None-Match,
 If-Modified-Since, If-Unmodified-Since and If-Range. The header Cache-Status shows how much of the
 response came from the cache: hit, fwd=miss, or fwd=partial with the percentage that came from the
 cache; for a response of more than 1,024 blocks, it is the percentage of the first 1,024. A
 signature in the query is sent to the origin and never stored.
 
-The server asks the origin for the version of an object at each request; --believe sets how long an
-answer is reused. It reads an answer from the origin only as fast as the client reads it.
+The server requests the version of an object from the origin at each request; --max-age sets how
+long a version is reused. It reads a response from the origin only as fast as the client reads it.
 
-While the origin is unavailable (unreachable, or it answers 429, 500, 502, 503 or 504), --max-stale
-serves the version that it last confirmed. Such an answer has the header Age, with the seconds since
-then, and a negative ttl in Cache-Status. The server tries the origin again every five seconds. With
---offline it never asks the origin; what is not in the cache is answered with 504.
+While the origin is unavailable (unreachable, or it responds with 429, 500, 502, 503 or 504),
+--max-stale serves the version that it last confirmed. Such a response has the header Age, with the
+seconds since then, and a negative ttl in Cache-Status. The server tries the origin again every five
+seconds. With --offline it never contacts the origin: a request for bytes that are not in the cache
+gets status 504.
 
-A cache folder that is removed while the server runs is made again, with the limit and the sharing
-that it had. While the folder cannot be opened, all bytes come from the origin. While it can only be
-read, it is used, but nothing is stored in it (metric nuthatch_chunks_cache_read_only). While blocks
-are not kept for another cause (the disk is full, another process has the lock of the folder, too
-many files are open), they are sent to clients and counted by cause (metric
-nuthatch_chunks_not_kept_total). Each is logged as one warning, and its end too; of each kind of
-line, at most five are logged in ten seconds. --limit is not applied while the folder cannot be
-opened, and is an error if the folder can only be read and has another limit.
+If the cache folder is removed while the server runs, the server creates it again, with the limit
+and the sharing that it had. While the folder cannot be opened, all bytes come from the origin.
+While the server may not write to it, it is read, but nothing is stored in it (metric
+nuthatch_chunks_cache_read_only). While blocks are not kept for another cause (the disk is full,
+another process has the lock of the folder, too many files are open), they are sent to clients and
+counted by cause (metric nuthatch_chunks_not_kept_total). The server logs a warning when such a
+state begins and a line when it ends, and at most five lines of each kind in ten seconds. --limit is
+not applied while the folder cannot be opened, and is an error if the server may not write to the
+folder and the folder has another limit.
 
-SIGTERM stops accepting connections; answers in progress have --drain-ms to finish, and /healthz at
-the admin endpoint returns 503. A second SIGTERM or SIGINT ends the server at once.
+After SIGTERM or SIGINT the server accepts no connections, responses in progress have --drain-ms to
+finish, and /healthz at the admin endpoint returns 503. A second signal ends the server at once.
 
 SIGHUP reloads certificate, key, client CA, tokens and the files of --header. If a file is invalid,
 nothing changes and the log says why. Connections stay open, except those whose last request had a
@@ -72,7 +74,7 @@ Examples:
 Exit status:
   0  SIGTERM or SIGINT (Ctrl-C) stopped the server
   2  invalid command line, --insecure is required, or --limit or --share-with-group cannot be
-     applied to a folder that can only be read
+     applied because the server may not write to the folder
   3  any other error, for example: a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
 
@@ -82,7 +84,8 @@ Exit status:
 pub(super) struct Serve {
     /// Base address of the objects, as in "get"; paths of requests are appended to it
     ///
-    /// Default: `$NUTHATCH_ORIGIN`, which hides a password in the address from other users.
+    /// Default: `$NUTHATCH_ORIGIN`. Use the variable for an address with a password: other users can
+    /// see the arguments of a command.
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
     #[command(flatten)]
@@ -91,9 +94,9 @@ pub(super) struct Serve {
     folder: FolderArgs,
     #[command(flatten)]
     limit: LimitArgs,
-    /// How long the last answer of the origin about an object is used without asking again
+    /// How long the last response of the origin about an object is reused without a new check
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
-    believe: Duration,
+    max_age: Duration,
     #[command(flatten)]
     freshness: FreshnessArgs,
     #[command(flatten)]
@@ -116,7 +119,7 @@ struct Access {
     /// A file with the tokens that clients must present
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
-    /// Listen beyond this machine without tokens or client certificates
+    /// Allow addresses that other machines can reach without tokens or client certificates
     #[arg(long)]
     insecure: bool,
 }
@@ -137,26 +140,26 @@ struct ServerLimits {
     /// Maximum read-ahead per client: bytes fetched from the origin and held in memory
     #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_size)]
     read_ahead: u64,
-    /// Maximum length of an object whose origin does not report one; it is held in memory
+    /// Maximum length of an object whose origin reports no length; it is held in memory
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
-    unmeasured: u64,
+    max_unsized: u64,
     /// Maximum retries of a request to the origin after a transient failure
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
     /// I/O threads; by default one for each core, up to 8
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Milliseconds a client may go without sending a request or reading from an answer, at least
-    /// 100
+    /// Milliseconds a client may take to send its next request or to read more of a response, at
+    /// least 100
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     idle_ms: u64,
-    /// Milliseconds the origin has to send the first block (at most 1 MiB) of an answer, with
+    /// Milliseconds the origin has to send the first block (at most 1 MiB) of a response, with
     /// retries; at least 100
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     origin_ms: u64,
-    /// Milliseconds that answers in progress have to finish after SIGTERM or SIGINT
+    /// Milliseconds that responses in progress have to finish after SIGTERM or SIGINT
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     drain_ms: u64,
 }
@@ -211,11 +214,11 @@ impl Serve {
         let _logs = self.monitoring.start_logs()?;
         let options = self.options()?;
         self.monitoring.check(options.problem(), self.access.insecure)?;
-        let ServerLimits { read_ahead, unmeasured, retries, .. } = self.limits;
+        let ServerLimits { read_ahead, max_unsized, retries, .. } = self.limits;
         let settings = Settings::new()
-            .believe(self.believe)
+            .max_age(self.max_age)
             .read_ahead(read_ahead)
-            .max_unsized_len(unmeasured)
+            .max_unsized_len(max_unsized)
             .retries(retries);
         let settings = self.freshness.apply(settings);
         let limits = ResourceLimits::of_this_process(&self.limits)?;

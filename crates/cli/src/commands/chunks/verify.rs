@@ -15,9 +15,9 @@ use std::time::Instant;
 const NOTES: &str = "\
 Reads every chunk and compares it with its checksum. Damaged chunks are removed, and fetched again
 at the next read. In a folder that this process can only read, they stay and are reported each time.
-Every process compares a chunk when it first reads it. Damage after that is found by verify; until
-then, a process that runs for long, such as a server, may return the damaged bytes. Other processes
-may use the cache meanwhile.
+Each process compares a chunk with its checksum only when it first reads it. So a long-running
+process, such as a server, may return bytes that were damaged later, until verify removes them.
+Other processes may use the cache meanwhile.
 
 Examples:
   nuthatch chunks verify

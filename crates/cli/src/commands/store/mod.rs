@@ -39,10 +39,10 @@ open.",
 
 const NOTES: &str = "\
 Examples:
-  nuthatch store put db user:1 Ada               makes the store if there is none
+  nuthatch store put db user:1 Ada               creates the store if there is none
   nuthatch store get db user:1 user:2
   nuthatch store scan db --prefix user: --limit 10
-  nuthatch store load db users.jsonl             rows as \"nuthatch build\" takes them
+  nuthatch store load db users.jsonl             the formats of \"nuthatch build\"
   nuthatch store dump db > users.jsonl
   nuthatch store watch db --keep 100000          changes as they are committed
   nuthatch store backup db /backups/today        while others write

@@ -29,7 +29,7 @@ Exit status:
   3  any other error, for example: the store or the table is missing, or the connection to the
      server was lost; rows that were printed before are complete, but the last ones are missing";
 
-/// Print the rows of a range, one a line
+/// Print the rows of a range, one per line
 #[derive(Debug, Args)]
 #[command(after_long_help = SCAN_NOTES)]
 pub(super) struct Scan {

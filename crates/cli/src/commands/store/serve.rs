@@ -102,7 +102,7 @@ struct Access {
     /// A file with the tokens that clients must present
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
-    /// Listen beyond this machine without tokens or client certificates
+    /// Allow addresses that other machines can reach without tokens or client certificates
     #[arg(long)]
     insecure: bool,
 }

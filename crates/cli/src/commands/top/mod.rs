@@ -39,9 +39,9 @@ ADDR is the admin endpoint: see --admin of nuthatch serve. Rates of a single sam
 the server started. Percentiles are accurate to a factor of two.
 
 Exit status:
-  0  all went well
+  0  success
   2  invalid command line
-  3  any other error, for example: no server answers";
+  3  any other error, for example: no server responds";
 
 /// The maximum time for a response.
 const TIMEOUT: Duration = Duration::from_secs(5);

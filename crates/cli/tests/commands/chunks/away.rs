@@ -17,8 +17,8 @@ fn filled(server: &Server, body: &[u8]) -> Folder {
     let folder = Folder::new();
     let run = get(&folder, &server.url("/a"), &["--limit", "64MiB"]);
     assert!(run.stdout_bytes == body, "{}", run.stderr);
-    server.behave(|manners| manners.statuses = vec![503; 10_000].into());
-    server.forget();
+    server.configure(|behaviour| behaviour.statuses = vec![503; 10_000].into());
+    server.clear_requests();
     folder
 }
 
@@ -36,8 +36,8 @@ fn cached_objects_are_read_while_the_origin_is_unavailable() {
         assert!(warning.starts_with(told), "{warning}");
         let json: Value = serde_json::from_str(json).expect("a JSON object");
         assert_eq!((&json["stale"], &json["from_cache_bytes"]), (&true.into(), &LEN.into()));
-        assert_eq!(server.asked().len(), requests, "{more:?}");
-        server.forget();
+        assert_eq!(server.requests().len(), requests, "{more:?}");
+        server.clear_requests();
     }
     let run = get(&folder, &server.url("/a"), &["--max-stale", "0s", "--retries", "0"]);
     assert_eq!(run.status, Some(3));
@@ -57,7 +57,7 @@ fn cached_objects_are_read_while_the_origin_refuses_connections() {
     let body = noise(LEN, 7);
     let server = Server::new(body.clone());
     let folder = filled(&server, &body);
-    server.refuse();
+    server.refuse_connections();
     for more in ["--offline", "--max-stale=1d"] {
         let run = get(&folder, &server.url("/a"), &[more]);
         assert_eq!(run.status, Some(0), "{}", run.stderr);
@@ -70,7 +70,7 @@ fn cached_objects_are_read_while_the_origin_refuses_connections() {
     let told = "no response from the origin: cannot connect: Connection refused";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert!(run.stderr.contains(" ago: --offline or --max-stale TIME reads "), "{run:?}");
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_pin_survives_a_new_version_and_ends_when_the_object_is_removed() {
     };
     get(&folder, &address, &["--limit", "64MiB"]);
     assert_eq!(run(&["pin", &address]), "pinned: objects 1, chunks 3\n");
-    server.behave(|manners| manners.etag = Some("\"two\"".into()));
+    server.configure(|behaviour| behaviour.etag = Some("\"two\"".into()));
     get(&folder, &address, &[]);
     let both = [("\"\\\"one\\\"\"".to_owned(), false), ("\"\\\"two\\\"\"".to_owned(), true)];
     let mut found = pinned();

@@ -52,7 +52,7 @@ fn the_second_time_nothing_is_fetched() {
     assert!(folder.bytes("out") == body);
     let head = format!("nuthatch: {}: 3.3 MiB, 0 B from the cache, ", server.url("/a"));
     assert!(told.contains(&head), "{told}");
-    server.forget();
+    server.clear_requests();
     let told = gets(&folder, &server.url("/a"), &[], &body);
     assert!(server.ranges().is_empty());
     assert!(told.contains("3.3 MiB from the cache, 0 B from the origin in 0 requests"), "{told}");
@@ -109,15 +109,15 @@ fn damage_is_healed_and_a_new_version_is_read() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     folder.file(segment, bytes);
-    server.forget();
+    server.clear_requests();
     gets(&folder, &server.url("/a"), &[], &body);
     assert_eq!(server.ranges().len(), 1, "one block was fetched again");
     let verified = folder.run(&["chunks", "verify", "--cache", "cache"]);
     assert_eq!(verified.status, Some(0), "{}", verified.stderr);
     let newer = noise(LEN, 5);
-    server.behave(|manners| {
-        manners.body = Arc::new(newer.clone());
-        manners.etag = Some("\"two\"".to_owned());
+    server.configure(|behaviour| {
+        behaviour.body = Arc::new(newer.clone());
+        behaviour.etag = Some("\"two\"".to_owned());
     });
     gets(&folder, &server.url("/a"), &[], &newer);
 }
@@ -127,7 +127,7 @@ fn a_change_in_the_midst_is_an_error() {
     let folder = Folder::new();
     let server = Server::new(noise(40 << 20, 6));
     let newer = (1, Arc::new(noise(40 << 20, 7)), "\"two\"".to_owned());
-    server.behave(|manners| manners.changes_after = Some(newer));
+    server.configure(|behaviour| behaviour.changes_after = Some(newer));
     let told = fails(&folder, &server.url("/a"), &[], 3);
     assert!(told.contains("changed since it was opened: it was \"one\""), "{told}");
 }
@@ -158,10 +158,10 @@ fn a_small_folder_has_blocks_of_an_eighth_of_its_limit() {
 fn a_failed_get_leaves_no_file() {
     let folder = Folder::new();
     let server = Server::new(noise(LEN, 8));
-    server.behave(|manners| manners.statuses = [404].into());
+    server.configure(|behaviour| behaviour.statuses = [404].into());
     let told = fails(&folder, &server.url("/a"), &[], 1);
     assert_eq!(told, format!("nuthatch: {}: there is no such object\n", server.url("/a")));
-    server.behave(|manners| manners.cuts = vec![1000; 50].into());
+    server.configure(|behaviour| behaviour.cuts = vec![1000; 50].into());
     fails(&folder, &server.url("/a"), &[], 3);
     let told = fails(&folder, "http://127.0.0.1:1/a", &[], 3);
     assert!(told.contains("http://127.0.0.1:1/a: no response from the origin: "), "{told}");
@@ -206,7 +206,7 @@ fn secrets_are_never_printed_or_stored() {
     let address = server.url("/a?X-Amz-Signature=s3cret&X-Amz-Date=1&key=s3cret");
     let address = address.replace("http://", "http://me:s3cret@");
     gets(&folder, &address, &["-o", "out"], b"");
-    server.behave(|manners| manners.statuses = vec![500; 9].into());
+    server.configure(|behaviour| behaviour.statuses = vec![500; 9].into());
     let told = get(&folder, &address, &["--retries", "0"]).stderr;
     assert!(told.contains("the origin responded with 500") && !told.contains("s3cret"), "{told}");
     let told = folder.run(&["chunks", "list", "--cache", "cache"]).stdout;
@@ -224,7 +224,9 @@ fn headers_and_passwords_come_from_files() {
     let body = noise(LEN, 12);
     let server = Server::new(body.clone());
     let basic = "Basic bWU6czNjcmV0".to_owned();
-    server.behave(|manners| manners.wants = Some(("authorization".into(), basic.clone())));
+    server.configure(|behaviour| {
+        behaviour.required_header = Some(("authorization".into(), basic.clone()))
+    });
     let (address, nothing) = (server.url("/a"), "empty");
     folder.file(nothing, "");
     let run = |netrc: &str, more: &[&str]| {
@@ -244,7 +246,7 @@ fn headers_and_passwords_come_from_files() {
     }
     let header = format!("authorization:{basic}");
     assert!(run(nothing, &["--header", "X-One: 1", "--header", &header]).stdout_bytes == body);
-    assert_eq!(server.asked().last().expect("a request").headers["x-one"], "1");
+    assert_eq!(server.requests().last().expect("a request").headers["x-one"], "1");
     folder.file("wrong", "X-One: 1\ns3cret\n");
     for (header, status, said) in [
         ("s3cret", 2, "--header 1: expected NAME: VALUE"),
@@ -260,11 +262,11 @@ fn headers_and_passwords_come_from_files() {
 
 /// Starts a copy that waits for its origin.
 fn waiting(folder: &Folder, server: &Server) -> Child {
-    server.behave(|manners| manners.held = true);
+    server.configure(|behaviour| behaviour.holds_bodies = true);
     let mut command = folder.command(&arguments(&server.url("/a"), &["-o", "out"]));
     command.stderr(Stdio::piped()).stdout(Stdio::null());
     let child = command.spawn().expect("the command to start");
-    server.wait_for(0, 1);
+    server.wait_for_requests(0, 1);
     child
 }
 
@@ -280,7 +282,7 @@ fn an_interrupt_leaves_no_file() {
         assert_eq!(output.status.code(), Some(3));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "nuthatch: interrupted\n");
         assert_eq!(names(&folder), [""; 0]);
-        server.behave(|manners| manners.held = false);
+        server.configure(|behaviour| behaviour.holds_bodies = false);
     }
 }
 
@@ -298,7 +300,7 @@ fn leftovers_of_killed_copies_are_removed_and_running_copies_are_not() {
     while names(&folder).contains(&left) {
         std::thread::yield_now();
     }
-    server.behave(|manners| manners.held = false);
+    server.configure(|behaviour| behaviour.holds_bodies = false);
     gets(&folder, &server.url("/b"), &["-o", "out"], b"");
     let output = running.wait_with_output().expect("its end");
     assert_eq!(output.status.code(), Some(0), "{begun} was not removed");

@@ -14,7 +14,7 @@ fn lines_that_clients_can_cause_are_limited_by_kind() {
     let origin = Server::new(noise(1000, 1));
     let served = served_in(Folder::new(), &origin.url("/"), &[]);
     for status in [500, 403] {
-        origin.behave(|manners| manners.statuses = vec![status; 10_000].into());
+        origin.configure(|behaviour| behaviour.statuses = vec![status; 10_000].into());
         // One connection, so that all of them come within a short time.
         let answered = served.curl("/[1-40]", &["--output", "/dev/null"]);
         assert_eq!(answered.status, Some(0), "{}", answered.stderr);

@@ -30,7 +30,7 @@ const NO_VERSION: &str = "nuthatch_chunks_not_kept_total{cause=\"no-version\"}";
 #[test]
 fn get_says_why_blocks_are_not_kept() {
     let origin = Server::new(noise(LEN, 1));
-    origin.behave(|manners| manners.etag = Some("W/\"one\"".to_owned()));
+    origin.configure(|behaviour| behaviour.etag = Some("W/\"one\"".to_owned()));
     let folder = Folder::new();
     let run = get(&folder, &origin.url("/a"), &["--limit", "64MiB"]);
     let told = "3 blocks not kept (the origin names no version of the object (no strong ETag, and \
@@ -40,7 +40,7 @@ fn get_says_why_blocks_are_not_kept() {
     let summary: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
     assert_eq!(summary["not_kept"], 3);
     assert_eq!(summary["not_kept_by_cause"], json!({ "no-version": 3 }));
-    origin.behave(|manners| manners.etag = Some("\"one\"".to_owned()));
+    origin.configure(|behaviour| behaviour.etag = Some("\"one\"".to_owned()));
     let holder = File::open(folder.path("cache")).expect("a folder");
     holder.lock().expect("a lock");
     let run = get(&folder, &origin.url("/b"), &["--json"]);
@@ -77,7 +77,7 @@ fn a_server_beside_a_process_that_has_the_lock_serves_and_says_so_until_it_is_fr
 #[test]
 fn a_server_counts_and_logs_objects_whose_version_is_not_certain() {
     let origin = Server::new(noise(LEN, 3));
-    origin.behave(|manners| manners.etag = Some("W/\"one\"".to_owned()));
+    origin.configure(|behaviour| behaviour.etag = Some("W/\"one\"".to_owned()));
     let mut served = served_in(Folder::new(), &origin.url("/"), &["--admin", "127.0.0.1:0"]);
     let mut log = BufReader::new(served.child.stderr.take().expect("its output"));
     for _ in 0..20 {

@@ -117,8 +117,8 @@ fn curl_is_answered_from_the_cache() {
     let served = served(&origin.url("/data"), &[]);
     assert_eq!(served.said[1], format!("{}: up to 64.0 MiB in cache", origin.url("/data/")));
     assert!(served.curl("/a", &[]).stdout_bytes == body);
-    assert_eq!(origin.asked()[0].target, "/data/a");
-    origin.forget();
+    assert_eq!(origin.requests()[0].target, "/data/a");
+    origin.clear_requests();
     assert!(served.curl("/a", &[]).stdout_bytes == body);
     assert!(served.curl("/a", &["--range", "100-199"]).stdout_bytes == body[100..200]);
     assert!(served.curl("/a", &["--range", "-5"]).stdout_bytes == body[LEN - 5..]);
@@ -155,9 +155,11 @@ fn tokens_are_required_and_not_logged() {
     served.status("/a", &["--header", "Authorization: Bearer other"], "401");
     let token = ["--header", "Authorization: Bearer s3cret"];
     served.status("/a?X-Amz-Signature=s3cret", &token, "200");
-    assert!(origin.asked().iter().all(|asked| asked.headers["authorization"] != "Bearer s3cret"));
-    assert!(origin.asked().iter().all(|asked| asked.headers["x-shown"] == "s3cret"));
-    origin.behave(|manners| manners.statuses = vec![500; 9].into());
+    assert!(
+        origin.requests().iter().all(|request| request.headers["authorization"] != "Bearer s3cret")
+    );
+    assert!(origin.requests().iter().all(|request| request.headers["x-shown"] == "s3cret"));
+    origin.configure(|behaviour| behaviour.statuses = vec![500; 9].into());
     served.status("/b?key=s3cret", &token, "502");
     served.signal();
     let logged = served.stopped();
@@ -214,8 +216,8 @@ fn the_admin_endpoint_exports_metrics() {
     served.said[0] = format!("listening at {}", admin.trim_end_matches("/metrics"));
     let metrics = served.curl("/metrics", &[]).stdout;
     for line in [
-        "nuthatch_chunks_answers_total{status=\"200\"} 1",
-        "nuthatch_chunks_answers_total{status=\"206\"} 1",
+        "nuthatch_chunks_responses_total{status=\"200\"} 1",
+        "nuthatch_chunks_responses_total{status=\"206\"} 1",
         "nuthatch_chunks_sent_bytes_total 2500010",
         "nuthatch_chunks_from_origin_bytes_total 2500000",
         "nuthatch_chunks_from_cache_bytes_total 10",
@@ -231,17 +233,17 @@ fn responses_in_progress_finish_before_the_server_stops() {
     let body = noise(LEN, 4);
     let origin = Server::new(body.clone());
     let served = served(&origin.url("/"), &[]);
-    origin.behave(|manners| manners.held = true);
+    origin.configure(|behaviour| behaviour.holds_bodies = true);
     let mut curl = Command::new("curl")
         .args(["--silent", "--noproxy", "*", &served.url("/a")])
         .stdout(Stdio::piped())
         .spawn()
         .expect("curl");
-    origin.wait_for(0, 1);
+    origin.wait_for_requests(0, 1);
     served.signal();
     // Nobody else gets in.
     while served.curl("/b", &["--max-time", "1"]).status == Some(0) {}
-    origin.behave(|manners| manners.held = false);
+    origin.configure(|behaviour| behaviour.holds_bodies = false);
     let mut answered = Vec::new();
     curl.stdout.take().expect("its output").read_to_end(&mut answered).expect("bytes");
     assert!(curl.wait().expect("its end").success() && answered == body);
@@ -301,7 +303,7 @@ fn a_folder_that_is_removed_is_made_again_with_one_warning() {
     }
     // It is filled again, and what was fetched is found there.
     while served.curl("/a", &[]).stdout_bytes == body && !origin.ranges().is_empty() {
-        origin.forget();
+        origin.clear_requests();
     }
     let stat = served.folder.run(&["chunks", "stat", "--json", "--cache", "cache"]).stdout;
     assert!(stat.contains("\"limit_bytes\":67108864"), "the limit stays: {stat}");
@@ -377,20 +379,20 @@ fn a_hangup_reloads_certificate_and_tokens_without_dropping_others() {
 fn a_server_that_drains_says_so_to_who_checks_its_health() {
     let origin = Server::new(noise(LEN, 10));
     let mut served = served(&origin.url("/"), &["--admin", "127.0.0.1:0", "--drain-ms", "60000"]);
-    origin.behave(|manners| manners.held = true);
+    origin.configure(|behaviour| behaviour.holds_bodies = true);
     let mut busy = Command::new("curl")
         .args(["--silent", "--noproxy", "*", &served.url("/a")])
         .stdout(Stdio::piped())
         .spawn()
         .expect("curl");
-    origin.wait_for(0, 1);
+    origin.wait_for_requests(0, 1);
     let admin = served.said[1].strip_prefix("metrics at ").expect("an address").to_owned();
     served.said[0] = format!("listening at {}", admin.trim_end_matches("/metrics"));
     served.status("/healthz", &[], "200");
     served.signal();
     while served.curl("/healthz", &[]).stdout != "stopping\n" {}
     served.status("/healthz", &[], "503");
-    origin.behave(|manners| manners.held = false);
+    origin.configure(|behaviour| behaviour.holds_bodies = false);
     let mut answered = Vec::new();
     busy.stdout.take().expect("its output").read_to_end(&mut answered).expect("an answer");
     busy.wait().expect("its end");

@@ -127,7 +127,7 @@ fn get_and_stat_warn_of_a_folder_that_can_only_be_read() {
     let origin = Server::new(body.clone());
     let folder = filled(&origin);
     set_modes(&folder, 0o555, 0o444);
-    origin.forget();
+    origin.clear_requests();
     let mode = "nuthatch: warning: cache: other users may use this folder: expected mode 0700, \
                 found 0555; change it with chmod, or share it with a group\n";
     let both = format!("{READ_ONLY}{mode}");
@@ -259,7 +259,7 @@ fn a_folder_that_becomes_read_only_under_a_server_is_served_with_one_warning_unt
                    nothing is stored";
     served.log_until(&mut log, refused);
     assert_eq!(read_only(&served), "nuthatch_chunks_cache_read_only 1");
-    origin.forget();
+    origin.clear_requests();
     assert!(served.curl("/a", &[]).stdout_bytes == body);
     assert!(origin.ranges().is_empty(), "what was there before is there still");
     served.folder.mode("cache", 0o700);
@@ -310,7 +310,7 @@ fn a_server_fetches_a_chunk_again_that_verify_found_damaged() {
     bytes[at] ^= 1;
     // In place, since the server has the file open.
     fs::write(served.folder.path(path), bytes).expect("a segment");
-    origin.forget();
+    origin.clear_requests();
     let run = served.folder.run(&["chunks", "verify", "--cache", "cache"]);
     assert_eq!(run.status, Some(1), "{}", run.stderr);
     assert!(served.curl("/a", &[]).stdout_bytes == body);
