@@ -9,7 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of this crate. A missing key is not an error: lookups return `None`.
 ///
-/// Variants box their contents, because an error is part of the result of every lookup.
+/// Variants box their contents to keep the error small: it is part of the result of every lookup.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -28,11 +28,11 @@ pub enum Error {
         /// The type of the stored value.
         found: ValueType,
     },
-    /// The file was truncated, or the device failed to read it, while it was mapped. Only builds
-    /// with the feature `sigbus` return this.
+    /// The file at this path was truncated, or the device failed to read it, while it was mapped.
+    /// Only builds with the feature `sigbus` return this.
     Unreadable(Box<PathBuf>),
-    /// The file was published under its name, but the sync of its folder failed: a power failure
-    /// may restore the old file.
+    /// The new file replaced the old one at its path, but the sync of the folder failed: a power
+    /// failure may restore the old file.
     NotDurable(Box<IoError>),
     /// Two rows have the same key, and duplicates are errors.
     Duplicate(Box<Duplicate>),
@@ -71,13 +71,13 @@ pub struct Damage {
 pub struct Duplicate {
     /// The key.
     pub key: Vec<u8>,
-    /// The [position](crate::Batch::push_with_position) of its first row.
+    /// The [position](crate::Batch::push_with_position) of the first row with this key.
     pub first: u64,
     /// The position of the next row with the same key.
     pub second: u64,
 }
 
-/// Input that exceeds a limit of the format.
+/// A quantity of the input that exceeds a limit of the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     /// The limited quantity, such as `key length in bytes`.

@@ -35,7 +35,7 @@ pub mod header {
     pub const PARTITION_BITS: usize = 40;
     /// `u32`: number of index lines in each partition.
     pub const LINES_PER_PARTITION: usize = 44;
-    /// `u32`: maximum number of lines between a key and its home line.
+    /// `u32`: maximum number of lines from the home line of a key to the line that holds it.
     pub const MAX_PROBE: usize = 48;
     /// `u32`: see [`super::flags`].
     pub const FLAGS: usize = 52;
@@ -130,7 +130,7 @@ pub mod line {
     pub const CLASS_BIT: u32 = 16;
     /// Number of overflow classes.
     pub const CLASSES: u64 = 8;
-    /// Maximum shift. A line of the largest records needs 20.
+    /// Maximum shift. A line with 14 records of the maximum length needs 20.
     pub const MAX_SHIFT: u8 = 24;
 
     const _: () = assert!(OFFSETS == FINGERPRINTS + 2 * SLOTS);
@@ -144,7 +144,8 @@ pub mod line {
 pub mod record {
     /// Bits 0 to 3 of the tag: type code of the value.
     pub const TYPE_MASK: u8 = 0x0f;
-    /// Tag bit: the lengths take seven bytes (`u16`, `u40`) instead of two (`u8`, `u8`).
+    /// Tag bit: the lengths of key and value take seven bytes (`u16`, `u40`) instead of two (`u8`,
+    /// `u8`).
     pub const LONG: u8 = 0x10;
     /// Tag bit: a reference follows the key: the offset of the value in the data section (`u48`).
     pub const SHARED: u8 = 0x20;

@@ -16,8 +16,8 @@ pub struct Entry<'a> {
 }
 
 impl Snapshot {
-    /// Returns an iterator over all entries in the order of the file. It follows from the hashes of
-    /// the keys, so it looks random and is the same each time.
+    /// Returns an iterator over all entries in the order of the file. The order follows from the
+    /// hashes of the keys: it is unrelated to the order of the keys, and the same each time.
     ///
     /// Validates the structure of each record, as lookups do, but no checksums: damage may result
     /// in wrong entries without an error. [`iter_verified`](Self::iter_verified) detects it. After

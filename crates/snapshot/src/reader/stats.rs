@@ -15,13 +15,13 @@ pub struct Stats {
     pub file_len: u64,
     /// Number of entries.
     pub entries: u64,
-    /// Sum of the lengths of all keys.
+    /// Sum of the lengths of all keys in bytes.
     pub key_bytes: u64,
-    /// Sum of the lengths of all values, decompressed.
+    /// Sum of the lengths of all values in bytes, decompressed.
     pub value_bytes: u64,
-    /// Sum of the lengths of all stored values. A shared value counts once.
+    /// Sum of the lengths of all stored values in bytes. A shared value counts once.
     pub stored_value_bytes: u64,
-    /// Number of entries whose value is stored with another entry.
+    /// Number of entries that refer to a value that another entry stores.
     pub shared_entries: u64,
     /// Number of entries whose value is compressed.
     pub compressed_entries: u64,
@@ -35,7 +35,7 @@ pub struct Stats {
     pub data_bytes: u64,
     /// Length of the compression dictionary in bytes.
     pub dictionary_bytes: u64,
-    /// Maximum number of lines between a key and its home line.
+    /// Maximum number of lines from the home line of a key to the line that holds it.
     pub max_probe: u32,
     /// Seed of the key hash.
     pub seed: u64,
@@ -48,7 +48,8 @@ impl Stats {
         self.entries_by_type[usize::from(value_type.code())]
     }
 
-    /// Returns the number of bytes per entry that the file takes beyond keys and stored values.
+    /// Returns the number of bytes per entry that the file takes beyond keys and stored values; 0
+    /// for a file without entries.
     pub fn overhead_per_entry(&self) -> f64 {
         overhead_per_entry(self.file_len, self.key_bytes + self.stored_value_bytes, self.entries)
     }

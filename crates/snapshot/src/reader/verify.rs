@@ -16,8 +16,8 @@ impl Snapshot {
     /// Verifies the whole file on all cores: checksums, offsets, values, and that a lookup finds
     /// every entry.
     ///
-    /// Opening validates the header only, and lookups validate the bytes they read. In a file that
-    /// verifies, no lookup fails.
+    /// Opening validates the header and the dictionary only, and lookups validate the bytes they
+    /// read. After a successful verification, no lookup fails unless the file changes.
     ///
     /// # Errors
     /// Returns [`Error::Corrupt`](crate::Error::Corrupt) for the first contradiction to the format,

@@ -101,8 +101,8 @@ impl WatchOptions {
     /// it.
     ///
     /// # Errors
-    /// Fails if the first file cannot be opened or does not verify, or if the thread of the watch
-    /// cannot be started.
+    /// Returns the error of opening or verifying the first file, or [`Error::Io`] if the thread of
+    /// the watch cannot be started.
     pub fn path(self, path: impl AsRef<Path>) -> Result<Watch> {
         Watch::start(self, Source::Path(path.as_ref().to_owned()))
     }
@@ -110,8 +110,8 @@ impl WatchOptions {
     /// Opens the latest generation and watches the pointer file.
     ///
     /// # Errors
-    /// Fails if the latest generation cannot be opened or does not verify, if there is none, or if
-    /// the thread of the watch cannot be started.
+    /// Returns the error of opening or verifying the latest generation, or [`Error::Io`] if there
+    /// is no generation or the thread of the watch cannot be started.
     pub fn generations(self, generations: Generations) -> Result<Watch> {
         Watch::start(self, Source::Generations(generations))
     }

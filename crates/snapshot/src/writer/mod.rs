@@ -1,4 +1,4 @@
-//! Building: rows in any order become one file, within a memory budget.
+//! Building of a file from rows in any order, within a memory budget.
 //!
 //! A build has these steps, in this order:
 //!
@@ -99,16 +99,17 @@ pub struct Summary {
     pub rows: u64,
     /// Length of the file in bytes.
     pub file_len: u64,
-    /// Sum of the lengths of all keys.
+    /// Sum of the lengths of all keys in bytes.
     pub key_bytes: u64,
-    /// Sum of the lengths of all values, uncompressed.
+    /// Sum of the lengths of all values in bytes, uncompressed.
     pub value_bytes: u64,
-    /// Sum of the lengths of all stored values. A shared value counts once.
+    /// Sum of the lengths of all stored values in bytes. A shared value counts once.
     pub stored_value_bytes: u64,
 }
 
 impl Summary {
-    /// Returns the number of bytes per entry that the file takes beyond keys and stored values.
+    /// Returns the number of bytes per entry that the file takes beyond keys and stored values; 0
+    /// for a file without entries.
     pub fn overhead_per_entry(&self) -> f64 {
         overhead_per_entry(self.file_len, self.key_bytes + self.stored_value_bytes, self.entries)
     }
@@ -181,7 +182,8 @@ impl Writer {
         Ok(summary)
     }
 
-    /// Writes the file and returns it, positioned at its start. Neither syncs nor publishes it.
+    /// Writes the file and returns it, positioned at its start. Neither syncs nor publishes it: the
+    /// file has no name, and is removed when its last descriptor is closed.
     ///
     /// # Errors
     /// Returns the same errors as [`finish`](Self::finish), except for `NotDurable`.
@@ -231,7 +233,7 @@ impl WriterOptions {
     ///
     /// A file at the path is replaced when the snapshot is complete. The new file takes its mode,
     /// and its owner if the process is permitted to set it. If the path is a symbolic link, the
-    /// file that it points to is replaced. The path must not be that of a file that rows are read
+    /// file that it points to is replaced. Do not use the path of a file that the rows are read
     /// from.
     ///
     /// # Errors

@@ -60,38 +60,40 @@ impl WriterOptions {
         Self::default()
     }
 
-    /// Sets how rows with the same key are handled.
+    /// Sets how rows with the same key are handled; [`OnDuplicate::Error`] by default.
     #[must_use]
     pub fn on_duplicate(mut self, on_duplicate: OnDuplicate) -> Self {
         self.on_duplicate = on_duplicate;
         self
     }
 
-    /// Sets how values are compressed.
+    /// Sets how values are compressed; [`Compression::None`] by default.
     #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self
     }
 
-    /// Sets the memory budget in bytes, at least 16 MiB. Rows beyond it are spilled to temporary
-    /// files in the folder of the new file. Values that the caller passes do not count.
+    /// Sets the memory budget in bytes, 1 GiB by default; a budget below 16 MiB counts as 16 MiB.
+    /// Rows beyond it are spilled to temporary files in the folder of the new file. Memory of the
+    /// caller, such as the values that it passes, does not count.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes.max(MIN_MEMORY);
         self
     }
 
-    /// Sets the maximum number of threads. Each needs 4 MiB of the memory budget. The bytes of the
-    /// file depend neither on the number of threads nor on the memory budget.
+    /// Sets the maximum number of threads, all cores by default; 0 counts as 1. Each thread needs 4
+    /// MiB of the memory budget: with a smaller budget, fewer threads run. The bytes of the file
+    /// depend neither on the number of threads nor on the memory budget.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// Sets the seed of the key hash. Set another seed if a build fails because too many keys,
-    /// chosen by an attacker, have the same hash.
+    /// Sets the seed of the key hash, 0 by default. Set another seed if a build fails because too
+    /// many keys, chosen by an attacker, have the same hash.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;

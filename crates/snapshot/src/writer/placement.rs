@@ -18,7 +18,7 @@ pub(crate) struct Placement {
     moved: Vec<(u32, u32)>,
     /// Overflow bits of each line.
     overflow: Vec<u8>,
-    /// Maximum number of lines between a row and its home line.
+    /// Maximum number of lines from the home line of a row to the line that holds it.
     pub(crate) max_probe: u32,
 }
 

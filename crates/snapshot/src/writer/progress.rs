@@ -21,9 +21,9 @@ pub enum Stage {
 pub struct Progress {
     /// The stage.
     pub stage: Stage,
-    /// Number of rows processed.
+    /// Number of rows that this stage has processed.
     pub done: u64,
-    /// Number of rows to process, or 0 if it is unknown.
+    /// Number of rows that this stage will process, or 0 for a stage that counts no rows.
     pub total: u64,
 }
 
