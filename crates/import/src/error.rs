@@ -10,7 +10,7 @@ pub struct TextError {
     pub line: u64,
     /// The character in the line, counted from one. For Parquet it is the number of the column.
     pub column: u64,
-    /// What is expected at this position.
+    /// What was expected at this position.
     pub expected: Cow<'static, str>,
     /// What was found instead.
     pub found: String,
@@ -62,7 +62,7 @@ impl std::error::Error for RowError {}
 pub enum Error {
     /// The options do not fit the inputs. Messages name options like the flags of `nuthatch build`.
     Usage(String),
-    /// The operating system or a decompressor returned an error.
+    /// An input could not be opened, read or decompressed.
     Io {
         /// The input.
         input: String,
@@ -82,7 +82,7 @@ pub enum Error {
     Format {
         /// The input.
         input: String,
-        /// What is expected and what was found.
+        /// What was expected and what was found.
         message: String,
     },
     /// The writer of the snapshot returned an error.

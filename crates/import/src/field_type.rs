@@ -51,8 +51,8 @@ impl FieldType {
         }
     }
 
-    /// Returns the type whose text has values of this stored type. `None` for the empty list, which
-    /// is text of every list type.
+    /// Returns the field type whose text represents values of this stored type. `None` for the
+    /// empty list, which is text of every list type.
     pub fn of(stored: ValueType) -> Option<Self> {
         Some(match stored {
             ValueType::Bytes => Self::Bytes,
@@ -68,7 +68,7 @@ impl FieldType {
         })
     }
 
-    /// Returns whether text of this type can have values of this stored type.
+    /// Returns whether text of this field type can represent values of this stored type.
     pub fn can_hold(self, stored: ValueType) -> bool {
         let is_list =
             matches!(self, Self::I64List | Self::F64List | Self::F32List | Self::StringList);

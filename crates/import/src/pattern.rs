@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-/// A pattern for whole keys: `*` matches any text, `?` one character.
+/// A pattern for whole keys: `*` matches any text, `?` matches one UTF-8 character. All other
+/// characters match themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(Vec<u8>);
 

@@ -1,14 +1,14 @@
-//! The trait of what receives parsed rows.
+//! The receiver of parsed rows.
 
 use nuthatch_snapshot::Value;
 
 /// Receives the rows that a parser finds.
 pub trait RowSink {
-    /// Adds the row that begins in this line.
+    /// Adds a row. `line` is the line in which it begins, counted from one.
     ///
     /// # Errors
     ///
-    /// Fails if the row cannot be added. The parser stops then.
+    /// Returns an error if the row cannot be added. The parser then stops.
     fn row(
         &mut self,
         line: u64,
@@ -17,6 +17,7 @@ pub trait RowSink {
     ) -> Result<(), nuthatch_snapshot::Error>;
 
     /// Returns whether the parser must pause after this row, so that the sink can be emptied.
+    /// `false` by default.
     fn is_full(&self) -> bool {
         false
     }

@@ -241,7 +241,7 @@ fn wrong_command_lines_exit_with_2() {
         (&["a.jsonl", "-o", "a.nut", "--type", "i64"], "--type is for TSV or CSV or AxonCache"),
         (&["a.jsonl", "-o", "a.nut", "--key", "id"], "--key is for CSV or Parquet input"),
         (&["b.csv", "-o", "a.nut"], "CSV input needs --key, the column with the keys"),
-        (&["c.txt", "-o", "a.nut"], "nuthatch: c.txt: the name tells no format"),
+        (&["c.txt", "-o", "a.nut"], "nuthatch: c.txt: expected an extension of a known format"),
     ] {
         let error = folder.build_fails(2, arguments);
         assert!(error.contains(message), "{arguments:?}: {error}");

@@ -97,20 +97,21 @@ impl RowSink for HeaderSink {
     }
 }
 
-/// Parses a table and adds each row to the sink. The column `key` has the keys, all others have
-/// strings.
+/// Parses a table with a header and adds its rows to the sink. The column `key` has the keys. Each
+/// other column makes a row with the key `KEY.COLUMN` and a string.
 ///
 /// # Errors
 ///
-/// Fails at the first row that is invalid, or that the sink refuses. The rows before it were added.
-/// A header without the column is an error, too.
+/// Returns [`RowError::Text`] for the first row that is invalid or exceeds a limit of the sink, or
+/// [`RowError::Sink`] for any other error of the sink. The rows before it were added. A header
+/// without the column `key` is an error at line 1.
 pub fn parse_csv(table: &[u8], key: &str, sink: &mut impl RowSink) -> Result<(), RowError> {
     let mut text = TextCursor::lines(table);
     let names = header(&mut text)?;
     let columns = ColumnNames { key: key.to_owned(), value: None };
     let options = Options { columns, ..Options::default() };
     let parser = Parser::new(&options, &names)
-        .map_err(|found| RowError::at(1, 1, "a header with the columns asked for", found))?;
+        .map_err(|found| RowError::at(1, 1, "a header with the key column", found))?;
     parser.parse(&mut text, &mut Buffers::default(), sink)
 }
 

@@ -29,7 +29,8 @@ pub(crate) struct Parser {
 ///
 /// # Errors
 ///
-/// Fails at the first row that is invalid, or that the sink refuses. The rows before it were added.
+/// Returns [`RowError::Text`] for the first row that is invalid or exceeds a limit of the sink, or
+/// [`RowError::Sink`] for any other error of the sink. The rows before it were added.
 pub fn parse_dta(records: &[u8], sink: &mut impl RowSink) -> Result<(), RowError> {
     let mut text = TextCursor { bytes: records, at: 0, line: 1, line_end: RECORD_END };
     Parser::default().parse(&mut text, &mut ValueBuffers::default(), sink)

@@ -42,7 +42,8 @@ enum Key<'t> {
 ///
 /// # Errors
 ///
-/// Fails at the first row that is invalid, or that the sink refuses. The rows before it were added.
+/// Returns [`RowError::Text`] for the first row that is invalid or exceeds a limit of the sink, or
+/// [`RowError::Sink`] for any other error of the sink. The rows before it were added.
 pub fn parse_jsonl(lines: &[u8], sink: &mut impl RowSink) -> Result<(), RowError> {
     Parser::default().parse(&mut TextCursor::lines(lines), &mut Buffers::default(), sink)
 }

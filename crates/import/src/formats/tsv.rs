@@ -27,11 +27,12 @@ pub(crate) struct Buffers {
     value: ValueBuffers,
 }
 
-/// Parses TSV and adds each row to the sink.
+/// Parses TSV with values of this type, and adds each row to the sink.
 ///
 /// # Errors
 ///
-/// Fails at the first row that is invalid, or that the sink refuses. The rows before it were added.
+/// Returns [`RowError::Text`] for the first row that is invalid or exceeds a limit of the sink, or
+/// [`RowError::Sink`] for any other error of the sink. The rows before it were added.
 pub fn parse_tsv(
     lines: &[u8],
     value_type: FieldType,

@@ -33,7 +33,8 @@ pub struct ReadProgress {
 }
 
 impl Inputs {
-    /// Returns how much memory reading takes in addition to the writer, in bytes.
+    /// Returns the approximate memory that [`feed`](Self::feed) takes with this number of threads,
+    /// in bytes, in addition to the memory of the writer.
     pub fn memory_bytes(threads: usize) -> usize {
         threads.max(1) * MAX_IN_FLIGHT_PER_THREAD * CHUNK_MEMORY
     }
@@ -43,8 +44,9 @@ impl Inputs {
     ///
     /// # Errors
     ///
-    /// Fails if an input cannot be read or is invalid, or if the writer fails. Rows before the
-    /// error may have been appended.
+    /// Returns [`Error::Io`], [`Error::Text`] or [`Error::Format`] if an input cannot be read or is
+    /// invalid, and [`Error::Snapshot`] if the writer fails. Rows before the error may have been
+    /// appended.
     pub fn feed(
         &self,
         writer: &mut Writer,

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Inputs {
-    /// Adds all rows to a sink, in order. Calls `empty` whenever the sink is full or a chunk is
-    /// parsed, with the number of bytes read so far.
+    /// Adds all rows to a sink, in order. Calls `empty` with the sink and the number of bytes read
+    /// so far whenever the sink is full or a chunk of about 1 MiB is parsed. `empty` must empty a
+    /// full sink.
     ///
     /// # Errors
     ///

@@ -8,13 +8,13 @@ use std::path::Path;
 pub enum Format {
     /// JSON lines: `{"key": …, "value": …}`.
     Jsonl,
-    /// `key<TAB>value`.
+    /// Lines `key<TAB>value`.
     Tsv,
     /// Comma-separated values with a header.
     Csv,
     /// Apache Parquet.
     Parquet,
-    /// AxonCache's text.
+    /// AxonCache text: records `key=value` that end with the byte 0x1E
     Dta,
 }
 

@@ -21,8 +21,8 @@ impl Inputs {
     ///
     /// # Errors
     ///
-    /// Fails if a file does not exist, if its format is unknown, if an option does not fit the
-    /// formats, or if there are more than 65,536 inputs.
+    /// Returns [`Error::Io`] if a file does not exist, and [`Error::Usage`] if its format is
+    /// unknown, if an option does not fit the formats, or if there are more than 65,536 inputs.
     pub fn new(paths: &[PathBuf], options: Options) -> Result<Self, Error> {
         const MAX_INPUTS: usize = 1 << 16;
         if paths.len() > MAX_INPUTS {
@@ -43,20 +43,21 @@ impl Inputs {
         Ok(Self { files, options, total_bytes })
     }
 
-    /// Returns the name of the input that is the same file as an output, even if their paths
-    /// differ.
+    /// Returns the name of the input that is the same file as `output`, even if the paths differ.
+    /// `None` if there is none.
     pub fn find_same_file(&self, output: &Path) -> Option<&str> {
         let found = output.metadata().ok()?;
         let mut files = self.files.iter().map(|(file, _)| file);
         files.find(|file| file.is_file(found.dev(), found.ino())).map(|file| &file.name[..])
     }
 
-    /// Returns the length of all inputs on disk in bytes. `None` if one is not a regular file.
+    /// Returns the sum of the lengths of all input files in bytes, before decompression. `None` if
+    /// an input is not a regular file.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }
 
-    /// Returns a position that a writer reports, as `file:line`.
+    /// Returns a row position that the writer reports, such as that of a duplicate, as `file:line`.
     pub fn describe_position(&self, position: u64) -> String {
         let RowPosition { input, line } = RowPosition::unpack(position);
         let name = self.files.get(usize::from(input)).map_or("?", |(file, _)| &file.name);

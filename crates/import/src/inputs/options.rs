@@ -34,7 +34,7 @@ impl Options {
             Some(format) => Ok(format),
             None if file.is_stdin() => Ok(Format::Jsonl),
             None => Err(Error::Usage(format!(
-                "{}: the name tells no format; give one with --format",
+                "{}: expected an extension of a known format, found another; set --format",
                 file.name
             ))),
         }

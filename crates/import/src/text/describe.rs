@@ -1,4 +1,4 @@
-//! What an error message says was found in a text.
+//! Descriptions of text in error messages.
 
 /// Describes the text at an offset.
 #[cold]

@@ -43,7 +43,7 @@ fn errors_have_their_position() {
         ),
         (
             "a,b\n",
-            "1:1: expected a header with the columns asked for, found expected a column \"id\", \
+            "1:1: expected a header with the key column, found expected a column \"id\", \
              found \"a\", \"b\"",
         ),
     ] {

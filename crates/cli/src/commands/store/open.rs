@@ -15,7 +15,7 @@ const WARN_AFTER: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 ///
-/// As [`Store::open`].
+/// Returns the same errors as [`Store::open`].
 pub(crate) fn open_store(path: &Path, options: &Options) -> Result<Store> {
     thread::scope(|scope| {
         let (opened, is_opened) = channel::<()>();
