@@ -4,25 +4,25 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * The acknowledgement of an item that was to be written.
+ * The acknowledgement of an item of a stream of writes.
  *
  * @param item the item
- * @param outcome where it was written; empty where nothing of it was
- * @param failure why nothing of it was written; empty where it was
+ * @param outcome the result of the commit; empty if the write failed
+ * @param failure why nothing was written for the item; empty if it was committed
  */
 public record Ack<T>(T item, Optional<Written> outcome, Optional<StoreException> failure) {
 
-  /** The acknowledgement of what is durable. */
+  /** Returns the acknowledgement of a committed item. */
   public static <T> Ack<T> written(T item, Written written) {
     return new Ack<>(item, Optional.of(written), Optional.empty());
   }
 
-  /** The acknowledgement of what was not written. */
+  /** Returns the acknowledgement of an item for which nothing was written. */
   public static <T> Ack<T> failed(T item, StoreException failure) {
     return new Ack<>(item, Optional.empty(), Optional.of(failure));
   }
 
-  /** Checks that exactly one of outcome and failure is there. */
+  /** Checks that exactly one of outcome and failure is present. */
   public Ack {
     Objects.requireNonNull(outcome, "outcome");
     if (outcome.isPresent() == failure.isPresent()) {
@@ -30,7 +30,11 @@ public record Ack<T>(T item, Optional<Written> outcome, Optional<StoreException>
     }
   }
 
-  /** Where it was written; throws what made it fail. */
+  /**
+   * Returns the result of the commit.
+   *
+   * @throws StoreException the failure, if the item was not written
+   */
   public Written orThrow() {
     if (failure.isPresent()) {
       throw failure.get();

@@ -8,7 +8,7 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * Writes and conditions that happen together or not at all, in order.
+ * Writes and conditions that are committed together or not at all, in order.
  *
  * <pre>{@code
  * store.write(new Batch()
@@ -17,25 +17,25 @@ import java.util.Optional;
  *     .delete(drafts, key));
  * }</pre>
  *
- * <p>It is filled by one thread, and not changed when it was handed over.
+ * <p>One thread fills a batch. It must not be changed after it was submitted.
  */
 public final class Batch {
 
   private final List<Write> writes = new ArrayList<>(1);
 
-  /** A batch without writes. */
+  /** Creates an empty batch. */
   public Batch() {}
 
-  /** One operation of a batch, on a table of the store that the batch is handed to. */
+  /** One operation of a batch, on a table of the store that commits the batch. */
   public sealed interface Write {
-    /** The table. */
+    /** Returns the table. */
     Table table();
   }
 
-  /** Writes a value; {@code expiresAt} is empty for never. */
+  /** Writes a value. {@code expiresAt} is the time of expiry; empty if the row does not expire. */
   public record Put(Table table, byte[] key, byte[] value, Optional<Instant> expiresAt)
       implements Write {
-    /** Checks that all is there. */
+    /** Checks that no component is null. */
     public Put {
       Objects.requireNonNull(table, "table");
       Objects.requireNonNull(key, "key");
@@ -43,9 +43,9 @@ public final class Batch {
     }
   }
 
-  /** Deletes a key, if it is there. */
+  /** Deletes a key, if it exists. */
   public record Delete(Table table, byte[] key) implements Write {
-    /** Checks that all is there. */
+    /** Checks that no component is null. */
     public Delete {
       Objects.requireNonNull(table, "table");
       Objects.requireNonNull(key, "key");
@@ -54,16 +54,19 @@ public final class Batch {
 
   /** Deletes all keys of a range. */
   public record DeleteRange(Table table, Range range) implements Write {
-    /** Checks that all is there. */
+    /** Checks that no component is null. */
     public DeleteRange {
       Objects.requireNonNull(table, "table");
       Objects.requireNonNull(range, "range");
     }
   }
 
-  /** Has nothing of the batch happen unless a condition holds. Writes before it count. */
+  /**
+   * Cancels the whole batch unless the key meets a condition, evaluated after the preceding writes
+   * of the batch.
+   */
   public record Check(Table table, byte[] key, Condition condition) implements Write {
-    /** Checks that all is there. */
+    /** Checks that no component is null. */
     public Check {
       Objects.requireNonNull(table, "table");
       Objects.requireNonNull(key, "key");
@@ -71,43 +74,46 @@ public final class Batch {
     }
   }
 
-  /** Writes a value under a key. */
+  /** Adds a write of a value. */
   public Batch put(Table table, byte[] key, byte[] value) {
     writes.add(new Put(table, key, value, Optional.empty()));
     return this;
   }
 
-  /** Writes a value that expires at a time. The table must be stamped. */
+  /** Adds a write of a value that expires at a time. The table must be stamped. */
   public Batch put(Table table, byte[] key, byte[] value, Instant expiresAt) {
     writes.add(new Put(table, key, value, Optional.of(expiresAt)));
     return this;
   }
 
-  /** Deletes a key, if it is there. */
+  /** Adds the deletion of a key. The key does not have to exist. */
   public Batch delete(Table table, byte[] key) {
     writes.add(new Delete(table, key));
     return this;
   }
 
-  /** Deletes all keys of a range. */
+  /** Adds the deletion of all keys of a range. */
   public Batch deleteRange(Table table, Range range) {
     writes.add(new DeleteRange(table, range));
     return this;
   }
 
-  /** Has nothing of the batch happen unless a condition holds. Writes before it count. */
+  /**
+   * Adds a condition. If it is not met, nothing of the batch is written. It sees the preceding
+   * writes of the batch.
+   */
   public Batch check(Table table, byte[] key, Condition condition) {
     writes.add(new Check(table, key, condition));
     return this;
   }
 
-  /** Adds all that is in another batch. */
+  /** Adds all writes and conditions of another batch. */
   public Batch add(Batch other) {
     writes.addAll(other.writes);
     return this;
   }
 
-  /** The writes and conditions in order. */
+  /** Returns the writes and conditions, in order. The list cannot be changed. */
   public List<Write> writes() {
     return Collections.unmodifiableList(writes);
   }

@@ -3,12 +3,12 @@ package io.nuthatch.rx;
 import java.time.Duration;
 
 /**
- * How the items of a stream are written.
+ * How a stream of items is written.
  *
- * @param groupItems how many items happen together: 1 for each by itself; more for so many as a
- *     whole or not at all, so that where one fails all of its group do
- * @param linger how long a group waits to become so large
- * @param inFlight how many items are asked for before they are acknowledged, at most
+ * @param groupItems number of items that are committed together or not at all: if one fails, all of
+ *     its group fail. With 1, each item fails alone
+ * @param linger maximum time that a group waits for more items
+ * @param inFlight maximum number of requested items that are not acknowledged yet
  */
 public record BatchPolicy(int groupItems, Duration linger, int inFlight) {
 
@@ -22,19 +22,22 @@ public record BatchPolicy(int groupItems, Duration linger, int inFlight) {
   }
 
   /**
-   * Each item by itself, and up to 4096 of them in flight. They share commits as far as they come
-   * while another one is under way.
+   * Returns the default policy: each item fails alone, and up to 4096 items are in flight. Items
+   * that arrive while a commit is in progress share the next commit.
    */
   public static BatchPolicy defaults() {
     return DEFAULTS;
   }
 
-  /** Up to so many items happen together; those that come within the time, at least one. */
+  /**
+   * Sets the maximum number of items in a group, and the maximum time that a group waits for more
+   * items. A group has at least one item. Raises {@code inFlight} to {@code items} if it is lower.
+   */
   public BatchPolicy groups(int items, Duration time) {
     return new BatchPolicy(items, time, Math.max(inFlight, items));
   }
 
-  /** So many items are asked for before they are acknowledged, at most. */
+  /** Sets the maximum number of requested items that are not acknowledged yet; 4096 by default. */
   public BatchPolicy inFlight(int items) {
     return new BatchPolicy(groupItems, linger, items);
   }

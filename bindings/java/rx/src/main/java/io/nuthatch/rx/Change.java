@@ -6,13 +6,13 @@ import java.util.Optional;
 /**
  * A committed change.
  *
- * @param sequence its number: greater than those of all changes before it
- * @param transaction the transaction it belongs to; changes of one follow one another
+ * @param sequence the sequence number, greater than those of all earlier changes
+ * @param transaction the number of its transaction; changes of one transaction are consecutive
  * @param operation what happened
- * @param table the name of the table; empty for the main one
+ * @param table the name of the table; empty for the main table
  * @param key the key
- * @param value the new value; empty when there is none any more
- * @param expiresAt when it expires; empty for never
+ * @param value the new value of a put; empty for other operations
+ * @param expiresAt the time of expiry of the new value; empty if the row does not expire
  */
 public record Change(
     long sequence,
@@ -25,11 +25,11 @@ public record Change(
 
   /** What happened to a key. */
   public enum Operation {
-    /** It has a new value. */
+    /** The key has a new value. */
     PUT,
-    /** It was deleted. */
+    /** The key was deleted. */
     DELETE,
-    /** It expired, and was taken out of the table. */
+    /** The row expired and was removed from the table. */
     EXPIRE
   }
 }

@@ -2,45 +2,48 @@ package io.nuthatch.rx;
 
 import java.util.Objects;
 
-/** What must hold of a key for a write to happen. */
+/** A requirement on a key, for a write. */
 public sealed interface Condition {
 
-  /** The key is not there. */
+  /** Returns the condition that the key does not exist. */
   static Condition absent() {
     return Presence.ABSENT;
   }
 
-  /** The key is there. */
+  /** Returns the condition that the key exists. */
   static Condition present() {
     return Presence.PRESENT;
   }
 
-  /** The key is there with this value. */
+  /** Returns the condition that the key exists with this value. */
   static Condition equalTo(byte[] value) {
     return new EqualTo(value);
   }
 
-  /** The key of a stamped table is there in this version. */
+  /**
+   * Returns the condition that the key of a stamped table exists with this version: {@link
+   * Entry#version}.
+   */
   static Condition version(long version) {
     return new Version(version);
   }
 
-  /** Whether a key is there. */
+  /** Whether a key exists. */
   enum Presence implements Condition {
-    /** It is not. */
+    /** The key does not exist. */
     ABSENT,
-    /** It is. */
+    /** The key exists. */
     PRESENT
   }
 
-  /** The key is there with this value. */
+  /** The key exists with this value. */
   record EqualTo(byte[] value) implements Condition {
-    /** Checks that there is a value. */
+    /** Checks that the value is not null. */
     public EqualTo {
       Objects.requireNonNull(value, "value");
     }
   }
 
-  /** The key of a stamped table is there in this version. */
+  /** The key of a stamped table exists with this version. */
   record Version(long version) implements Condition {}
 }

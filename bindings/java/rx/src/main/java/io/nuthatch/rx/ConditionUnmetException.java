@@ -1,6 +1,9 @@
 package io.nuthatch.rx;
 
-/** A condition of a batch did not hold, so nothing of it was written: read again, decide again. */
+/**
+ * A condition of a batch was not met, so nothing of the batch was written. Read the key again to
+ * decide whether to retry.
+ */
 public final class ConditionUnmetException extends StoreException {
 
   private static final long serialVersionUID = 1L;
@@ -8,16 +11,16 @@ public final class ConditionUnmetException extends StoreException {
   private final int write;
 
   /**
-   * A condition did not hold.
+   * Creates the exception.
    *
-   * @param write which write of the batch it is, counted from zero
+   * @param write index of the condition in the batch, from 0
    */
   public ConditionUnmetException(String message, int write) {
     super("condition-unmet", message, null);
     this.write = write;
   }
 
-  /** Which write of the batch the condition is, counted from zero. */
+  /** Returns the index of the condition in the batch, from 0. */
   public int write() {
     return write;
   }

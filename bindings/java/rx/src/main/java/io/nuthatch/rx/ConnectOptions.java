@@ -5,21 +5,22 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * How a remote store is reached.
+ * Options for connecting to a remote store.
  *
- * @param token what the server knows the client by; not sent without TLS to another machine
- * @param trusted a file of certificates (PEM) that the server's must be signed by, for {@code
- *     grpcs://}. If it is empty, the certificates that the Java runtime trusts are used: those in
- *     {@code lib/security/cacerts} of its folder, or in the trust store that the system property
- *     {@code javax.net.ssl.trustStore} names. Those of the operating system are not used
- * @param identity the client's own certificate and key (PKCS #8), for a server that requires them
- * @param deadline how long a call that is no stream may take; empty for any time
- * @param tries how often a read, or what was never sent, is tried again; with 0, watches and
- *     streams of writes do not reconnect either
- * @param reconnect how long a watch, or a stream of writes of which the server has seen nothing
- *     unanswered, tries to reach the server again after it was lost. The exception after the last
+ * @param token token that is sent with each call; never sent to another machine without TLS
+ * @param trusted file with CA certificates in PEM for {@code grpcs://}. If it is empty, the
+ *     certificates that the Java runtime trusts are used: those in {@code lib/security/cacerts} of
+ *     its folder, or in the trust store that the system property {@code javax.net.ssl.trustStore}
+ *     names. Those of the operating system are not used
+ * @param identity the client's certificate and private key (PKCS #8), for a server that requires
+ *     them
+ * @param deadline maximum duration of a unary call, including retries; empty for no limit
+ * @param tries maximum number of retries of a read, or of a write that was not sent; with 0,
+ *     watches and streams of writes do not reconnect either
+ * @param reconnect maximum time that a watch, or a stream of writes without outstanding
+ *     acknowledgements, tries to reconnect after a lost connection. The exception after the last
  *     attempt names the time
- * @param messageBytes the longest message that is taken
+ * @param messageBytes maximum length of a response in bytes
  */
 public record ConnectOptions(
     Optional<String> token,
@@ -40,7 +41,12 @@ public record ConnectOptions(
           Duration.ofSeconds(30),
           64 << 20);
 
-  /** A client's certificate and its key, in files (PEM). */
+  /**
+   * A client certificate and its private key.
+   *
+   * @param certificate file with the certificate and its chain, in PEM
+   * @param key file with the private key, in PEM (PKCS #8)
+   */
   public record Identity(Path certificate, Path key) {}
 
   /** Checks the numbers. */
@@ -51,52 +57,57 @@ public record ConnectOptions(
   }
 
   /**
-   * No token, 30 seconds for a call that is no stream, four more tries of a read, 30 seconds to
-   * reconnect.
+   * Returns the defaults: no token, a deadline of 30 seconds for unary calls, 4 retries, 30 seconds
+   * to reconnect, responses of up to 64 MiB.
    */
   public static ConnectOptions defaults() {
     return DEFAULTS;
   }
 
-  /** What the server knows the client by. */
+  /** Sets the token that is sent with each call. */
   public ConnectOptions token(String secret) {
     return new ConnectOptions(
         Optional.of(secret), trusted, identity, deadline, tries, reconnect, messageBytes);
   }
 
   /**
-   * A file of certificates (PEM) that the server's must be signed by, in place of those that the
-   * Java runtime trusts.
+   * Sets the file with CA certificates (PEM) to trust instead of those that the Java runtime
+   * trusts.
    */
   public ConnectOptions trusted(Path certificates) {
     return new ConnectOptions(
         token, Optional.of(certificates), identity, deadline, tries, reconnect, messageBytes);
   }
 
-  /** The client's own certificate and its key, in files (PEM). */
+  /** Sets the client's certificate and its private key, in PEM files. */
   public ConnectOptions identity(Path certificate, Path key) {
     var shown = Optional.of(new Identity(certificate, key));
     return new ConnectOptions(token, trusted, shown, deadline, tries, reconnect, messageBytes);
   }
 
-  /** How long a call that is no stream may take. */
-  public ConnectOptions deadline(Duration most) {
-    var limit = Optional.of(most);
+  /** Sets the maximum duration of a unary call, including retries; 30 seconds by default. */
+  public ConnectOptions deadline(Duration max) {
+    var limit = Optional.of(max);
     return new ConnectOptions(token, trusted, identity, limit, tries, reconnect, messageBytes);
   }
 
-  /** How often a read, or what was never sent, is tried again. */
+  /**
+   * Sets the maximum number of retries of a read, or of a write that was not sent; 4 by default.
+   */
   public ConnectOptions tries(int more) {
     return new ConnectOptions(token, trusted, identity, deadline, more, reconnect, messageBytes);
   }
 
-  /** How long a watch or a stream of writes tries to reach a server again that was lost. */
-  public ConnectOptions reconnect(Duration most) {
-    return new ConnectOptions(token, trusted, identity, deadline, tries, most, messageBytes);
+  /**
+   * Sets the maximum time that a watch or a stream of writes tries to reconnect after a lost
+   * connection; 30 seconds by default.
+   */
+  public ConnectOptions reconnect(Duration max) {
+    return new ConnectOptions(token, trusted, identity, deadline, tries, max, messageBytes);
   }
 
-  /** The longest message that is taken, in bytes. */
-  public ConnectOptions messageBytes(int most) {
-    return new ConnectOptions(token, trusted, identity, deadline, tries, reconnect, most);
+  /** Sets the maximum length of a response in bytes; 64 MiB by default. */
+  public ConnectOptions messageBytes(int max) {
+    return new ConnectOptions(token, trusted, identity, deadline, tries, reconnect, max);
   }
 }

@@ -1,11 +1,11 @@
 package io.nuthatch.rx;
 
 /**
- * A place among the rows of a table, in one state of it. It begins before the first row. Each move
- * answers whether there is a row; where there is none the cursor stands on none.
+ * A position among the rows of a table, in one state of the store. A cursor begins before the first
+ * row. Each move returns whether it found a row; if not, the cursor is on no row.
  *
- * <p>It is used within {@link CursorReader#read} and by its thread alone, and throws
- * {@link StoreException} where the store fails.
+ * <p>Only the thread that runs {@link CursorReader#read} may use it, until that call returns. Its
+ * methods throw {@link StoreException} if the store cannot be read.
  */
 public interface Cursor {
 
@@ -15,25 +15,37 @@ public interface Cursor {
   /** Moves to the last row. */
   boolean last();
 
-  /** Moves to the next row; to the first at the beginning. */
+  /** Moves to the next row. Moves to the first row if the cursor was not moved yet. */
   boolean next();
 
-  /** Moves to the row before; to the last at the beginning. */
+  /** Moves to the previous row. Moves to the last row if the cursor was not moved yet. */
   boolean previous();
 
-  /** Moves to the row of the least key that is not below this one. */
+  /** Moves to the row with the smallest key that is greater than or equal to this key. */
   boolean seek(byte[] key);
 
-  /** Moves to the row of this key. */
+  /** Moves to the row with this key. */
   boolean find(byte[] key);
 
-  /** The key of the row that it stands on; throws {@link IllegalStateException} on none. */
+  /**
+   * Returns the key of the current row.
+   *
+   * @throws IllegalStateException if the cursor is on no row
+   */
   byte[] key();
 
-  /** The value of the row that it stands on; throws {@link IllegalStateException} on none. */
+  /**
+   * Returns the value of the current row.
+   *
+   * @throws IllegalStateException if the cursor is on no row
+   */
   byte[] value();
 
-  /** The row that it stands on; throws {@link IllegalStateException} on none. */
+  /**
+   * Returns the current row.
+   *
+   * @throws IllegalStateException if the cursor is on no row
+   */
   default Row row() {
     return new Row(key(), value());
   }

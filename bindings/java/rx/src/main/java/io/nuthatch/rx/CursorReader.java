@@ -1,23 +1,24 @@
 package io.nuthatch.rx;
 
-/** Reads with a cursor. */
+/** Reads with a cursor, and emits items. */
 @FunctionalInterface
 public interface CursorReader<T> {
 
   /**
-   * Moves the cursor and emits what it likes. Returning ends the stream, throwing fails it.
+   * Reads, and emits items to {@code sink}. The stream completes when this method returns, and
+   * fails if it throws.
    *
-   * @param cursor valid until this returns
-   * @param sink takes what the stream emits
+   * @param cursor the cursor, valid until this method returns
+   * @param sink emits the items of the stream
    */
   void read(Cursor cursor, Sink<? super T> sink) throws Exception;
 
-  /** Takes what a stream emits. */
+  /** Emits the items of a stream. */
   @FunctionalInterface
   interface Sink<T> {
     /**
-     * Emits an item, and waits until the subscriber asks for one before. When the subscriber has
-     * cancelled, this does not return: it throws what must not be caught.
+     * Waits until the subscriber requests an item, and emits this one. If the subscriber has
+     * cancelled, throws an exception that ends {@link CursorReader#read}; do not catch it.
      */
     void onNext(T item);
   }

@@ -1,13 +1,16 @@
 package io.nuthatch.rx;
 
 /**
- * What a commit waits for, told by what a machine that loses power may lose. A process that is
- * killed loses nothing that was committed.
+ * What a commit waits for, and so what a power failure or a kernel crash may lose. A process that
+ * is killed loses no commits with any durability.
  */
 public enum Durability {
-  /** Nothing is lost. */
+  /** Nothing that was committed is lost. */
   SYNC,
-  /** The last commit may be lost, none before it, and the store is whole. */
+  /**
+   * The last commit may be lost, even if it was acknowledged. Earlier ones are not, and the store
+   * is undamaged.
+   */
   GROUP,
   /** Any number of the last commits may be lost, and the store may be damaged. */
   NONE

@@ -1,9 +1,10 @@
 package io.nuthatch.rx;
 
 /**
- * A watch asked for changes that are not kept: it fell behind ({@code fell-behind}), the store was
- * replaced or lost its last commits ({@code ahead}), or keeps none ({@code no-changes-kept}). Scan
- * what is there, then watch from the sequence number that {@link Store#stat} told before.
+ * A watch needs changes that the store does not have: they were dropped ({@code fell-behind}), the
+ * store was replaced or lost its last commits ({@code ahead}), or it keeps no changes ({@code
+ * no-changes-kept}). To recover, read {@link Store#stat}, scan the table, then watch after the
+ * {@link StoreStat#sequence} that was read first.
  */
 public final class FellBehindException extends StoreException {
 

@@ -1,9 +1,9 @@
 package io.nuthatch.rx;
 
-/** What a table keeps with each value. */
+/** What a table stores with each value. */
 public enum Kind {
-  /** Nothing: values lie in the file as they are, and any program of LMDB reads them. */
+  /** Nothing: values are stored unchanged, and any LMDB program can read them. */
   PLAIN,
-  /** A version, and a time at which the row expires, if it does. */
+  /** A version and an optional time of expiry. */
   STAMPED
 }

@@ -5,45 +5,61 @@ import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.core.Single;
 import java.nio.file.Path;
 
-/** A store in a folder of this machine, with what can only be done there. */
+/** A store in a folder of this machine, with the operations that a remote store does not have. */
 public interface LocalStore extends Store {
 
-  /** The folder. */
+  /** Returns the folder. */
   Path folder();
 
   /**
-   * Keeps the last changes of all tables for watches from now on: so many at most, of so many bytes
-   * altogether. That holds for all processes, until it is changed. Each change is written twice.
+   * Keeps the newest changes of all tables for watches, from now on. The limits apply to all
+   * processes until they are changed. A store that keeps changes writes each value twice: to its
+   * table and to the kept changes.
+   *
+   * @param maxChanges maximum number of kept changes, at least 1
+   * @param maxBytes maximum size of all kept changes in bytes; the newest change is kept even if it
+   *     is longer
    */
   Completable keepChanges(long maxChanges, long maxBytes);
 
-  /** Keeps no changes from now on, and lets go of those that are kept. */
+  /** Stops keeping changes, and removes the kept ones. */
   Completable keepNoChanges();
 
-  /** Makes everything that was committed safe from crashes, however it was committed. */
+  /** Makes all earlier commits durable, whatever their {@link Durability}. */
   Completable sync();
 
-  /** Takes rows out that have expired, and answers how many it went through. */
+  /** Removes expired rows. Returns the number of processed entries of the expiry table. */
   Single<Long> sweep();
 
   /**
-   * Checks all pages of the file. Tells how far it is from time to time, at last that it is done,
-   * and fails with {@link StoreDamagedException} where it finds damage.
+   * Verifies all pages of the file. Emits the progress at intervals, at last with {@code done}
+   * equal to {@code all}. Fails with {@link StoreDamagedException} at the first damage.
    */
   Flowable<Progress> verify();
 
   /**
-   * Makes the store in a folder as small as it can be, in its place. No process may have it open.
+   * Removes free pages from the store in a folder, by replacing its file with a compact copy. No
+   * process may have the store open.
    *
-   * @return bytes of the file before and after
+   * @return the lengths of the file before and after
    */
   static Single<Compacted> compact(Path folder) {
     return io.nuthatch.rx.local.LocalStores.compact(folder);
   }
 
-  /** How far a long piece of work is. */
+  /**
+   * The progress of an operation.
+   *
+   * @param done number of pages that are done
+   * @param all number of all pages
+   */
   record Progress(long done, long all) {}
 
-  /** Bytes of a store's file before and after it was made as small as it can be. */
+  /**
+   * The result of a compaction.
+   *
+   * @param beforeBytes length of the file before, in bytes
+   * @param afterBytes length of the file after, in bytes
+   */
   record Compacted(long beforeBytes, long afterBytes) {}
 }

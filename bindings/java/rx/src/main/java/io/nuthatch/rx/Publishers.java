@@ -4,17 +4,17 @@ import java.util.concurrent.Flow;
 import org.reactivestreams.FlowAdapters;
 import org.reactivestreams.Publisher;
 
-/** Streams of a store for {@link java.util.concurrent.Flow}, and the other way round. */
+/** Converts streams to and from {@link java.util.concurrent.Flow}. */
 public final class Publishers {
 
   private Publishers() {}
 
-  /** A stream of a store, for subscribers of {@link java.util.concurrent.Flow}. */
+  /** Returns a stream of a store as a publisher of {@link java.util.concurrent.Flow}. */
   public static <T> Flow.Publisher<T> toFlow(Publisher<T> publisher) {
     return FlowAdapters.toFlowPublisher(publisher);
   }
 
-  /** A publisher of {@link java.util.concurrent.Flow}, for calls that take a stream. */
+  /** Returns a publisher of {@link java.util.concurrent.Flow} as a stream for calls of a store. */
   public static <T> Publisher<T> fromFlow(Flow.Publisher<T> publisher) {
     return FlowAdapters.toPublisher(publisher);
   }

@@ -6,8 +6,8 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * Which keys: each bound is included, excluded or absent. A range whose start is above its end has
- * no keys; {@code testdata/store/ranges.csv} has all combinations.
+ * A range of keys, with each bound included, excluded or absent. A range whose start is above its
+ * end has no keys. {@code testdata/store/ranges.csv} has all combinations.
  *
  * @param start the lower bound; empty for none
  * @param end the upper bound; empty for none
@@ -17,13 +17,13 @@ public record Range(Optional<Bound> start, Optional<Bound> end) {
   private static final Range ALL = new Range(Optional.empty(), Optional.empty());
 
   /**
-   * An end of a range.
+   * A bound of a range.
    *
-   * @param key the key at the end; may be empty
-   * @param included whether that key belongs to the range
+   * @param key the key; may be empty
+   * @param included whether the range includes the key
    */
   public record Bound(byte[] key, boolean included) {
-    /** Checks that there is a key. */
+    /** Checks that the key is not null. */
     public Bound {
       Objects.requireNonNull(key, "key");
     }
@@ -46,23 +46,23 @@ public record Range(Optional<Bound> start, Optional<Bound> end) {
     }
   }
 
-  /** Checks that both bounds are there or empty. */
+  /** Checks that both bounds are not null. */
   public Range {
     Objects.requireNonNull(start, "start");
     Objects.requireNonNull(end, "end");
   }
 
-  /** All keys. */
+  /** Returns the range of all keys. */
   public static Range all() {
     return ALL;
   }
 
-  /** The keys from the one to the other, both included. */
+  /** Returns the range from one key to another, both included. */
   public static Range closed(byte[] from, byte[] to) {
     return ALL.from(from).to(to);
   }
 
-  /** All keys that begin with these bytes. */
+  /** Returns the range of all keys that begin with a prefix. */
   public static Range prefix(byte[] prefix) {
     var from = ALL.from(prefix.clone());
     int last = prefix.length - 1;
@@ -77,32 +77,32 @@ public record Range(Optional<Bound> start, Optional<Bound> end) {
     return from.before(after);
   }
 
-  /** The same from this key on, itself included. */
+  /** Returns this range with the lower bound {@code key}, included. */
   public Range from(byte[] key) {
     return new Range(Optional.of(new Bound(key, true)), end);
   }
 
-  /** The same after this key, itself excluded. */
+  /** Returns this range with the lower bound {@code key}, excluded. */
   public Range after(byte[] key) {
     return new Range(Optional.of(new Bound(key, false)), end);
   }
 
-  /** The same up to this key, itself included. */
+  /** Returns this range with the upper bound {@code key}, included. */
   public Range to(byte[] key) {
     return new Range(start, Optional.of(new Bound(key, true)));
   }
 
-  /** The same up to this key, itself excluded. */
+  /** Returns this range with the upper bound {@code key}, excluded. */
   public Range before(byte[] key) {
     return new Range(start, Optional.of(new Bound(key, false)));
   }
 
-  /** The keys that are in both ranges. */
+  /** Returns the intersection of two ranges. */
   public Range and(Range other) {
     return new Range(tighter(start, other.start, 1), tighter(end, other.end, -1));
   }
 
-  /** Whether a key is in the range. */
+  /** Returns whether a key is in the range. */
   public boolean contains(byte[] key) {
     return isWithin(start, key, 1) && isWithin(end, key, -1);
   }

@@ -5,24 +5,24 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * A key and its value. Two rows are equal when their bytes are.
+ * A key and its value. Two rows are equal if their bytes are equal.
  *
  * @param key 1 to 511 bytes
- * @param value any number of bytes, also none
+ * @param value the value; may be empty
  */
 public record Row(byte[] key, byte[] value) {
 
-  /** A row of texts, in UTF-8. */
+  /** Returns a row with a key and a value in UTF-8. */
   public static Row of(String key, String value) {
     return new Row(key.getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** The key as a text in UTF-8. */
+  /** Returns the key as text in UTF-8. */
   public String keyText() {
     return new String(key, StandardCharsets.UTF_8);
   }
 
-  /** The value as a text in UTF-8. */
+  /** Returns the value as text in UTF-8. */
   public String valueText() {
     return new String(value, StandardCharsets.UTF_8);
   }

@@ -3,7 +3,7 @@ package io.nuthatch.rx;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Makes something of a row that it sees where it lies. */
+/** Converts a row, which it reads in place. */
 @FunctionalInterface
 public interface RowMapper<T> {
 
@@ -13,14 +13,14 @@ public interface RowMapper<T> {
           new Row(key.toArray(ValueLayout.JAVA_BYTE), value.toArray(ValueLayout.JAVA_BYTE));
 
   /**
-   * What a row becomes; {@code null} to leave it out.
+   * Returns the result for a row; {@code null} to emit nothing for it.
    *
-   * <p>The segments can be read until this returns. A segment of a local store lies in the store's
-   * file: using it later throws {@link IllegalStateException} or, as long as the rows around it are
-   * being handed out, still reads the row; it never reads anything else.
+   * <p>The segments are valid until this method returns. Those of a local store refer to the
+   * store's memory map. A later access throws {@link IllegalStateException}, or still reads the row
+   * while rows of the same chunk are being mapped; it never reads other bytes.
    *
    * @param key the key
-   * @param value the value, which may have no bytes
+   * @param value the value; may be empty
    */
   T map(MemorySegment key, MemorySegment value) throws Throwable;
 }

@@ -3,14 +3,16 @@ package io.nuthatch.rx;
 import java.util.Objects;
 
 /**
- * What a scan reads, and in which way.
+ * The range and options of a scan.
  *
  * @param range the keys
- * @param isBackward from the greatest key on
- * @param limit so many rows at most
- * @param isKeysOnly without values: these are empty
- * @param batchRows how many rows are read at once, at most, and so how many ahead of demand
- * @param batchBytes after how many bytes of keys and values a batch ends; it has a row at least
+ * @param isBackward whether rows are returned in descending key order
+ * @param limit maximum number of rows
+ * @param isKeysOnly whether values are omitted; they are empty then
+ * @param batchRows maximum number of rows that are read at once, and so ahead of the subscriber's
+ *     requests
+ * @param batchBytes a batch ends when its keys and values have this many bytes; it has at least one
+ *     row
  */
 public record Scan(
     Range range,
@@ -20,10 +22,10 @@ public record Scan(
     int batchRows,
     int batchBytes) {
 
-  /** The rows of a batch, at most, unless told otherwise. */
+  /** Default of {@link #batchRows()}. */
   public static final int BATCH_ROWS = 4096;
 
-  /** The bytes of keys and values of a batch, about, unless told otherwise. */
+  /** Default of {@link #batchBytes()}: 256 KiB. */
   public static final int BATCH_BYTES = 256 << 10;
 
   private static final Scan ALL =
@@ -37,42 +39,45 @@ public record Scan(
     StoreException.check(batchBytes > 0, "batchBytes", "1 byte or more", batchBytes);
   }
 
-  /** All rows, from the least key on. */
+  /** Returns a scan of all rows, in ascending key order. */
   public static Scan all() {
     return ALL;
   }
 
-  /** All rows of a range, from the least key on. */
+  /** Returns a scan of all rows of a range, in ascending key order. */
   public static Scan of(Range range) {
     return new Scan(range, false, Long.MAX_VALUE, false, BATCH_ROWS, BATCH_BYTES);
   }
 
-  /** From the greatest key on. */
+  /** Returns this scan in descending key order. */
   public Scan backward() {
     return new Scan(range, true, limit, isKeysOnly, batchRows, batchBytes);
   }
 
-  /** So many rows at most. */
+  /** Sets the maximum number of rows; no limit by default. */
   public Scan limit(long rows) {
     return new Scan(range, isBackward, rows, isKeysOnly, batchRows, batchBytes);
   }
 
-  /** Keys with empty values. */
+  /** Returns this scan with empty values. */
   public Scan keysOnly() {
     return new Scan(range, isBackward, limit, true, batchRows, batchBytes);
   }
 
-  /** So many rows are read at once, at most. */
+  /**
+   * Sets the maximum number of rows that are read at once; 4096 by default. A remote store ignores
+   * it.
+   */
   public Scan batchRows(int rows) {
     return new Scan(range, isBackward, limit, isKeysOnly, rows, batchBytes);
   }
 
-  /** So many bytes are read at once, about. */
+  /** Sets the number of bytes of keys and values at which a batch ends; 256 KiB by default. */
   public Scan batchBytes(int bytes) {
     return new Scan(range, isBackward, limit, isKeysOnly, batchRows, bytes);
   }
 
-  /** The same for the keys of its range that are in this one, too. */
+  /** Returns this scan with the intersection of its range and another one. */
   public Scan within(Range other) {
     return new Scan(range.and(other), isBackward, limit, isKeysOnly, batchRows, batchBytes);
   }

@@ -7,21 +7,23 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One state of a store, which {@link Store#snapshot} hands out for a while. Like all transactions
- * that read, it keeps room in the file from being used again: use it soon. All calls are refused
- * with {@link StoreClosedException} when it has ended.
+ * One state of a store, during {@link Store#snapshot}. While it exists, pages that writers replace
+ * cannot be reused, so the file grows: use it briefly. After its end, all calls fail with {@link
+ * StoreClosedException}.
  */
 public interface Snapshot {
 
-  /** The value of a key; empty when the key is missing. */
+  /** Returns the value of a key; empty if the key is missing. */
   Maybe<byte[]> get(Table table, byte[] key);
 
-  /** The value of a key with its version and the time it expires; empty when it is missing. */
+  /**
+   * Returns the value of a key with its version and time of expiry; empty if the key is missing.
+   */
   Maybe<Entry> entry(Table table, byte[] key);
 
-  /** The values of many keys, in the order of the keys. */
+  /** Returns the values of many keys, in the order of the keys. */
   Single<List<Optional<byte[]>>> getMany(Table table, List<byte[]> keys);
 
-  /** The rows of a scan. */
+  /** Returns the rows of a scan. */
   Flowable<Row> scan(Table table, Scan scan);
 }

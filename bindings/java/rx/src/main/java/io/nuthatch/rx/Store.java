@@ -11,8 +11,8 @@ import java.util.List;
 import org.reactivestreams.Publisher;
 
 /**
- * An ordered store: named tables of keys and values. It is shared by all threads, and by any number
- * of processes at once.
+ * An ordered store: named tables of keys and values. All threads of a process can share it. Any
+ * number of processes can use the same folder at once.
  *
  * <pre>{@code
  * try (var store = Store.open(Path.of("users"))) {
@@ -21,102 +21,124 @@ import org.reactivestreams.Publisher;
  *   users.scan(Scan.of(Range.prefix(prefix)).backward()).subscribe(row -> use(row.key()));
  * }
  * }</pre>
+ *
+ * <p>Calls that return a stream do nothing before the stream is subscribed to. They fail with a
+ * {@link StoreException}.
  */
 public interface Store extends AutoCloseable {
 
-  /** Opens the store in a folder, which is made if it is not there, as durable as can be. */
+  /**
+   * Opens the store in a folder with the default options. Creates the store if it does not exist.
+   * Commits are durable ({@link Durability#SYNC}).
+   */
   static LocalStore open(Path folder) {
     return open(folder, StoreOptions.defaults());
   }
 
   /**
-   * Opens the store in a folder. A process opens a folder once: a second time fails with the code
-   * {@code already-open}.
+   * Opens the store in a folder. Waits for the disk.
+   *
+   * @throws StoreException with the code {@code already-open} if this process has the folder open,
+   *     and with other codes of {@code testdata/store/errors.csv} if the store cannot be opened
    */
   static LocalStore open(Path folder, StoreOptions options) {
     return LocalStores.open(folder, options);
   }
 
-  /** Connects to a store at {@code grpc://host:port}, without TLS and token. */
+  /** Connects to a store at {@code grpc://host:port} without TLS and without a token. */
   static Store connect(String address) {
     return connect(address, ConnectOptions.defaults());
   }
 
   /**
-   * Connects to a store at {@code grpc://host:port}, or {@code grpcs://host:port} with TLS. Without
-   * a port it is 7380. The connection is made when it is needed, and made again when it is lost.
-   * The library {@code nuthatch-rx-grpc} does this, and must be there.
+   * Connects to a store at {@code grpc://host:port}, or {@code grpcs://host:port} with TLS. The
+   * default port is 7380. Requires the library {@code nuthatch-rx-grpc}.
+   *
+   * <p>Returns without connecting: the first call connects, and later calls reconnect after a lost
+   * connection.
+   *
+   * @throws StoreException if the address, the options or the files that they name are not valid,
+   *     or if the library is missing (code {@code options})
    */
   static Store connect(String address, ConnectOptions options) {
     return Connector.find().connect(address, options);
   }
 
   /**
-   * A table, plain if it has to be made: that is done by the first call on it that is subscribed
-   * to. This alone does nothing and answers at once.
+   * Returns a table. Does nothing else: the first call on the table that is subscribed to creates
+   * it, as a plain table, if it does not exist.
    */
   Table table(String name);
 
   /**
-   * A table of this kind. It is made if it is not there by the first call on it that is subscribed
-   * to, which fails with the code {@code table} where it is of the other kind.
+   * Returns a table of a kind. Does nothing else: the first call on the table that is subscribed to
+   * creates it if it does not exist, and fails with the code {@code table} if it has the other
+   * kind.
    */
   Table table(String name, Kind kind);
 
-  /** The main table, which every store has. The names of the others are keys in it. */
+  /**
+   * Returns the main table, which every LMDB environment has. The names of the other tables are
+   * keys in it.
+   */
   Table mainTable();
 
-  /** The names of all tables in order, without the main one. */
+  /** Returns the names of all tables, in order, without the main table. */
   Single<List<String>> tableNames();
 
   /**
-   * Writes a batch, as a whole or not at all; the answer comes when it is as durable as the store's
-   * options say. Fails with {@link ConditionUnmetException} where a condition in it does not hold.
+   * Commits a batch: all of its writes, or none. Succeeds after the commit, with the durability of
+   * the store's options. Fails with {@link ConditionUnmetException} if a condition of the batch is
+   * not met.
    */
   Single<Written> write(Batch batch);
 
   /**
-   * Writes a batch for each item of a stream. Each item is acknowledged after the commit that made
-   * it durable, in the order of the items; many share a commit. No more items are asked for than
-   * {@link BatchPolicy#inFlight} allows, or than the subscriber takes acknowledgements.
+   * Writes a batch for each item of a stream. Emits an acknowledgement for each item after its
+   * commit, in the order of the items. Many batches share a commit. Requests at most {@link
+   * BatchPolicy#inFlight} unacknowledged items from {@code items}, and no more than the subscriber
+   * has requested acknowledgements.
    *
-   * <p>A batch that fails is told by its acknowledgement, and the stream goes on. It ends with an
-   * error where {@code items} or {@code batchOf} fails, or the store does altogether.
+   * <p>If a batch fails, its acknowledgement has the failure, and the stream continues. The stream
+   * fails if {@code items} or {@code batchOf} fails, or if the store is closed or cannot write at
+   * all.
    *
-   * @param batchOf what is written for an item
+   * @param batchOf returns the batch to write for an item
    */
   <T> Flowable<Ack<T>> writeEach(
       Publisher<T> items, Function<? super T, Batch> batchOf, BatchPolicy policy);
 
   /**
-   * Reads from one state of the store, whatever is written meanwhile. The state is taken when the
-   * result is subscribed to, and let go of when what {@code reads} answers ends or is cancelled;
-   * the {@link Snapshot} fails from then on.
+   * Reads from one state of the store, which later writes do not change. A subscription begins a
+   * read transaction. The transaction ends when the stream that {@code reads} returns ends or is
+   * cancelled. After that, calls on the {@link Snapshot} fail.
+   *
+   * @param reads returns the stream to emit, from reads of the snapshot
    */
   <T> Flowable<T> snapshot(Function<? super Snapshot, ? extends Publisher<? extends T>> reads);
 
   /**
-   * Committed changes, in order. The store must keep changes: {@link StoreOptions#keepChanges}. It
-   * has no end but an error: a subscriber that is slower than changes are let go of is told by
-   * {@link FellBehindException}, and keeps nobody waiting.
+   * Watches committed changes, in order. The store must keep changes: {@link
+   * LocalStore#keepChanges}. The stream ends only with an error. A subscriber does not slow writers
+   * down: if the store drops changes before the subscriber has requested them, the stream fails
+   * with {@link FellBehindException}.
    */
   Flowable<Change> watch(Watch watch);
 
-  /** What the store tells of itself and its tables. */
+  /** Returns statistics of the store and of its tables. */
   Single<StoreStat> stat();
 
   /**
-   * Copies the store, in the state of one moment and while others write, into a folder of this
-   * machine that has no store yet. The copy appears when it is whole.
+   * Copies one state of the store to a folder of this machine, while others write. The folder must
+   * not contain a store. The copy becomes visible when it is complete.
    *
-   * @param compact leave free pages out, which takes longer
+   * @param compact whether to omit free pages, which takes longer
    */
   Completable backup(Path folder, boolean compact);
 
   /**
-   * Closes the store. Streams that run fail with {@link StoreClosedException}, and so does
-   * everything that is subscribed to later. Writes that were accepted are written. Closing twice
-   * does nothing.
+   * Closes the store. Commits accepted writes first. Streams in progress and later subscriptions
+   * fail with {@link StoreClosedException}. A second call does nothing.
    */
   @Override
   void close();

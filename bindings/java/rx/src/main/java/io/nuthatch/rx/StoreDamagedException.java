@@ -1,7 +1,8 @@
 package io.nuthatch.rx;
 
 /**
- * Bytes of the store contradict its format ({@code not-a-store}, {@code corrupt}, {@code decode}).
+ * The file is not a store ({@code not-a-store}), contradicts the format ({@code corrupt}), or has a
+ * value or record that cannot be decoded ({@code decode}).
  */
 public final class StoreDamagedException extends StoreException {
 

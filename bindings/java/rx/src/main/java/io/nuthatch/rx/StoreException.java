@@ -1,8 +1,8 @@
 package io.nuthatch.rx;
 
 /**
- * A call of a store failed. {@link #code} is a short name that stays the same between versions:
- * those of {@code testdata/store/errors.csv}, and, of a remote store, of {@code statuses.csv}.
+ * A call of a store failed. {@link #code} is a short name that is the same in all versions: one of
+ * {@code testdata/store/errors.csv}, or, for a remote store, of {@code statuses.csv}.
  */
 public sealed class StoreException extends RuntimeException
     permits ConditionUnmetException,
@@ -21,17 +21,20 @@ public sealed class StoreException extends RuntimeException
     this.code = code;
   }
 
-  /** What failed, as a short name such as {@code full}. */
+  /** Returns the short name of the error, such as {@code full}. */
   public final String code() {
     return code;
   }
 
-  /** The exception of a code, of the class that belongs to it. */
+  /** Returns the exception for a code, of the class that belongs to the code. */
   public static StoreException of(String code, String message) {
     return of(code, message, null);
   }
 
-  /** The exception of a code, of the class that belongs to it, with its cause, if there is one. */
+  /**
+   * Returns the exception for a code, of the class that belongs to the code. {@code cause} may be
+   * {@code null}.
+   */
   public static StoreException of(String code, String message, Throwable cause) {
     return switch (code) {
       case "closed" -> new StoreClosedException(message, cause);
@@ -46,7 +49,7 @@ public sealed class StoreException extends RuntimeException
     };
   }
 
-  /** Refuses an option that is out of its range. */
+  /** Throws if an option is out of range. */
   static void check(boolean holds, String option, String expected, Object found) {
     if (!holds) {
       throw of("options", option + ": expected " + expected + ", found " + found);

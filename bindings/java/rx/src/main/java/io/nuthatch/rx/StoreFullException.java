@@ -1,9 +1,9 @@
 package io.nuthatch.rx;
 
 /**
- * There is no room: in the store ({@code full}), for one more transaction that reads ({@code
- * readers-full}), in a transaction ({@code transaction-full}), in a queue ({@code queue-full}) or
- * in the server's memory ({@code memory}).
+ * A limit was reached: the size of the store ({@code full}), the reader slots ({@code
+ * readers-full}), the pages of a transaction ({@code transaction-full}), the length of a queue
+ * ({@code queue-full}), or the server's memory ({@code memory}).
  */
 public final class StoreFullException extends StoreException {
 

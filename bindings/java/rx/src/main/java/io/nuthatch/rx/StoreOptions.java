@@ -4,18 +4,23 @@ import java.time.Duration;
 import java.util.OptionalLong;
 
 /**
- * How a store of this machine is opened.
+ * Options for opening a local store.
  *
- * @param create whether a store is made where there is none; the folder above must be there
- * @param readOnly for reading only: nothing of the data changes, and writes fail
+ * @param create whether to create the store if it does not exist; the parent of its folder must
+ *     exist
+ * @param readOnly whether to open the store for reading only; writes fail with the code {@code
+ *     read-only}
  * @param durability what commits wait for
- * @param reserveBytes addresses for the map; they cost nothing until there is data
- * @param limitBytes the most that the file may grow to; empty for no limit
- * @param growthPatience how long a map that must move waits for transactions to end
- * @param tables how many tables can be open
- * @param readers how many read transactions can be open in all processes
- * @param queueBytes how many bytes of writes can wait; who writes more waits, too
- * @param allowNetworkFilesystem whether a folder on a network filesystem may be opened
+ * @param reserveBytes address space of the memory map in bytes; it takes no memory and no disk
+ *     space
+ * @param limitBytes maximum size of the file in bytes; empty for no limit
+ * @param growthPatience maximum time that a write which needs a larger map waits for open
+ *     transactions
+ * @param tables maximum number of open tables
+ * @param readers maximum number of open read transactions in all processes; the value of the first
+ *     process that opens the store applies
+ * @param queueBytes maximum bytes of queued writes; further writes wait
+ * @param allowNetworkFilesystem whether to open a folder on a network filesystem
  */
 public record StoreOptions(
     boolean create,
@@ -42,78 +47,90 @@ public record StoreOptions(
           64L << 20,
           false);
 
-  /** A store that is made where there is none, with durable commits and no limit. */
+  /**
+   * Returns the defaults: the store is created if it does not exist, commits are durable, and the
+   * file size is not limited.
+   */
   public static StoreOptions defaults() {
     return DEFAULTS;
   }
 
-  /** Whether a store is made where there is none. */
+  /** Sets whether to create the store if it does not exist; {@code true} by default. */
   public StoreOptions create(boolean make) {
     return new StoreOptions(
         make, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** Opens for reading only. */
+  /** Sets whether to open the store for reading only; {@code false} by default. */
   public StoreOptions readOnly(boolean only) {
     return new StoreOptions(
         create, only, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** What commits wait for. */
+  /** Sets what commits wait for; {@link Durability#SYNC} by default. */
   public StoreOptions durability(Durability wait) {
     return new StoreOptions(
         create, readOnly, wait, reserveBytes, limitBytes, growthPatience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** Addresses for the map, from 64 KiB to 64 TiB; 1 TiB by default. */
+  /** Sets the address space of the memory map in bytes, from 64 KiB to 64 TiB; 1 TiB by default. */
   public StoreOptions reserve(long bytes) {
     return new StoreOptions(
         create, readOnly, durability, bytes, limitBytes, growthPatience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** The most that the file may grow to. Writes fail with {@link StoreFullException} beyond. */
+  /**
+   * Sets the maximum size of the file in bytes, from 64 KiB to 64 TiB; no limit by default. Writes
+   * beyond it fail with {@link StoreFullException}.
+   */
   public StoreOptions limit(long bytes) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, OptionalLong.of(bytes), growthPatience, tables,
         readers, queueBytes, allowNetworkFilesystem);
   }
 
-  /** How long a map that must move waits for transactions to end; 5 seconds by default. */
+  /**
+   * Sets the maximum time that a write which needs a larger map waits for open transactions to end;
+   * 5 seconds by default.
+   */
   public StoreOptions growthPatience(Duration patience) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, limitBytes, patience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** How many tables can be open; 256 by default. */
-  public StoreOptions tables(int most) {
+  /** Sets the maximum number of open tables, from 1 to 100,000; 256 by default. */
+  public StoreOptions tables(int max) {
     return new StoreOptions(
-        create, readOnly, durability, reserveBytes, limitBytes, growthPatience, most, readers,
+        create, readOnly, durability, reserveBytes, limitBytes, growthPatience, max, readers,
         queueBytes, allowNetworkFilesystem);
-  }
-
-  /** How many read transactions can be open in all processes; 1022 by default. */
-  public StoreOptions readers(int most) {
-    return new StoreOptions(
-        create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, most,
-        queueBytes, allowNetworkFilesystem);
-  }
-
-  /** How many bytes of writes can wait; 64 MiB by default. */
-  public StoreOptions queueBytes(long most) {
-    return new StoreOptions(
-        create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
-        most, allowNetworkFilesystem);
   }
 
   /**
-   * Sets whether a folder on a network filesystem, such as NFS or SMB, may be opened; {@code false}
-   * by default. Machines do not share the memory maps of a store, so that one which two machines
-   * write to is damaged without an error. Allow it only if processes of one machine use the store.
+   * Sets the maximum number of open read transactions in all processes, from 1 to 100,000; 1022 by
+   * default. The value of the first process that opens the store applies.
+   */
+  public StoreOptions readers(int max) {
+    return new StoreOptions(
+        create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, max,
+        queueBytes, allowNetworkFilesystem);
+  }
+
+  /** Sets the maximum bytes of queued writes; 64 MiB by default. Further writes wait. */
+  public StoreOptions queueBytes(long max) {
+    return new StoreOptions(
+        create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
+        max, allowNetworkFilesystem);
+  }
+
+  /**
+   * Sets whether to open a folder on a network filesystem, such as NFS or SMB; {@code false} by
+   * default. Machines do not share the memory maps of a store: if two machines write to it, it is
+   * damaged without an error. Allow it only if all processes that use the store run on one machine.
    */
   public StoreOptions allowNetworkFilesystem(boolean allow) {
     return new StoreOptions(

@@ -4,20 +4,21 @@ import java.util.List;
 import java.util.OptionalLong;
 
 /**
- * What a store tells of itself.
+ * Statistics of a store.
  *
- * @param pageBytes bytes of a page
- * @param mapBytes bytes of addresses that the store may grow into without moving its map
- * @param usedBytes bytes up to the last page in use
- * @param fileBytes bytes of the file
- * @param freeBytes bytes of pages that can be used again
- * @param transaction the last transaction that was committed
- * @param readers slots of readers in use, or used before, in all processes
- * @param maxReaders slots of readers that there are
- * @param openTransactions transactions that are open in the process of the store
- * @param sequence the number of the last change
- * @param oldestChange the number of the oldest change that is kept; empty when none are
- * @param tables the tables: the main one first, the others by name
+ * @param pageBytes length of a page in bytes
+ * @param mapBytes length of the memory map in bytes: the file can grow up to it without moving the
+ *     map
+ * @param usedBytes bytes up to the last page in use, including free pages before it
+ * @param fileBytes length of the file in bytes
+ * @param freeBytes bytes of free pages, including those that become reusable when older readers end
+ * @param transaction the number of the last committed transaction
+ * @param readers number of reader slots that are in use or were used, in all processes
+ * @param maxReaders maximum number of reader slots
+ * @param openTransactions number of open transactions in the process that has the store open
+ * @param sequence the sequence number of the last change
+ * @param oldestChange the sequence number of the oldest kept change; empty if no changes are kept
+ * @param tables statistics of the tables: the main table first, then the others in name order
  */
 public record StoreStat(
     long pageBytes,
@@ -34,15 +35,15 @@ public record StoreStat(
     List<TableStat> tables) {
 
   /**
-   * What a table tells of itself.
+   * Statistics of a table.
    *
-   * @param name the name; empty for the main one
-   * @param kind what it keeps with each value
-   * @param entries rows, those among them that have expired and were not swept yet
-   * @param depth levels of the tree
-   * @param branchPages pages that lead to others
-   * @param leafPages pages with rows
-   * @param overflowPages pages with long values
+   * @param name the name; empty for the main table
+   * @param kind what the table stores with each value
+   * @param entries number of rows, including expired rows that were not swept yet
+   * @param depth number of levels of the tree
+   * @param branchPages number of branch pages, which refer to other pages
+   * @param leafPages number of leaf pages, which have the rows
+   * @param overflowPages number of overflow pages, which have long values
    */
   public record TableStat(
       String name,

@@ -1,9 +1,9 @@
 package io.nuthatch.rx;
 
 /**
- * A remote store did not answer: it cannot be reached ({@code unavailable}) or stops ({@code
- * draining}), the deadline has passed ({@code deadline}), or a transaction was open for longer than
- * the server allows ({@code expired}). A write may have happened all the same.
+ * A remote store did not respond: it cannot be reached ({@code unavailable}), is stopping ({@code
+ * draining}), did not respond before the deadline ({@code deadline}), or ended a transaction at a
+ * time limit ({@code expired}). A write may have been executed.
  */
 public final class StoreUnavailableException extends StoreException {
 

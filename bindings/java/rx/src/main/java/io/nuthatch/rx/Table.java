@@ -11,111 +11,126 @@ import org.reactivestreams.Publisher;
 
 /**
  * A table of a store: ordered keys of 1 to 511 bytes, each with a value. Keys are compared byte by
- * byte, without signs.
+ * byte, as unsigned numbers.
  *
- * <p>Streams of a local store read on the thread that asks for rows, as {@link Flowable#range}
- * does: {@link Flowable#subscribeOn} moves them elsewhere. Those of a remote store come on its
- * threads.
+ * <p>Streams of a local store read on the thread that requests rows, like {@link Flowable#range};
+ * {@link Flowable#subscribeOn} selects another thread. Streams of a remote store emit on threads of
+ * the client.
+ *
+ * <p>No call does anything before its result is subscribed to.
  */
 public interface Table {
 
-  /** The name; empty for the main table. */
+  /** Returns the name; empty for the main table. */
   String name();
 
-  /** The value of a key; empty when the key is missing. */
+  /** Returns the value of a key; empty if the key is missing. */
   Maybe<byte[]> get(byte[] key);
 
-  /** The value of a key with its version and the time it expires; empty when it is missing. */
+  /**
+   * Returns the value of a key with its version and time of expiry; empty if the key is missing.
+   */
   Maybe<Entry> entry(byte[] key);
 
-  /** The values of many keys, in the order of the keys, all from one state of the store. */
+  /** Returns the values of many keys, in the order of the keys, all from one state of the store. */
   Single<List<Optional<byte[]>>> getMany(List<byte[]> keys);
 
   /**
-   * The rows of keys as they come, in their order; keys that are missing are left out. Each key
-   * is looked up in the state of that moment.
+   * Looks up each key of a stream, and emits the rows in the order of the keys, without missing
+   * ones. Each lookup sees the newest state.
    */
   Flowable<Row> getEach(Publisher<byte[]> keys);
 
-  /** All rows, from the least key on. */
+  /** Returns all rows, in ascending key order. */
   default Flowable<Row> scan() {
     return scan(Scan.all());
   }
 
-  /** All rows of a range, from the least key on. */
+  /** Returns all rows of a range, in ascending key order. */
   default Flowable<Row> scan(Range range) {
     return scan(Scan.of(range));
   }
 
-  /** The rows of a scan, all from the state of the store at the time of the subscription. */
+  /**
+   * Returns the rows of a scan, all from the state of the store at the time of the subscription.
+   */
   Flowable<Row> scan(Scan scan);
 
   /**
-   * What a mapper makes of the rows of a scan. It sees each where it lies, so that only what is
-   * needed is copied; rows of which it makes {@code null} are left out.
+   * Returns the results of a mapper for the rows of a scan. The mapper reads each row in place, so
+   * only what it copies is copied. Results that are {@code null} are not emitted.
    */
   <T> Flowable<T> scan(Scan scan, RowMapper<? extends T> mapper);
 
-  /** The rows of a scan, read by several threads at once, all from the same state of the store. */
+  /**
+   * Returns the rows of a scan, read by several threads, all from one state of the store. A scan
+   * with a limit fails with the code {@code options}.
+   */
   default Flowable<Row> scanParallel(Scan scan, Parallel parallel) {
     return scanParallel(scan, parallel, RowMapper.COPY);
   }
 
   /**
-   * What a mapper makes of the rows of a scan, by several threads at once, all from the same state
-   * of the store. The mapper is called by these threads. A scan with a limit is refused, with the
-   * code {@code options}.
+   * Returns the results of a mapper for the rows of a scan, read by several threads, all from one
+   * state of the store. These threads call the mapper concurrently. A scan with a limit fails with
+   * the code {@code options}.
    */
   <T> Flowable<T> scanParallel(Scan scan, Parallel parallel, RowMapper<? extends T> mapper);
 
   /**
    * Reads with a cursor, on a thread of {@code Schedulers.io()}, from one state of the store. The
-   * stream ends when {@code reader} returns, and fails when it throws.
+   * stream completes when {@code reader} returns, and fails if {@code reader} throws.
    */
   <T> Flowable<T> cursor(CursorReader<T> reader);
 
-  /** How many keys of a range are there. */
+  /** Returns the number of keys in a range. */
   Single<Long> count(Range range);
 
-  /** How many keys are there. */
+  /** Returns the number of keys in the table. */
   default Single<Long> count() {
     return count(Range.all());
   }
 
-  /** Writes a value under a key, in place of one that is there. */
+  /** Writes a value, and replaces an existing one. Completes after the commit. */
   Completable put(byte[] key, byte[] value);
 
-  /** Writes a value that expires at a time. The table must be stamped. */
+  /**
+   * Writes a value that expires at a time. The table must be stamped, otherwise the call fails with
+   * the code {@code table}.
+   */
   Completable put(byte[] key, byte[] value, Instant expiresAt);
 
-  /** Writes a value if a condition holds of its key, and answers whether it did. */
+  /** Writes a value if its key meets a condition. Returns whether it does. */
   Single<Boolean> putIf(byte[] key, byte[] value, Condition condition);
 
-  /** Deletes a key. One that is missing is no error. */
+  /** Deletes a key. A missing key is not an error. */
   Completable delete(byte[] key);
 
-  /** Deletes a key, and answers whether it was there. */
+  /** Deletes a key. Returns whether it existed. */
   Single<Boolean> remove(byte[] key);
 
-  /** Deletes all keys of a range in one transaction, and answers how many there were. */
+  /** Deletes all keys of a range in one transaction. Returns their number. */
   Single<Long> deleteRange(Range range);
 
-  /** Writes the rows of a stream, each acknowledged by itself; see {@link Store#writeEach}. */
+  /** Writes the rows of a stream, and acknowledges each: see {@link Store#writeEach}. */
   Flowable<Ack<Row>> batch(Publisher<Row> rows, BatchPolicy policy);
 
-  /** Writes the rows of a stream, each acknowledged by itself. */
+  /** Writes the rows of a stream with the default policy, and acknowledges each. */
   default Flowable<Ack<Row>> put(Publisher<Row> rows) {
     return batch(rows, BatchPolicy.defaults());
   }
 
-  /** Deletes the keys of a stream, each acknowledged by itself. */
+  /** Deletes the keys of a stream, and acknowledges each: see {@link Store#writeEach}. */
   Flowable<Ack<byte[]>> delete(Publisher<byte[]> keys, BatchPolicy policy);
 
-  /** Deletes the keys of a stream, each acknowledged by itself. */
+  /** Deletes the keys of a stream with the default policy, and acknowledges each. */
   default Flowable<Ack<byte[]>> delete(Publisher<byte[]> keys) {
     return delete(keys, BatchPolicy.defaults());
   }
 
-  /** The committed changes of this table from now on; see {@link Store#watch}. */
+  /**
+   * Watches the committed changes of this table within a range, from now on: see {@link
+   * Store#watch}.
+   */
   Flowable<Change> watch(Range range);
 }

@@ -1,10 +1,11 @@
 package io.nuthatch.rx;
 
 /**
- * What became of writes that were committed.
+ * The result of a commit.
  *
- * @param transaction the number of the transaction they were committed with
- * @param sequence the number of the last of these changes; a watch can go on after it
- * @param deleted how many keys they deleted
+ * @param transaction the number of the transaction
+ * @param sequence the sequence number of the last change of these writes; a watch can continue
+ *     after it
+ * @param deleted number of deleted keys
  */
 public record Written(long transaction, long sequence, long deleted) {}

@@ -25,7 +25,7 @@ class RowsTest {
           Row.of("a", "1"), Row.of("b", ""), Row.of("c".repeat(300), "v".repeat(70_000)));
 
   private static byte[] message() {
-    var message = ScanResponse.newBuilder().setSnapshot(1L << 60).setSequence(-1);
+    var message = ScanResponse.newBuilder().setTransaction(1L << 60).setSequence(-1);
     for (var row : ROWS) {
       message.addRows(
           StoreProto.Row.newBuilder()

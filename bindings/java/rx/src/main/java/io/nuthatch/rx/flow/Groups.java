@@ -80,7 +80,8 @@ final class Groups<T> extends Flowable<List<T>> {
       lock.lock();
       try {
         groupsWanted = Demand.sum(groupsWanted, n);
-        long wanted = groupsWanted > Long.MAX_VALUE / maxItems ? Long.MAX_VALUE : groupsWanted * maxItems;
+        boolean isUnbounded = groupsWanted > Long.MAX_VALUE / maxItems;
+        long wanted = isUnbounded ? Long.MAX_VALUE : groupsWanted * maxItems;
         more = wanted - itemsWanted - group.size();
         itemsWanted += Math.max(0, more);
         if (isDue) {

@@ -185,7 +185,7 @@ final class OpenStore implements LocalStore {
   public Completable keepChanges(long maxChanges, long maxBytes) {
     if (maxChanges <= 0) {
       return Completable.error(
-          StoreException.of("options", "most: expected 1 or more changes, found " + most));
+          StoreException.of("options", "maxChanges: expected 1 or more, found " + maxChanges));
     }
     return Upkeep.keepChanges(this, maxChanges, maxBytes);
   }

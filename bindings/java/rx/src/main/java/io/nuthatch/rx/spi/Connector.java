@@ -6,8 +6,8 @@ import io.nuthatch.rx.StoreException;
 import java.util.ServiceLoader;
 
 /**
- * Connects to stores of other machines. {@code nuthatch-rx-grpc} provides it, so that who only
- * opens stores of this machine has no library for the network.
+ * Connects to remote stores. The library {@code nuthatch-rx-grpc} provides it, so programs that use
+ * only local stores need no network libraries.
  */
 public interface Connector {
 
@@ -15,8 +15,10 @@ public interface Connector {
   Store connect(String address, ConnectOptions options);
 
   /**
-   * The one that is there: beside this library, or where the thread looks for classes. Fails with
-   * the code {@code options} where there is none.
+   * Returns the connector of the class loader of this library, or else of the thread's context
+   * class loader.
+   *
+   * @throws StoreException with the code {@code options} if there is none
    */
   static Connector find() {
     var beside = ServiceLoader.load(Connector.class, Connector.class.getClassLoader()).findFirst();
