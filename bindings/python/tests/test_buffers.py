@@ -58,6 +58,6 @@ def test_a_batch_tells_which_state_it_is_from(here: nuthatch.Store) -> None:
     here.put(b"key", b"value")
     batch = next(here.scan())
     assert batch.sequence == here.stat().sequence == 1
-    assert batch.snapshot == here.stat().transaction
+    assert batch.transaction == here.stat().transaction
     batch.detach()
     assert batch.sequence == 1

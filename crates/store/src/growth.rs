@@ -13,7 +13,7 @@ fn gets_go_on_while_a_write_waits_for_the_map_to_grow() {
     let table = store.table("rows").expect("a table");
     store.put(&table, b"key", b"value").expect("a put");
     for round in 0..3 {
-        let stays = store.snapshot().expect("a transaction");
+        let stays = store.read_owned().expect("a transaction");
         std::thread::scope(|scope| {
             let map_bytes = store.stat().expect("figures").map_bytes;
             let value = vec![round; usize::try_from(map_bytes).expect("a length")];
@@ -30,7 +30,7 @@ fn gets_go_on_while_a_write_waits_for_the_map_to_grow() {
                         for _ in 0..100 {
                             let found = store.get(table, b"key").expect("a get");
                             assert_eq!(found.as_deref(), Some(&b"value"[..]));
-                            store.snapshot().expect("a transaction");
+                            store.read_owned().expect("a transaction");
                         }
                     })
                 })

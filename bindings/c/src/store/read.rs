@@ -120,7 +120,7 @@ pub unsafe extern "C" fn nuthatch_store_open_snapshot(
     export_body!(error, |caller| {
         let mut out = caller.out("snapshot", snapshot)?;
         let open = OpenStore::find(store)?;
-        let txn = open.store.snapshot()?;
+        let txn = open.store.read_owned()?;
         let last_change = txn.sequence()?;
         caller.maybe_out(transaction).put(txn.id());
         caller.maybe_out(sequence).put(last_change);

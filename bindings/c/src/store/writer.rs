@@ -81,7 +81,7 @@ struct Pending {
 }
 
 impl Answers {
-    /// Waits at most `ms` milliseconds for acknowledgements and takes at most `most` of them. Fails
+    /// Waits at most `ms` milliseconds for acknowledgements and takes at most `max` of them. Fails
     /// if the writer was finished and all were taken.
     fn take(&self, ms: u64, max: usize) -> Result<Vec<(u64, store_engine::Result<Written>)>> {
         let deadline = Instant::now().checked_add(Duration::from_millis(ms));

@@ -11,7 +11,7 @@ pub(crate) struct CopiedRows {
     /// Keys and values, one after the other.
     data: Vec<u8>,
     spans: Vec<RowSpan>,
-    snapshot: u64,
+    transaction: u64,
     sequence: u64,
 }
 
@@ -32,8 +32,8 @@ impl CopiedRows {
         self.spans.push(RowSpan { start, key_len, value_len });
     }
 
-    pub(crate) fn with_position(self, snapshot: u64, sequence: u64) -> Self {
-        Self { snapshot, sequence, ..self }
+    pub(crate) fn with_position(self, transaction: u64, sequence: u64) -> Self {
+        Self { transaction, sequence, ..self }
     }
 
     /// Copies the first rows of a scan within a transaction.
@@ -52,7 +52,7 @@ impl CopiedRows {
         let mut rows = Self::default();
         mapped.iter().for_each(|(key, value)| rows.push(key, value));
         // The sequence number is 0 if the transaction cannot read it.
-        rows.with_position(mapped.snapshot_id(), mapped.sequence().unwrap_or_default())
+        rows.with_position(mapped.transaction(), mapped.sequence().unwrap_or_default())
     }
 
     fn row(&self, index: usize) -> Option<Row<'_>> {
@@ -94,11 +94,11 @@ impl RowData {
         (0..self.len()).map_while(|index| self.row(index))
     }
 
-    pub(crate) fn snapshot(&self) -> u64 {
+    pub(crate) fn transaction(&self) -> u64 {
         match self {
-            Self::Mapped(rows) => rows.snapshot_id(),
-            Self::Copied(rows) => rows.snapshot,
-            Self::Received(rows) => rows.snapshot_id(),
+            Self::Mapped(rows) => rows.transaction(),
+            Self::Copied(rows) => rows.transaction,
+            Self::Received(rows) => rows.transaction(),
         }
     }
 

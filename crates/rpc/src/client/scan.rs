@@ -25,7 +25,7 @@ pub struct Scan {
     limit: u64,
     keys_only: bool,
     batch_bytes: u64,
-    across_snapshots: bool,
+    across_transactions: bool,
     timeout: Option<Duration>,
 }
 
@@ -38,7 +38,7 @@ impl Scan {
             limit: u64::MAX,
             keys_only: false,
             batch_bytes: 0,
-            across_snapshots: false,
+            across_transactions: false,
             timeout: None,
         }
     }
@@ -80,8 +80,8 @@ impl Scan {
     /// Continues in a later state of the store if the server ends the transaction, which it does if
     /// the client receives no rows for long, or if the connection is lost.
     #[must_use]
-    pub fn across_snapshots(mut self) -> Self {
-        self.across_snapshots = true;
+    pub fn across_transactions(mut self) -> Self {
+        self.across_transactions = true;
         self
     }
 
@@ -102,7 +102,7 @@ impl Scan {
             limit: (*limit < u64::MAX).then_some(*limit),
             keys_only: *keys_only,
             batch_bytes: *batch_bytes,
-            across_snapshots: self.across_snapshots,
+            across_transactions: self.across_transactions,
         }
     }
 
@@ -140,7 +140,7 @@ pub struct RowStream {
 
 impl RowStream {
     pub(super) fn new(client: Client, table: &str, scan: Scan) -> Self {
-        let patience = if scan.across_snapshots {
+        let patience = if scan.across_transactions {
             client.options.patience()
         } else {
             Patience::Retries(client.options.retries)
@@ -170,7 +170,7 @@ impl RowStream {
 fn open(client: &Client, table: &str, scan: &Scan, after: Duration) -> Opening<RowBatch> {
     let client = client.clone();
     // With a limit of its own, a scan that did not begin in time is over.
-    let reconnects = scan.across_snapshots && scan.timeout.is_none();
+    let reconnects = scan.across_transactions && scan.timeout.is_none();
     let attempt = if reconnects { Attempt::Reconnect } else { Attempt::First };
     let (timeout, request) = (scan.timeout, scan.request(table));
     Box::pin(async move {
@@ -192,7 +192,7 @@ impl Stream for RowStream {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let Self { client, table, scan, came, stream } = this;
-        let resumes = scan.across_snapshots || !*came;
+        let resumes = scan.across_transactions || !*came;
         let polled = stream.poll(context, resumes, |after| open(client, table, scan, after));
         if let Poll::Ready(Some(Ok(rows))) = &polled {
             *came = true;

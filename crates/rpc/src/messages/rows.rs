@@ -13,7 +13,7 @@ use std::fmt;
 /// Numbers of the fields of `ScanResponse` and `Row`.
 mod field {
     pub(super) const ROWS: u32 = 1;
-    pub(super) const SNAPSHOT: u32 = 2;
+    pub(super) const TRANSACTION: u32 = 2;
     pub(super) const SEQUENCE: u32 = 3;
     pub(super) const KEY: u32 = 1;
     pub(super) const VALUE: u32 = 2;
@@ -26,7 +26,7 @@ pub struct RowBatch {
     data: Vec<u8>,
     /// The positions of the rows.
     rows: Vec<Place>,
-    snapshot: u64,
+    transaction: u64,
     sequence: u64,
 }
 
@@ -45,12 +45,12 @@ impl RowBatch {
     /// Returns an empty batch with capacity for `rows` rows of `bytes` bytes.
     pub(crate) fn with_capacity(rows: usize, bytes: usize) -> Self {
         let (data, rows) = (Vec::with_capacity(bytes), Vec::with_capacity(rows));
-        Self { data, rows, snapshot: 0, sequence: 0 }
+        Self { data, rows, transaction: 0, sequence: 0 }
     }
 
     /// Sets the state of the store that the rows are from.
-    pub(crate) fn seen_at(mut self, snapshot: u64, sequence: u64) -> Self {
-        (self.snapshot, self.sequence) = (snapshot, sequence);
+    pub(crate) fn seen_at(mut self, transaction: u64, sequence: u64) -> Self {
+        (self.transaction, self.sequence) = (transaction, sequence);
         self
     }
 
@@ -99,8 +99,8 @@ impl RowBatch {
     }
 
     /// Returns the number of the last transaction in the state that the rows are from.
-    pub fn snapshot_id(&self) -> u64 {
-        self.snapshot
+    pub fn transaction(&self) -> u64 {
+        self.transaction
     }
 
     /// Returns the number of the last change in that state: a watch can start after it.
@@ -165,7 +165,7 @@ impl Message for RowBatch {
             put_field(field::KEY, key, buffer);
             put_field(field::VALUE, value, buffer);
         }
-        for (tag, number) in [(field::SNAPSHOT, self.snapshot), (field::SEQUENCE, self.sequence)] {
+        for (tag, number) in [(field::TRANSACTION, self.transaction), (field::SEQUENCE, self.sequence)] {
             if number != 0 {
                 uint64::encode(tag, &number, buffer);
             }
@@ -184,7 +184,7 @@ impl Message for RowBatch {
                 let body = take(wire_type, buffer)?;
                 self.merge_row(body)
             }
-            field::SNAPSHOT => uint64::merge(wire_type, &mut self.snapshot, buffer, context),
+            field::TRANSACTION => uint64::merge(wire_type, &mut self.transaction, buffer, context),
             field::SEQUENCE => uint64::merge(wire_type, &mut self.sequence, buffer, context),
             _ => skip_field(wire_type, tag, buffer, context),
         }
@@ -193,7 +193,7 @@ impl Message for RowBatch {
     fn encoded_len(&self) -> usize {
         let rows = self.rows.iter();
         let rows = rows.map(|row| Self::row_len(row.key_len as usize, row.value_len as usize));
-        let numbers = [(field::SNAPSHOT, self.snapshot), (field::SEQUENCE, self.sequence)];
+        let numbers = [(field::TRANSACTION, self.transaction), (field::SEQUENCE, self.sequence)];
         let numbers = numbers.iter().filter(|(_, number)| *number != 0);
         rows.sum::<usize>() + numbers.map(|(tag, n)| uint64::encoded_len(*tag, n)).sum::<usize>()
     }
@@ -219,7 +219,7 @@ mod tests {
         #[prost(message, repeated, tag = "1")]
         rows: Vec<PlainRow>,
         #[prost(uint64, tag = "2")]
-        snapshot: u64,
+        transaction: u64,
         #[prost(uint64, tag = "3")]
         sequence: u64,
     }
@@ -242,7 +242,7 @@ mod tests {
         }
         let rows =
             rows.iter().map(|(key, value)| PlainRow { key: key.to_vec(), value: value.to_vec() });
-        let plain = Plain { rows: rows.collect(), snapshot: 300, sequence: 1 << 40 };
+        let plain = Plain { rows: rows.collect(), transaction: 300, sequence: 1 << 40 };
         (batch.seen_at(300, 1 << 40), plain)
     }
 
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(bytes, plain.encode_to_vec());
         let back = RowBatch::decode(&bytes[..]).expect("a message");
         assert_eq!((back.clone(), back.to_vec()), (batch.clone(), batch.to_vec()));
-        assert_eq!((back.snapshot_id(), back.sequence()), (300, 1 << 40));
+        assert_eq!((back.transaction(), back.sequence()), (300, 1 << 40));
         assert_eq!(RowBatch::default().encode_to_vec(), Plain::default().encode_to_vec());
     }
 

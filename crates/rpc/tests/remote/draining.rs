@@ -74,7 +74,7 @@ fn a_client_reconnects_to_a_restarted_server() {
     let url = format!("grpc://{address}");
     let patient = ClientOptions::new().retries(100).window_bytes(64 << 10);
     let client = first.wait(Client::connect_with(&url, &patient)).expect("a client");
-    let mut stream = client.scan(TABLE, &Scan::all().across_snapshots());
+    let mut stream = client.scan(TABLE, &Scan::all().across_transactions());
     let mut came = first.wait(stream.next()).expect("a batch").expect("rows").len();
     let Served { server, store, client: _client, runtime, .. } = first;
     server.stopper().stop();

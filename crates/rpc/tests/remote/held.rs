@@ -45,22 +45,22 @@ fn a_scan_that_is_not_received_holds_little_and_its_transaction_ends() {
 }
 
 #[test]
-fn a_scan_across_snapshots_continues_in_a_later_one() {
+fn a_scan_across_transactions_continues_in_a_later_one() {
     let served = many_rows(&options().idle(Duration::from_millis(20)));
-    let mut stream = served.client.scan(TABLE, &Scan::all().across_snapshots());
+    let mut stream = served.client.scan(TABLE, &Scan::all().across_transactions());
     let first = served.wait(stream.next()).expect("a batch").expect("rows");
     served.until(|served| served.open_transactions() == 0);
     served.store.delete(&served.table, &key(ROWS - 1)).expect("deleted");
-    let (mut came, mut last) = (first.len(), first.snapshot_id());
+    let (mut came, mut last) = (first.len(), first.transaction());
     while let Some(batch) = served.wait(stream.next()) {
         let batch = batch.expect("rows");
         assert_eq!(batch.get(0).expect("a row").0, key(came as u32));
         came += batch.len();
-        assert!(batch.snapshot_id() >= last);
-        last = batch.snapshot_id();
+        assert!(batch.transaction() >= last);
+        last = batch.transaction();
     }
     assert_eq!(came, ROWS as usize - 1);
-    assert!(last > first.snapshot_id());
+    assert!(last > first.transaction());
 }
 
 #[test]

@@ -69,10 +69,10 @@ fn all_rows_are_from_the_state_of_the_first() {
     let first = served.wait(stream.next()).expect("a batch").expect("rows");
     served.store.update(|txn| txn.delete_range(&served.table, &Range::all())).expect("deleted");
     let mut count = first.len();
-    let snapshot = first.snapshot_id();
+    let snapshot = first.transaction();
     while let Some(batch) = served.wait(stream.next()) {
         let batch = batch.expect("rows");
-        assert_eq!((batch.snapshot_id(), batch.sequence()), (snapshot, first.sequence()));
+        assert_eq!((batch.transaction(), batch.sequence()), (snapshot, first.sequence()));
         count += batch.len();
     }
     assert_eq!(count, 20_000);

@@ -84,6 +84,6 @@ fn a_transaction_ends_with_its_client() {
 fn a_transaction_refuses_invalid_requests() {
     let served = served();
     let mut txn = served.wait(served.client.txn()).expect("a transaction");
-    let scan = Scan::all().across_snapshots();
+    let scan = Scan::all().across_transactions();
     assert_eq!(code(served.wait(txn.scan(TABLE, &scan))), is("argument", 3));
 }

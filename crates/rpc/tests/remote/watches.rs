@@ -86,7 +86,7 @@ fn failed_reads_of_commits_are_counted_in_the_metrics() {
     // All reader slots are in use, including those of short reads.
     let readers = std::cell::RefCell::new(Vec::new());
     served.until(|served| {
-        readers.borrow_mut().extend(std::iter::from_fn(|| served.store.snapshot().ok()));
+        readers.borrow_mut().extend(std::iter::from_fn(|| served.store.read_owned().ok()));
         counts.watch_failures() >= 2
     });
     readers.borrow_mut().clear();
@@ -108,7 +108,7 @@ fn a_watch_continues_after_the_server_found_no_reader_slot() {
     let counts = served.server.metrics();
     // Also those that were in use for a moment.
     let fill_slots =
-        || readers.borrow_mut().extend(std::iter::from_fn(|| served.store.snapshot().ok()));
+        || readers.borrow_mut().extend(std::iter::from_fn(|| served.store.read_owned().ok()));
     let before = counts.watch_failures();
     served.until(|_| {
         fill_slots();

@@ -99,7 +99,7 @@ impl RowBatch {
     }
 
     /// Returns the number of the last transaction that the scan sees.
-    pub fn snapshot_id(&self) -> u64 {
+    pub fn transaction(&self) -> u64 {
         lock(&self.txn).id()
     }
 

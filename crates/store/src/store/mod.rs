@@ -157,7 +157,7 @@ impl Store {
     /// # Errors
     ///
     /// As for [`read`](Self::read).
-    pub fn snapshot(&self) -> Result<ReadTxn<'static>> {
+    pub fn read_owned(&self) -> Result<ReadTxn<'static>> {
         ReadTxn::owned(&self.0)
     }
 

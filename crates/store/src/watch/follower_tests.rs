@@ -43,7 +43,7 @@ impl Case {
     fn fill_readers(&self) -> Vec<ReadTxn<'static>> {
         let mut readers = Vec::new();
         let error = loop {
-            match self.store.snapshot() {
+            match self.store.read_owned() {
                 Ok(txn) => readers.push(txn),
                 Err(error) => break error,
             }

@@ -18,7 +18,7 @@ fn readers_see_the_state_they_began_with() {
     let table = case.store.table("t").expect("a table");
     case.store.put(&table, b"key", b"old").expect("a put");
     let before = case.store.read().expect("a transaction");
-    let owned = case.store.snapshot().expect("a transaction");
+    let owned = case.store.read_owned().expect("a transaction");
     case.store.put(&table, b"key", b"new").expect("a put");
     assert_eq!(before.get(&table, b"key").expect("a get"), Some(&b"old"[..]));
     assert_eq!(owned.get(&table, b"key").expect("a get"), Some(&b"old"[..]));

@@ -248,7 +248,7 @@ fn hold(path: &Path, writing: bool) {
         say("holding");
         pause();
     } else {
-        let _txn = store.snapshot().expect("a transaction");
+        let _txn = store.read_owned().expect("a transaction");
         say("holding");
         pause();
     }

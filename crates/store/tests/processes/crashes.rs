@@ -91,7 +91,7 @@ fn slots_of_killed_readers_come_back() {
         assert_eq!(other.hear().as_deref(), Some("holding"));
         other.kill();
     }
-    let txns: Vec<_> = (0..4).map(|_| store.snapshot().expect("a slot")).collect();
+    let txns: Vec<_> = (0..4).map(|_| store.read_owned().expect("a slot")).collect();
     let error = store.read().expect_err("all are in use");
     assert_eq!(error.code(), "readers-full");
     store.put(&table, b"key", b"value").expect("who writes needs no slot");

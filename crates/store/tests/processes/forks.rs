@@ -48,7 +48,7 @@ pub(crate) fn fork_while_reading(path: &Path) {
     };
     write(0);
     drop_in_child(&store, &table);
-    let (mut inherited, mut reading) = (Some(store.clone()), Some(store.snapshot().expect("one")));
+    let (mut inherited, mut reading) = (Some(store.clone()), Some(store.read_owned().expect("one")));
     in_child(|| {
         let error = store.get(&table, b"key").expect_err("a store of the parent");
         assert_eq!(error.code(), "closed");

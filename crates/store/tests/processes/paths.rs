@@ -77,7 +77,7 @@ pub(crate) fn use_many_paths(path: &Path) {
     std::env::set_current_dir(path.parent().expect("a folder above")).expect("it is there");
     for path in paths {
         let store = Store::open(path, &Options::new()).expect("it is closed");
-        let reading = store.snapshot().expect("a transaction");
+        let reading = store.read_owned().expect("a transaction");
         assert!(!store.clone().close_within(Duration::ZERO), "a transaction is open");
         drop(reading);
         assert!(store.close_within(LONG), "no other handle");

@@ -55,7 +55,7 @@ fn a_reader_that_never_ends_does_not_make_growth_hang() {
     let store = place.open(&options.durability(Durability::None));
     let table = store.table("rows").expect("a table");
     store.put(&table, b"first", b"value").expect("a put");
-    let reader = store.snapshot().expect("a transaction");
+    let reader = store.read_owned().expect("a transaction");
     let mut rows = 0_u32;
     let error = loop {
         match store.put(&table, &rows.to_le_bytes(), &[1; 10_000]) {
@@ -81,7 +81,7 @@ fn a_map_that_grew_elsewhere_under_a_reader_that_stays_is_reported_and_followed_
     let store = place.open(&Options::new().reserve(1 << 20).growth_patience(patience));
     let table = store.table("rows").expect("a table");
     store.put(&table, b"first", b"value").expect("a put");
-    let reader = store.snapshot().expect("a transaction");
+    let reader = store.read_owned().expect("a transaction");
     let mut other = Other::start("fill small map", &place.path());
     assert_eq!(other.hear().as_deref(), Some("ready"));
     other.nudge();
@@ -109,7 +109,7 @@ fn pages_come_back_when_a_long_reader_has_ended() {
     };
     overwrite(10);
     let small = store.stat().expect("figures").file_bytes;
-    let reader = store.snapshot().expect("a transaction");
+    let reader = store.read_owned().expect("a transaction");
     overwrite(200);
     let large = store.stat().expect("figures").file_bytes;
     assert!(large > small + 10_000_000, "pages that a reader may see stay: {small} to {large}");

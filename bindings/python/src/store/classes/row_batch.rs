@@ -124,9 +124,9 @@ impl RowBatch {
 
     /// Returns the number of the last transaction that the scan sees.
     #[getter]
-    fn snapshot(&self, py: Python<'_>) -> u64 {
+    fn transaction(&self, py: Python<'_>) -> u64 {
         let data = self.0.data();
-        py.detach(|| data.snapshot())
+        py.detach(|| data.transaction())
     }
 
     /// Returns the sequence number of the last change that the scan sees. A watch can continue

@@ -14,7 +14,7 @@ impl LocalReadTxn {
     pub(super) fn begin(local: &Local, table: &TableRef) -> Outcome<Arc<Self>> {
         let store = local.store()?;
         table.open(&store)?;
-        let txn = Arc::new(Self(Mutex::new(Some(store.snapshot()?))));
+        let txn = Arc::new(Self(Mutex::new(Some(store.read_owned()?))));
         let user: Arc<dyn StoreUser> = Arc::clone(&txn) as Arc<dyn StoreUser>;
         local.add_user(Arc::downgrade(&user));
         Ok(txn)

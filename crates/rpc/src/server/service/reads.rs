@@ -14,7 +14,7 @@ const OVERHEAD_LEN: usize = 64;
 pub(super) fn get(shared: &Shared, request: &proto::GetRequest) -> Result<proto::GetResponse> {
     // The table is opened before the transaction, which would not see it otherwise.
     shared.tables.find(&request.table)?;
-    get_in(shared, &shared.store.snapshot()?, request)
+    get_in(shared, &shared.store.read_owned()?, request)
 }
 
 pub(super) fn get_in(
@@ -27,7 +27,7 @@ pub(super) fn get_in(
     let _charge = room(shared, found.map_or(0, |entry| entry.value.len()), 1)?;
     let entry = found.map(entry);
     txn.check_readable()?;
-    Ok(proto::GetResponse { entry, snapshot: txn.id() })
+    Ok(proto::GetResponse { entry, transaction: txn.id() })
 }
 
 pub(super) fn get_many(
@@ -35,7 +35,7 @@ pub(super) fn get_many(
     request: &proto::GetManyRequest,
 ) -> Result<proto::GetManyResponse> {
     shared.tables.find(&request.table)?;
-    get_many_in(shared, &shared.store.snapshot()?, request)
+    get_many_in(shared, &shared.store.read_owned()?, request)
 }
 
 pub(super) fn get_many_in(
@@ -51,14 +51,14 @@ pub(super) fn get_many_in(
     let lookups = found.into_iter().map(|found| proto::Lookup { entry: found.map(entry) });
     let lookups = lookups.collect();
     txn.check_readable()?;
-    Ok(proto::GetManyResponse { lookups, snapshot: txn.id() })
+    Ok(proto::GetManyResponse { lookups, transaction: txn.id() })
 }
 
 pub(super) fn count(shared: &Shared, request: proto::CountRequest) -> Result<proto::CountResponse> {
     let table = shared.tables.find(&request.table)?;
     let txn = shared.store.read()?;
     let count = txn.count(&table, &convert::range(request.range))?;
-    Ok(proto::CountResponse { count, snapshot: txn.id() })
+    Ok(proto::CountResponse { count, transaction: txn.id() })
 }
 
 /// Charges the memory of a response with `values` values of `bytes` bytes.

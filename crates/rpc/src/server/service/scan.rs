@@ -45,7 +45,7 @@ pub(super) async fn start(
     let batches = shared.store.batches(&table, &requested_scan(&shared, &request));
     let reading = Reading { shared, table, batches, since: None };
     Ok(ResponseStream::start(call, move |responses| {
-        run(reading, responses, request.across_snapshots)
+        run(reading, responses, request.across_transactions)
     }))
 }
 
@@ -163,7 +163,7 @@ pub(super) fn messages(
     batch: &nuthatch_store::RowBatch,
 ) -> Result<Vec<(Rows, Charge)>> {
     let max = shared.limits.message_bytes;
-    let (snapshot, sequence) = (batch.snapshot_id(), batch.sequence()?);
+    let (transaction, sequence) = (batch.transaction(), batch.sequence()?);
     let mut messages = Vec::with_capacity(1);
     let mut first = 0;
     while first < batch.len() {
@@ -183,7 +183,7 @@ pub(super) fn messages(
         let mut rows = Rows::with_capacity(count, bytes);
         batch.iter().skip(first).take(count).for_each(|(key, value)| rows.push(key, value));
         batch.check_readable()?;
-        messages.push((rows.seen_at(snapshot, sequence), charge));
+        messages.push((rows.seen_at(transaction, sequence), charge));
         first += count;
     }
     Ok(messages)

@@ -98,7 +98,7 @@ fn read(shared: &Shared, open: Option<Open>, operation: Operation) -> Result<(Op
     shared.tables.find(name)?;
     let open = match open {
         Some(open) => open,
-        None => Open { txn: shared.store.snapshot()?, since: Instant::now() },
+        None => Open { txn: shared.store.read_owned()?, since: Instant::now() },
     };
     let answer = match operation {
         Operation::Get(get) => Answer::Get(reads::get_in(shared, &open.txn, &get)?),
@@ -111,8 +111,8 @@ fn read(shared: &Shared, open: Option<Open>, operation: Operation) -> Result<(Op
 
 /// Returns rows that fit in one message.
 fn rows(shared: &Shared, txn: &ReadTxn<'static>, request: &proto::ScanRequest) -> Result<Rows> {
-    if request.across_snapshots {
-        return Err(Error::argument("across_snapshots: expected false in a transaction"));
+    if request.across_transactions {
+        return Err(Error::argument("across_transactions: expected false in a transaction"));
     }
     let table = shared.tables.find(&request.table)?;
     let requested_scan = scan::requested_scan(shared, request);

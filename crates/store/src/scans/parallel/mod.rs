@@ -217,14 +217,14 @@ impl Store {
     /// Begins `count` transactions that see the same state.
     pub(crate) fn same_state(&self, count: usize) -> Result<Vec<ReadTxn<'static>>> {
         for _ in 0..MAX_ATTEMPTS {
-            let txns = (0..count).map(|_| self.snapshot()).collect::<Result<Vec<_>>>()?;
+            let txns = (0..count).map(|_| self.read_owned()).collect::<Result<Vec<_>>>()?;
             if txns.windows(2).all(|two| two[0].id() == two[1].id()) {
                 return Ok(txns);
             }
         }
         // While this has the write lock, no process can commit.
         let writing = Shared::write_lock(&self.0)?;
-        let txns = (0..count).map(|_| self.snapshot()).collect::<Result<Vec<_>>>()?;
+        let txns = (0..count).map(|_| self.read_owned()).collect::<Result<Vec<_>>>()?;
         drop(writing);
         Ok(txns)
     }
