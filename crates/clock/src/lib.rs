@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A source of time for expiry. The time may go backwards.
+/// A source of time for expiry. Its time may go backwards: entries then expire later.
 pub trait Clock: Send + Sync {
     /// Returns the time in milliseconds since the Unix epoch.
     fn now_ms(&self) -> u64;

@@ -24,20 +24,19 @@ pub enum Error {
     InUse(PathBuf),
     /// Another process has the store open with an LMDB version whose lock file differs.
     OtherLocks(PathBuf),
-    /// The store is full: it has reached its limit, or the address space that this process has for
-    /// it.
+    /// The store is full: the map cannot grow.
     Full {
-        /// The present maximum size of the store in bytes.
+        /// The current size of the map in bytes, which the file cannot exceed.
         max: u64,
         /// Why the store cannot grow.
         cause: FullCause,
     },
-    /// All reader slots are in use, by read transactions of all processes.
+    /// All reader slots are in use by open read transactions, in this and other processes.
     ReadersFull {
         /// The number of reader slots.
         max: u32,
     },
-    /// A transaction wrote more pages than LMDB can track.
+    /// A transaction changed more pages than LMDB can track (about 128 Ki).
     TransactionFull,
     /// An option is out of range.
     Options {
@@ -100,14 +99,15 @@ pub enum Error {
     NoChangesKept,
     /// A condition of a batch was not met, so none of its writes was done.
     ConditionUnmet {
-        /// The index of the condition within the batch.
+        /// The index of the condition among the writes and conditions of the batch, from 0.
         write: usize,
     },
     /// The group of a batch was not committed, for this reason.
     Group(Arc<Error>),
     /// The queue of a batch writer is full.
     QueueFull,
-    /// Bytes that a codec cannot decode.
+    /// A codec cannot encode or decode a key or value, or a record of the store is malformed: a
+    /// stamp, a setting, a kept change or a time of expiry.
     Decode {
         /// What the codec expects.
         expected: &'static str,
@@ -190,7 +190,7 @@ impl Error {
             heed::Error::Mdb(Mdb::Panic) => Self::Broken,
             heed::Error::Mdb(Mdb::VersionMismatch) => Self::OtherLocks(path.to_owned()),
             heed::Error::Mdb(Mdb::TxnFull) => Self::TransactionFull,
-            heed::Error::Mdb(Mdb::Corrupted) => corrupt("a page of its kind", "another one"),
+            heed::Error::Mdb(Mdb::Corrupted) => corrupt("a page of the right kind", "another kind"),
             heed::Error::Mdb(Mdb::PageNotFound) => corrupt("a page within the file", "none"),
             error => Self::Lmdb { operation, message: error.to_string() },
         }
@@ -203,7 +203,7 @@ impl Error {
         matches!(self, Self::Io(_) | Self::Full { .. } | Self::ReadersFull { .. })
     }
 
-    /// Returns a copy of the error, for another caller that has to get it.
+    /// Returns a copy of the error, for another caller that receives it.
     pub(crate) fn copy(&self) -> Self {
         match self {
             Self::Io(e) => {
@@ -276,20 +276,31 @@ impl fmt::Display for Error {
             Self::NotAStore(d) => write!(f, "not a store: {d}"),
             Self::Corrupt(d) => write!(f, "damaged store: {d}"),
             Self::AlreadyOpen(path) => {
-                write!(f, "{}: this process has it open already", path.display())
+                write!(
+                    f,
+                    "{}: this process has it open already: use that handle, or close it first",
+                    path.display()
+                )
             }
-            Self::InUse(path) => write!(f, "{}: another process has it open", path.display()),
+            Self::InUse(path) => {
+                write!(f, "{}: another process has it open: close it there first", path.display())
+            }
             Self::OtherLocks(path) => write!(
                 f,
-                "{}: another program has it open with an LMDB whose locks are others",
+                "{}: another program has it open with a version of LMDB that uses different locks: \
+                 close that program first",
                 path.display()
             ),
             Self::Full { max, cause } => write!(f, "the store is full at {max} bytes: {cause}"),
             Self::ReadersFull { max } => {
-                write!(f, "read transactions: at most {max} at a time, and all are open")
+                write!(
+                    f,
+                    "all {max} reader slots are in use: end read transactions, or open the store \
+                     with more `readers`"
+                )
             }
             Self::TransactionFull => {
-                f.write_str("the transaction wrote too many pages: split it into several")
+                f.write_str("the transaction changed too many pages: split it into several")
             }
             Self::Options { option, expected, found } => {
                 write!(f, "{option}: expected {expected}, found {found}")
@@ -318,7 +329,7 @@ impl Error {
                 "the store was opened before this process was forked: open it again here",
             ),
             Self::Broken => {
-                f.write_str("a write to the disk failed: close the store, open it again")
+                f.write_str("a write to the disk failed: close the store and open it again")
             }
             Self::Unordered { key } => write!(
                 f,
@@ -327,22 +338,28 @@ impl Error {
             ),
             Self::FellBehind { wanted, oldest } => write!(
                 f,
-                "the watch fell behind: it wants change {wanted}, and {oldest} is the oldest kept"
+                "the watch fell behind: it needs change {wanted}, and {oldest} is the oldest kept; \
+                 scan the table, then watch after the sequence number of the scan"
             ),
             Self::Ahead { after, newest } => write!(
                 f,
-                "expected a change of this store to go on after, found {after}; the newest is \
+                "the watch cannot start after change {after}: the newest change of this store is \
                  {newest}"
             ),
             Self::NoChangesKept => f.write_str(
-                "the store keeps no changes to watch: turn that on with `keep_changes`, or with \
-                 --keep N of \"nuthatch store watch\" or --keep-changes N of \"nuthatch store \
-                 serve\"",
+                "the store keeps no changes to watch: set their number with `keep_changes`, with \
+                 --keep N of \"nuthatch store watch\", or with --keep-changes N of \"nuthatch \
+                 store serve\"",
             ),
             Self::ConditionUnmet { write } => {
-                write!(f, "the condition of write {write} of the batch does not hold")
+                write!(
+                    f,
+                    "the condition at index {write} of the batch was not met; nothing was written"
+                )
             }
-            Self::QueueFull => f.write_str("the queue of writes is full"),
+            Self::QueueFull => {
+                f.write_str("the queue of the batch writer is full: wait for acknowledgements")
+            }
             // `fmt` formats all others.
             _ => f.write_str(self.code()),
         }
@@ -368,7 +385,7 @@ impl fmt::Display for IoError {
             return write!(
                 f,
                 "{}: expected the folder of a store, found a file; give another path: \"nuthatch \
-                 store put\" and \"nuthatch store load\" make a store in a new folder",
+                 store put\" and \"nuthatch store load\" create a store in a new folder",
                 folder.display()
             );
         }
@@ -376,7 +393,7 @@ impl fmt::Display for IoError {
         write!(
             f,
             "{}: expected the folder of a store, with the file {DATA}, found {found}; \"nuthatch \
-             store put\" and \"nuthatch store load\" make one, as opening it with `create` does",
+             store put\" and \"nuthatch store load\" create one, as opening it with `create` does",
             folder.display()
         )
     }
@@ -385,9 +402,9 @@ impl fmt::Display for IoError {
 impl fmt::Display for FullCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Limit => "that is its limit",
+            Self::Limit => "it has reached its limit",
             Self::Transactions => "it cannot grow while transactions stay open",
-            Self::Addresses => "the system gives no more addresses",
+            Self::Addresses => "the system provides no more address space",
         })
     }
 }

@@ -33,9 +33,10 @@
 //! [`BatchWriter`], which all threads can share. [`Store::watch`] returns the changes that any
 //! process commits, in order and resumable.
 //!
-//! For bindings to other languages: handles are `Send` and `Sync` except transactions (a
-//! [`ReadTxn`] is `Send`; a [`WriteTxn`] stays on its thread); [`RowBatch::raw`] returns addresses
-//! and lengths that are valid while the batch lives; [`Error::code`] returns stable names.
+//! For bindings to other languages: handles are `Send` and `Sync`. Of the transactions, a
+//! [`ReadTxn`] is `Send`, and a [`WriteTxn`] stays on its thread. [`RowBatch::raw`] returns
+//! addresses and lengths that are valid while the batch lives. [`Error::code`] returns names that
+//! are the same in all versions.
 //!
 //! A missing key is not an error: lookups return `None`. `docs/formats/store.md` describes the
 //! files, and `docs/decisions/0013-store.md` the reasons for the design.

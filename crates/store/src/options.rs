@@ -14,9 +14,9 @@ pub enum Durability {
     /// for the meta page that makes them visible.
     #[default]
     Sync,
-    /// The last commit may be lost, earlier ones are not, and the store is undamaged. Each commit
-    /// waits for its pages; its meta page reaches the disk with the next commit, or
-    /// [`sync`](crate::Store::sync).
+    /// The last commit may be lost, even if it was acknowledged. Earlier commits are not, and the
+    /// store is undamaged. Each commit waits for its pages; its meta page reaches the disk with the
+    /// next commit, or [`sync`](crate::Store::sync).
     Group,
     /// Any number of the last commits may be lost, and the store may be damaged, unless the
     /// filesystem keeps the order of writes. No commit waits for the disk. A later commit that
@@ -91,59 +91,64 @@ impl Options {
         self
     }
 
-    /// Sets the address space of the map in bytes; 1 TiB by default. It costs no memory and no disk
-    /// space: the file is as long as its data. If the system provides less, the store uses what it
-    /// gets; if the data outgrows it, the map moves while no transaction of the process is open.
+    /// Sets the initial address space of the map in bytes; 1 TiB by default. It uses no memory and
+    /// no disk space: the file is as long as its data. If the system provides less, the store uses
+    /// what it gets; if the data outgrows it, the map moves while no transaction of the process is
+    /// open.
     #[must_use]
     pub fn reserve(mut self, bytes: u64) -> Self {
         self.reserve = bytes;
         self
     }
 
-    /// Sets the maximum size of the file in bytes; none by default. Writes beyond it fail with
-    /// [`Error::Full`].
+    /// Sets the maximum size of the file in bytes, rounded up to a multiple of 64 KiB; no limit by
+    /// default. Writes beyond it fail with [`Error::Full`]. A limit below the size of an existing
+    /// file only keeps it from growing.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
     }
 
-    /// Sets how long a write that needs a larger map waits for open transactions to end; 5 seconds
-    /// by default. New transactions begin without a wait meanwhile, except for at most 64 ms once
-    /// the older ones have ended. After that time, writes that do not fit fail with
-    /// [`Error::Full`], and so do transactions that need pages that another process wrote beyond
-    /// this map.
+    /// Sets the maximum time that a write which needs a larger map waits for open transactions to
+    /// end; 5 seconds by default. The map moves when none is open in this process.
+    ///
+    /// New transactions begin meanwhile. Once all older ones have ended, new ones wait too, for at
+    /// most 64 ms at a time. After the maximum time, writes that do not fit fail with
+    /// [`Error::Full`]. So do transactions that read pages which another process wrote beyond this
+    /// map.
     #[must_use]
     pub fn growth_patience(mut self, patience: Duration) -> Self {
         self.growth_patience = patience;
         self
     }
 
-    /// Sets the maximum number of open tables; 256 by default.
+    /// Sets the maximum number of tables that this process opens, system tables not included; 256
+    /// by default, from 1 to 100,000.
     #[must_use]
     pub fn tables(mut self, max: u32) -> Self {
         self.tables = max;
         self
     }
 
-    /// Sets the maximum number of open read transactions in all processes; 1022 by default. The
-    /// value of the first process that opens the store counts.
+    /// Sets the maximum number of open read transactions in all processes; 1022 by default, from 1
+    /// to 100,000. The value of the first process that opens the store applies.
     #[must_use]
     pub fn readers(mut self, max: u32) -> Self {
         self.readers = max;
         self
     }
 
-    /// Sets the maximum number of threads that read for streams and parallel scans, from 1 to 1024;
-    /// one for each core by default, at least two. Threads start when they are needed and end when
-    /// they are idle.
+    /// Sets the maximum number of threads that read for streams, from 1 to 1024; by default one for
+    /// each core, from 2 to 16. Threads start when they are needed and end when they are idle.
+    /// Parallel scans have threads of their own: see [`Parallel::split`](crate::Parallel::split).
     #[must_use]
     pub fn threads(mut self, max: usize) -> Self {
         self.threads = max.clamp(1, 1024);
         self
     }
 
-    /// Sets whether streams read a few batches ahead; `true` by default.
+    /// Sets whether streams of rows read up to four batches ahead; `true` by default.
     #[must_use]
     pub fn read_ahead(mut self, ahead: bool) -> Self {
         self.read_ahead = ahead;
@@ -162,7 +167,7 @@ impl Options {
         self
     }
 
-    /// Sets the clock that expiry uses.
+    /// Sets the clock that expiry uses; the system's clock by default.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;

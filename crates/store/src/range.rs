@@ -11,8 +11,9 @@ use std::ops::Bound;
 /// assert!(Range::prefix(b"user:").contains(b"user:1"));
 /// ```
 ///
-/// A range whose start is above its end has no keys. Neither has one that ends at the empty key,
-/// since keys have at least one byte. `testdata/store/ranges.csv` has all combinations.
+/// A range whose start is above its end contains no keys. Keys have at least one byte, so a range
+/// whose upper bound is the empty key contains none either. `testdata/store/ranges.csv` has all
+/// combinations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
     start: Bound<Vec<u8>>,

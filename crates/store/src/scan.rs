@@ -41,7 +41,7 @@ impl Scan {
         Self::new(Range::all())
     }
 
-    /// Reverses the order: the greatest key comes first.
+    /// Reverses the order: rows are returned in descending key order.
     #[must_use]
     pub fn reverse(mut self) -> Self {
         self.reverse = true;
@@ -55,21 +55,23 @@ impl Scan {
         self
     }
 
-    /// Returns empty values in place of the stored ones.
+    /// Makes the scan return empty values in place of the stored ones.
     #[must_use]
     pub fn keys_only(mut self) -> Self {
         self.keys_only = true;
         self
     }
 
-    /// Sets the maximum number of rows of a batch, at least one.
+    /// Sets the maximum number of rows of a batch, at least one; [`BATCH_ROWS`](Self::BATCH_ROWS)
+    /// by default.
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = rows.max(1);
         self
     }
 
-    /// Sets after how many bytes of keys and values a batch ends. It has at least one row.
+    /// Sets the number of bytes of keys and values at which a batch ends;
+    /// [`BATCH_BYTES`](Self::BATCH_BYTES) by default. The last row of a batch may exceed it.
     #[must_use]
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
         self.batch_bytes = bytes;

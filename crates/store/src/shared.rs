@@ -117,13 +117,14 @@ impl Shared {
         match error {
             heed::Error::Io(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
                 let expected = "a transaction that began after the table was opened";
-                Error::table(table.name(), expected, "an older one")
+                Error::table(table.name(), expected, "an earlier one")
             }
             heed::Error::Mdb(MdbError::Incompatible) => {
-                Error::table(table.name(), "a key of your own", "the name of a table")
+                let expected = "a key that is not the name of a table";
+                Error::table(table.name(), expected, "the name of one")
             }
             heed::Error::Mdb(MdbError::BadDbi) => {
-                Error::table(table.name(), "a table that is there", "one that was dropped")
+                Error::table(table.name(), "an existing table", "one that was deleted")
             }
             error => self.environment.error(operation, error),
         }

@@ -115,7 +115,9 @@ impl Txn {
             Outcome::Written(written) => Ok(convert::written(written)),
             Outcome::Unmet(write) => {
                 let code = "condition-unmet".to_owned();
-                let message = format!("the condition of write {write} of the batch does not hold");
+                let message = format!(
+                    "the condition at index {write} of the batch was not met; nothing was written"
+                );
                 Err(Error::reported(Code::Aborted as i32, code, message, Some(write)))
             }
         }

@@ -165,7 +165,9 @@ impl Message for RowBatch {
             put_field(field::KEY, key, buffer);
             put_field(field::VALUE, value, buffer);
         }
-        for (tag, number) in [(field::TRANSACTION, self.transaction), (field::SEQUENCE, self.sequence)] {
+        for (tag, number) in
+            [(field::TRANSACTION, self.transaction), (field::SEQUENCE, self.sequence)]
+        {
             if number != 0 {
                 uint64::encode(tag, &number, buffer);
             }

@@ -13,7 +13,8 @@ use heed::{PutFlags, RwTxn};
 use std::rc::Rc;
 
 /// A commit drops at most this many of the oldest changes for each change that it adds, plus
-/// [`MAX_DROPPED_EXTRA`], so that a lowered limit is reached after a number of commits.
+/// [`MAX_DROPPED_EXTRA`], so that its work is bounded. After a long change, several commits may
+/// exceed the maximum bytes until enough short ones are dropped.
 const MAX_DROPPED_PER_CHANGE: u64 = 2;
 const MAX_DROPPED_EXTRA: u64 = 64;
 
@@ -60,7 +61,7 @@ impl Journal {
         self.sequence
     }
 
-    /// Returns the number of a new change.
+    /// Assigns the next sequence number.
     pub(crate) fn next(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
@@ -193,7 +194,7 @@ fn trim(
     newest: u64,
     max_dropped: u64,
 ) -> Result<()> {
-    let error = |e| shared.environment.error("let a change go", e);
+    let error = |e| shared.environment.error("drop a change", e);
     for _ in 0..max_dropped {
         // Changes that were not kept leave gaps, so this is the maximum of the count.
         let count = (newest + 1).saturating_sub(kept.oldest);

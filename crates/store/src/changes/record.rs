@@ -41,7 +41,8 @@ impl Operation {
 /// A committed change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The sequence number. Later changes have greater numbers. A watch continues from it.
+    /// The sequence number, greater than those of all earlier changes. A watch continues after it:
+    /// [`Start::After`](crate::Start::After).
     pub sequence: u64,
     /// The number of the transaction. Changes of one transaction are consecutive.
     pub transaction: u64,
@@ -53,7 +54,8 @@ pub struct Change {
     pub key: Vec<u8>,
     /// The new value; empty unless `operation` is [`Operation::Put`].
     pub value: Vec<u8>,
-    /// The time of expiry, in milliseconds since 1970; `None` if the row does not expire.
+    /// The time of expiry of the new value, in milliseconds since 1970; `None` if the row does not
+    /// expire.
     pub expires_at_ms: Option<u64>,
 }
 

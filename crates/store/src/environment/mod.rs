@@ -37,7 +37,8 @@ use std::time::{Duration, Instant};
 /// LMDB's handle of a table.
 pub(crate) type Dbi = Database<'static, Bytes, Bytes>;
 
-/// A write transaction begins only if this many bytes of the map, or an eighth of it, are free.
+/// Before a write transaction begins, the map is enlarged unless this many bytes of it, or an
+/// eighth of it, are free.
 const HEADROOM: u64 = 64 << 20;
 /// For this long after the map could not be moved, further attempts wait only for
 /// [`RETRY_PATIENCE`]: one long transaction must not delay each write.
@@ -110,7 +111,7 @@ impl Environment {
         network::check(path, options)?;
         make_folder(path, options)?;
         let path = resolve_folder(path)?;
-        // First without the lock: if there is no store, none of its files is created.
+        // Checked before the lock is taken: if there is no store, no lock file is created.
         check_file(&path, options)?;
         let (registration, lock) = StoreLock::share(&path, options.read_only)?;
         let used = check_file(&path, options)?;
@@ -361,7 +362,7 @@ impl Environment {
         Err(Error::io(
             &self.path,
             operation,
-            std::io::Error::other("the map kept growing elsewhere"),
+            std::io::Error::other("other processes enlarged the map repeatedly"),
         ))
     }
 

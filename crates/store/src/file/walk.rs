@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Maximum number of levels of a tree, as in LMDB.
 const MAX_DEPTH: u16 = 32;
-/// Maximum nesting of tables. LMDB does not nest them.
+/// Maximum nesting of tables: the main table has all others.
 const MAX_NESTING: u32 = 2;
 /// Number of pages between two calls of `progress`.
 const PAGES_PER_PROGRESS: u64 = 1024;
@@ -27,19 +27,22 @@ pub struct Verified {
     pub transaction: u64,
     /// Number of pages of the file, including the two meta pages.
     pub pages: u64,
-    /// Number of pages that can be reused.
+    /// Number of free pages, which later transactions reuse.
     pub free_pages: u64,
     /// Number of pages that are neither in use nor free: wasted space, but no damage. LMDB refuses
     /// to compact such a file. To reclaim the space, load all rows into a new store.
     pub lost_pages: u64,
-    /// Number of tables, including the main table.
+    /// Number of tables, including the main table and system tables.
     pub tables: u64,
-    /// Number of rows of all tables.
+    /// Number of rows of all tables, including those of system tables and expired rows. Names of
+    /// tables are not counted.
     pub entries: u64,
 }
 
-/// Verifies all pages of the store in a folder without opening it, also if it is too damaged to be
+/// Verifies all pages of the store in a folder without opening it, even if it is too damaged to be
 /// opened. No process may write to it meanwhile. `folder` may also be the path of the data file.
+/// Calls `progress` with the number of verified pages and the number of all pages, every 1024 pages
+/// and at the end.
 ///
 /// # Errors
 ///

@@ -26,8 +26,8 @@ const MAX_RETRIES: usize = 16;
 
 /// A transaction that reads one state of the store, whatever is written meanwhile.
 ///
-/// While it is open, pages that writers replace are not reused, so the file grows: end it soon. It
-/// can move to another thread, and is used by one at a time.
+/// While it is open, pages that writers replace cannot be reused, so the file grows: end it soon,
+/// by dropping it. It can move to another thread, but only one thread at a time can use it.
 pub struct ReadTxn<'s> {
     // Ends before the barrier is left: fields are dropped in this order.
     txn: OfProcess<RoTxn<'s, WithoutTls>>,
@@ -105,7 +105,7 @@ impl<'s> ReadTxn<'s> {
         }
     }
 
-    /// Returns the number of the last transaction that this one sees.
+    /// Returns the number of the last transaction that is part of this state.
     pub fn id(&self) -> u64 {
         self.txn.id() as u64
     }
@@ -126,7 +126,7 @@ impl fmt::Debug for ReadTxn<'_> {
 /// belongs to another store or was created after the transaction began, and [`Error::Forked`] in a
 /// child made by `fork`.
 pub trait Read {
-    /// Returns the state that this transaction sees.
+    /// Returns the state that this transaction sees. Used by the other methods.
     fn view(&self) -> View<'_>;
 
     /// Returns the value of a key; `None` if the key does not exist.
@@ -138,7 +138,8 @@ pub trait Read {
         self.view().get(table, key)
     }
 
-    /// Returns the value of a key, with its version and time of expiry.
+    /// Returns the value of a key with its version and time of expiry; `None` if the key does not
+    /// exist.
     ///
     /// # Errors
     ///
@@ -147,7 +148,8 @@ pub trait Read {
         self.view().entry(table, key)
     }
 
-    /// Returns the values of many keys, in the order of `keys`.
+    /// Returns the values of many keys, in the order of `keys`; `None` for a key that does not
+    /// exist.
     ///
     /// # Errors
     ///
@@ -166,8 +168,8 @@ pub trait Read {
         Ok(self.get(table, key)?.is_some())
     }
 
-    /// Returns the number of keys in a range. Takes constant time for all keys of a plain table,
-    /// otherwise time proportional to the result.
+    /// Returns the number of keys in a range. For [`Range::all`] of a plain table it takes constant
+    /// time, otherwise time proportional to the number of rows.
     ///
     /// # Errors
     ///
@@ -176,7 +178,7 @@ pub trait Read {
         count(self.view(), table, range)
     }
 
-    /// Returns an iterator over the rows of a scan, without copying.
+    /// Returns an iterator over the rows of a scan, borrowed from the store.
     ///
     /// # Errors
     ///

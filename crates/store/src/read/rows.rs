@@ -14,22 +14,24 @@ use heed::{RoRange, RoRevRange, RoTxn};
 use std::fmt;
 use std::ops::Bound;
 
-/// A scan through LMDB with a lower limit compares keys with the bound; one with a higher limit
-/// looks up its last row first.
+/// A scan that uses LMDB's cursor and has an upper bound finds its last row first if its limit is
+/// above this number of rows; otherwise the cursor compares each key with the bound.
 const MIN_ROWS_FOR_LOOKUP: u64 = 16;
 
-/// The rows of a scan, in order, borrowed from the store until the transaction ends or writes.
+/// An iterator over the rows of a scan, in order, borrowed from the store until the transaction
+/// ends or writes.
 ///
-/// The pages of a table are read and checked here, unless the transaction has changed the table:
-/// then LMDB's cursor reads them, and the committed pages are checked ahead of it.
+/// It reads and checks the pages of the table itself, unless the transaction has changed the table:
+/// then LMDB's cursor reads the rows, and committed pages are checked before the cursor reaches
+/// them.
 pub struct Rows<'t> {
     cursor: AnyCursor<'t>,
     /// With LMDB's cursor, the address of the last row's key; zero if it is unknown.
     last: usize,
     /// Maximum number of rows that are left.
     left: u64,
-    /// What is removed from rows and values: nothing in plain tables, unless only keys are
-    /// requested.
+    /// Which rows are skipped, and whether values are omitted. Nothing in plain tables, unless only
+    /// keys are requested.
     filter: Filter,
     shared: &'t Shared,
 }
@@ -142,8 +144,8 @@ impl<'t> Rows<'t> {
         None
     }
 
-    /// Calls a closure with each row until it returns false, which is faster than the iterator.
-    /// Returns whether the closure ended the scan.
+    /// Calls a closure with each row until the closure returns false. This is faster than the
+    /// iterator. Returns whether the closure ended the scan.
     ///
     /// # Errors
     ///

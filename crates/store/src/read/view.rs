@@ -10,7 +10,7 @@ use heed::{AnyTls, RoTxn};
 use std::cell::Cell;
 use std::fmt;
 
-/// The state that a transaction sees.
+/// The state of the store that a transaction sees. Opaque outside this crate.
 #[derive(Clone, Copy)]
 pub struct View<'t> {
     pub(crate) txn: &'t RoTxn<'t, AnyTls>,
@@ -187,7 +187,7 @@ impl<'t> View<'t> {
 pub struct Entry<'t> {
     /// The value.
     pub value: &'t [u8],
-    /// The number of the change that wrote it; `None` in a plain table.
+    /// The sequence number of the change that wrote it; `None` in a plain table.
     pub version: Option<u64>,
     /// The time of expiry, in milliseconds since 1970; `None` if the row does not expire.
     pub expires_at_ms: Option<u64>,

@@ -28,13 +28,14 @@ const PAGE: usize = 4096;
 /// Distance, in rows, at which memory for rows is prefetched for writing.
 const PREFETCH_DISTANCE: usize = 42;
 
-/// The addresses and lengths of a row, in the layout that C and Java read.
+/// The addresses and lengths of a row, in the layout that C and Java read. Valid while the
+/// [`RowBatch`] lives.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawRow {
     /// The address of the key.
     pub key: *const u8,
-    /// The address of the value. Undefined if the length is zero.
+    /// The address of the value. Undefined if `value_len` is zero.
     pub value: *const u8,
     /// The length of the key in bytes.
     pub key_len: u32,
@@ -42,8 +43,8 @@ pub struct RawRow {
     pub value_len: u32,
 }
 
-/// Rows of a scan, borrowed from the store without copying. A batch keeps the transaction of its
-/// scan open, so drop it soon.
+/// Rows of a scan, borrowed from the store without copying. A batch keeps the read transaction of
+/// its scan open, so drop it soon.
 pub struct RowBatch {
     rows: Vec<RawRow>,
     /// Keeps the addresses valid.
@@ -98,7 +99,7 @@ impl RowBatch {
         self.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     }
 
-    /// Returns the number of the last transaction that the scan sees.
+    /// Returns the number of the last transaction that is part of the state that the scan sees.
     pub fn transaction(&self) -> u64 {
         lock(&self.txn).id()
     }
@@ -154,19 +155,18 @@ impl Batches {
         Self { shared, table, scan, txns: Some(txns), current: 0, is_done: false }
     }
 
-    /// Returns the next batch; `None` after the last one.
+    /// Returns the next batch; `None` after the last one and after an error.
     ///
     /// # Errors
     ///
     /// Errors of a new transaction: see [`Store::read`](crate::Store::read).
     /// [`Error::Corrupt`](crate::Error::Corrupt) if a page is damaged, and
-    /// [`Error::Closed`](crate::Error::Closed) if the store was closed. The scan ends with an
-    /// error.
+    /// [`Error::Closed`](crate::Error::Closed) if the store was closed.
     pub fn next_batch(&mut self) -> Result<Option<RowBatch>> {
         self.next_until_cancelled(&AtomicBool::new(false))
     }
 
-    /// Returns the scan of the rows that were not returned yet, for use in another transaction.
+    /// Returns the scan of the rows that were not returned yet, to continue in another transaction.
     pub fn rest(&self) -> Scan {
         self.scan.clone()
     }

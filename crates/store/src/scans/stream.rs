@@ -55,8 +55,9 @@ impl<B> From<Option<B>> for Next<B> {
 
 /// A [`Stream`] of batches that threads of the store read on demand.
 ///
-/// Nothing is read before the first poll. The transaction ends with the last batch, or when the
-/// stream is dropped; a [`RowBatch`] that is kept keeps it open.
+/// Nothing is read before the first poll. The transaction of a scan ends with the last batch, or
+/// when the stream is dropped; a [`RowBatch`] that is kept keeps it open. A stream ends after its
+/// first error.
 pub struct BatchStream<B>(Box<dyn PollBatches<B>>);
 
 /// A stream of the rows of a scan, without copying.
@@ -278,8 +279,10 @@ impl Store {
         BatchStream::new(Arc::clone(&self.0), self.batches(table, scan), self.0.read_ahead)
     }
 
-    /// Returns a scan as a stream of the results of `map`, without `None`. A thread of the store
-    /// calls `map` with each row, without copying it, so that only what is needed is copied.
+    /// Returns a scan as a stream of batches of the results of `map`. A thread of the store calls
+    /// `map` with each row in place, so only what `map` copies is copied. Rows for which `map`
+    /// returns `None` are skipped. If `map` panics, the stream returns
+    /// [`Error::Lmdb`](crate::Error::Lmdb) and ends.
     pub fn stream_map<T, F>(&self, table: &Table, scan: &Scan, map: F) -> BatchStream<Vec<T>>
     where
         T: Send + 'static,

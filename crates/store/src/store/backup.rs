@@ -28,9 +28,9 @@ pub struct Compacted {
 }
 
 impl Store {
-    /// Copies the state of one transaction to `folder`, while other threads and processes read and
-    /// write. Creates the folder if it does not exist. `compact` leaves free pages out and takes
-    /// longer.
+    /// Copies one state of the store to `folder`, while other threads and processes read and write.
+    /// Creates the folder if it does not exist; its parent must exist. If `compact` is true, omits
+    /// free pages, which takes longer.
     ///
     /// The copy is an independent store. It becomes visible when it is complete and synced. Only
     /// the user of this process can read it: its mode is 0600.
@@ -40,8 +40,8 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Io`] if the folder has a store already or cannot be written, [`Error::Corrupt`] if
-    /// the store is damaged, and [`Error::Lmdb`] if `compact` is set and the file has lost pages:
-    /// see [`Verified::lost_pages`]. No copy is left behind.
+    /// the store is damaged, and [`Error::Lmdb`] if `compact` is true and the file has lost pages:
+    /// see [`Verified::lost_pages`]. An incomplete copy is removed.
     pub fn backup(&self, folder: impl AsRef<Path>, compact: bool) -> Result<()> {
         let folder = folder.as_ref();
         let target = folder.join(DATA);
@@ -68,7 +68,8 @@ impl Store {
         Err(Error::io(folder, "back up", exists))
     }
 
-    /// Writes a copy of the store to a file, a pipe or a socket, as [`backup`](Self::backup) does.
+    /// Writes a copy of one state of the store to a file, a pipe or a socket, as
+    /// [`backup`](Self::backup) does. Does not sync it.
     ///
     /// # Errors
     ///
@@ -86,16 +87,17 @@ impl Store {
 }
 
 /// Removes free pages from the store in a folder, by replacing its file with a compact copy. No
-/// process may have the store open, and no process can open it for writing meanwhile. The file
-/// keeps its owner and its mode. If compaction fails, the store is unchanged.
+/// process may have the store open; processes that open it meanwhile wait. The file keeps its owner
+/// and its mode. If compaction fails, the store is unchanged.
 ///
 /// All pages are verified before they are copied, so the file is read twice.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] if the store is damaged, [`Error::InUse`] if a process has it open,
-/// [`Error::Options`] if it is on a network filesystem, where locks of other machines may not work,
-/// and [`Error::Lmdb`] if the file has lost pages: see [`Verified::lost_pages`].
+/// [`Error::Corrupt`] if the store is damaged, [`Error::InUse`] or [`Error::AlreadyOpen`] if
+/// another or this process has it open, [`Error::Options`] if it is on a network filesystem, where
+/// locks of other machines may not work, and [`Error::Lmdb`] if the file has lost pages: see
+/// [`Verified::lost_pages`].
 pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
     compact_with(folder, &Options::new())
 }
@@ -140,9 +142,9 @@ fn check_no_lost_pages(verified: &Verified, data: &Path, operation: &'static str
         return Ok(());
     }
     let message = format!(
-        "{}: expected pages that are all in use or free, found {} that are neither; the rows are \
-         whole: to regain the room, load them into a new store with \"nuthatch store dump\" and \
-         \"nuthatch store load\"",
+        "{}: expected pages that are all in use or free, found {} that are neither; no row is \
+         damaged: to free their space, load the rows into a new store with \"nuthatch store \
+         dump\" and \"nuthatch store load\"",
         data.display(),
         verified.lost_pages
     );

@@ -26,9 +26,10 @@ use std::time::Duration;
 /// An ordered store: tables of keys and values in one folder, used by any number of threads and
 /// processes.
 ///
-/// A handle can be cloned and shared by all threads. A process opens a folder once, whichever path
-/// it uses. The folder must be on a local disk. Only this crate may change its files, or LMDB 0.9
-/// while no process has them open through this crate.
+/// A handle can be cloned and shared by all threads. A process can open a folder only once,
+/// whichever path it uses. The folder must be on a local disk. Only this crate may open or change
+/// the files; other programs with LMDB 0.9 may do so only while no process has them open through
+/// this crate.
 ///
 /// In a child made by `fork`, the handles and transactions of the parent fail with
 /// [`Error::Forked`], and can be dropped; the child opens the folder itself.
@@ -38,7 +39,7 @@ pub struct Store(pub(crate) Arc<Shared>);
 static STORES: AtomicU64 = AtomicU64::new(0);
 
 impl Store {
-    /// Opens the store in a folder.
+    /// Opens the store in a folder. Waits while another process compacts the store.
     ///
     /// # Errors
     ///
@@ -68,16 +69,16 @@ impl Store {
         Ok(Self(Arc::new(shared)))
     }
 
-    /// Returns the absolute path of the folder, without symbolic links.
+    /// Returns the absolute path of the folder, with symbolic links resolved.
     pub fn path(&self) -> &Path {
         self.0.environment.path()
     }
 
-    /// Returns a table. Creates a plain one if it does not exist.
+    /// Returns a table of either kind. Creates a plain one if it does not exist.
     ///
     /// # Errors
     ///
-    /// As for [`table_of`](Self::table_of); an existing table may be of either kind.
+    /// As for [`table_of`](Self::table_of), except that an existing table may have either kind.
     pub fn table(&self, name: &str) -> Result<Table> {
         match self.find_table(name)? {
             Some(table) => Ok(table),
@@ -124,8 +125,8 @@ impl Store {
     }
 
     /// Returns the main table, which every LMDB environment has. Other programs often keep all rows
-    /// in it. The names of tables are keys in it, too: scans return them, and they cannot be
-    /// written.
+    /// in it. The names of all other tables are keys of the main table: scans return them, and
+    /// writing them is an error.
     pub fn main_table(&self) -> Table {
         Table::new(self.0.id, "", self.0.environment.main(), Kind::Plain)
     }
@@ -152,7 +153,7 @@ impl Store {
         ReadTxn::borrowed(&self.0)
     }
 
-    /// Begins a read transaction that owns a handle of the store, so it is not bound to a lifetime.
+    /// Begins a read transaction that owns a handle of the store, so it has no lifetime.
     ///
     /// # Errors
     ///
@@ -174,7 +175,8 @@ impl Store {
         self.write_with(self.0.durability)
     }
 
-    /// Begins a write transaction with a durability.
+    /// Begins a write transaction, as [`write`](Self::write) does, with this durability instead of
+    /// that of the store's options.
     ///
     /// # Errors
     ///
@@ -184,8 +186,8 @@ impl Store {
     }
 
     /// Calls `action` with a write transaction. Commits the transaction if `action` succeeds,
-    /// otherwise drops it. If the map is full and can grow, it is enlarged, and `action` is called
-    /// again.
+    /// otherwise drops it. If the map is full and can grow, enlarges it and calls `action` again,
+    /// in a new transaction.
     ///
     /// # Errors
     ///
@@ -242,9 +244,9 @@ impl Store {
         self.0.environment.check_linked()
     }
 
-    /// Removes expired rows, in transactions of some thousand rows. Returns the number of entries
-    /// of the expiry table that were removed, including those of rows that were written again
-    /// since.
+    /// Removes expired rows, in transactions of up to 4096 rows. Returns the number of processed
+    /// entries of the expiry table. Earlier builds left entries of rows that were replaced or
+    /// deleted; these are counted, too.
     ///
     /// # Errors
     ///
@@ -261,10 +263,11 @@ impl Store {
         }
     }
 
-    /// Keeps the last changes of all tables for watches from now on: at most `max_changes` changes,
-    /// which take at most `max_bytes` bytes together. The newest change is kept even if it alone
-    /// takes more. The setting applies to all processes, until it is changed. Each change is
-    /// written twice then.
+    /// Keeps the newest changes of all tables for watches, from now on: at most `max_changes` with
+    /// at most `max_bytes` bytes in total. The newest change is kept even if it alone is longer.
+    /// The limits apply to all processes until they are changed.
+    ///
+    /// A store that keeps changes writes each value twice: to its table and to the kept changes.
     ///
     /// # Errors
     ///
@@ -274,7 +277,7 @@ impl Store {
         self.update(|txn| txn.keep_changes(Some((max_changes, max_bytes))))
     }
 
-    /// Keeps no changes from now on, and drops those that are kept.
+    /// Stops keeping changes, and drops those that are kept.
     ///
     /// # Errors
     ///
@@ -286,8 +289,9 @@ impl Store {
         self.update(|txn| txn.keep_changes(None))
     }
 
-    /// Returns the number of the oldest kept change; `None` if no changes are kept. The newest one
-    /// is [`Read::sequence`].
+    /// Returns the sequence number of the oldest kept change; `None` if no changes are kept. If
+    /// none was made yet, returns the number of the next change. The newest one is
+    /// [`Read::sequence`].
     ///
     /// # Errors
     ///
@@ -299,8 +303,9 @@ impl Store {
         Ok(system_tables.kept(&txn.view())?.map(|kept| kept.oldest))
     }
 
-    /// Makes new transactions of this process fail, and scans that read in batches. The files are
-    /// closed when the last handle and the last transaction have been dropped.
+    /// Closes the store for this process: new transactions, scans in batches, streams, watches and
+    /// batch writers fail with [`Error::Closed`]. Open transactions continue. The files are closed
+    /// when the last handle and the last transaction have been dropped.
     pub fn close(&self) {
         self.0.environment.close();
         // Wakes waiting watches, which then fail.
@@ -309,9 +314,9 @@ impl Store {
 }
 
 impl Store {
-    /// Closes the store, drops this handle, and waits until the files are closed, so that this
-    /// process can open the folder again: until no handle, transaction or batch of this process is
-    /// left. Waits at most for `patience`, and returns whether the files are closed.
+    /// Closes the store, drops this handle, and waits until the files are closed: until no handle,
+    /// transaction or batch of this process is left. Then this process can open the folder again.
+    /// Waits at most for `patience`, and returns whether the files are closed.
     pub fn close_within(self, patience: Duration) -> bool {
         self.close();
         let waiter = self.0.environment.waiter();

@@ -12,21 +12,21 @@ pub struct Stat {
     pub page_bytes: u64,
     /// Length of the map in bytes: the file can grow up to it without moving the map.
     pub map_bytes: u64,
-    /// Bytes up to the last page in use, free pages included.
+    /// Bytes up to the last page in use, including free pages before it.
     pub used_bytes: u64,
     /// Length of the file in bytes.
     pub file_bytes: u64,
-    /// Bytes of free pages: reusable, some only when older readers have ended.
+    /// Bytes of free pages, including those that become reusable when older readers end.
     pub free_bytes: u64,
     /// The number of the last committed transaction.
     pub transaction: u64,
-    /// Number of reader slots in use, or used before, in all processes.
+    /// Number of reader slots that are in use or were used, in all processes.
     pub readers: u32,
-    /// Number of reader slots.
+    /// Maximum number of reader slots.
     pub max_readers: u32,
     /// Number of open transactions of this process.
     pub open_transactions: u64,
-    /// The number of the last change.
+    /// The sequence number of the last change.
     pub sequence: u64,
 }
 

@@ -8,8 +8,8 @@ use crate::shared::Shared;
 use crate::store::Store;
 
 impl Store {
-    /// Verifies all pages, as one transaction sees them, while others write. Calls `progress` with
-    /// the number of verified pages and of all pages.
+    /// Verifies all pages of one state of the store, while others write. Calls `progress` with the
+    /// number of verified pages and the number of all pages, every 1024 pages and at the end.
     ///
     /// # Errors
     ///

@@ -89,7 +89,7 @@ impl fmt::Debug for Table {
     }
 }
 
-/// Checks a table name of a user.
+/// Checks a table name of the caller.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > MAX_NAME_LEN {
         let (max, found) = (MAX_NAME_LEN as u64, name.len() as u64);
@@ -99,7 +99,8 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         return Err(Error::table(name, "a name without zero bytes", "one with them"));
     }
     if name.starts_with(SYSTEM_PREFIX) {
-        return Err(Error::table(name, "a name of yours", "one that begins with \"nuthatch.\""));
+        let found = "one that begins with \"nuthatch.\", which is reserved";
+        return Err(Error::table(name, "another name", found));
     }
     Ok(())
 }

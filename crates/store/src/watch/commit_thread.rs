@@ -51,7 +51,7 @@ fn start(shared: &Arc<Shared>) -> Result<Arc<Follower>> {
     let path = shared.environment.path().join(DATA);
     let error = |operation| move |e: Errno| Error::io("".as_ref(), operation, e.into());
     let wake_event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-    let wake_event = wake_event.map_err(error("make an event"))?;
+    let wake_event = wake_event.map_err(error("create an event"))?;
     let file_events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK);
     // The number of inotify instances of a user is limited. Without one, the thread polls.
     let file_events = file_events.ok().filter(|file_events| {
@@ -62,7 +62,7 @@ fn start(shared: &Arc<Shared>) -> Result<Arc<Follower>> {
     let (weak, store) = (Arc::downgrade(&follower), Arc::downgrade(shared));
     let thread = std::thread::Builder::new().name("nuthatch-follow".to_owned());
     let wake_event =
-        follower.wake_event().try_clone().map_err(|e| Error::io(&path, "make an event", e))?;
+        follower.wake_event().try_clone().map_err(|e| Error::io(&path, "create an event", e))?;
     let started = thread.spawn(move || {
         let outcome = caught("follow commits", || {
             follow(&weak, &store, &wake_event, file_events.as_ref());
@@ -94,7 +94,7 @@ fn follow(
         );
         let (Some(follower), Some(store)) = (follower.upgrade(), store.upgrade()) else { return };
         #[cfg(test)]
-        assert!(!follower.panics.load(Ordering::Relaxed), "a test asked for it");
+        assert!(!follower.panics.load(Ordering::Relaxed), "a panic for a test");
         match store.last_transaction() {
             Ok((transaction, written)) => {
                 backoff.reset();

@@ -136,7 +136,7 @@ fn a_panic_of_the_follower_is_an_error_and_the_next_watch_starts_another() {
         follower.notify();
         let error = waiting.join().expect("no panic").expect_err("the thread has panicked");
         let text = error.to_string();
-        assert!(text.contains("a thread of the store panicked: a test asked for it"), "{text}");
+        assert!(text.contains("a thread of the store panicked: a panic for a test"), "{text}");
     });
     let range = crate::Range::all();
     let mut watch = case.store.watch(None, range, crate::Start::Now).expect("a watch");

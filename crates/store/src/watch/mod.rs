@@ -38,16 +38,16 @@ const MAX_SKIPPED: usize = 65_536;
 pub enum Start {
     /// With the next change that is committed.
     Now,
-    /// With the change after the one of this number: [`Change::sequence`], or [`Read::sequence`] of
-    /// a scan.
+    /// After the change with this sequence number: [`Change::sequence`], or [`Read::sequence`] of a
+    /// scan.
     After(u64),
     /// With the oldest kept change.
     Oldest,
 }
 
-/// Committed changes of one table or all tables, within a range of keys, in order. Watches do not
-/// slow writers down: a watch that is slower than changes are dropped ends with
-/// [`Error::FellBehind`].
+/// Committed changes of one table or all tables, within a range of keys, in order. A watch does not
+/// slow writers down: if the store drops changes before the watch has read them, the watch fails
+/// with [`Error::FellBehind`].
 pub struct Watch {
     shared: Arc<Shared>,
     follower: Arc<Follower>,
@@ -68,8 +68,8 @@ pub struct Watch {
 }
 
 impl Store {
-    /// Starts a watch of the changes of a table, or of all tables if `table` is `None`, within a
-    /// range of keys. The store must keep changes: [`keep_changes`](Self::keep_changes).
+    /// Starts a watch of the changes within a range of keys, in a table, or in all tables if
+    /// `table` is `None`. The store must keep changes: [`keep_changes`](Self::keep_changes).
     ///
     /// # Errors
     ///
@@ -110,15 +110,14 @@ impl Store {
         Ok(watch)
     }
 
-    /// Returns the number of reads of the store that failed temporarily for watches of this process
-    /// since the store was opened: those of the thread that detects commits, and those of the
-    /// watches.
+    /// Returns the number of temporary failures to read the store for watches of this process,
+    /// since the store was opened. Each failed read is retried.
     pub fn watch_failures(&self) -> u64 {
         self.0.watch_failures.load(Ordering::Relaxed)
     }
 
     /// Returns the counter of [`watch_failures`](Self::watch_failures), for metrics. It can be read
-    /// after the store was closed, and does not keep it open.
+    /// after the store was closed, and does not keep the store open.
     pub fn watch_failure_counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.0.watch_failures)
     }
@@ -133,18 +132,19 @@ fn oldest_kept(txn: &ReadTxn<'_>) -> Result<u64> {
 }
 
 impl Watch {
-    /// Returns the number of the next change that this watch returns. Another watch can continue
-    /// with [`Start::After`] this number minus one.
+    /// Returns the sequence number of the next change that this watch can return. Another watch
+    /// continues with [`Start::After`] this number minus one.
     pub fn next_sequence(&self) -> u64 {
         self.next
     }
 
-    /// Waits for at most `time`, and returns the next changes: those of whole transactions or parts
-    /// of long ones. Returns `None` if nothing was committed.
+    /// Waits for at most `time`, and returns the next changes, in batches of up to 1024 changes or
+    /// about 1 MiB; a long transaction can span several batches. Returns `None` if no change
+    /// arrived in time.
     ///
     /// If the store cannot be read temporarily, for example because all reader slots are in use,
-    /// the watch tries again after 10 ms to 2 s, each delay twice the one before.
-    /// [`Store::watch_failures`] counts it.
+    /// the watch retries after a delay of 10 ms, which doubles with each failure up to 2 s.
+    /// [`Store::watch_failures`] counts the failures.
     ///
     /// # Errors
     ///

@@ -32,7 +32,8 @@ impl WriteTxn<'_> {
         })
     }
 
-    /// Commits the transaction. Returns the number of the last change; see [`Read::sequence`].
+    /// Commits the transaction. Returns the sequence number of the last change of the store; see
+    /// [`Read::sequence`]. A nested transaction becomes part of its parent.
     ///
     /// # Errors
     ///

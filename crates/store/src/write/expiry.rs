@@ -49,7 +49,7 @@ pub(crate) fn add_entry(
         return Err(Error::table(table.name(), expected, "none"));
     };
     let put = system_tables.expiry.put(heed, &entry, &place);
-    put.map_err(|e| shared.environment.error("note a time of expiry", e))
+    put.map_err(|e| shared.environment.error("add a time of expiry", e))
 }
 
 /// Removes the entry of a row that was replaced or deleted, if it has one.

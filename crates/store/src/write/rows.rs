@@ -27,7 +27,8 @@ pub enum Condition<'c> {
     Present,
     /// The key exists with this value.
     Equals(&'c [u8]),
-    /// The key of a stamped table exists with this version.
+    /// The key of a stamped table exists with this version:
+    /// [`Entry::version`](crate::Entry::version).
     Version(u64),
 }
 
@@ -45,7 +46,7 @@ impl WriteTxn<'_> {
     }
 
     /// Writes a value that expires at a time, in milliseconds since 1970. The table must be
-    /// stamped.
+    /// stamped. A time in the past is valid: the row expires at once.
     ///
     /// # Errors
     ///
@@ -65,7 +66,8 @@ impl WriteTxn<'_> {
         self.put_row(table, key, value, expires_at_ms.max(1), PutFlags::empty())
     }
 
-    /// Writes a value that expires after `ms` milliseconds. The table must be stamped.
+    /// Writes a value that expires `ms` milliseconds after the time of this transaction. The table
+    /// must be stamped.
     ///
     /// # Errors
     ///
@@ -75,7 +77,7 @@ impl WriteTxn<'_> {
         self.put_until(table, key, value, now_ms.saturating_add(ms))
     }
 
-    /// Writes a value if a condition is met. Returns whether it is.
+    /// Writes a value if its key meets a condition. Returns whether it does.
     ///
     /// # Errors
     ///
@@ -94,7 +96,7 @@ impl WriteTxn<'_> {
         Ok(holds)
     }
 
-    /// Writes a value whose key is above all keys of the table. This is faster than
+    /// Writes a value whose key is greater than all keys of the table. This is faster than
     /// [`put`](Self::put), and fills pages completely.
     ///
     /// # Errors
@@ -104,7 +106,7 @@ impl WriteTxn<'_> {
         self.put_row(table, key, value, 0, PutFlags::APPEND)
     }
 
-    /// Deletes a key. Returns whether it existed.
+    /// Deletes a key. Returns whether it existed; an expired row did not.
     ///
     /// # Errors
     ///
@@ -125,7 +127,7 @@ impl WriteTxn<'_> {
         Ok(deleted && lived)
     }
 
-    /// Deletes a key if a condition is met. Returns whether it is.
+    /// Deletes a key if it meets a condition. Returns whether it does.
     ///
     /// # Errors
     ///
@@ -172,7 +174,7 @@ impl WriteTxn<'_> {
         }
     }
 
-    /// Returns whether a key meets a condition at present.
+    /// Returns whether a key meets a condition in this transaction.
     ///
     /// # Errors
     ///

@@ -14,8 +14,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-/// A write transaction: one is open at a time, in all processes. It sees its own writes; others see
-/// them when it is committed. Dropping it discards them.
+/// A write transaction. Only one is open at a time, in all processes. It sees its own writes; other
+/// transactions see them after the commit. Dropping it discards them.
 ///
 /// It belongs to the thread that began it.
 pub struct WriteTxn<'s> {
@@ -46,7 +46,9 @@ impl<'s> WriteTxn<'s> {
         Self { txn, committed, journal, parent: None, shared, now, locks }
     }
 
-    /// Returns the number of this transaction, which readers see when it is committed.
+    /// Returns the number of this transaction, which
+    /// [`Written::transaction`](crate::Written::transaction) and
+    /// [`Change::transaction`](crate::Change::transaction) have after the commit.
     pub fn id(&self) -> u64 {
         self.txn.id() as u64
     }
@@ -65,7 +67,8 @@ impl<'s> WriteTxn<'s> {
         self.committed.check(&self.shared.environment, table, Some(key), access)
     }
 
-    /// Deletes a row from its table, without its other traces.
+    /// Deletes a row from its table. Leaves its entry in the expiry table, and adds nothing to the
+    /// journal.
     pub(crate) fn delete_row(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
         let dbi = table.dbi(self.shared.id)?;
         self.shared.environment.check_process()?;

@@ -14,14 +14,15 @@ use std::task::{Context, Poll, Waker};
 pub struct Written {
     /// The number of the transaction.
     pub transaction: u64,
-    /// The number of its last change. A watch can continue after it.
+    /// The sequence number of the last change up to and including this batch. A watch can continue
+    /// after it.
     pub sequence: u64,
     /// Number of deleted keys.
     pub deleted: u64,
 }
 
 /// The acknowledgement of a batch: a future, with a blocking [`wait`](Self::wait). It is complete
-/// when the commit has the durability of the writer's options. Dropping it has no effect on the
+/// after the commit, with the durability of the writer's options. Dropping it has no effect on the
 /// batch.
 pub struct Ack {
     /// The process whose thread writes the batch.

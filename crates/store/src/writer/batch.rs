@@ -86,7 +86,7 @@ impl Batch {
         self.with(0, Write::DeleteRange { table: table.clone(), range })
     }
 
-    /// Adds a condition. If it is not met, nothing of the batch is written. It sees the earlier
+    /// Adds a condition. If it is not met, nothing of the batch is written. It sees the preceding
     /// writes of the batch.
     #[must_use]
     pub fn check(self, table: &Table, key: impl Into<Vec<u8>>, condition: Condition<'_>) -> Self {

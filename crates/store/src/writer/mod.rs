@@ -27,7 +27,7 @@ use std::time::Duration;
 /// What happens to a group if one of its batches fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failure {
-    /// The other batches are committed.
+    /// The other batches are committed, unless the transaction as a whole fails.
     #[default]
     Alone,
     /// The other batches fail with [`Error::Group`].
@@ -60,22 +60,23 @@ impl BatchOptions {
     }
 
     /// Sets the maximum bytes of batches that share a transaction; 16 MiB by default. A longer
-    /// batch has a transaction of its own.
+    /// batch has its own transaction.
     #[must_use]
     pub fn group_bytes(mut self, max: usize) -> Self {
         self.group.bytes = max;
         self
     }
 
-    /// Sets how long a group waits for more batches; zero by default: a group gathers while the one
-    /// before is written.
+    /// Sets how long a group waits for more batches; zero by default. Even then, all batches that
+    /// arrive while one group is written form the next group.
     #[must_use]
     pub fn linger(mut self, linger: Duration) -> Self {
         self.group.linger = linger;
         self
     }
 
-    /// Sets the maximum bytes of waiting batches; 64 MiB by default. Further submissions wait.
+    /// Sets the maximum bytes of waiting batches; 64 MiB by default. Further submissions wait. An
+    /// empty queue accepts a batch of any length.
     #[must_use]
     pub fn queue_bytes(mut self, max: usize) -> Self {
         self.queue_bytes = max;
@@ -104,9 +105,9 @@ impl Default for BatchOptions {
     }
 }
 
-/// Writes batches of many tasks and threads in groups. Can be cloned. When the last clone is
-/// dropped, the waiting batches are written in the background: call [`flush`](Self::flush) to wait
-/// for them.
+/// Commits the batches of many tasks and threads in groups. Clones share one queue. When the last
+/// clone is dropped, the waiting batches are written in the background: call [`flush`](Self::flush)
+/// to wait for them.
 #[derive(Clone)]
 pub struct BatchWriter(Arc<Handle>);
 
@@ -122,7 +123,7 @@ impl Drop for Handle {
 }
 
 impl Store {
-    /// Starts a thread that writes batches of many tasks in groups.
+    /// Starts a thread that commits the batches of many tasks in groups.
     ///
     /// # Errors
     ///
@@ -176,11 +177,12 @@ impl BatchWriter {
         self.queue().check_process()
     }
 
-    /// Waits until all batches that were submitted before are acknowledged.
+    /// Waits until all batches that were submitted before this call are acknowledged.
     ///
     /// # Errors
     ///
-    /// As for [`submit`](Self::submit) and [`Ack::wait`].
+    /// As for [`submit`](Self::submit) and [`Ack::wait`]. The errors of these batches are in their
+    /// own acknowledgements.
     pub fn flush(&self) -> Result<()> {
         self.submit(Batch::new())?.wait().map(|_| ())
     }
@@ -196,7 +198,7 @@ impl fmt::Debug for BatchWriter {
     }
 }
 
-/// A future that waits until a queue accepts a batch.
+/// A future that waits until the queue accepts a batch, and returns the batch's [`Ack`].
 pub struct Submitting<'w> {
     queue: &'w Queue,
     batch: Option<Batch>,

@@ -1,4 +1,4 @@
-//! Tables, lookups, ranges and transactions, as one thread sees them.
+//! Tests of tables, lookups, ranges and transactions in one thread.
 
 mod model;
 mod ranges;
@@ -8,7 +8,7 @@ mod transactions;
 use nuthatch_store::{Error, Options, Store, verify_closed};
 use tempfile::TempDir;
 
-/// A store in a folder of a test's own. It is verified when the test ends.
+/// A store in a temporary folder. It is verified when the test ends.
 pub(crate) struct Case {
     pub(crate) store: Store,
     _folder: TempDir,
@@ -19,7 +19,7 @@ impl Drop for Case {
         if std::thread::panicking() {
             return;
         }
-        // A store that the test closed is verified without it.
+        // A store that the test closed is verified from its files.
         let verified = match self.store.verify(|_, _| ()) {
             Err(Error::Closed) => verify_closed(self.store.path(), |_, _| ()),
             verified => verified,

@@ -1,4 +1,4 @@
-//! Whatever is written and read in whatever order: the store answers as a `BTreeMap` does.
+//! Random operations: the store returns the same results as a `BTreeMap`.
 
 use crate::Case;
 use nuthatch_store::{Kind, Range, Read, Scan};
@@ -11,15 +11,15 @@ enum Op {
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
     DeleteRange(Bound<Vec<u8>>, Bound<Vec<u8>>),
-    /// Whether a nested transaction with these is committed.
+    /// Whether the nested transaction with these operations is committed.
     Nested(Vec<(Vec<u8>, Vec<u8>)>, bool),
     Scan(Bound<Vec<u8>>, Bound<Vec<u8>>, bool, u64),
     Get(Vec<u8>),
-    /// Ends the transaction, for good or not.
+    /// Ends the transaction, with a commit or without.
     End(bool),
 }
 
-/// Few bytes and short keys, so that they meet; now and then a long one.
+/// Short keys of few different bytes, so that operations meet the same keys; some keys are long.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(b'b'), Just(255)];
     prop_oneof![

@@ -1,4 +1,4 @@
-//! `testdata/store/ranges.csv`, row by row, through every way to scan.
+//! Every row of `testdata/store/ranges.csv`, with every kind of scan.
 
 use crate::Case;
 use nuthatch_store::{Range, Read, Scan};

@@ -1,4 +1,4 @@
-//! Tables: named, of two kinds, and not mixed up.
+//! Tests of named tables of both kinds.
 
 use crate::Case;
 use nuthatch_store::{Condition, Error, Kind, Options, Range, Read, Store};
@@ -12,7 +12,7 @@ fn a_missing_table_is_made_or_not_found() {
     let again = case.store.find_table("users").expect("no error").expect("the table");
     assert_eq!(case.store.get(&again, b"1").expect("a get"), Some(b"Ada".to_vec()));
     case.store.table_of("sessions", Kind::Stamped).expect("a table");
-    // A value in the main table of the length that tables' records have is no table.
+    // A value in the main table that is as long as the record of a table is not a table.
     let main = case.store.main_table();
     case.store.put(&main, b"odd", &[7; 48]).expect("a put");
     assert_eq!(case.store.table_names().expect("names"), ["sessions", "users"]);

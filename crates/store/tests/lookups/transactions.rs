@@ -1,4 +1,4 @@
-//! Transactions: what they see, what they leave, and what they refuse.
+//! Tests of transactions: what they see, what remains after them, and their errors.
 
 use crate::Case;
 use nuthatch_store::{

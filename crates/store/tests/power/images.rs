@@ -1,58 +1,59 @@
-//! What a machine that loses power may leave of a file: bytes that were synced are there; of those
-//! written since, any may be there and any not, by whole sectors and in any order.
+//! The states in which a power failure may leave a file: all synced bytes are there; of the bytes
+//! written since, any set of whole sectors is.
 
 use crate::disk::Event;
 use nuthatch_testing::random::Random;
 
-/// The disk writes no less than this at once.
+/// The unit in bytes that the disk writes atomically.
 const SECTOR: usize = 512;
 
-/// Bytes that were written and are not safe yet.
+/// Bytes that were written and are not durable yet.
 type Pending = Vec<(u64, Vec<u8>)>;
 
-/// One thing that may be left.
+/// A possible state of the file after a power failure.
 pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
-    /// What the test said last before.
-    pub(crate) said: usize,
-    /// Whether it says so right now.
-    pub(crate) saying: bool,
-    /// Where, and what of the bytes that were not safe is there.
-    pub(crate) story: String,
+    /// The last progress that the test recorded.
+    pub(crate) progress: usize,
+    /// Whether recording that progress was the last event.
+    pub(crate) is_at_progress: bool,
+    /// The last event, and which of the bytes that were not durable are there.
+    pub(crate) description: String,
 }
 
-/// Calls back with what may be left after each of the events.
+/// Calls `check` with possible states of the file after each event.
 pub(crate) fn after_each(events: &[Event], mut check: impl FnMut(Image)) {
-    let (mut safe, mut pending, mut said) = (Vec::new(), Pending::new(), 0);
+    let (mut durable, mut pending, mut progress) = (Vec::new(), Pending::new(), 0);
     let mut random = Random::new(0x2545_F491_4F6C_DD1D);
     for (number, event) in events.iter().enumerate() {
-        let saying = matches!(event, Event::Said(_));
+        let is_at_progress = matches!(event, Event::Progress(_));
         match event {
-            Event::Said(what) => said = *what,
+            Event::Progress(what) => progress = *what,
             Event::Sync => {
-                pending.drain(..).for_each(|(offset, bytes)| write(&mut safe, offset, &bytes));
+                pending.drain(..).for_each(|(offset, bytes)| write(&mut durable, offset, &bytes));
             }
             Event::Write { offset, bytes, .. } => pending.push((*offset, bytes.clone())),
         }
-        for (chosen, story) in choices(&pending, &mut random) {
-            let mut bytes = safe.clone();
+        for (chosen, description) in choices(&pending, &mut random) {
+            let mut bytes = durable.clone();
             for (offset, new) in &chosen {
                 write(&mut bytes, *offset, new);
             }
-            let story = format!("after event {number}, {story}");
-            check(Image { bytes, said, saying, story });
+            let description = format!("after event {number}, {description}");
+            check(Image { bytes, progress, is_at_progress, description });
         }
-        // Writes that are safe at once were not while they were under way: that was checked above.
-        if let Event::Write { offset, bytes, safe: true } = event {
+        // A write that is durable at once is not durable while it is in progress: checked above.
+        if let Event::Write { offset, bytes, durable: true } = event {
             pending.pop();
-            write(&mut safe, *offset, bytes);
-            let story = format!("event {number} is safe");
-            check(Image { bytes: safe.clone(), said, saying, story });
+            write(&mut durable, *offset, bytes);
+            let description = format!("event {number} is durable");
+            check(Image { bytes: durable.clone(), progress, is_at_progress, description });
         }
     }
 }
 
-/// Some of what may have reached the disk: nothing, all, all but one, one alone, and by lot.
+/// Returns some sets of writes that may have reached the disk: none, all, all but one, one alone,
+/// and random ones.
 fn choices(pending: &Pending, random: &mut Random) -> Vec<(Pending, String)> {
     let mut choices = vec![(Vec::new(), "nothing".to_owned())];
     if pending.is_empty() {
@@ -65,12 +66,12 @@ fn choices(pending: &Pending, random: &mut Random) -> Vec<(Pending, String)> {
         others.remove(one);
         choices.push((others, format!("all but write {one}")));
     }
-    for lot in 0..4 {
+    for number in 0..4 {
         let some = pending.iter().filter(|_| random.below(2) == 0).cloned().collect();
-        choices.push((some, format!("lot {lot} of the writes")));
+        choices.push((some, format!("random set {number} of the writes")));
         let sectors = pending.iter().flat_map(|(offset, bytes)| by_sectors(*offset, bytes));
         let some = sectors.filter(|_| random.below(2) == 0).collect();
-        choices.push((some, format!("lot {lot} of their sectors")));
+        choices.push((some, format!("random set {number} of their sectors")));
     }
     choices
 }
@@ -89,7 +90,7 @@ fn by_sectors(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, Vec<u8>)>
 fn write(file: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     let (start, end) = (offset as usize, offset as usize + bytes.len());
     if file.len() < end {
-        // What a file has between its old end and what was written behind it reads as zeros.
+        // Bytes between the old end of a file and a write beyond it read as zeros.
         file.resize(end, 0);
     }
     file[start..end].copy_from_slice(bytes);

@@ -1,10 +1,10 @@
-//! Machines that lose power: everything that the disk may have by then is opened and compared with
-//! what each level of durability promises.
+//! Power failures: possible states of the file are opened, and compared with the guarantees of each
+//! durability.
 
 mod disk;
 mod images;
 
-use disk::{Event, Listener, say};
+use disk::{Event, Recorder, record_progress};
 use images::Image;
 use nuthatch_store::{Durability, Options, Range, Read, Scan, Store, verify_closed};
 use std::collections::BTreeMap;
@@ -16,7 +16,8 @@ const COMMITS: usize = 8;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a commit changes: new rows, others written over, some deleted, and now and then long ones.
+/// Returns the changes of a commit: new rows, replaced rows, deleted rows and, in some commits,
+/// long values.
 fn changes(commit: usize) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let key = |n: usize| format!("row {:03}", n % 60).into_bytes();
     let mut changes: Vec<_> =
@@ -28,7 +29,7 @@ fn changes(commit: usize) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     changes
 }
 
-/// The rows after no commit, the first one, the second…
+/// Returns the rows before the first commit and after each commit.
 fn states() -> Vec<Rows> {
     let mut rows = Rows::new();
     let mut states = vec![rows.clone()];
@@ -61,35 +62,35 @@ fn commit(store: &Store, number: usize) {
         .expect("a commit");
 }
 
-/// Everything that happens to the file while a store is made and written to. What is said is the
-/// number of the last commit that was answered.
+/// Returns the events of the file while a store is created and written. The recorded progress is
+/// the number of the last acknowledged commit.
 fn recorded(durability: Durability, mut each: impl FnMut(&Store, usize)) -> Vec<Event> {
     let folder = TempDir::new().expect("a folder");
-    // The file of an empty store is synced before it has its name.
+    // The file of an empty store is synced before it is renamed into place.
     drop(open(folder.path(), durability).expect("a store"));
     let bytes = fs::read(folder.path().join("data.mdb")).expect("its bytes");
-    let listener = Listener::start(folder.path());
+    let recorder = Recorder::start(folder.path());
     let store = open(folder.path(), durability).expect("a store");
     for number in 1..=COMMITS {
         commit(&store, number);
         each(&store, number);
-        say(number);
+        record_progress(number);
     }
     drop(store);
-    let first = [Event::Write { offset: 0, bytes, safe: true }, Event::Sync];
-    let events: Vec<_> = first.into_iter().chain(listener.stop()).collect();
+    let first = [Event::Write { offset: 0, bytes, durable: true }, Event::Sync];
+    let events: Vec<_> = first.into_iter().chain(recorder.stop()).collect();
     let writes = events.iter().filter(|event| matches!(event, Event::Write { .. })).count();
     assert!(writes > COMMITS, "{writes} writes were seen");
     events
 }
 
-/// Which of the states a file has; what is wrong with it, if it cannot be opened or is not whole.
+/// Returns which of the states a file has, or the error if it cannot be opened or is damaged.
 fn found(image: &Image, states: &[Rows]) -> Result<usize, String> {
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("data.mdb"), &image.bytes).expect("a file");
     let store = open(folder.path(), Durability::None).map_err(|e| e.to_string())?;
     let rows = rows(&store).map_err(|e| e.to_string())?;
-    // Whoever opens it next can write.
+    // The store can be written after it was opened.
     let after = store.table("after").and_then(|table| store.put(&table, b"key", b"value"));
     after.map_err(|e| e.to_string())?;
     drop(store);
@@ -105,25 +106,26 @@ fn rows(store: &Store) -> nuthatch_store::Result<Rows> {
     rows.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }
 
-/// Checks images, and answers how many there were: nothing but the last `may_lose` commits of those
-/// that were answered is lost.
-fn check(events: &[Event], may_lose: usize, which: impl Fn(&Image) -> bool) -> usize {
+/// Checks that only the last `max_lost` acknowledged commits are lost in each image. Returns the
+/// number of checked images.
+fn check(events: &[Event], max_lost: usize, which: impl Fn(&Image) -> bool) -> usize {
     let states = states();
     let mut images = 0;
     images::after_each(events, |image| {
         if !which(&image) {
             return;
         }
-        let Image { said, ref story, .. } = image;
+        let Image { progress, ref description, .. } = image;
         images += 1;
         match found(&image, &states) {
             Ok(state) => assert!(
-                (said.saturating_sub(may_lose)..=said + 1).contains(&state),
-                "{story}: {said} commits were answered, and the file has the state after {state}"
+                (progress.saturating_sub(max_lost)..=progress + 1).contains(&state),
+                "{description}: {progress} commits were acknowledged, and the file has the state \
+                 after {state}"
             ),
-            // A store that was never written to may be no store yet.
-            Err(_) if said == 0 => {}
-            Err(error) => panic!("{story}, with {said} commits: {error}"),
+            // Before the first commit the file may be incomplete.
+            Err(_) if progress == 0 => {}
+            Err(error) => panic!("{description}, with {progress} commits: {error}"),
         }
     });
     images
@@ -144,28 +146,28 @@ fn the_last_commit_at_most_is_lost_with_group() {
 #[test]
 fn nothing_before_a_sync_is_lost_with_none() {
     let sync = |store: &Store, _| store.sync().expect("a sync");
-    // What the next commit writes may damage the store until the next sync.
-    let images = check(&recorded(Durability::None, sync), 0, |image| image.saying);
+    // Writes of the next commit may damage the store until the next sync.
+    let images = check(&recorded(Durability::None, sync), 0, |image| image.is_at_progress);
     assert_eq!(images, COMMITS, "one after each sync, when nothing is under way");
 }
 
 #[test]
 fn a_commit_that_waits_makes_those_before_it_safe() {
     let table = |store: &Store| store.table("rows").expect("a table");
-    // The commits themselves wait for nothing; one more after each does, and changes nothing.
+    // The commits do not wait for the disk. An empty commit after each of them does.
     let wait = |store: &Store, _| {
-        let mut txn = store.write_with(Durability::Sync).expect("a turn");
+        let mut txn = store.write_with(Durability::Sync).expect("a transaction");
         txn.put(&table(store), b"row 000x", b"")
             .and_then(|()| txn.delete(&table(store), b"row 000x"))
             .expect("a change");
         txn.commit().expect("a commit");
     };
-    let images = check(&recorded(Durability::None, wait), 0, |image| image.saying);
+    let images = check(&recorded(Durability::None, wait), 0, |image| image.is_at_progress);
     assert_eq!(images, COMMITS, "one after each commit that waited, when nothing is under way");
 }
 
 #[test]
-fn what_is_left_without_any_sync_never_crashes_who_looks() {
+fn what_is_left_without_any_sync_never_crashes_a_reader() {
     let events = recorded(Durability::None, |_, _| ());
     let (mut whole, mut damaged) = (0, 0);
     images::after_each(&events, |image| {

@@ -1,4 +1,4 @@
-//! The other process: this test program once more, told by its environment what to do.
+//! A second process: the same test program, with a role in its environment.
 
 use nuthatch_store::{Batch, BatchOptions, Durability, Kind, Options, Range, Read, Store};
 use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 const ROLE: &str = "NUTHATCH_TEST_ROLE";
 const STORE: &str = "NUTHATCH_TEST_STORE";
 
-/// A process that plays a role.
+/// A process with a role.
 pub(crate) struct Other {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -21,18 +21,18 @@ impl Other {
         Self::run(Command::new(program), role, store)
     }
 
-    /// As `start`, with files no longer than so many blocks of 512 bytes.
+    /// As `start`, with a limit on the file size, in blocks of 512 bytes.
     pub(crate) fn start_with_short_files(role: &str, store: &Path, blocks: u32) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new("sh");
-        // 25 is the signal for a file that is too long: without it, the write fails instead.
+        // Ignores signal 25 (SIGXFSZ), so that a write beyond the limit fails instead.
         command.arg("-c").arg(format!("trap '' 25; ulimit -f {blocks}; exec \"$0\" \"$@\""));
         command.arg(program);
         Self::run(command, role, store)
     }
 
-    /// As `start`, in a mount namespace of its own where this process may make one. The role finds
-    /// out by itself.
+    /// As `start`, in a new mount namespace if this process may create one. The role detects
+    /// whether it has one.
     pub(crate) fn start_with_own_mounts(role: &str, store: &Path) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new("sh");
@@ -53,30 +53,30 @@ impl Other {
         Self { child, lines, input }
     }
 
-    /// The next thing that it says; `None` when it has ended.
+    /// Returns the next line of its output; `None` when it has ended.
     pub(crate) fn hear(&mut self) -> Option<String> {
         let mut lines = self.lines.by_ref().map_while(Result::ok);
-        // The test program says things of its own.
+        // The test program prints lines of its own.
         lines.find_map(|line| line.split_once("> ").map(|(_, said)| said.to_owned()))
     }
 
-    /// The next number that it says.
+    /// Returns the next number of its output.
     pub(crate) fn hear_number(&mut self) -> Option<u64> {
         self.hear().map(|said| said.parse().expect("a number"))
     }
 
-    /// Lets it go on.
+    /// Makes it continue.
     pub(crate) fn nudge(&mut self) {
         let input = self.input.as_mut().expect("its input");
         writeln!(input).and_then(|()| input.flush()).expect("it listens");
     }
 
-    /// Kills it with a signal that it cannot catch. Answers what it said by then.
+    /// Kills it with SIGKILL. Returns its output until then.
     pub(crate) fn kill(mut self) -> Vec<u64> {
         self.child.kill().expect("a signal");
         self.child.wait().expect("its end");
         let mut said = Vec::new();
-        // The last line may be cut short.
+        // The last line may be incomplete.
         while let Some(line) = self.hear() {
             said.extend(line.parse::<u64>());
         }
@@ -92,7 +92,7 @@ impl Other {
 
 pub(crate) fn say(what: impl std::fmt::Display) {
     let mut out = stdout().lock();
-    // A parent that is gone hears nothing.
+    // The parent may have ended.
     let _ = writeln!(out, "> {what}").and_then(|()| out.flush());
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn pause() {
     stdin().lock().read_line(&mut line).expect("a line or the end");
 }
 
-/// Without a role in the environment, a test that has nothing to do: the others start it with one.
+/// Runs the role in the environment. Does nothing without one: other tests start it with a role.
 #[test]
 fn plays_its_role() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(STORE)) else { return };
@@ -129,7 +129,7 @@ fn plays_its_role() {
     }
 }
 
-/// Writes the same number into two tables in each transaction, and says it after the commit.
+/// Writes the same number to two tables in each transaction, and prints it after the commit.
 fn write_pairs(path: &Path, durability: Durability) {
     let store = Store::open(path, &Options::new().durability(durability)).expect("a store");
     let one = store.table("one").expect("a table");
@@ -153,7 +153,7 @@ fn write_pairs(path: &Path, durability: Durability) {
     }
 }
 
-/// Several threads submit batches, and say each one's number when it is acknowledged.
+/// Submits batches from several threads, and prints the number of each acknowledged batch.
 fn write_batches(path: &Path) {
     let store = Store::open(path, &Options::new()).expect("a store");
     let one = store.table("one").expect("a table");
@@ -188,7 +188,7 @@ fn count(path: &Path) {
     say("done");
 }
 
-/// Commits values that take new pages at the end of the file each time.
+/// Commits values that each need new pages at the end of the file.
 fn lengthen(path: &Path) {
     let store = Store::open(path, &Options::new().durability(Durability::None)).expect("a store");
     let table = store.table("rows").expect("a table");
@@ -212,7 +212,7 @@ fn fill_small_map(path: &Path) {
     pause();
 }
 
-/// Writes until the disk, as this process may use it, is full; then tells what still works.
+/// Writes until the file size limit of this process is reached, and checks what works after that.
 fn fill_disk(path: &Path) {
     let store = Store::open(path, &Options::new()).expect("a store");
     let table = store.table("rows").expect("a table");
@@ -230,7 +230,7 @@ fn fill_disk(path: &Path) {
     let txn = store.read().expect("reading goes on");
     assert_eq!(txn.count(&table, &Range::all()).expect("a count"), u64::from(rows));
     drop(txn);
-    // What was let go of has room for new rows.
+    // The pages of deleted rows are reused for new rows.
     for n in 0..rows / 2 {
         store.delete(&table, &n.to_le_bytes()).expect("room to delete");
     }

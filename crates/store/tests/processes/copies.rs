@@ -1,4 +1,4 @@
-//! Backups while others write, and compaction in place.
+//! Tests of backups during writes, and of compaction.
 
 use crate::Place;
 use crate::child::Other;

@@ -1,10 +1,12 @@
-//! Processes that are killed while they write: what was acknowledged is there, and all is whole.
+//! Processes that are killed while they write: acknowledged writes are there, and the store is
+//! undamaged.
 
 use crate::Place;
 use crate::child::Other;
 use nuthatch_store::{Options, Range, Read, Store, Table};
 
-/// Lets a process write until it has said so many numbers, kills it, and answers the last one said.
+/// Lets a process write until it has printed a number of lines, kills it, and returns the last
+/// number.
 fn killed_after(role: &str, place: &Place, count: usize) -> u64 {
     let mut other = Other::start(role, &place.path());
     let mut last = 0;
@@ -14,7 +16,7 @@ fn killed_after(role: &str, place: &Place, count: usize) -> u64 {
     other.kill().into_iter().fold(last, u64::max)
 }
 
-/// Both tables have the same rows, whole ones.
+/// Checks that both tables have the same rows, all complete.
 fn check_rows(store: &Store) -> u64 {
     let table = |name: &str| store.find_table(name).expect("no error").expect("the table");
     let (one, two): (Table, Table) = (table("one"), table("two"));
@@ -44,7 +46,7 @@ fn what_was_committed_is_there_after_a_kill_whatever_the_durability() {
             assert!(rows <= last + 2, "{role}: at most one commit was not said");
             let sequence = store.read().expect("a transaction").sequence().expect("a number");
             assert!(sequence >= 2 * rows, "{role}: {sequence}");
-            // Whoever was killed left no lock behind.
+            // The killed process left no lock behind.
             let table = store.table("after").expect("a table");
             store.put(&table, b"key", b"value").expect("a write");
         }

@@ -1,4 +1,4 @@
-//! Damaged files: they are refused or found, and nothing crashes.
+//! Damaged files: opening or verifying reports the damage, and nothing crashes.
 
 use crate::Place;
 use nuthatch_store::{Options, Range, Store, verify_closed};
@@ -60,7 +60,7 @@ fn verify_finds_a_byte_that_matters_and_never_crashes() {
     verify_closed(&file, |_, _| ()).expect("no damage");
     let open = File::options().write(true).open(&file).expect("the file");
     let mut found = 0;
-    // Every header and pointer of every page, and what lies between at some distance.
+    // Every header and pointer of every page, and every 101st byte between them.
     for at in (0..good.len()).filter(|at| at % 4096 < 64 || at % 101 == 0) {
         for flip in [1_u8, 0x80] {
             open.write_all_at(&[good[at] ^ flip], at as u64).expect("a byte");
@@ -76,13 +76,13 @@ fn verify_finds_a_byte_that_matters_and_never_crashes() {
     }
 }
 
-/// Where the root with the greatest transaction is.
+/// Returns the offset of the newest meta page.
 fn newest_meta(bytes: &[u8]) -> usize {
     let transaction = |at: usize| u64::from_le_bytes(*bytes[at + 144..].first_chunk().expect("8"));
     if transaction(4096) > transaction(0) { 4096 } else { 0 }
 }
 
-/// What is wrong with a file of these bytes, as opening it and verifying it say.
+/// Returns the errors of opening and of verifying a file with these bytes.
 fn refused(bytes: &[u8]) -> [String; 2] {
     let place = with(bytes);
     let folder = place.beside("damaged");

@@ -1,4 +1,4 @@
-//! Every way to read reports damage: none returns other rows, or calls a key absent.
+//! Every kind of read reports damage: none returns wrong rows or misses a key.
 
 use crate::Place;
 use nuthatch_store::{
@@ -21,7 +21,7 @@ pub(crate) fn value(n: u32) -> Vec<u8> {
     if n % 500 == 7 { vec![n as u8; 9000] } else { format!("value of {n}").into_bytes() }
 }
 
-/// A store with a table of three levels, in a place that is not verified at the end.
+/// A store with a table of three levels, which is not verified at the end.
 pub(crate) struct Case {
     pub(crate) place: Place,
     store: Option<Store>,
@@ -56,7 +56,7 @@ impl Case {
         byte[0]
     }
 
-    /// Returns the offset of the slot in the middle of a page, which holds where an entry is.
+    /// Returns the offset of the middle slot of a page, which has the offset of an entry.
     pub(crate) fn middle_slot(&self, at: u64) -> u64 {
         at + 16 + (self.short(at + 12) - 16) / 4 * 2
     }
@@ -65,8 +65,8 @@ impl Case {
         u64::from(self.byte(at)) | u64::from(self.byte(at + 1)) << 8
     }
 
-    /// The pages of the table: their offsets, and whether they are branches. The meta pages, the
-    /// main table's page, pages of long values and free ones are left out.
+    /// Returns the pages of the table: their offsets, and whether they are branches. Leaves out
+    /// meta pages, the page of the main table, overflow pages and free pages.
     pub(crate) fn pages(&self) -> Vec<(u64, bool)> {
         let pages = self.file.metadata().expect("its length").len() / PAGE;
         let kinds = (2..pages).map(|page| (page * PAGE, self.byte(page * PAGE + 10)));
@@ -83,7 +83,7 @@ impl Case {
         kinds.map(|(at, kind)| (at, kind == 1)).collect()
     }
 
-    /// Overwrites bytes, calls `operation`, and puts the bytes back.
+    /// Overwrites bytes, calls `operation`, and restores the bytes.
     pub(crate) fn with<R>(&self, at: u64, bytes: &[u8], operation: impl FnOnce() -> R) -> R {
         let mut before = vec![0; bytes.len()];
         self.file.read_exact_at(&mut before, at).expect("bytes");
@@ -102,7 +102,7 @@ pub(crate) fn collect<'r>(
     rows.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }
 
-/// The rows in order, by every way to scan.
+/// Returns the rows in order, by every kind of scan.
 fn scans(store: &Store, table: &Table) -> Vec<(&'static str, Result<Rows>)> {
     let txn = || store.read();
     let all = Scan::all();
@@ -151,7 +151,7 @@ pub(crate) fn is_corrupt(what: &str, error: &Error) {
     assert!(error.to_string().contains("data.mdb: at byte "), "{what}: {error}");
 }
 
-/// Every scan fails, and every key is answered rightly or with an error.
+/// Checks that every scan fails, and that each lookup returns the right value or an error.
 fn check_damaged(case: &Case, what: &str) {
     let (store, table) = (case.store(), case.table());
     for (way, rows) in scans(store, &table) {
@@ -179,7 +179,7 @@ fn check_damaged(case: &Case, what: &str) {
     is_corrupt(what, &txn.count(&table, &range).expect_err("a count of rows that are read"));
 }
 
-/// Returns bytes that damage a page, with what they damage and where they go.
+/// Returns bytes that damage a page, with a description and their offset.
 pub(crate) fn damages(case: &Case, at: u64, is_branch: bool) -> Vec<(&'static str, u64, Vec<u8>)> {
     let middle = case.middle_slot(at);
     let entry = at + case.short(middle);
@@ -209,7 +209,7 @@ fn damage_to_a_page_is_an_error_for_every_way_to_read() {
     }
     let pages = case.pages();
     assert!(pages.iter().filter(|(_, is_branch)| *is_branch).count() == 1, "two levels");
-    // Some leaves at the ends and in the middle are enough.
+    // Tests some leaves at both ends and in the middle.
     let some = pages.iter().enumerate().filter(|(n, page)| page.1 || n % 7 == 0);
     for (_, &(at, is_branch)) in some {
         for (what, place, bytes) in damages(&case, at, is_branch) {
@@ -235,7 +235,7 @@ fn a_key_out_of_order_hides_no_other_key() {
                     let txn = case.store().read().expect("a transaction");
                     for n in (0..ROWS).filter(|n| n % 3 == 0) {
                         match txn.get(&table, &key(n)) {
-                            // The key itself has another name now, which may be in order.
+                            // The changed key may still be in order.
                             Ok(None) if !is_branch && key(n) == own => {}
                             Ok(found) => assert_eq!(found, Some(&value(n)[..]), "page {at}, {n}"),
                             Err(error) => is_corrupt("a key", &error),
@@ -279,7 +279,7 @@ fn verify_and_backup_refuse_each_page_that_a_scan_refuses() {
     let table = case.table();
     let copy = case.place.beside("copy");
     let mut refused = 0;
-    // The branch and two leaves: the header, where entries are, and the header of one.
+    // The branch and two leaves: their headers, the offsets of entries, and the header of an entry.
     let pages = case.pages();
     let branch = pages.iter().find(|(_, is_branch)| *is_branch).expect("a branch");
     let leaves = pages.iter().filter(|(_, is_branch)| !is_branch);
@@ -301,7 +301,7 @@ fn verify_and_backup_refuse_each_page_that_a_scan_refuses() {
     assert!(refused > 200, "a scan refused {refused} damages");
 }
 
-/// Returns a byte with each of its bits.
+/// Returns a byte with each of its bits flipped in turn.
 fn each_bit(place: u64) -> impl Iterator<Item = (u64, u8)> {
     (0..8).map(move |bit| (place, 1 << bit))
 }
@@ -322,7 +322,7 @@ fn an_empty_file_is_damage_and_never_a_new_store() {
     assert_eq!(data.metadata().expect("its length").len(), 0, "nobody wrote to it");
 }
 
-/// Calls `check` for a store whose file was cut to several lengths.
+/// Calls `check` for a store whose file was truncated to several lengths.
 fn with_each_cut(mut case: Case, check: impl Fn(&Path, u64)) {
     drop(case.store.take());
     let folder = case.place.beside("damaged");
@@ -354,12 +354,12 @@ fn a_file_that_was_cut_is_damage_for_every_reader() {
     });
 }
 
-/// Where a put needed none of the pages that were gone, it was committed.
+/// Earlier, a put was committed if it needed none of the missing pages.
 #[test]
 fn a_file_that_was_cut_takes_no_writes() {
     let case = Case::new();
-    // The last pages of the file become leaves: the roots move to free pages before them, which
-    // long values had.
+    // The last pages of the file become leaves. The roots move to free pages before them, which
+    // were overflow pages.
     let (store, table) = (case.store(), case.table());
     for n in (7..ROWS).step_by(500) {
         assert!(store.delete(&table, &key(n)).expect("a delete"));
@@ -372,7 +372,7 @@ fn a_file_that_was_cut_takes_no_writes() {
     }
     let cuts = Cell::new(0);
     with_each_cut(case, |folder, len| {
-        // Only free pages are gone.
+        // Only free pages are missing.
         if verify_closed(folder, |_, _| ()).is_ok() {
             return;
         }

@@ -1,12 +1,12 @@
-//! A transaction that writes reports damage as well: LMDB neither follows nor changes a damaged
-//! page.
+//! Write transactions report damage, too: LMDB neither follows nor changes a damaged page.
 
 use crate::damage_read::{self, Case, PAGE, ROWS, collect, is_corrupt, key, value};
 use nuthatch_store::{
     Batch, BatchOptions, Condition, Kind, Range, Read, Result, Scan, Table, WriteTxn,
 };
 
-/// Returns what damages a page for writes: as for reads, and what only a look at all entries finds.
+/// Returns damages for tests of writes: those for reads, and some that only a check of all entries
+/// finds.
 fn damages(case: &Case, at: u64, is_branch: bool) -> Vec<(&'static str, u64, Vec<u8>)> {
     let entry = at + case.short(case.middle_slot(at));
     let mut damages = damage_read::damages(case, at, is_branch);
@@ -17,7 +17,7 @@ fn damages(case: &Case, at: u64, is_branch: bool) -> Vec<(&'static str, u64, Vec
     damages
 }
 
-/// The rows with numbers that lie in a leaf, by their keys; all rows for a branch.
+/// Returns the numbered rows of a leaf, by their keys; all rows for a branch.
 fn rows_in(case: &Case, at: u64, is_branch: bool) -> Vec<u32> {
     if is_branch {
         return (0..ROWS).step_by(97).collect();
@@ -45,13 +45,13 @@ fn with_each_damage(
         for (what, place, bytes) in damages(&case, at, is_branch) {
             let mut txn = case.store().write().expect("a transaction");
             if is_changed {
-                // In another leaf.
+                // The key is in another leaf.
                 let other = if rows.contains(&3) { ROWS - 3 } else { 3 };
                 txn.put(&table, &key(other), &value(other)).expect("a put");
             }
             let what = format!("page {}, {what}", at / PAGE);
             case.with(place, &bytes, || match check(&what, &mut txn, &table, &rows) {
-                // LMDB reads a branch no more when it has copied it.
+                // LMDB does not read a branch again after it has copied it.
                 Ok(()) if is_changed && is_branch => {}
                 Ok(()) => panic!("{what}: no error"),
                 Err(error) => is_corrupt(&what, &error),
@@ -69,7 +69,7 @@ fn read_all(txn: &WriteTxn<'_>, table: &Table, rows: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Every scan of the table: the right rows, or the error of the last one.
+/// Checks that every scan returns the right rows or an error. Returns the last error.
 fn scan_all(txn: &WriteTxn<'_>, table: &Table) -> Result<()> {
     let bounded = Scan::new(Range::all().from(key(0)).to(key(ROWS)));
     let mut last = Ok(());
@@ -162,12 +162,12 @@ fn lmdb_follows_no_entry_of_a_branch_that_was_not_checked() {
     for &(at, _) in branches {
         let entries = (case.short(at + 12) - 16) / 2;
         for slot in (0..entries).map(|index| at + 16 + 2 * index) {
-            // An entry far beyond the page.
+            // The offset of an entry is far beyond the page.
             case.with(slot, &[0xF8, 0xFF], || {
                 for n in (0..ROWS).step_by(61) {
                     let mut txn = store.write().expect("a transaction");
                     count(txn.put(&table, &key(n), &value(n)));
-                    // More than the leaf has room for: it is split, and the branch changes.
+                    // Too long for the leaf: LMDB splits it and changes the branch.
                     let new = |i: u8| [&key(n)[..], &[i]].concat();
                     let split = (0..3).try_for_each(|i| txn.put(&table, &new(i), &[i; 1500]));
                     is_corrupt("split", &split.expect_err("a new entry of the branch"));
@@ -212,7 +212,7 @@ fn a_batch_that_meets_damage_fails_and_others_go_on() {
     });
 }
 
-/// The leaf of the store's own table whose first key begins with these bytes.
+/// Returns the leaf of a system table whose first key begins with these bytes.
 fn own_leaf(case: &Case, begin: &[u8]) -> u64 {
     use std::os::unix::fs::FileExt;
     let pages = case.file.metadata().expect("its length").len() / PAGE;

@@ -1,5 +1,5 @@
-//! Another process writes while this one reads leaves: each scan sees one state, and the pages that
-//! it reads are not used again before it ends.
+//! Another process writes while this one scans: each scan sees one state, and the pages that it
+//! reads are not reused before it ends.
 
 use crate::Place;
 use crate::child::Other;
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const ROWS: u64 = 1_000_000;
 /// Rows that always have the same generation.
 const BLOCK: u64 = 500;
-/// Blocks that a transaction writes anew.
+/// Number of blocks that a transaction rewrites.
 const BLOCKS_AT_ONCE: u64 = 40;
-/// Commits of the other process that the scans must have overlapped with.
+/// Minimum number of commits of the other process during the scans.
 const COMMITS: u64 = 60;
-/// Pages that must have been used again while scans read: about the size of the store.
+/// Minimum number of pages reused during scans: about the size of the store.
 const REUSED_PAGES: u64 = 20_000;
 const PAGE: u64 = 4096;
 /// Pages that a commit of the other process writes at least: a row has 38 bytes or more (its
@@ -43,7 +43,7 @@ fn put_block(
     rows.into_iter().try_for_each(|n| txn.put(table, &key(n), &value(n, generation)))
 }
 
-/// The role of the other process: rewrites blocks until it is nudged.
+/// The role of the other process: rewrites blocks until the test stops it.
 pub(crate) fn rewrite_blocks(path: &Path, pause: impl FnOnce() + Send, say: impl Fn(u64)) {
     let store = Store::open(path, &Options::new().durability(Durability::None)).expect("a store");
     let table = store.table("rows").expect("a table");
@@ -88,8 +88,8 @@ impl Checked {
     }
 }
 
-/// Counts the pages that commits of the other process used again during a scan: those that they
-/// wrote, less those by which the file became longer.
+/// Counts the pages that commits of the other process reused during a scan: the written pages minus
+/// the growth of the file.
 struct Reuse<'s> {
     store: &'s Store,
     used_bytes: u64,
@@ -99,14 +99,14 @@ struct Reuse<'s> {
 impl<'s> Reuse<'s> {
     /// Called when the transaction of the scan has begun.
     fn begin(store: &'s Store) -> Self {
-        // In this order, and in the opposite one at the end, a commit in between only makes the
-        // count smaller.
+        // With this order here, and the opposite one at the end, a commit in between can only
+        // reduce the count.
         let used_bytes = store.stat().expect("figures").used_bytes;
         let transaction = store.read().expect("a transaction").id();
         Self { store, used_bytes, transaction }
     }
 
-    /// Returns the least number of pages that were used again. Called before the transaction ends.
+    /// Returns the minimum number of reused pages. Called before the transaction ends.
     fn pages(&self) -> u64 {
         let commits = self.store.read().expect("a transaction").id() - self.transaction;
         let grown = self.store.stat().expect("figures").used_bytes - self.used_bytes;

@@ -1,4 +1,4 @@
-//! Children made by `fork`. This file holds unsafe code: it forks.
+//! Tests of children made by `fork`. This file has unsafe code: it forks.
 
 use crate::Place;
 use crate::child::{Other, pause, say};
@@ -11,9 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Makes a child that does something and ends. Returns its number.
+/// Forks a child that runs `body` and ends. Returns its process ID.
 fn start_child(body: impl FnOnce()) -> Pid {
-    // SAFETY: the child does nothing but `body`, which uses no locks of threads that it lacks, and
+    // SAFETY: the child only runs `body`, which takes no locks that threads of the parent hold, and
     // ends without returning.
     let number = unsafe { libc::fork() };
     if number == 0 {
@@ -36,7 +36,7 @@ fn in_child(body: impl FnOnce()) {
     wait_for_child(start_child(body));
 }
 
-/// A transaction that reads and a store are inherited; the child drops them and opens the store.
+/// The child inherits a store and a read transaction, drops them, and opens the store.
 pub(crate) fn fork_while_reading(path: &Path) {
     let store = Store::open(path, &Options::new().durability(Durability::None)).expect("a store");
     let table = store.table("rows").expect("a table");
@@ -48,7 +48,8 @@ pub(crate) fn fork_while_reading(path: &Path) {
     };
     write(0);
     drop_in_child(&store, &table);
-    let (mut inherited, mut reading) = (Some(store.clone()), Some(store.read_owned().expect("one")));
+    let (mut inherited, mut reading) =
+        (Some(store.clone()), Some(store.read_owned().expect("one")));
     in_child(|| {
         let error = store.get(&table, b"key").expect_err("a store of the parent");
         assert_eq!(error.code(), "closed");
@@ -73,7 +74,7 @@ pub(crate) fn fork_while_reading(path: &Path) {
         assert_eq!(compact(path).expect_err("the parent has it").code(), "in-use");
         Store::open(path, &Options::new()).expect("once more");
     });
-    // Pages that the transaction sees would be used again if its slot were free.
+    // If its reader slot were freed, pages that the transaction reads would be reused.
     (1..50).for_each(write);
     let reading = reading.expect("a transaction");
     let rows = reading.scan(&table, &Range::all().into()).expect("a scan");
@@ -87,7 +88,8 @@ pub(crate) fn fork_while_reading(path: &Path) {
     pause();
 }
 
-/// What needs threads of the parent, or its write lock, fails in the child and is dropped there.
+/// Operations that need threads or the write lock of the parent fail in the child, which drops
+/// them.
 fn drop_in_child(store: &Store, table: &Table) {
     let writer = store.batch_writer(&BatchOptions::new()).expect("a writer");
     let mut ack = Some(writer.submit(Batch::new().put(table, "one", "1")).expect("room"));
@@ -127,7 +129,7 @@ fn a_child_made_by_fork_opens_the_store_and_leaves_its_parents_alone() {
     other.wait();
 }
 
-/// The parent closes its store while a child that never used it lives on.
+/// The parent closes its store while a child that never used the store is running.
 pub(crate) fn fork_and_close(path: &Path) {
     let store = Store::open(path, &Options::new()).expect("a store");
     let (mut wait, end) = pipe().expect("a pipe");

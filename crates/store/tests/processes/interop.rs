@@ -1,4 +1,4 @@
-//! Other programs of LMDB 0.9 on our files, and ours on theirs.
+//! Other LMDB 0.9 programs open files of the store, and the store opens theirs.
 
 use crate::Place;
 use nuthatch_store::{Kind, Options, Range, Read};

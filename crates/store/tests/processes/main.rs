@@ -1,4 +1,4 @@
-//! Several processes: killed while they write, writing at once, and other programs on the files.
+//! Tests with several processes: killed during writes, concurrent writes, and other LMDB programs.
 
 mod child;
 mod copies;
@@ -47,7 +47,8 @@ impl Place {
         (store, table)
     }
 
-    /// Checks that another process, which has said `form`, has the store open: it is not compacted.
+    /// Checks that the store is not compacted while another process, which printed `form`, has it
+    /// open.
     #[track_caller]
     pub(crate) fn assert_in_use(&self, form: &str) {
         let error = compact(self.path()).expect_err("it is open elsewhere");

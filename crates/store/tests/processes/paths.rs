@@ -1,4 +1,4 @@
-//! One store by many paths: it is the same store, and its locks hold.
+//! One store opened by several paths: the process detects it, and its locks remain.
 
 use crate::Place;
 use crate::child::{Other, pause, say};
@@ -15,7 +15,7 @@ fn other_paths(store: &Path) -> Vec<PathBuf> {
     let above = store.parent().expect("a folder above");
     let name = above.file_name().expect("its name");
     let beside = tempfile::tempdir_in(above).expect("a folder");
-    // Removed with the folder above.
+    // The parent folder is removed at the end.
     let beside = beside.keep();
     symlink(above, beside.join("above")).expect("a link");
     symlink(store, beside.join("linked")).expect("a link");
@@ -64,7 +64,7 @@ pub(crate) fn use_many_paths(path: &Path) {
     std::env::set_current_dir("/").expect("the root");
     is_open_by(path);
     is_open_by(twin);
-    // As a program does that copies the folder: closing the file drops LMDB's locks on it.
+    // Like a program that copies the folder: closing the file drops LMDB's locks on it.
     std::fs::read(path.join("lock.mdb")).expect("the locks");
     say("tried");
     pause();
@@ -100,7 +100,7 @@ fn a_store_is_open_once_and_its_locks_hold_whichever_path_is_used() {
     other.wait();
 }
 
-/// A second path to a folder: a mount of its own where this process may mount, otherwise a link.
+/// Returns a second path to a folder: a bind mount if this process may mount, otherwise a link.
 struct Second {
     path: PathBuf,
     is_mounted: bool,
@@ -161,8 +161,8 @@ pub(crate) fn read_from_read_only_mount(path: &Path) {
     assert_eq!(found.as_deref(), Some(&b"value"[..]));
 }
 
-/// Has another process open the store by a second path. The store is compacted when that process
-/// has ended, and not before.
+/// Makes another process open the store by a second path. Checks that the store is compacted only
+/// after that process has ended.
 #[track_caller]
 fn is_compacted_after(place: &Place, role: &str) {
     let mut other = Other::start_with_own_mounts(role, &place.path());

@@ -1,4 +1,4 @@
-//! Files that are removed or replaced under a store that is open.
+//! Files that are removed or replaced while the store is open.
 
 use crate::Place;
 use nuthatch_store::{Batch, BatchOptions, Durability, Error, Kind, Options, Store, Table};
@@ -35,7 +35,7 @@ fn writes_to_a_store_whose_folder_was_removed_fail() {
         let stamped = store.table_of("stamped", Kind::Stamped);
         is_removed(&stamped.expect_err("tables of settings"), &data);
         is_removed(&store.sync().expect_err("a sync"), &data);
-        // What was committed before can be saved.
+        // Data committed before can still be backed up.
         assert_eq!(store.get(&table, b"key").expect("a get").as_deref(), Some(&b"value"[..]));
         store.backup(place.path(), true).expect("a backup");
         assert!(store.close_within(Duration::from_mins(1)), "a handle is left");

@@ -1,4 +1,4 @@
-//! Room that runs out: a limit, a map that cannot move, a disk that is full, a reader that stays.
+//! Full stores: a size limit, a map that cannot move, a full disk, a long read transaction.
 
 use crate::Place;
 use crate::child::{Other, say};
@@ -39,7 +39,7 @@ fn a_small_map_grows_under_writes() {
     for n in 0..200_u8 {
         store.put(&table, &[n + 1], &vec![n; 100_000]).expect("the map grows");
     }
-    // One transaction that needs more than there is: it is done again with more.
+    // One transaction needs more than the map has: it is repeated after the map has grown.
     store
         .update(|txn| (0..200_u8).try_for_each(|n| txn.put(&table, &[n + 1, 0], &vec![n; 400_000])))
         .expect("the map grows");
@@ -119,7 +119,7 @@ fn pages_come_back_when_a_long_reader_has_ended() {
     assert!(after < large + 1_000_000, "pages are used again: {large} to {after}");
 }
 
-/// Writes to a store on a small file system until that is full.
+/// Writes to a store on a small filesystem until it is full.
 pub(crate) fn fill_file_system(folder: &Path) {
     std::fs::create_dir(folder).expect("a folder");
     let mut mount = Command::new("mount");

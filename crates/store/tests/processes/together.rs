@@ -1,4 +1,4 @@
-//! Two processes that use a store at once.
+//! Two processes that use a store concurrently.
 
 use crate::Place;
 use crate::child::Other;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_mins(1);
 
-/// Adds one to two counters, which are always the same.
+/// Increments two counters, which are always equal.
 pub(crate) fn add_one(txn: &mut WriteTxn<'_>, table: &Table) -> Result<()> {
     let found = txn.get(table, b"one")?.and_then(|bytes| bytes.first_chunk().copied());
     let next = (found.map_or(0, u64::from_le_bytes) + 1).to_le_bytes();
@@ -59,7 +59,7 @@ fn a_store_opens_while_another_process_makes_its_file_longer() {
     other.wait();
 }
 
-/// Opens a store, which looks at the pages that it begins with.
+/// Opens a store, which checks its meta pages.
 #[track_caller]
 fn open_and_close(place: &Place) {
     let store = place.open(&Options::new().create(false));
@@ -70,7 +70,7 @@ fn open_and_close(place: &Place) {
 fn a_watch_sees_what_other_processes_commit() {
     let place = Place::new();
     let store = place.open(&Options::new());
-    // Kept from before the other process opens the store, and known to it.
+    // Changes are kept before the other process opens the store, which finds them.
     store.keep_changes(100_000, 1 << 30).expect("changes are kept");
     let mut watch = store.watch(None, Range::all(), Start::Now).expect("a watch");
     let mut other = Other::start("count", &place.path());

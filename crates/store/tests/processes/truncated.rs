@@ -1,10 +1,10 @@
-//! Another program truncates the file of an open store: reads and writes fail, and the process goes
-//! on.
+//! Another program truncates the file of an open store: reads and writes fail, and the process
+//! continues.
 
 use crate::damage_read::{Case, PAGE, ROWS, is_corrupt, key, value};
 use nuthatch_store::{Read, Result, Scan, Table, WriteTxn};
 
-/// Truncates the file of a case while a transaction is open, and has every way to use it fail.
+/// Truncates the file while a transaction is open, and checks that every operation fails.
 fn truncate_to(keep: impl Fn(u64) -> u64) {
     let case = Case::new();
     let (store, table) = (case.store(), case.table());
@@ -15,7 +15,7 @@ fn truncate_to(keep: impl Fn(u64) -> u64) {
 
     let mut errors = 0;
     for n in 0..ROWS {
-        // The value is compared before it is known whether it was read.
+        // The value is compared before `check_readable` is called.
         let found = txn.get(&table, &key(n)).map(|found| found == Some(&value(n)[..]));
         match found.and_then(|is_right| txn.check_readable().map(|()| is_right)) {
             Ok(is_right) => assert!(is_right, "key {n}"),
@@ -32,7 +32,7 @@ fn truncate_to(keep: impl Fn(u64) -> u64) {
         is_corrupt("scan", &read.and_then(|()| txn.check_readable()).expect_err("a scan"));
     }
     drop(txn);
-    // From here on every transaction fails at once, and says why.
+    // From now on every transaction fails at once with the reason.
     let error = store.read().map(|_| ()).expect_err("a transaction");
     is_corrupt("read", &error);
     assert!(error.to_string().contains("truncated while it was open"), "{error}");

@@ -1,5 +1,5 @@
-//! Scans that show rows to a closure take another way through a leaf than the iterator: both must
-//! return the same rows, those that LMDB's cursor finds.
+//! `Rows::visit` reads leaves with other code than the iterator. Both must return the rows that
+//! LMDB's cursor returns.
 
 use crate::{Case, ROWS, key, value};
 use nuthatch_store::{Options, Range, Read, ReadTxn, Scan, Store, Table};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a closure is shown, and what the iterator gives.
+/// Returns the rows of `visit` and those of the iterator.
 fn both(txn: &ReadTxn<'_>, table: &Table, scan: &Scan) -> (Rows, Rows) {
     let mut shown = Rows::new();
     let enough = txn.scan(table, scan).expect("a scan").visit(|key, value| {
@@ -70,7 +70,7 @@ fn rows_of_all_lengths_in_many_orders_are_shown() {
                     let len = if draw(50) == 0 { draw(9000) } else { draw(40) };
                     txn.put(&table, &key[..key.len().min(511)], &vec![round; len as usize])?;
                 }
-                // Leaves with few rows, and branches that lose theirs.
+                // Leaves with few rows, and branches whose entries are removed.
                 let from = draw(1 << 31);
                 if round % 2 == 1 {
                     let range = Range::all().from(place(from)).before(place(from + (1 << 29)));
@@ -178,8 +178,8 @@ fn pages_that_are_damaged_while_they_are_read_are_an_error_with_the_place() {
     for (page, is_branch) in pages(&file) {
         let start = page * 4096;
         let second = u64::from(byte(&file, start + 18)) | u64::from(byte(&file, start + 19)) << 8;
-        // The number, the kind, the bounds, where the first entry lies; of a branch also where its
-        // second entry leads: far beyond the end of the file.
+        // The number, the kind, the bounds, the offset of the first entry; in a branch also the
+        // page number of the second entry, set far beyond the end of the file.
         let child = is_branch.then_some(second + 2);
         for at in [0, 1, 10, 11, 12, 13, 16, 17].into_iter().chain(child) {
             let was = byte(&file, start + at);

@@ -1,4 +1,4 @@
-//! Scans by the batch: driven by the caller, as streams, and by several threads.
+//! Tests of scans in batches: on the caller's thread, as streams, and by several threads.
 
 mod batches;
 mod leaves;
@@ -10,7 +10,7 @@ mod waiting;
 use nuthatch_store::{Options, Store, Table};
 use tempfile::TempDir;
 
-/// Rows enough for several pages and batches.
+/// Number of rows, enough for several pages and batches.
 pub(crate) const ROWS: u32 = 20_000;
 
 pub(crate) struct Case {
@@ -23,7 +23,7 @@ pub(crate) fn key(n: u32) -> Vec<u8> {
     format!("key{n:08}").into_bytes()
 }
 
-/// Now and then a value that takes pages of its own.
+/// Some values are long, with overflow pages.
 pub(crate) fn value(n: u32) -> Vec<u8> {
     if n % 1000 == 7 { vec![n as u8; 20_000] } else { format!("value of {n}").into_bytes() }
 }

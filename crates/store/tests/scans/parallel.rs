@@ -97,7 +97,7 @@ fn all_threads_see_one_state_while_others_write() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             start.wait();
-            // Every transaction leaves as many rows as there were.
+            // No transaction changes the number of rows.
             for n in 0.. {
                 if stop.load(Ordering::Relaxed) {
                     break;

@@ -1,4 +1,4 @@
-use crate::waiting::{ask, next, until};
+use crate::waiting::{next, poll_once, until};
 use crate::{Case, ROWS, key, value};
 use nuthatch_store::{Error, Range, Scan};
 use std::task::Poll;
@@ -40,9 +40,9 @@ fn dropping_a_stream_ends_its_transaction() {
     drop(next(&mut stream));
     drop(stream);
     until("its transaction ends", || case.open_transactions() == 0);
-    // And so it does while a thread reads from it.
+    // The same while a thread reads from the stream.
     let mut stream = case.store.stream(&case.table, &Scan::all());
-    assert!(matches!(ask(&mut stream), Poll::Pending | Poll::Ready(Some(_))));
+    assert!(matches!(poll_once(&mut stream), Poll::Pending | Poll::Ready(Some(_))));
     drop(stream);
     until("its transaction ends", || case.open_transactions() == 0);
 }
@@ -111,7 +111,7 @@ fn closing_fails_streams_that_run() {
     case.store.close();
     let error = loop {
         match next(&mut stream).expect("an error before the end") {
-            // At most those that were read ahead.
+            // At most the batches that were read ahead.
             Ok(_) => {}
             Err(error) => break error,
         }

@@ -36,8 +36,8 @@ pub(crate) fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     block_on(std::future::poll_fn(|context| Pin::new(&mut *stream).poll_next(context)))
 }
 
-/// Asks a stream once, and goes on.
-pub(crate) fn ask<S: Stream + Unpin>(stream: &mut S) -> Poll<Option<S::Item>> {
+/// Polls a stream once, without waiting.
+pub(crate) fn poll_once<S: Stream + Unpin>(stream: &mut S) -> Poll<Option<S::Item>> {
     Pin::new(stream).poll_next(&mut Context::from_waker(Waker::noop()))
 }
 

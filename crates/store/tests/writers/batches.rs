@@ -51,14 +51,14 @@ fn tasks_wait_for_acknowledgements_without_a_thread_each() {
     }
 }
 
-/// Batches that wait while a test holds the right to write, so that they become one group.
+/// Submits batches while the test has a write transaction open, so that they form one group.
 fn grouped(case: &Case, failure: Failure, batches: Vec<Batch>) -> Vec<Result<u64, &'static str>> {
     let most = 100_000;
     let options = BatchOptions::new().failure(failure).queue_bytes(most);
     let writer = case.store.batch_writer(&options).expect("a writer");
     let table = case.store.table("first").expect("a table");
     let blocked = case.store.write().expect("a transaction");
-    // It fills the queue: the others have room when it was taken, as a group of its own.
+    // The batch fills the queue. The others have room once it was taken, as its own group.
     let first = writer.submit(Batch::new().put(&table, b"k", vec![0; most])).expect("room");
     let acks: Vec<_> =
         batches.into_iter().map(|batch| writer.submit(batch).expect("room")).collect();

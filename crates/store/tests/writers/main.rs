@@ -1,4 +1,4 @@
-//! Batches in groups, and the feed of changes.
+//! Tests of batch writers and watches.
 
 mod batches;
 mod panics;

@@ -1,5 +1,5 @@
-//! Clocks and wakers of callers that panic on a thread of the store: the operation fails, and the
-//! others go on.
+//! Clocks and wakers of callers that panic on a thread of the store: that operation fails, and
+//! other operations continue.
 
 use crate::waiting::{block_on, until};
 use futures_core::Stream;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// A clock that panics while it is told to.
+/// A clock that panics while its flag is set.
 #[derive(Default)]
 struct Stopped(AtomicBool);
 

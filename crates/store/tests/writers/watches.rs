@@ -1,5 +1,5 @@
 use crate::Case;
-use crate::waiting::{ask, next, until};
+use crate::waiting::{next, poll_once, until};
 use nuthatch_store::{Change, Error, Kind, Operation, Range, Read, Start, Store, Table, Watch};
 use std::task::Poll;
 use std::time::Duration;
@@ -86,7 +86,7 @@ fn a_watch_goes_on_after_a_number() {
     let changes = watch.next_within(LONG).expect("no error").expect("changes");
     assert_eq!(told(&changes), [row(3, "c")]);
     assert_eq!(watch.next_sequence(), 4);
-    // From what a scan saw: nothing is missed and nothing comes twice.
+    // From the sequence number of a scan: no change is missed or repeated.
     let seen = case.store.read().expect("a transaction").sequence().expect("a number");
     put(&case.store, &table, "d");
     let mut watch = case.store.watch(None, Range::all(), Start::After(seen)).expect("a watch");
@@ -119,7 +119,7 @@ fn a_stream_waits_without_a_thread_and_wakes_with_a_commit() {
     let watches = (0..40).map(|_| case.store.watch(None, Range::all(), Start::Now));
     let mut streams: Vec<_> = watches.map(|w| w.expect("a watch").into_stream()).collect();
     for stream in &mut streams {
-        assert!(matches!(ask(stream), Poll::Pending));
+        assert!(matches!(poll_once(stream), Poll::Pending));
     }
     std::thread::scope(|scope| {
         let waiting: Vec<_> = streams
@@ -169,7 +169,7 @@ fn bytes_are_bounded_too() {
     assert_eq!(last, (42..=50).collect::<Vec<_>>());
 }
 
-/// The change that alone was longer than the limit was dropped, and with it all others.
+/// A change that alone exceeded the limit used to be dropped, together with all others.
 #[test]
 fn the_newest_change_is_kept_however_long_it_is() {
     let case = Case::new();
@@ -189,7 +189,7 @@ fn the_newest_change_is_kept_however_long_it_is() {
         let changes = running.next_within(LONG).expect("it does not fall behind");
         assert_eq!(changes.expect("changes").len(), 1);
     }
-    // It makes room when another change comes.
+    // The next change makes the store drop it.
     assert_eq!(kept(), [6]);
     case.store.keep_changes(0, 1000).expect("none are kept");
     assert_eq!(case.store.oldest_change().expect("read"), Some(7));

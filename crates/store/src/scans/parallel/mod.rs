@@ -34,22 +34,23 @@ pub struct Parallel {
 }
 
 impl Parallel {
-    /// Splits the scan among this many threads, from 1 to 256. The range is cut into parts at page
-    /// boundaries, so that they have about the same number of bytes, and each thread reads one part
-    /// after the other.
+    /// Distributes the scan among this many threads, from 1 to 256. The range is divided at page
+    /// boundaries into up to 16 parts for each thread, of about the same number of bytes. Each
+    /// thread reads one part after the other.
     pub fn split(threads: usize) -> Self {
         Self { threads: threads.clamp(1, 256), is_ordered: false, ranges: None }
     }
 
-    /// Sets the parts. The scan reads the intersection of each part with its own range.
+    /// Sets the parts, instead of dividing the range. The scan reads the intersection of each part
+    /// with its own range.
     #[must_use]
     pub fn ranges(mut self, ranges: Vec<Range>) -> Self {
         self.ranges = Some(ranges);
         self
     }
 
-    /// Returns batches in the order of the scan. Otherwise they are returned as they are read,
-    /// which needs less memory.
+    /// Makes the scan return batches in its own order. By default they are returned as they are
+    /// read, which needs less memory.
     #[must_use]
     pub fn ordered(mut self) -> Self {
         self.is_ordered = true;
@@ -75,8 +76,10 @@ impl Parallel {
 
 impl Store {
     /// Scans with several threads. Each has its own transaction, and all transactions see the same
-    /// state of the store. The threads call `map` with each row, and return its results, without
-    /// `None`.
+    /// state of the store. The threads call `map` with each row in place, and the returned iterator
+    /// has its results, in batches. Rows for which `map` returns `None` are skipped.
+    ///
+    /// If `map` panics, the iterator returns [`Error::Lmdb`] and ends.
     ///
     /// # Errors
     ///
@@ -131,9 +134,9 @@ impl Store {
         Ok(rows)
     }
 
-    /// Scans with several threads, all on one state of the store, and folds the rows of each part,
-    /// beginning with the result of `first`, by `step`. Returns the results of the parts in the
-    /// order of the scan.
+    /// Scans with several threads, all on one state of the store, and folds the rows of each part:
+    /// `first` returns the initial value of a part, and `step` adds a row to it. Returns the values
+    /// of the parts, in the order of the scan.
     ///
     /// # Errors
     ///
@@ -263,7 +266,8 @@ fn fold_part<A>(
     Ok(all)
 }
 
-/// An iterator over the results of a parallel scan, in batches. Dropping it ends the scan.
+/// An iterator over the results of a parallel scan, in batches. Dropping it ends the scan: threads
+/// stop after the batch that they are reading.
 pub struct ParallelRows<T> {
     queue: Arc<Queue<T>>,
 }

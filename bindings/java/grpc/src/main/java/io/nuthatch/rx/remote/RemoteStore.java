@@ -121,7 +121,8 @@ final class RemoteStore implements Store {
       case WRITTEN -> Convert.written(committed.getWritten());
       case UNMET -> {
         long write = committed.getUnmet();
-        var text = "the condition of write " + write + " of the batch does not hold";
+        var text =
+            "the condition at index " + write + " of the batch was not met; nothing was written";
         throw new ConditionUnmetException(text, (int) write);
       }
       default -> throw Failure.noAnswer("the outcome of the batch");
