@@ -1,4 +1,5 @@
-//! Errors, which are the same on both sides: a gRPC status, and a short name that never changes.
+//! Errors, which are the same for client and server: a gRPC status, and a short name that is the
+//! same in all versions.
 
 use crate::transport::reason;
 use nuthatch_store::Error as StoreError;
@@ -8,12 +9,12 @@ use std::time::Duration;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Code, Status, TimeoutExpired};
 
-/// The result of this crate's operations.
+/// The result of an operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The name of the trailer with the short name.
 const CODE_KEY: &str = "nuthatch-code";
-/// The name of the trailer with the number of a write whose condition did not hold.
+/// The name of the trailer with the index of a condition that was not met.
 const WRITE_KEY: &str = "nuthatch-write";
 
 /// Why a call failed.
@@ -34,7 +35,7 @@ impl Error {
         Self(Box::new(Inner { status, code, message, write: None }))
     }
 
-    /// Returns the error for a field that contradicts another one or its description.
+    /// Returns the error for a field that is not valid, or that contradicts another one.
     pub(crate) fn argument(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, "argument", message)
     }
@@ -45,7 +46,10 @@ impl Error {
     }
 
     pub(crate) fn memory(bytes: u64, held: u64, max: u64) -> Self {
-        let message = format!("{bytes} bytes more than {held} would be beyond the limit of {max}");
+        let message = format!(
+            "the server's memory limit is {max} bytes: {held} are in use, and the call needs {bytes} \
+             more; retry later, or raise the limit (--memory)"
+        );
         Self::new(Code::ResourceExhausted, "memory", message)
     }
 
@@ -97,9 +101,9 @@ impl Error {
         self
     }
 
-    /// Returns a short name that never changes, for programs: one of `testdata/store/statuses.csv`,
-    /// `transport` if no server responded, or `status` if a server responded with nothing but a
-    /// [`status`](Self::status).
+    /// Returns a short name that is the same in all versions, for programs: one of
+    /// `testdata/store/statuses.csv`, `transport` if no server responded, or `status` if the
+    /// response had only a gRPC [`status`](Self::status).
     pub fn code(&self) -> &str {
         &self.0.code
     }
@@ -109,18 +113,19 @@ impl Error {
         self.0.status as i32
     }
 
-    /// Returns the position of the write in its batch, from 0, for code `condition-unmet`.
+    /// Returns the index of the condition that was not met in its batch, from 0; `None` unless the
+    /// code is `condition-unmet`.
     pub fn write(&self) -> Option<u64> {
         self.0.write
     }
 
-    /// Returns the message.
+    /// Returns the message for people.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Returns whether the same call may succeed soon: the server is unavailable, or all its reader
-    /// slots are in use.
+    /// Returns whether a retry of the same call may succeed soon: the server cannot be reached or
+    /// is stopping, or all its reader slots are in use.
     pub fn is_transient(&self) -> bool {
         self.0.status == Code::Unavailable || self.0.code == "readers-full"
     }
@@ -298,26 +303,26 @@ mod tests {
         let codes = errors.skip(1).filter_map(|error| error.split(',').next());
         // A group is reported by its cause.
         let codes: Vec<_> = codes.filter(|code| *code != "group").collect();
-        let told = listed[1..=codes.len()].iter().filter_map(|line| line.split(',').next());
-        assert_eq!(told.collect::<Vec<_>>(), codes);
+        let with_status = listed[1..=codes.len()].iter().filter_map(|line| line.split(',').next());
+        assert_eq!(with_status.collect::<Vec<_>>(), codes);
     }
 
     #[test]
-    fn a_full_disk_is_told_as_such() {
+    fn a_full_disk_has_a_status_of_its_own() {
         let full = Error::from(io(std::io::ErrorKind::StorageFull));
         assert_eq!((full.code(), full.status()), ("io", Code::ResourceExhausted as i32));
     }
 
     #[test]
-    fn errors_that_pass_are_retried_and_others_are_not() {
+    fn transient_errors_are_retried_and_others_are_not() {
         let all = || of_the_store().into_iter().map(Error::from).chain(of_the_server());
-        let passing = all().filter(Error::is_transient);
-        let codes: Vec<_> = passing.map(|error| error.code().to_owned()).collect();
+        let transient = all().filter(Error::is_transient);
+        let codes: Vec<_> = transient.map(|error| error.code().to_owned()).collect();
         assert_eq!(codes, ["readers-full", "closed", "draining"]);
     }
 
     #[test]
-    fn a_group_that_failed_is_told_by_its_cause() {
+    fn a_failed_group_has_the_code_of_its_cause() {
         let group = Error::from(StoreError::Group(Arc::new(StoreError::ReadOnly)));
         assert_eq!((group.code(), group.status()), ("read-only", Code::FailedPrecondition as i32));
         assert!(group.message().starts_with("the group was not committed: "), "{group}");

@@ -1,8 +1,8 @@
 //! The ordered store over gRPC: a [`Server`] for a store on this machine, and a [`Client`] with the
 //! operations of the store.
 //!
-//! `proto/store.proto` is the contract. Any gRPC client can call the server, and can learn the
-//! contract by reflection.
+//! `proto/store.proto` defines the interface. Any gRPC client can call the server, which also
+//! describes the interface by reflection.
 //!
 //! | module | content |
 //! |---|---|
@@ -11,8 +11,9 @@
 //! | `messages` | generated messages, and their conversion to types of the store |
 //! | `error`, `transport` | errors on both sides, and why a server could not be reached |
 //!
-//! A call passes the middleware (token, deadline, limits), becomes an operation of the store in the
-//! service, and is answered by messages that are made only as fast as the client receives them.
+//! A call passes the middleware (token, deadline, limits), and the service executes it as an
+//! operation of the store. Messages of a response are created only as fast as the client receives
+//! them.
 
 mod client;
 mod error;

@@ -1,4 +1,4 @@
-//! Backups.
+//! Downloads of backups.
 
 use super::Client;
 use super::connect::Calls;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::fmt;
 use tonic::Streaming;
 
-/// The bytes of a copy of a store. It is complete when [`next`](Self::next) returns `None`.
+/// The bytes of a copy of a store. The copy is complete when [`next`](Self::next) returns `None`.
 pub struct BackupStream(Streaming<proto::BackupResponse>);
 
 impl BackupStream {
@@ -19,7 +19,7 @@ impl BackupStream {
         Ok(Self(client.begin(Attempt::First, begin).await?))
     }
 
-    /// Returns the next bytes, or `None` at the end.
+    /// Returns the next bytes; `None` after the last ones.
     ///
     /// # Errors
     ///

@@ -31,8 +31,8 @@ impl Batch {
         self.put_any(table, key.as_ref(), value.as_ref(), None)
     }
 
-    /// Adds a write of a value that expires at a time, in milliseconds since the beginning of 1970,
-    /// to a stamped table.
+    /// Adds a write of a value that expires at a time, in milliseconds since 1970. The table must
+    /// be stamped.
     #[must_use]
     pub fn put_until(
         self,
@@ -49,20 +49,20 @@ impl Batch {
         self.with(table, Operation::Put(proto::PutOperation { key, value, expires_at_ms }))
     }
 
-    /// Adds a deletion of a key.
+    /// Adds the deletion of a key. The key does not have to exist.
     #[must_use]
     pub fn delete(self, table: &str, key: impl AsRef<[u8]>) -> Self {
         self.with(table, Operation::Delete(Bytes::copy_from_slice(key.as_ref())))
     }
 
-    /// Adds a deletion of all keys of a range.
+    /// Adds the deletion of all keys of a range.
     #[must_use]
     pub fn delete_range(self, table: &str, range: &Range) -> Self {
         self.with(table, Operation::DeleteRange(convert::range_message(range)))
     }
 
-    /// Adds a condition. If it does not hold, nothing of the batch is written. It takes account of
-    /// earlier writes of the batch.
+    /// Adds a condition. If it is not met, nothing of the batch is written. It sees the preceding
+    /// writes of the batch.
     #[must_use]
     pub fn check(self, table: &str, key: impl AsRef<[u8]>, condition: Condition<'_>) -> Self {
         let key = Bytes::copy_from_slice(key.as_ref());

@@ -14,14 +14,14 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
-/// The port of addresses that have none.
+/// The port of addresses without a port.
 pub const DEFAULT_PORT: u16 = 7380;
 
-/// The flow-control windows of HTTP/2: bytes that a server may send ahead, for a call and for all
-/// calls.
+/// The flow-control windows of HTTP/2 in bytes: how much the server may send before the client has
+/// read it, for one call and for all calls of the connection.
 const CALL_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
-/// The maximum length of a frame, so that a message of a scan needs few.
+/// The maximum length of a frame in bytes: a message of a scan needs only a few frames.
 const FRAME: u32 = 256 << 10;
 
 /// The syntax of tokens, for error messages.
@@ -47,7 +47,8 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Returns options for a client without a token and with three retries.
+    /// Returns the defaults: no token, three retries, timeouts of 10 seconds to connect and 30
+    /// seconds for a call.
     pub fn new() -> Self {
         Self {
             tls: None,
@@ -63,22 +64,22 @@ impl ClientOptions {
         }
     }
 
-    /// Sets the CA certificates for `grpcs://`. By default the client trusts the CA certificates of
-    /// the system.
+    /// Sets the CA certificates and the client certificate for `grpcs://`. By default the client
+    /// trusts the CA certificates of the system.
     #[must_use]
     pub fn tls(mut self, tls: ClientTls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Sets a token, which each call carries.
+    /// Sets the token that is sent with each call.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Allows sending the token to other machines without TLS.
+    /// Sets whether the token may be sent to other machines without TLS; `false` by default.
     #[must_use]
     pub fn insecure(mut self, insecure: bool) -> Self {
         self.insecure = insecure;
@@ -93,35 +94,37 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the maximum duration of a unary call with its retries, and of a wait for the beginning
-    /// of a stream or the next answer of a transaction; 30 seconds by default. `None` is no limit.
+    /// Sets the maximum duration of a unary call with its retries, of the start of a stream, and of
+    /// the wait for a response of a transaction; 30 seconds by default. `None` is no limit.
     ///
-    /// A write that fails for this reason may have been executed, or may still be.
+    /// A write that fails with this timeout may have been executed, or may still be executed.
     #[must_use]
     pub fn timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.timeout = limit.into();
         self
     }
 
-    /// Sets the interval of HTTP/2 pings to a server that sends nothing while a call waits, and the
-    /// time it has to answer one; 20 seconds by default. Without an answer the connection is lost.
+    /// Sets the interval of HTTP/2 pings while a call waits and the server sends nothing, and the
+    /// time that the server has to respond to one; 20 seconds by default. Without a response the
+    /// connection counts as lost.
     #[must_use]
     pub fn keepalive(mut self, interval: Duration) -> Self {
         self.keepalive = interval;
         self
     }
 
-    /// Sets the maximum number of retries of a retryable call; 3 by default. With 0, watches and
-    /// writers do not reconnect either.
+    /// Sets the maximum number of retries of a call that may be retried; 3 by default. With 0,
+    /// watches and writers do not reconnect either.
     #[must_use]
     pub fn retries(mut self, max: u32) -> Self {
         self.retries = max;
         self
     }
 
-    /// Sets how long a watch, a scan across snapshots or a writer tries to reconnect after a lost
-    /// connection; 30 seconds by default. Each lost connection starts the time again. The error of
-    /// the last attempt names the time.
+    /// Sets how long a watch, a writer, or a scan [across
+    /// transactions](crate::client::Scan::across_transactions) tries to reconnect after a lost
+    /// connection; 30 seconds by default. The time begins with each lost connection. The error of
+    /// the last attempt names it.
     #[must_use]
     pub fn reconnect(mut self, limit: Duration) -> Self {
         self.reconnect = limit;
@@ -199,7 +202,7 @@ pub(super) async fn connect(address: &str, options: &ClientOptions) -> Result<Ca
     Ok(calls.max_decoding_message_size(options.message_bytes))
 }
 
-/// Connects, with retries. Stores in `last` why the last attempt failed.
+/// Connects, with retries. Sets `last` to the reason why the last attempt failed.
 async fn retry(
     endpoint: &Endpoint,
     options: &ClientOptions,

@@ -1,4 +1,4 @@
-//! The client: the operations of a store, for a store on another machine.
+//! The client: the operations of a store behind a server.
 
 mod backup;
 mod batch;
@@ -35,19 +35,21 @@ use std::sync::Arc;
 use std::time::Instant;
 use tonic::{Request, Response, Status};
 
-/// A store on another machine. Clones share one connection, which is established when it is needed
-/// and again after it is lost.
+/// A store behind a server. Clones share one connection, which is established when it is needed and
+/// again after it is lost.
 ///
-/// A read is retried while the server cannot be reached, at most [`ClientOptions::retries`] times.
-/// A write is retried only if it was not sent, or if the server says that it did not accept it:
-/// otherwise the client cannot know whether the server executed it. Watches and writers reconnect
-/// for [`ClientOptions::reconnect`].
+/// Reads, and calls that have the same effect when repeated, are retried after a transient error:
+/// the server cannot be reached, is stopping, or has no free reader slot. They are retried at most
+/// [`ClientOptions::retries`] times. A write is retried only if it was not sent, or if the server
+/// reports that it did not accept it: otherwise the client cannot know whether the server executed
+/// it. Watches and writers reconnect for [`ClientOptions::reconnect`].
 ///
-/// No call waits for ever for a server that does not answer: a unary call and the beginning of a
-/// stream fail with code `deadline` after [`ClientOptions::timeout`], and streams in progress find
-/// a dead server by pings ([`ClientOptions::keepalive`]). A watch waits while the server is alive.
+/// No call waits forever for a server that does not respond: a unary call and the start of a stream
+/// fail with code `deadline` after [`ClientOptions::timeout`], and streams in progress detect a
+/// lost server by pings ([`ClientOptions::keepalive`]). A watch waits as long as the server
+/// responds to pings.
 ///
-/// Tables are named with each call; the empty name is the main table.
+/// Each call names its table; the empty name is the main table.
 ///
 /// # Errors
 ///
@@ -63,23 +65,23 @@ pub struct Client {
     server: Arc<RemoteServer>,
 }
 
-/// A value that was found, with the metadata that a stamped table stores.
+/// A value with the metadata that a stamped table stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The value.
     pub value: Bytes,
-    /// The number of the change that wrote the value; `None` in a plain table.
+    /// The sequence number of the change that wrote the value; `None` in a plain table.
     pub version: Option<u64>,
-    /// The time of expiry in milliseconds since the beginning of 1970; `None` for never.
+    /// The time of expiry, in milliseconds since 1970; `None` if the row does not expire.
     pub expires_at_ms: Option<u64>,
 }
 
 impl Client {
-    /// Connects to a store at `grpc://host:port`.
+    /// Connects to a store at `grpc://host:port`, with the default options.
     ///
     /// # Errors
     ///
-    /// As [`connect_with`](Self::connect_with).
+    /// As for [`connect_with`](Self::connect_with).
     pub async fn connect(address: &str) -> Result<Self> {
         Self::connect_with(address, &ClientOptions::new()).await
     }
@@ -89,13 +91,14 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails if the address or the options are not valid, or if the server cannot be reached.
+    /// Code `argument` if the address or the options are not valid, and `transport` if the server
+    /// cannot be reached within [`ClientOptions::connect_timeout`].
     pub async fn connect_with(address: &str, options: &ClientOptions) -> Result<Self> {
         let calls = connect::connect(address, options).await?;
         Ok(Self { calls, options: options.clone(), server: RemoteServer::new(address) })
     }
 
-    /// Returns a copy of the value of a key.
+    /// Returns a copy of the value of a key; `None` if the key does not exist.
     ///
     /// # Errors
     ///
@@ -105,7 +108,8 @@ impl Client {
         Ok(self.entry(table, key).await?.map(|found| found.value))
     }
 
-    /// Returns the value of a key, with its version and the time of expiry.
+    /// Returns the value of a key with its version and time of expiry; `None` if the key does not
+    /// exist.
     ///
     /// # Errors
     ///
@@ -118,7 +122,8 @@ impl Client {
         Ok(response.entry.map(Found::from))
     }
 
-    /// Returns the values of many keys, in the order of the keys, all from one state of the store.
+    /// Returns the values of many keys, in the order of the keys, all from one state of the store;
+    /// `None` for a key that does not exist.
     ///
     /// # Errors
     ///
@@ -133,7 +138,7 @@ impl Client {
         Ok(found.into_iter().map(|found| Some(found?.value)).collect())
     }
 
-    /// Returns the values of many keys with their versions and expiry times, in the order of the
+    /// Returns the values of many keys with their versions and times of expiry, in the order of the
     /// keys, all from one state of the store.
     ///
     /// # Errors
@@ -162,7 +167,7 @@ impl Client {
         Ok(response.await?.count)
     }
 
-    /// Writes a value, and replaces an existing one.
+    /// Writes a value, and replaces an existing one. Returns after the commit.
     ///
     /// # Errors
     ///
@@ -174,8 +179,8 @@ impl Client {
         self.put_any(table, key, value, None).await
     }
 
-    /// Writes a value that expires at a time, in milliseconds since the beginning of 1970. The
-    /// table must be stamped.
+    /// Writes a value that expires at a time, in milliseconds since 1970. The table must be
+    /// stamped.
     ///
     /// # Errors
     ///
@@ -203,8 +208,8 @@ impl Client {
         written(response.await?)
     }
 
-    /// Writes a value if a condition on its key holds. Returns `None`, without a write, if it does
-    /// not.
+    /// Writes a value if its key meets a condition. Returns `None` if it does not; nothing is
+    /// written then.
     ///
     /// # Errors
     ///
@@ -252,23 +257,23 @@ impl Client {
         Ok(written(response.await?)?.deleted)
     }
 
-    /// Writes a batch as a whole or not at all. For many batches, use
+    /// Commits a batch: all of its writes, or none. For many batches, use
     /// [`batch_writer`](Self::batch_writer).
     ///
     /// # Errors
     ///
-    /// As [`txn`](Self::txn) and [`Txn::commit`].
+    /// Code `condition-unmet` if one of its conditions is not met. Others: see [`Client`].
     pub async fn write_batch(&self, batch: Batch) -> Result<Written> {
         self.txn().await?.commit(batch).await
     }
 
-    /// Returns a scan as a stream of batches, one for each message, sent only as fast as they are
-    /// received. Sends no request before the first batch is requested.
+    /// Returns a scan as a stream of batches, one for each message of the server. The server reads
+    /// only as fast as the client polls the stream. The first poll sends the request.
     pub fn scan(&self, table: &str, scan: &Scan) -> RowStream {
         RowStream::new(self.clone(), table, scan.clone())
     }
 
-    /// Opens a stream of batches, each acknowledged when it is durable.
+    /// Opens a stream of batches, each acknowledged after its commit.
     ///
     /// # Errors
     ///
@@ -278,8 +283,8 @@ impl Client {
         BatchWriter::start(self.clone(), *options).await
     }
 
-    /// Watches the changes of a table, or of all tables, within a range of keys. Changes that are
-    /// committed after this returns are included.
+    /// Watches the changes of a table, or of all tables if `table` is `None`, within a range of
+    /// keys. Returns when the server has started the watch: later commits are included.
     ///
     /// # Errors
     ///
@@ -315,7 +320,7 @@ impl Client {
         StoreStat::of(response)
     }
 
-    /// Returns the tables by name, without the main one.
+    /// Returns the names and kinds of all tables, in order, without the main table.
     ///
     /// # Errors
     ///
@@ -327,8 +332,8 @@ impl Client {
         tables.map(|table| Ok((table.name, required(convert::kind(table.kind)?)?))).collect()
     }
 
-    /// Creates a table if it does not exist: a plain one, unless `kind` is given, which an existing
-    /// table must have. Returns its kind.
+    /// Creates a table if it does not exist: of this kind, or a plain one if `kind` is `None`.
+    /// Returns the kind that the table has.
     ///
     /// # Errors
     ///
@@ -343,7 +348,8 @@ impl Client {
         required(convert::kind(response.await?.kind)?)
     }
 
-    /// Copies the whole store: returns the bytes of its file.
+    /// Copies one state of the store: returns the bytes of its file as a stream. If `compact` is
+    /// true, the server omits free pages, which takes longer.
     ///
     /// # Errors
     ///
@@ -352,7 +358,7 @@ impl Client {
         BackupStream::start(self, compact).await
     }
 
-    /// Sends a call, and retries it while the server cannot be reached.
+    /// Sends a call, and retries it after a transient error.
     async fn read<Q: Clone, A, F>(&self, request: Q, call: F) -> Result<A>
     where
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
@@ -360,7 +366,7 @@ impl Client {
         self.retry_if(request, call, |status| Error::from(status.clone()).is_transient()).await
     }
 
-    /// Sends a call, and retries it while it could not be sent.
+    /// Sends a call, and retries it only if it was not sent.
     async fn write<Q: Clone, A, F>(&self, request: Q, call: F) -> Result<A>
     where
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,

@@ -48,44 +48,45 @@ impl Scan {
         Self::new(Range::all())
     }
 
-    /// Reads in descending order.
+    /// Makes the scan return rows in descending key order.
     #[must_use]
     pub fn reverse(mut self) -> Self {
         self.reverse = true;
         self
     }
 
-    /// Sets the maximum number of rows.
+    /// Sets the maximum number of rows; no limit by default.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.limit = rows;
         self
     }
 
-    /// Reads keys without values, which are empty then.
+    /// Makes the scan return empty values in place of the stored ones.
     #[must_use]
     pub fn keys_only(mut self) -> Self {
         self.keys_only = true;
         self
     }
 
-    /// Sets the number of bytes of keys and values after which a batch ends; the server may set a
-    /// lower one. A batch has at least one row.
+    /// Sets the number of bytes of keys and values at which a batch ends; by default the server's
+    /// maximum, which also limits this number. A batch has at least one row.
     #[must_use]
     pub fn batch_bytes(mut self, bytes: u64) -> Self {
         self.batch_bytes = bytes.max(1);
         self
     }
 
-    /// Continues in a later state of the store if the server ends the transaction, which it does if
-    /// the client receives no rows for long, or if the connection is lost.
+    /// Lets the scan continue in a later state of the store if the connection is lost, or if the
+    /// server ends the transaction because the client received no rows for too long. By default
+    /// such a scan fails.
     #[must_use]
     pub fn across_transactions(mut self) -> Self {
         self.across_transactions = true;
         self
     }
 
-    /// Sets the maximum duration of the whole scan; without a limit by default.
+    /// Sets the maximum duration of the whole scan; no limit by default.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
@@ -106,7 +107,7 @@ impl Scan {
         }
     }
 
-    /// Returns the rest of the scan after these rows.
+    /// Returns the rest of the scan after the last of these rows.
     #[must_use]
     pub fn after(self, rows: &RowBatch) -> Self {
         let Some((last, _)) = rows.iter().next_back() else { return self };
@@ -126,15 +127,15 @@ impl From<Range> for Scan {
     }
 }
 
-/// The rows of a scan: a [`Stream`] of batches. Dropping it ends the scan on the server at once.
+/// The rows of a scan: a [`Stream`] of batches. Dropping it ends the scan on the server.
 pub struct RowStream {
     client: Client,
     table: String,
     /// The rest of the scan.
     scan: Scan,
-    /// Whether rows have arrived: all others must be from the same state, unless the scan is across
-    /// snapshots.
-    came: bool,
+    /// Whether rows were received: the others must be from the same state, unless the scan may
+    /// continue across transactions.
+    has_rows: bool,
     stream: Resuming<RowBatch>,
 }
 
@@ -146,10 +147,10 @@ impl RowStream {
             Patience::Retries(client.options.retries)
         };
         let stream = Resuming::new(patience);
-        Self { client, table: table.to_owned(), scan, came: false, stream }
+        Self { client, table: table.to_owned(), scan, has_rows: false, stream }
     }
 
-    /// Returns the next batch, or `None` at the end.
+    /// Returns the next batch; `None` after the last one.
     ///
     /// # Errors
     ///
@@ -160,8 +161,8 @@ impl RowStream {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Returns the rest of the scan after the received batches, to continue in a later state after
-    /// an error.
+    /// Returns the rest of the scan after the received batches. After an error it can continue in a
+    /// later state of the store.
     pub fn rest(&self) -> Scan {
         self.scan.clone()
     }
@@ -169,7 +170,7 @@ impl RowStream {
 
 fn open(client: &Client, table: &str, scan: &Scan, after: Duration) -> Opening<RowBatch> {
     let client = client.clone();
-    // With a limit of its own, a scan that did not begin in time is over.
+    // A scan with a timeout of its own is not retried if it did not begin in time.
     let reconnects = scan.across_transactions && scan.timeout.is_none();
     let attempt = if reconnects { Attempt::Reconnect } else { Attempt::First };
     let (timeout, request) = (scan.timeout, scan.request(table));
@@ -191,11 +192,11 @@ impl Stream for RowStream {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        let Self { client, table, scan, came, stream } = this;
-        let resumes = scan.across_transactions || !*came;
+        let Self { client, table, scan, has_rows, stream } = this;
+        let resumes = scan.across_transactions || !*has_rows;
         let polled = stream.poll(context, resumes, |after| open(client, table, scan, after));
         if let Poll::Ready(Some(Ok(rows))) = &polled {
-            *came = true;
+            *has_rows = true;
             *scan = scan.clone().after(rows);
         }
         polled

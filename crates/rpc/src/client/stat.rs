@@ -8,22 +8,22 @@ use nuthatch_store::{Kind, Stat, TableStat};
 /// Statistics of a store and of its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreStat {
-    /// The store as a whole.
+    /// Statistics of the whole store.
     pub store: Stat,
-    /// The number of the oldest kept change; `None` if none are kept.
+    /// The sequence number of the oldest kept change; `None` if no changes are kept.
     pub oldest_change: Option<u64>,
-    /// The main table first, then the others by name.
+    /// The tables: the main table first, then the others in name order.
     pub tables: Vec<TableInfo>,
 }
 
 /// Statistics of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableInfo {
-    /// The name; empty for the main one.
+    /// The name; empty for the main table.
     pub name: String,
     /// The kind of the table.
     pub kind: Kind,
-    /// Its statistics.
+    /// Statistics of the table.
     pub stat: TableStat,
 }
 

@@ -12,7 +12,8 @@ use tonic::{Code, Status};
 /// Why a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// The caller waits for it, and receives an error with code `deadline` after the timeout.
+    /// The caller waits for the stream, and receives an error with code `deadline` after the
+    /// timeout.
     First,
     /// A stream reconnects: an attempt without a response counts as a lost connection and is
     /// retried.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
-/// What a client needs for TLS.
+/// The TLS settings of a client: the CA certificates that it trusts, and an optional certificate of
+/// its own.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     config: ClientTlsConfig,
@@ -14,7 +15,7 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Reads the certificates of the issuers that the client trusts.
+    /// Reads the CA certificates to trust from a PEM file.
     ///
     /// # Errors
     ///
@@ -52,13 +53,15 @@ impl ClientTls {
         Ok(Self { config, ca: None })
     }
 
-    /// Reads a certificate to present to the server, and its private key.
+    /// Reads the certificate that the client presents to the server, and its private key, from PEM
+    /// files.
     ///
     /// # Errors
     ///
-    /// Fails if a file cannot be read, is no PEM of its kind, or does not fit the other.
+    /// Fails if a file cannot be read or has no PEM block of its kind, or if key and certificate do
+    /// not belong together.
     pub fn identity(mut self, cert: &Path, key: &Path) -> Result<Self, TlsError> {
-        // Checks that they fit each other.
+        // Checks that key and certificate belong together.
         ServerTls::open(cert, key)?;
         let identity = Identity::from_pem(
             read(cert, PemContent::Certificates)?,
@@ -68,7 +71,7 @@ impl ClientTls {
         Ok(self)
     }
 
-    /// Expects a certificate for this name rather than for the host of the address.
+    /// Sets the name that the server's certificate must have; by default the host of the address.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.config = self.config.domain_name(name);

@@ -17,8 +17,14 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
 
-/// A transaction: reads from one state of the store, that of the first read, and then writes if
-/// conditions hold. The server ends it after a time without a request. Dropping it writes nothing.
+/// A transaction: reads from one state of the store, that of the first read, and then an optional
+/// commit. The server ends it if the client sends nothing for too long (`--idle-ms`). Dropping it
+/// writes nothing.
+///
+/// # Errors
+///
+/// All calls fail with code `expired` if the server has ended the transaction. Others: see
+/// [`Client`].
 pub struct Txn {
     client: Client,
     sender: mpsc::Sender<proto::TxnRequest>,
@@ -36,7 +42,7 @@ impl Txn {
         Ok(Self { client, sender, responses })
     }
 
-    /// Returns a copy of the value of a key.
+    /// Returns a copy of the value of a key; `None` if the key does not exist.
     ///
     /// # Errors
     ///
@@ -47,7 +53,8 @@ impl Txn {
         Ok(self.entry(table, key).await?.map(|found| found.value))
     }
 
-    /// Returns the value of a key, with its version and the time of expiry.
+    /// Returns the value of a key with its version and time of expiry; `None` if the key does not
+    /// exist.
     ///
     /// # Errors
     ///
@@ -82,14 +89,14 @@ impl Txn {
         }
     }
 
-    /// Returns the first rows of a scan that fit in a message; none if there are no more.
+    /// Returns the first rows of a scan that fit in a message; an empty batch after the last row.
     /// [`Scan::after`] returns the rest of the scan.
     ///
     /// # Errors
     ///
     /// Fails with code `no-table` if the table does not exist, with `too-long` if the response
     /// would exceed the maximum message of the server, and with `expired` if the server ended the
-    /// transaction; see also [`Client`]. Fails with `argument` if the scan is across snapshots.
+    /// transaction; see also [`Client`]. Fails with `argument` if the scan is across transactions.
     pub async fn scan(&mut self, table: &str, scan: &Scan) -> Result<RowBatch> {
         match self.ask(Operation::Scan(scan.request(table))).await? {
             Answer::Scan(rows) => Ok(rows),
@@ -97,8 +104,8 @@ impl Txn {
         }
     }
 
-    /// Writes a batch as a whole or not at all, and ends the transaction. The checks of the batch are
-    /// conditions on what was read.
+    /// Commits a batch, and ends the transaction. Other clients may have written since the reads:
+    /// add checks for what must be unchanged.
     ///
     /// # Errors
     ///

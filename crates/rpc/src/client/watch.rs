@@ -17,8 +17,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tonic::Streaming;
 
-/// Committed changes in order: a [`Stream`] of batches that only ends with an error. After a lost
-/// connection it continues behind the last received change; see
+/// Committed changes in order: a [`Stream`] of batches that ends only with an error. After a lost
+/// connection it continues after the last received change: see
 /// [`ClientOptions::reconnect`](crate::ClientOptions::reconnect).
 pub struct WatchStream {
     client: Client,
@@ -48,13 +48,13 @@ impl WatchStream {
         Ok(Self { client, request, sequence, stream })
     }
 
-    /// Returns the number of the last received change, or of the start: another watch continues
-    /// with [`Start::After`] it.
+    /// Returns the sequence number of the last received change, or the one that the watch began
+    /// after. Another watch continues with [`Start::After`] this number.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Returns the next changes.
+    /// Waits for the next changes, and returns them. Returns `None` only after an error.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A writer of batches, each acknowledged separately.
+//! Batch writers: many batches in one stream, each acknowledged separately.
 
 use super::connect::Calls;
 use super::resume::Failures;
@@ -36,14 +36,15 @@ impl BatchWriterOptions {
         Self { batches: 1024, bytes: 16 << 20 }
     }
 
-    /// Sets the maximum number of batches without an acknowledgement.
+    /// Sets the maximum number of batches without an acknowledgement; 1024 by default.
     #[must_use]
     pub fn batches(mut self, max: usize) -> Self {
         self.batches = max.clamp(1, 1 << 20);
         self
     }
 
-    /// Sets the maximum number of bytes of these batches; a longer batch is sent alone.
+    /// Sets the maximum bytes of these batches; 16 MiB by default. A longer batch is sent when no
+    /// other is in flight.
     #[must_use]
     pub fn bytes(mut self, max: usize) -> Self {
         self.bytes = max.clamp(1, 1 << 30);
@@ -57,8 +58,8 @@ impl Default for BatchWriterOptions {
     }
 }
 
-/// Sends batches in one stream. Can be cloned. Submitted batches are sent and written even if all
-/// clones are dropped.
+/// Sends batches in one stream. Clones share the stream. Submitted batches are sent and written
+/// even if all clones are dropped.
 ///
 /// If the connection is lost, all batches without an acknowledgement fail, because the client
 /// cannot know whether they were written. Later batches use a new connection:
@@ -72,7 +73,7 @@ struct Shared {
     link: Mutex<Arc<Link>>,
     /// Held by the caller that reopens a lost stream.
     opening: tokio::sync::Mutex<()>,
-    /// The remaining room for batches and for bytes.
+    /// Permits for further batches and for further bytes.
     batches: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     options: BatchWriterOptions,
@@ -113,8 +114,8 @@ impl BatchWriter {
         Ok(Self(Arc::new(Shared { client, link, opening, batches, bytes, options })))
     }
 
-    /// Submits a batch. Waits while the maximum amount is in flight, and while the client
-    /// reconnects.
+    /// Submits a batch. Waits while the maximum number of batches or bytes is in flight, and while
+    /// the client reconnects.
     ///
     /// # Errors
     ///
@@ -146,7 +147,8 @@ impl BatchWriter {
         Ok(Ack(ack))
     }
 
-    /// Waits until all batches that were submitted before are acknowledged or failed.
+    /// Waits until all batches that were submitted before this call are acknowledged or have
+    /// failed.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What `build.rs` makes of `store.proto`.
+//! Code that `build.rs` generates from `store.proto`.
 
 #![allow(
     clippy::allow_attributes_without_reason,

@@ -78,17 +78,17 @@ impl RowBatch {
         self.rows.len()
     }
 
-    /// Returns whether there are no rows. A scan returns no empty batch.
+    /// Returns whether there are no rows, as after the last row of a scan in a transaction.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns a row.
+    /// Returns the row at `index`; `None` if `index` is out of bounds.
     pub fn get(&self, index: usize) -> Option<Row<'_>> {
         self.rows.get(index).map(|place| self.row(*place))
     }
 
-    /// Returns the rows in order.
+    /// Returns the rows in the order of the scan.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'_>> + DoubleEndedIterator {
         self.rows.iter().map(|place| self.row(*place))
     }
@@ -98,12 +98,12 @@ impl RowBatch {
         self.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     }
 
-    /// Returns the number of the last transaction in the state that the rows are from.
+    /// Returns the number of the last transaction that is part of the state of the rows.
     pub fn transaction(&self) -> u64 {
         self.transaction
     }
 
-    /// Returns the number of the last change in that state: a watch can start after it.
+    /// Returns the sequence number of the last change in that state. A watch can continue after it.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }

@@ -43,12 +43,12 @@ impl CallCounters {
     /// Adds the counters to a text of metrics.
     pub(crate) fn write(&self, text: &mut MetricsText) {
         let families: [Metric; 4] = [
-            ("calls_total", "Calls that began.", |line| &line.begun),
-            ("calls_failed_total", "Calls that ended with an error or were given up.", |line| {
+            ("calls_total", "Calls that were started.", |line| &line.begun),
+            ("calls_failed_total", "Calls that failed or were cancelled by the client.", |line| {
                 &line.failed
             }),
-            ("calls_open", "Calls that are under way.", |line| &line.open),
-            ("sent_bytes_total", "Bytes of answers.", |line| &line.sent),
+            ("calls_open", "Calls in progress.", |line| &line.open),
+            ("sent_bytes_total", "Bytes of sent responses.", |line| &line.sent),
         ];
         for (name, help, field) in families {
             let value = |line| field(line).load(Ordering::Relaxed);
@@ -77,14 +77,14 @@ impl CountedCall {
         }
     }
 
-    /// Notes the status in headers or trailers of the response, if they have one.
+    /// Records the status in headers or trailers of the response, if they have one.
     pub(crate) fn note_headers(&mut self, headers: &HeaderMap) {
         if let Some(status) = headers.get("grpc-status") {
             self.note_status(Code::from_bytes(status.as_bytes()));
         }
     }
 
-    /// Notes the status of the call.
+    /// Records the status of the call.
     pub(crate) fn note_status(&mut self, code: Code) {
         if let Some(line) = self.line().filter(|_| !self.has_status && code != Code::Ok) {
             line.failed.fetch_add(1, Ordering::Relaxed);

@@ -40,14 +40,14 @@ use tonic::service::Routes;
 use tower_layer::Layer;
 use tracing::info;
 
-/// The flow-control windows of HTTP/2: bytes that a client may send ahead, for a call and for all
-/// calls of a connection.
+/// The flow-control windows of HTTP/2 in bytes: how much a client may send before the server has
+/// read it, for one call and for all calls of a connection.
 const CALL_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 /// The maximum length of the headers of a call in bytes.
 const MAX_HEADER_LEN: u32 = 16 << 10;
-/// The time that streams have to tell their clients that they were ended.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// Time after the end of the drain for streams to send their final status to their clients.
+const FINAL_STATUS_TIME: Duration = Duration::from_secs(1);
 
 /// A running server of a store. Dropping it stops the server.
 pub struct Server {
@@ -74,12 +74,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Returns the bytes that requests and responses hold.
+    /// Returns the number of bytes that requests and responses hold, of [`Options::memory`].
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
     }
 
-    /// Returns the number of failed reads of commits for watches, which were retried.
+    /// Returns the number of temporary failures to read the store for watches. Each failed read is
+    /// retried.
     pub fn watch_failures(&self) -> u64 {
         self.watch_failures.load(Ordering::Relaxed)
     }
@@ -89,30 +90,35 @@ impl Metrics {
         self.counters.open()
     }
 
-    /// Returns whether the server drains or has stopped.
+    /// Returns whether the server is draining or has stopped.
     pub fn is_stopping(&self) -> bool {
         self.lifecycle.is_draining()
     }
 
-    /// Returns all metrics in the text format of Prometheus.
+    /// Returns all metrics in the text format of Prometheus. Their names begin with
+    /// `nuthatch_rpc_`.
     pub fn exposition(&self) -> String {
         let mut text = MetricsText::new("nuthatch_rpc_");
         self.counters.write(&mut text);
-        text.metric("held_bytes", "Bytes that requests and answers take.", self.held_bytes());
-        let help = "Failed reads of the store for watches, retried.";
+        text.metric(
+            "held_bytes",
+            "Bytes that requests and responses hold, of the memory limit.",
+            self.held_bytes(),
+        );
+        let help = "Temporary failures to read the store for watches. Each read is retried.";
         text.metric("watch_failures_total", help, self.watch_failures());
         text.finish()
     }
 }
 
 impl Server {
-    /// Starts to serve a store.
+    /// Starts a server for a store, on threads of its own.
     ///
     /// # Errors
     ///
-    /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if the options have a
-    /// [problem](Options::problem). Fails if an address cannot be bound or threads cannot be
-    /// started.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the options have a
+    /// [problem](Options::problem), and the system's error if an address cannot be bound or threads
+    /// cannot be started.
     pub fn start(store: Store, options: &Options) -> io::Result<Self> {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
@@ -209,7 +215,7 @@ fn http(options: &Options) -> http2::Builder<TokioExecutor> {
     http
 }
 
-/// What the thread of the server needs.
+/// The parameters of the server's thread.
 struct Serving {
     options: Options,
     layer: CallLayer,
@@ -251,8 +257,8 @@ impl Serving {
         };
         let ended = async {
             self.lifecycle.end_after(self.options.drain).await;
-            // Streams tell their clients meanwhile.
-            tokio::time::sleep(FAREWELL).await;
+            // Streams send their final status meanwhile.
+            tokio::time::sleep(FINAL_STATUS_TIME).await;
         };
         tokio::select! {
             () = finished => {}

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 use tracing::info;
 
-/// Replaces the certificate and the tokens of a running server. Cheap to clone.
+/// Replaces the certificate and the tokens of a running server. Clones refer to the same server.
 #[derive(Clone)]
 pub struct Reloader {
     pub(crate) tokens: watch::Sender<Option<Tokens>>,
     pub(crate) tls: Option<Arc<LiveTls>>,
 }
 
-/// The side effects of a successful reload.
+/// The effects of a successful reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reloaded {
     /// Number of connections that were closed because their client certificate is no longer
@@ -26,7 +26,7 @@ pub struct Reloaded {
 }
 
 impl Reloader {
-    /// Checks that [`reload`](Self::reload) would use this certificate and these tokens.
+    /// Checks that [`reload`](Self::reload) would accept this certificate and these tokens.
     ///
     /// # Errors
     ///
@@ -47,8 +47,8 @@ impl Reloader {
     /// Replaces the certificate and the tokens.
     ///
     /// Connections stay open, except those of clients whose certificate is no longer accepted.
-    /// Streams and transactions end with `unauthenticated` if their token was removed and with
-    /// `forbidden` if it allows less than before. All other calls go on.
+    /// Streams and transactions end with code `unauthenticated` if their token was removed, and
+    /// with `forbidden` if it allows less than before. All other calls continue.
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ pub(crate) enum Right {
     Write,
 }
 
-/// The tokens of a server. Only hashes of secrets are stored, and none is shown.
+/// The tokens of a server. It stores only hashes of the secrets, and `Debug` shows only the names.
 #[derive(Clone, Default)]
 pub struct Tokens(Arc<Vec<Token>>);
 
@@ -29,12 +29,12 @@ struct Token {
     hash: Hash,
 }
 
-/// The error for a file of tokens. It quotes nothing of the file, which may be a secret.
+/// Why a file of tokens was refused. It quotes nothing of the file, which may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokensError {
     /// The number of the line, from 1; 0 for the file as a whole.
     pub line: usize,
-    /// What is wrong.
+    /// What was expected.
     pub problem: &'static str,
 }
 
@@ -61,11 +61,11 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Parses a file of tokens.
+    /// Parses the text of a file of tokens.
     ///
     /// # Errors
     ///
-    /// Fails if a line is not valid or there is no token.
+    /// Fails if a line is not valid, or if there is no token.
     pub fn parse(text: &str) -> Result<Self, TokensError> {
         let mut tokens = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -102,7 +102,7 @@ impl Tokens {
         Ok(Token { name: name.to_owned(), right, hash })
     }
 
-    /// Returns whether a client with this token may read.
+    /// Returns whether the token with this text is known: clients with it may read.
     #[must_use]
     pub fn admits(&self, token: &[u8]) -> bool {
         self.right(&hash(token)).is_some()
