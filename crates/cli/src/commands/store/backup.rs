@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const BACKUP_NOTES: &str = "\
-The copy is a consistent state of the store, and a store of its own. Other processes may read and
+The copy has one consistent state of the store, and is a store itself. Other processes may read and
 write meanwhile. All pages are verified before they are copied, so the file is read twice. A damaged
 store is not copied. Only the user who runs this can read the copy: its file has mode 0600.
 

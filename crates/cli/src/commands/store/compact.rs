@@ -16,7 +16,7 @@ A damaged store is not changed: all pages are verified before they are copied. A
 pages (see \"verify\") is not changed either; to free their space, dump it and load the rows into a
 new store. A folder on a network filesystem is refused unless --allow-network-filesystem is given,
 because locks of other machines may not hold there. The file keeps its owner and its mode; if this
-user may not give it to its owner, nothing is changed.
+user may not set that owner, nothing is changed.
 
 Examples:
   nuthatch store compact db

@@ -39,23 +39,23 @@ open.",
 
 const NOTES: &str = "\
 Examples:
-  nuthatch store put db user:1 Ada               creates the store if there is none
+  nuthatch store put db user:1 Ada               creates the store if missing
   nuthatch store get db user:1 user:2
   nuthatch store scan db --prefix user: --limit 10
   nuthatch store load db users.jsonl             the formats of \"nuthatch build\"
   nuthatch store dump db > users.jsonl
-  nuthatch store watch db --keep 100000          changes as they are committed
-  nuthatch store backup db /backups/today        while others write
-  nuthatch store serve db                        over gRPC; then grpc://HOST:PORT works as PATH
+  nuthatch store watch db --keep 100000          prints changes as they are committed
+  nuthatch store backup db /backups/today        works while others write
+  nuthatch store serve db                        over gRPC; grpc://HOST:PORT is then a PATH
 
 Exit status:
   0  success
-  1  get, del: a key is missing; put: its condition does not hold
+  1  get, del: a key is missing; put: the condition does not hold
   2  invalid command line
   3  any other error, for example: the store is missing, damaged or full, the table is missing, the
      output cannot be written
 
-A command that has changed something and cannot print its summary ends with 3, too: the change is
+A command that has changed the store but cannot print its summary also exits with 3: the change is
 not undone, and the error message contains the summary. If the reader of the output closes it, as
 \"head\" does, the status is 0.";
 

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io::Read as _;
 
 const PUT_NOTES: &str = "\
-Creates the store and the table if they do not exist. When the command ends the value is durable.
+Creates the store and the table if they do not exist. When the command exits, the value is durable.
 
 Examples:
   nuthatch store put db user:1 Ada
@@ -39,16 +39,16 @@ pub(super) struct Put {
     value: OsString,
     #[command(flatten)]
     table: TableArgs,
-    /// Write it only if the key does not exist
+    /// Write the value only if the key does not exist
     #[arg(long, conflicts_with_all = ["if_present", "if_equals", "if_version"])]
     if_absent: bool,
-    /// Write it only if the key exists
+    /// Write the value only if the key exists
     #[arg(long, conflicts_with_all = ["if_equals", "if_version"])]
     if_present: bool,
-    /// Write it only if the key has this value
+    /// Write the value only if the key has this value
     #[arg(long, value_name = "VALUE", conflicts_with = "if_version")]
     if_equals: Option<OsString>,
-    /// Write it only if the key of a stamped table is in this version
+    /// Write the value only if the key of a stamped table has this version (see "get --json")
     #[arg(long, value_name = "N")]
     if_version: Option<u64>,
     /// Expire the row after this many milliseconds; requires a stamped table, created if missing

@@ -7,19 +7,19 @@ use std::ffi::OsString;
 /// The arguments with a range of keys.
 #[derive(Debug, Args)]
 pub(super) struct RangeArgs {
-    /// From this key on, itself included
+    /// Keys from this one on; it is included
     #[arg(long, value_name = "KEY", conflicts_with = "after", help_heading = "Keys")]
     from: Option<OsString>,
-    /// After this key, itself excluded
+    /// Keys after this one; it is excluded
     #[arg(long, value_name = "KEY", help_heading = "Keys")]
     after: Option<OsString>,
-    /// Up to this key, itself included
+    /// Keys up to this one; it is included
     #[arg(long, value_name = "KEY", conflicts_with = "before", help_heading = "Keys")]
     to: Option<OsString>,
-    /// Up to this key, itself excluded
+    /// Keys before this one; it is excluded
     #[arg(long, value_name = "KEY", help_heading = "Keys")]
     before: Option<OsString>,
-    /// Keys that begin with this
+    /// Keys that begin with this text
     #[arg(long, value_name = "TEXT", help_heading = "Keys")]
     prefix: Option<OsString>,
 }

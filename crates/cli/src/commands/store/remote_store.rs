@@ -38,11 +38,11 @@ pub(super) struct ConnectionArgs {
     #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = HEADING)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     connect_timeout_ms: u64,
-    /// Milliseconds to wait for the answer to a call, or for the beginning of a stream
+    /// Milliseconds to wait for the response to a call, or for the start of a stream
     ///
-    /// A write without an answer in time may have been executed. A stream in progress (scan, dump,
-    /// load, watch, backup) ends when the server does not answer a ping within 20 seconds, so a
-    /// watch waits for as long as the server is alive.
+    /// A write without a response in time may have been executed. A stream in progress (scan, dump,
+    /// load, watch, backup) has no such limit: it fails if the server does not respond to a ping
+    /// within 20 seconds.
     #[arg(long, value_name = "N", default_value_t = 30_000, help_heading = HEADING)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: u64,

@@ -10,7 +10,7 @@ use nuthatch_rpc::Scan as RemoteScan;
 use nuthatch_store::{Read, Scan as Scanned};
 
 const SCAN_NOTES: &str = "\
-Keys come in the order of their bytes. Each row is a line \"key<TAB>value\" as TSV, in which
+Rows are printed in byte order of their keys. Each row is a line \"key<TAB>value\" as TSV, in which
 \\t \\n \\r \\\\ and \\xNN stand for a tab, a line feed, a carriage return, a backslash and the byte
 with that hexadecimal number. All rows are of one state of the store. If a page is damaged, rows of
 that page may be printed before the error; \"nuthatch store verify\" checks all pages and prints
@@ -39,7 +39,7 @@ pub(super) struct Scan {
     table: TableArgs,
     #[command(flatten)]
     keys: RangeArgs,
-    /// In descending order of the keys
+    /// Print rows in descending key order
     #[arg(long)]
     reverse: bool,
     /// Maximum number of rows

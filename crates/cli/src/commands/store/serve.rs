@@ -56,7 +56,7 @@ pub(super) struct Serve {
     /// The folder of the store
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Create the store if there is none
+    /// Create the store if it does not exist
     #[arg(long)]
     create: bool,
     /// Open the store for reading only, and refuse writes
@@ -110,7 +110,7 @@ struct Access {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct Limits {
-    /// Memory limit for requests and answers of all clients, at least 1MiB; by default 256MiB
+    /// Memory limit for requests and responses of all clients, at least 1MiB; by default 256MiB
     ///
     /// A limit beyond the memory of the machine, or of the process's control group, is refused.
     /// Where either has less than 341 MiB, the default is three quarters of it.

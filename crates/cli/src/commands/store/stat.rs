@@ -11,8 +11,14 @@ use nuthatch_units::{bytes, grouped};
 use std::fmt::Write;
 
 const STAT_NOTES: &str = "\
-Reader slots: how many are in use or were used before, including the one of this command, and how
-many there can be.
+Prints these lines, then one for each table:
+  file          length of the file
+  in use        bytes up to the last page in use, including free pages, which are reused
+  map           length of the memory map: the file can grow up to it without moving the map
+  transaction   number of the last committed transaction
+  reader slots  slots in use or used before, including the one of this command; the maximum
+  last change   sequence number of the last change
+  changes kept  the oldest sequence number from which a watch can start
 
 Examples:
   nuthatch store stat db

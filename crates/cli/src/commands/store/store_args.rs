@@ -50,7 +50,7 @@ impl NetworkArgs {
 /// The arguments with the table.
 #[derive(Debug, Args)]
 pub(super) struct TableArgs {
-    /// The table
+    /// Name of the table
     #[arg(long, value_name = "NAME", default_value = DEFAULT_TABLE, conflicts_with = "main")]
     table: String,
     /// Use LMDB's main (unnamed) table, where other programs often keep all rows

@@ -22,9 +22,10 @@ interrupted:
 The operation is put, delete or expire; the last two have no value. --after-sequence continues where
 an earlier watch ended.
 
-A store keeps changes once --keep is given; it then writes each change twice. It keeps at most N
-changes, which take at most 4 KiB times N bytes together, and drops the oldest beyond either limit.
-The newest change is kept even if it alone takes more. A watch that asks for dropped changes fails.
+--keep makes the store keep changes, for all processes and until it is changed. From then on, each
+value is written twice. The store keeps at most N changes with at most 4 KiB times N bytes in total,
+and drops the oldest beyond either limit. The newest change is kept even if it alone is longer. A
+watch that needs dropped changes fails.
 
 Examples:
   nuthatch store watch db --keep 100000          from now on
@@ -44,7 +45,7 @@ pub(super) struct Watch {
     store: StoreArgs,
     #[command(flatten)]
     table: TableArgs,
-    /// Changes of all tables
+    /// Print changes of all tables
     #[arg(long, conflicts_with_all = ["table", "main"])]
     all: bool,
     #[command(flatten)]
@@ -52,7 +53,7 @@ pub(super) struct Watch {
     /// Begin after the change with this sequence number
     #[arg(long = "after-sequence", value_name = "N", conflicts_with = "oldest")]
     after_sequence: Option<u64>,
-    /// Begin with the oldest change that is kept
+    /// Begin with the oldest kept change
     #[arg(long)]
     oldest: bool,
     /// Maximum number of changes to keep from now on, in at most 4 KiB x N bytes

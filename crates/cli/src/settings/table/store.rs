@@ -30,7 +30,7 @@ pub(super) const STORE: &[Setting] = &[
         name: "store-create",
         value_name: "BOOL",
         default: "false",
-        help: "Create the store if there is none",
+        help: "Create the store if it does not exist",
         more: "",
         value_type: SettingType::Bool(|all| &mut all.store_create),
         config_name: ConfigName::None,
@@ -39,7 +39,7 @@ pub(super) const STORE: &[Setting] = &[
         name: "store-allow-network-filesystem",
         value_name: "BOOL",
         default: "false",
-        help: "Open the store on a network filesystem; only if one machine alone uses the store",
+        help: "Open the store on a network filesystem; safe only if a single machine uses it",
         more: "Machines do not share the memory maps of a store, so a store that two machines \
                write to is damaged without an error. Without it such a folder is refused.",
         value_type: SettingType::Bool(|all| &mut all.store_allow_network_filesystem),
@@ -83,8 +83,8 @@ pub(super) const STORE: &[Setting] = &[
         name: "store-memory",
         value_name: "SIZE",
         default: "256MiB",
-        help: "Memory limit for requests to the store and their answers, in addition to --memory; \
-               at least 1MiB",
+        help: "Memory limit for requests to the store and their responses, in addition to \
+               --memory; at least 1MiB",
         more: "",
         value_type: SettingType::Size {
             field: |all| &mut all.store_memory,
