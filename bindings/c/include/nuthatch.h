@@ -125,7 +125,7 @@ typedef struct {
     uint32_t read_only;
     // Durability of commits: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
     uint32_t durability;
-    // Maximum number of open tables; 0: 256.
+    // Maximum number of tables that this process opens; 0: 256.
     uint32_t tables;
     // Maximum number of open read transactions in all processes; 0: 1022.
     uint32_t readers;
@@ -153,7 +153,7 @@ typedef struct {
     int32_t code;
     // The error number of the operating system (`errno`), or 0.
     int32_t system;
-    // For `condition-unmet`: the index of the write in the batch, from 0.
+    // For `condition-unmet`: the index of the condition in the batch, from 0.
     uint64_t write;
     // A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     uint8_t message[488];
@@ -378,7 +378,7 @@ typedef struct {
     uint32_t reserved;
 } nuthatch_store_table_stat;
 
-// Progress callback: steps done and total steps. `user` is the pointer that the caller passed.
+// Progress callback: verified pages and all pages. `user` is the pointer that the caller passed.
 typedef void (*nuthatch_progress)(void *user, uint64_t done, uint64_t all);
 
 // The result of a successful verification.
@@ -392,9 +392,9 @@ typedef struct {
     // Number of pages that are neither in use nor free. They waste space and are no damage, but
     // LMDB refuses to compact such a file.
     uint64_t lost_pages;
-    // Number of tables, including the main table.
+    // Number of tables, including the main table and system tables.
     uint64_t tables;
-    // Number of rows of all tables.
+    // Number of rows of all tables, including system tables and expired rows.
     uint64_t entries;
 } nuthatch_store_verified;
 
@@ -653,8 +653,8 @@ int32_t nuthatch_store_keep_changes(nuthatch_store store,
 // Syncs the file: all committed writes survive a crash, whatever their durability was.
 int32_t nuthatch_store_sync(nuthatch_store store, nuthatch_error *error);
 
-// Removes expired rows. `count` may be null; it returns the number of processed expiry entries,
-// including entries of rows that were written again since.
+// Removes expired rows. `count` may be null; it returns the number of processed entries of the
+// expiry table, including those that earlier builds left for rows which no longer exist.
 int32_t nuthatch_store_sweep(nuthatch_store store, uint64_t *count, nuthatch_error *error);
 
 // Copies one state of a store to a folder without a store. The folder is created if missing; its

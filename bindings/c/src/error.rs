@@ -14,7 +14,7 @@ pub struct nuthatch_error {
     pub code: i32,
     /// The error number of the operating system (`errno`), or 0.
     pub system: i32,
-    /// For `condition-unmet`: the index of the write in the batch, from 0.
+    /// For `condition-unmet`: the index of the condition in the batch, from 0.
     pub write: u64,
     /// A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     pub message: [u8; 488],

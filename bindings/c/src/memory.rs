@@ -15,7 +15,7 @@ pub(crate) struct Caller<'c>(PhantomData<&'c ()>);
 /// An output parameter, or none if the caller passed null.
 pub(crate) struct Out<'c, T>(Option<&'c mut T>);
 
-/// Progress callback: steps done and total steps. `user` is the pointer that the caller passed.
+/// Progress callback: verified pages and all pages. `user` is the pointer that the caller passed.
 pub type nuthatch_progress = Option<unsafe extern "C" fn(user: *mut c_void, done: u64, all: u64)>;
 
 /// The body of an exported function that can fail: `export_body!(error, |caller| { … })`. The block

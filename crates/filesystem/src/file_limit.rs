@@ -4,8 +4,9 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::io;
 
-/// Returns what to do after the system refused to open another file because too many are open, as
-/// the end of a message: it names the limit. Returns `None` for all other errors.
+/// Returns advice for an error of opening a file or socket because too many files are open: the
+/// limit, and how to raise it. The text begins with `;`, to be appended to an error message.
+/// Returns `None` for all other errors.
 #[must_use]
 pub fn file_limit_advice(error: &io::Error) -> Option<String> {
     match error.raw_os_error().map(Errno::from_raw_os_error)? {

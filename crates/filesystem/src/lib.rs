@@ -1,9 +1,10 @@
 //! Detects network filesystems, counts the links of open files, and advises about the limit of open
 //! files.
 //!
-//! Engines share folders between processes by file locks and shared memory maps. Both hold on a
-//! local filesystem. On a network filesystem two machines may see different bytes of one map, and
-//! locks may be held by one machine alone, so an engine refuses such a folder or warns about it.
+//! Processes share the folder of an engine by file locks and shared memory maps, which work on a
+//! local filesystem. On a network filesystem, two machines may see different bytes of one map, and
+//! the locks of one machine may not exclude the other. So an engine refuses such a folder or warns
+//! about it.
 
 mod file_limit;
 mod links;
@@ -15,7 +16,7 @@ use rustix::fs::statfs;
 use std::io;
 use std::path::Path;
 
-/// Network filesystems: `f_type` of statfs(2), and the name that mount(8) shows.
+/// The network filesystems: `f_type` of statfs(2), and the name that mount(8) shows.
 const NETWORK: &[(u32, &str)] = &[
     (0x6969, "nfs"),
     (0xFF53_4D42, "cifs"),
@@ -36,7 +37,8 @@ const NETWORK: &[(u32, &str)] = &[
 
 /// Returns the name of the network filesystem that holds `path`, or `None` if it is local.
 ///
-/// FUSE filesystems count as local: statfs(2) does not say what is behind them.
+/// FUSE filesystems count as local, because statfs(2) does not report what is behind them. Any
+/// unknown filesystem counts as local, too.
 ///
 /// # Errors
 ///

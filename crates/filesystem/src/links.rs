@@ -1,22 +1,25 @@
-//! How many links an open file has.
+//! Counts the links of an open file.
 
 use rustix::fs::{AtFlags, StatxFlags, fstat, statx};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 
-/// Returns how many links an open file has: none if it was removed, or replaced by another one.
+/// Returns the number of links to an open file: 0 if the file was removed, or replaced by another
+/// one.
 ///
-/// The call does not ask for the times of the file. Since Linux 6.13, asking makes the next write
-/// store its exact time in the inode. Syncing that costs a durable write a fifth of its rate.
+/// Does not query the times of the file. Since Linux 6.13, a query of the times makes the next
+/// write store its exact time in the inode, and syncing the inode lowers the rate of durable writes
+/// by a fifth.
 ///
 /// # Errors
 ///
-/// Returns the error of statx(2), for example if a network filesystem has lost the file.
+/// Returns the error of statx(2), for example `ESTALE` if a network filesystem no longer has the
+/// file.
 pub fn link_count(file: &File) -> io::Result<u64> {
     match statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
         Ok(found) => Ok(found.stx_nlink.into()),
-        // Older than Linux 4.11, or a sandbox that does not know the call.
+        // Linux before 4.11, or a sandbox that does not permit the call.
         Err(Errno::NOSYS | Errno::PERM) => Ok(fstat(file)?.st_nlink),
         Err(error) => Err(error.into()),
     }

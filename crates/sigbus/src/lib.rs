@@ -1,28 +1,28 @@
 //! Keeps a process alive when a file that it has mapped is truncated or cannot be read.
 //!
-//! The kernel sends `SIGBUS` to a thread that touches a mapped page which the file no longer has,
-//! or which the device fails to read. By default that ends the process. [`MapGuard::register`]
-//! installs a signal handler, once in a process. For a fault inside a registered map the handler
-//! replaces the pages from the faulting one to the end of the map by zeros, marks the map as lost,
-//! and lets the thread continue. A fault anywhere else is passed to the handler that was installed
-//! before.
+//! The kernel sends `SIGBUS` to a thread that accesses a mapped page which is beyond the end of the
+//! file, or which the device cannot read. By default the signal ends the process.
+//! [`MapGuard::register`] installs a signal handler, once in a process. For a fault inside a
+//! registered map, the handler replaces all pages from the faulting one to the end of the map by
+//! zeros, marks the map as lost, and lets the thread continue. It passes any other fault to the
+//! handler that was installed before.
 //!
-//! So a reader of a registered map never crashes, but it may read zeros: it must call
-//! [`MapGuard::is_lost`] after it has read, and before it trusts what it read. Once a map is lost
-//! it stays lost; map the file again to read it.
+//! So a reader of a registered map does not crash, but it may read zeros: it must call
+//! [`MapGuard::is_lost`] after it has read bytes and before it uses them. A lost map stays lost:
+//! map the file again to read it.
 //!
-//! The handler uses nothing but atomics, `mmap` and `sigaction`, all of which are safe in a
-//! handler. A program that installs a `SIGBUS` handler of its own afterwards replaces this one,
-//! unless its handler calls the previous one.
+//! The handler uses only atomics, `mmap` and `signal`, which are safe in a signal handler on Linux.
+//! A program that installs its own `SIGBUS` handler afterwards replaces this one, unless its
+//! handler calls the previous one.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Maximum number of maps that are registered at a time in a process.
+/// Maximum number of maps that a process can have registered at a time.
 pub const MAX_MAPS: usize = 4096;
 
-/// The start address of an entry that is being filled in.
+/// The value of `Entry::start` while an entry is being filled in.
 const RESERVED: usize = 1;
 
 #[derive(Debug)]
@@ -36,9 +36,9 @@ struct Entry {
 static ENTRIES: [Entry; MAX_MAPS] = [const {
     Entry { start: AtomicUsize::new(0), len: AtomicUsize::new(0), lost: AtomicBool::new(false) }
 }; MAX_MAPS];
-/// Entries at this position and after it were never used.
+/// Entries from this index on were never used.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// Whether a map of this process was lost so far.
+/// Whether any map of this process was lost.
 static ANY_LOST: AtomicBool = AtomicBool::new(false);
 static PREVIOUS_HANDLER: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(4096);
@@ -52,13 +52,14 @@ pub struct MapGuard(&'static Entry);
 impl MapGuard {
     /// Registers a map of `len` bytes that begins at the page-aligned address `start`.
     ///
-    /// Returns `None` if the handler cannot be installed or [`MAX_MAPS`] maps are registered.
+    /// Returns `None` if the signal handler cannot be installed, or if [`MAX_MAPS`] maps are
+    /// registered already.
     ///
     /// # Safety
     ///
-    /// The range is a file map that is read only through addresses or atomics which tolerate a
-    /// change to zeros at any time, and it stays mapped until the guard is dropped: the handler
-    /// maps anonymous pages over it.
+    /// - The range is mapped from a file until the guard is dropped: the handler maps anonymous
+    ///   pages over it.
+    /// - All code that reads the range tolerates that its bytes become zero at any time.
     pub unsafe fn register(start: *const u8, len: usize) -> Option<Self> {
         install().then_some(())?;
         for (number, entry) in ENTRIES.iter().enumerate() {
@@ -75,8 +76,8 @@ impl MapGuard {
         None
     }
 
-    /// Returns whether a page of the map could not be read. Bytes read before a call that returns
-    /// `false` are bytes of the file.
+    /// Returns whether a page of the map could not be read. If it returns `false`, all bytes that
+    /// this thread read before the call are those of the file.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.0.lost.load(Ordering::Acquire)
@@ -89,8 +90,8 @@ impl Drop for MapGuard {
     }
 }
 
-/// Returns whether a page of any map could not be read, since the process began. While it is
-/// `false`, no registered map is lost: a program with many maps need not look at each.
+/// Returns whether any map of this process was lost since it began. While this returns `false`, no
+/// [`MapGuard::is_lost`] returns true, so a program with many maps need not call each.
 #[inline]
 pub fn is_any_lost() -> bool {
     ANY_LOST.load(Ordering::Acquire)
@@ -148,7 +149,8 @@ fn replace_by_zeros(from: usize, end: usize) -> bool {
     at != libc::MAP_FAILED
 }
 
-/// Does what the process would have done with the signal without this handler.
+/// Calls the handler that was installed before this one; if there is none, restores the default
+/// action.
 fn call_previous(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let previous = PREVIOUS_HANDLER.get().and_then(Option::as_ref);
     let handler = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
@@ -162,13 +164,15 @@ fn call_previous(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void
     if flags & libc::SA_SIGINFO == 0 {
         type Short = extern "C" fn(c_int);
         #[expect(clippy::disallowed_methods, reason = "the kernel keeps handlers as numbers")]
-        // SAFETY: the kernel had it as the handler, with flags that say it takes one argument.
+        // SAFETY: `sigaction` returned it as the previous handler, without `SA_SIGINFO`: it takes
+        // one argument.
         let handler = unsafe { std::mem::transmute::<usize, Short>(handler) };
         handler(signal);
     } else {
         type Long = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
         #[expect(clippy::disallowed_methods, reason = "the kernel keeps handlers as numbers")]
-        // SAFETY: the kernel had it as the handler, with flags that say it takes three arguments.
+        // SAFETY: `sigaction` returned it as the previous handler, with `SA_SIGINFO`: it takes
+        // three arguments.
         let handler = unsafe { std::mem::transmute::<usize, Long>(handler) };
         handler(signal, info, context);
     }

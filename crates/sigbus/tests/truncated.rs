@@ -1,4 +1,4 @@
-//! A file is truncated under a map: the process goes on, and the map says that it is lost.
+//! A mapped file is truncated: the process continues, and the map is marked as lost.
 
 use memmap2::MmapOptions;
 use nuthatch_sigbus::{MapGuard, is_any_lost};
@@ -7,7 +7,7 @@ use std::io::Write as _;
 const PAGE: usize = 4096;
 
 fn read(address: *const u8) -> u8 {
-    // SAFETY: the callers pass addresses of a map that lives.
+    // SAFETY: the callers pass addresses within a map that is still mapped.
     unsafe { address.read_volatile() }
 }
 

@@ -1,4 +1,4 @@
-//! Counts, sizes and durations as text for people, and sizes read from text.
+//! Formats counts, sizes and durations for people, and parses sizes.
 
 use std::time::Duration;
 
@@ -29,24 +29,27 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// Formats a duration: `1.234 s`, `12.3 s` or `3 min 20 s`.
-pub fn seconds(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
+/// Formats a duration: as `1.234 s` below 10 seconds, as `12.3 s` below 2 minutes, and as
+/// `3 min 20 s` from then on.
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
     if seconds < 10.0 {
         format!("{seconds:.3} s")
     } else if seconds < 120.0 {
         format!("{seconds:.1} s")
     } else {
-        format!("{} min {} s", duration.as_secs() / 60, duration.as_secs() % 60)
+        format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60)
     }
 }
 
-/// Reads a number of bytes such as `512M`, `2GiB` or `1.5TB`. A letter alone and a letter with `iB`
-/// stand for powers of 1024, a letter with `B` for powers of 1000.
+/// Parses a number of bytes, such as `4096`, `512M`, `2GiB` or `1.5TB`. The letters K, M, G, T and
+/// P, in either case, stand for powers of 1024, alone or followed by `iB`; followed by `B` they
+/// stand for powers of 1000. A fraction of a byte is dropped.
 ///
 /// # Errors
 ///
-/// Returns what was expected, if the text is no size or the size is not below 9.2 x 10^18.
+/// Returns a message with examples if the text is not a size, or if the size is 9.2 x 10^18 bytes
+/// or more.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a size such as 512M, 2GiB or 64MB".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -83,9 +86,9 @@ mod tests {
         assert_eq!(bytes((1 << 20) - 1), "1.0 MiB");
         assert_eq!(bytes(47_316_297), "45.1 MiB");
         assert_eq!(bytes(u64::MAX), "16384.0 PiB");
-        assert_eq!(seconds(Duration::from_millis(1_234)), "1.234 s");
-        assert_eq!(seconds(Duration::from_millis(12_345)), "12.3 s");
-        assert_eq!(seconds(Duration::from_secs(200)), "3 min 20 s");
+        assert_eq!(duration(Duration::from_millis(1_234)), "1.234 s");
+        assert_eq!(duration(Duration::from_millis(12_345)), "12.3 s");
+        assert_eq!(duration(Duration::from_secs(200)), "3 min 20 s");
     }
 
     #[test]

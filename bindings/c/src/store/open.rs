@@ -47,7 +47,7 @@ pub struct nuthatch_store_options {
     pub read_only: u32,
     /// Durability of commits: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
     pub durability: u32,
-    /// Maximum number of open tables; 0: 256.
+    /// Maximum number of tables that this process opens; 0: 256.
     pub tables: u32,
     /// Maximum number of open read transactions in all processes; 0: 1022.
     pub readers: u32,

@@ -69,9 +69,9 @@ pub struct nuthatch_store_verified {
     /// Number of pages that are neither in use nor free. They waste space and are no damage, but
     /// LMDB refuses to compact such a file.
     pub lost_pages: u64,
-    /// Number of tables, including the main table.
+    /// Number of tables, including the main table and system tables.
     pub tables: u64,
-    /// Number of rows of all tables.
+    /// Number of rows of all tables, including system tables and expired rows.
     pub entries: u64,
 }
 
@@ -157,8 +157,8 @@ pub unsafe extern "C" fn nuthatch_store_sync(
     export_body!(error, |_| Ok(OpenStore::find(store)?.store.sync()?))
 }
 
-/// Removes expired rows. `count` may be null; it returns the number of processed expiry entries,
-/// including entries of rows that were written again since.
+/// Removes expired rows. `count` may be null; it returns the number of processed entries of the
+/// expiry table, including those that earlier builds left for rows which no longer exist.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_sweep(
     store: nuthatch_store,

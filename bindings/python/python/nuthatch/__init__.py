@@ -124,7 +124,8 @@ def open(path: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:
         The store.
 
     Raises:
-        BusyError: The store cannot be shared with a process that has it open.
+        BusyError: This process has the folder open already, or a program whose LMDB uses other
+            locks has it open.
         DamagedError: The files are damaged, or not those of a store.
     """
     return _open_store(path, False, **options)

@@ -32,19 +32,22 @@ class OpenOptions(TypedDict, total=False):
     of the machine can lose: ``sync``, the default, nothing; ``group`` the last commit; ``none`` any
     number of the last commits, and possibly the store."""
     reserve: int
-    """Initial address space of the map in bytes; 1 TiB by default. It uses neither memory nor disk.
-    """
+    """Initial address space of the memory map in bytes; 1 TiB by default. It uses no memory and no
+    disk space."""
     limit: int
-    """Maximum size of the file in bytes."""
+    """Maximum size of the file in bytes; no limit by default. Writes beyond it raise
+    ``FullError``."""
     growth_patience: float
-    """Maximum time in seconds that the growth of a map which must move waits for transactions; 5 by
-    default."""
+    """Maximum time in seconds that a write which needs a larger map waits for open transactions to
+    end; 5 by default."""
     tables: int
     """Maximum number of open tables; 256 by default."""
     readers: int
-    """Maximum number of open read transactions in all processes; 1022 by default."""
+    """Maximum number of open read transactions in all processes; 1022 by default. The value of the
+    first process that opens the store applies."""
     threads: int
-    """Number of threads that read for asynchronous scans; one per core by default."""
+    """Maximum number of threads that read for asynchronous scans; by default one per core, from 2
+    to 16."""
     allow_network_filesystem: bool
     """Whether to open a store on a network filesystem, which is refused by default. Machines do not
     share the memory maps of a store, so only processes of one machine may use it."""
@@ -56,16 +59,16 @@ class ConnectOptions(TypedDict, total=False):
     token: str
     """Token that is sent with each call."""
     ca: str | os.PathLike[str]
-    """Path of the certificate authorities in PEM that must have issued the server's certificate,
-    for ``grpcs://``; by default those of the system."""
+    """Path of a PEM file with the CA certificates to trust for ``grpcs://``; by default those of
+    the system."""
     cert: str | os.PathLike[str]
     """Path of the client certificate in PEM."""
     key: str | os.PathLike[str]
     """Path of the private key of the client certificate in PEM."""
     server_name: str
-    """Name that the server's certificate must have; by default that of the address."""
+    """Name that the server's certificate must have; by default the host of the address."""
     insecure: bool
-    """Whether to send the token without TLS to other machines, too; ``False`` by default."""
+    """Whether the token may be sent to other machines without TLS; ``False`` by default."""
     connect_timeout: float
     """Maximum time of ``connect``, including retries, and of each later attempt to reconnect, in
     seconds; 10 by default."""
@@ -74,11 +77,11 @@ class ConnectOptions(TypedDict, total=False):
     also limits the wait for the beginning of a stream, and for the next response of a transaction.
     """
     retries: int
-    """Maximum number of retries of a call that can be repeated; 3 by default. With 0, watches and
-    writers do not reconnect either."""
+    """Maximum number of retries of a read, or of a write that was not sent; 3 by default. With 0,
+    watches and writers do not reconnect either."""
     reconnect: float
-    """Maximum time that a watch or a writer tries to reconnect after a loss, in seconds; 30 by
-    default."""
+    """Maximum time that a watch or a writer tries to reconnect after a lost connection, in seconds;
+    30 by default."""
     message_bytes: int
     """Maximum length of a response in bytes; 64 MiB by default."""
 
@@ -87,13 +90,13 @@ class Bounds(TypedDict, total=False):
     """A range of keys; without bounds, all keys. ``prefix`` can be combined with the others."""
 
     from_: ReadableBuffer | None
-    """First key of the range, included."""
+    """Lower bound, included."""
     after: ReadableBuffer | None
-    """Key before the range, excluded."""
+    """Lower bound, excluded."""
     to: ReadableBuffer | None
-    """Last key of the range, included."""
+    """Upper bound, included."""
     before: ReadableBuffer | None
-    """Key after the range, excluded."""
+    """Upper bound, excluded."""
     prefix: ReadableBuffer | None
     """Prefix of all keys in the range."""
 
@@ -108,7 +111,8 @@ class ParallelScanOptions(Bounds, total=False):
     batch_rows: int | None
     """Maximum number of rows of a batch, for a store in this process; 4096 by default."""
     batch_bytes: int | None
-    """Number of bytes after which a batch ends; 4 MiB by default, 256 KiB for a server."""
+    """Number of bytes of keys and values at which a batch ends; 4 MiB by default, 256 KiB for a
+    server."""
 
 
 class ScanOptions(ParallelScanOptions, total=False):
@@ -132,13 +136,13 @@ class Condition(TypedDict, total=False):
 
 
 class WriterOptions(TypedDict, total=False):
-    """Queue and groups of a writer. All but ``queue_bytes`` require a store in this process."""
+    """Queue and groups of a writer. Only ``queue_bytes`` applies to a store behind a server."""
 
     queue_bytes: int | None
     """Maximum size of the queue in bytes, above which writes wait; 64 MiB by default, 16 MiB for a
     server."""
     durability: Literal["sync", "group", "none"] | None
-    """Durability that an acknowledgement confirms; by default that of the store."""
+    """What commits wait for before a batch is acknowledged; by default as the store does."""
     failure: Literal["alone", "group"] | None
     """What happens to a group in which one batch fails: with ``alone``, the other batches are
     committed; with ``group``, they fail, too."""

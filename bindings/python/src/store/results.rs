@@ -55,21 +55,21 @@ pub(crate) struct Change {
 pub(crate) struct Stat {
     /// Size of a page in bytes.
     page_bytes: u64,
-    /// Address space that is reserved for the map, in bytes.
+    /// Length of the memory map in bytes: the file can grow up to it without moving the map.
     map_bytes: u64,
-    /// Bytes up to the last page in use.
+    /// Bytes up to the last page in use, including free pages before it.
     used_bytes: u64,
     /// Size of the file in bytes.
     file_bytes: u64,
-    /// Bytes in free pages.
+    /// Bytes of free pages, including those that become reusable when older readers end.
     free_bytes: u64,
     /// Number of the last committed transaction.
     transaction: u64,
-    /// Reader slots that are or were in use, in all processes.
+    /// Number of reader slots that are in use or were used, in all processes.
     readers: u32,
     /// Maximum number of reader slots.
     max_readers: u32,
-    /// Transactions that are open in the process of the store.
+    /// Number of open transactions in the process that has the store open.
     open_transactions: u64,
     /// Sequence number of the last change.
     sequence: u64,
@@ -89,7 +89,7 @@ pub(crate) struct TableStat {
     stamped: bool,
     /// Number of rows, including expired rows that were not swept yet.
     entries: u64,
-    /// Levels of the tree.
+    /// Number of levels of the tree.
     depth: u32,
     /// Number of branch pages.
     branch_pages: u64,
@@ -111,9 +111,9 @@ pub(crate) struct Verified {
     free_pages: u64,
     /// Pages that are neither in use nor free. They waste space but are no damage.
     lost_pages: u64,
-    /// Number of tables, including the main table.
+    /// Number of tables, including the main table and system tables.
     tables: u64,
-    /// Number of rows in all tables.
+    /// Number of rows in all tables, including system tables and expired rows.
     entries: u64,
 }
 

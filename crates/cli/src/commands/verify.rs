@@ -5,7 +5,7 @@ use crate::terminal::Display;
 use crate::terminal::print_result;
 use clap::Args;
 use nuthatch_snapshot::Snapshot;
-use nuthatch_units::{bytes, grouped, seconds};
+use nuthatch_units::{bytes, duration, grouped};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Instant;
@@ -52,7 +52,7 @@ impl Verify {
         if !self.quiet {
             let (file, stats) = (self.file.display(), snapshot.stats());
             let (entries, len) = (grouped(stats.entries), bytes(stats.file_len));
-            let time = seconds(start.elapsed());
+            let time = duration(start.elapsed());
             print_result(&format!("{file}: valid: {entries} entries, {len}, {time}\n"))?;
         }
         Ok(Outcome::Success)

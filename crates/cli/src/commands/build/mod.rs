@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use nuthatch_cli::output::json_string;
 use nuthatch_import::{FieldType, Format, Inputs, Options, Pattern};
 use nuthatch_snapshot::{Compression, OnDuplicate, Summary, WriterOptions};
-use nuthatch_units::{bytes, grouped, parse_size, seconds};
+use nuthatch_units::{bytes, duration, grouped, parse_size};
 use std::env;
 use std::fmt::Write;
 use std::fs::File;
@@ -265,7 +265,7 @@ impl Build {
                 grouped(entries),
                 bytes(file_len),
                 grouped(file_len) + " bytes",
-                seconds(time),
+                duration(time),
             )
         };
         // Writing to a string cannot fail.

@@ -17,7 +17,7 @@ use nuthatch_chunks::{Clock, SystemClock};
 use nuthatch_origins::{
     ChunkedObject, Counts, Error, NotKept, ObjectCache, Settings, plain_address,
 };
-use nuthatch_units::{bytes, grouped, seconds};
+use nuthatch_units::{bytes, duration, grouped};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write as _;
@@ -295,6 +295,6 @@ fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
     for (cause, blocks) in causes(counts) {
         let _ = write!(text, ", {} blocks not kept ({cause})", grouped(blocks));
     }
-    let _ = write!(text, ", {}", seconds(time));
+    let _ = write!(text, ", {}", duration(time));
     text
 }

@@ -8,7 +8,7 @@ use crate::terminal::Display;
 use crate::terminal::{print_message, print_result};
 use clap::Args;
 use nuthatch_chunks::{Verified, VerifyEvent};
-use nuthatch_units::{bytes, grouped, seconds};
+use nuthatch_units::{bytes, duration, grouped};
 use std::path::Path;
 use std::time::Instant;
 
@@ -63,7 +63,7 @@ impl Verify {
         if self.json {
             print_result(&summary(&verified, &listed.join(",")))?;
         } else if !self.quiet {
-            let time = seconds(start.elapsed());
+            let time = duration(start.elapsed());
             let words = in_words(&verified, chunks.is_read_only());
             print_result(&format!("{}: {words}, {time}\n", folder.display()))?;
         }

@@ -6,7 +6,7 @@ use crate::files::AtomicFile;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::print_summary;
 use clap::Args;
-use nuthatch_units::seconds;
+use nuthatch_units::duration;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Backup {
             None => self.store.open_read_only()?.backup(&self.folder, self.compact)?,
         }
         if !self.quiet {
-            let (folder, time) = (self.folder.display(), seconds(start.elapsed()));
+            let (folder, time) = (self.folder.display(), duration(start.elapsed()));
             print_summary(&format!("{folder}: copied, {time}\n"))?;
         }
         Ok(Outcome::Success)

@@ -11,7 +11,7 @@ use nuthatch_import::{FieldType, Format, Inputs, Options, ReadProgress, RowSink}
 use nuthatch_rpc::{Batch, BatchWriter, BatchWriterOptions};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Store, Table};
-use nuthatch_units::{grouped, seconds};
+use nuthatch_units::{duration, grouped};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -102,7 +102,7 @@ impl Load {
         display.finish();
         rows += loaded?;
         if !self.quiet {
-            let (rows, time) = (grouped(rows), seconds(start.elapsed()));
+            let (rows, time) = (grouped(rows), duration(start.elapsed()));
             let store_name = target.display_path(&self.store);
             print_summary(&format!("{store_name}: {rows} rows, {time}\n"))?;
         }

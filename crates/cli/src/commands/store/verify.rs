@@ -5,7 +5,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::terminal::{Display, print_result};
 use clap::Args;
 use nuthatch_store::verify_closed;
-use nuthatch_units::{grouped, seconds};
+use nuthatch_units::{duration, grouped};
 use std::time::Instant;
 
 const VERIFY_NOTES: &str = "\
@@ -52,7 +52,7 @@ impl Verify {
             let path = self.store.path()?.display();
             let (entries, pages) = (grouped(verified.entries), grouped(verified.pages));
             let (free, tables) = (grouped(verified.free_pages), verified.tables);
-            let time = seconds(start.elapsed());
+            let time = duration(start.elapsed());
             print_result(&format!(
                 "{path}: valid: {entries} entries in {tables} tables, {pages} pages of which \
                  {free} are free, {time}\n"

@@ -1,4 +1,4 @@
-/** Stores of other machines for {@code io.nuthatch.rx}, over gRPC. It has no names of its own. */
+/** Remote stores for {@code io.nuthatch.rx}, over gRPC. Exports no packages. */
 module io.nuthatch.rx.grpc {
   requires com.google.common;
   requires com.google.protobuf;

@@ -4,11 +4,11 @@ import io.nuthatch.rx.StoreException;
 import java.util.regex.Pattern;
 
 /**
- * Where a store is served.
+ * The address of a store server.
  *
- * @param text what the caller wrote
- * @param isTls whether it is reached over TLS
- * @param host a name or an address; one of IPv6 without brackets
+ * @param text the address as the caller gave it
+ * @param isTls whether the connection uses TLS
+ * @param host a name or an IP address; IPv6 without brackets
  */
 record Address(String text, boolean isTls, String host, int port) {
 
@@ -35,12 +35,12 @@ record Address(String text, boolean isTls, String host, int port) {
     return new Address(text, scheme.equals("grpcs://"), host, port);
   }
 
-  /** Whether it is this machine without a doubt. */
+  /** Returns whether the address is certainly on this machine. */
   boolean isHere() {
     return LOOPBACK.matcher(host).matches();
   }
 
-  /** The refusal of options that do not go with the address. */
+  /** Returns the exception for options that contradict the address. */
   StoreException wrong(String problem) {
     return wrong(text, problem);
   }

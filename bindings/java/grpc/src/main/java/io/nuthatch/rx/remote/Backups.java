@@ -16,7 +16,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
-/** Copies of a store into a folder of this machine. */
+/** Downloads copies of a store to a folder of this machine. */
 final class Backups {
 
   private Backups() {}
@@ -42,7 +42,7 @@ final class Backups {
         : thrown;
   }
 
-  /** A file that has its name when it is whole. */
+  /** A file that is renamed to its final name when it is complete. */
   private static final class Target {
 
     private final Path folder;
@@ -60,7 +60,7 @@ final class Backups {
       if (Files.exists(data)) {
         throw new IOException("expected a folder without a store, found " + data);
       }
-      // One that is there was left by a process that was killed, and may be open to others.
+      // An existing file was left by a killed process, and may be readable by other users.
       Files.deleteIfExists(partial);
       this.file =
           FileChannel.open(
@@ -78,7 +78,7 @@ final class Backups {
     void publish() throws IOException {
       file.force(true);
       Files.move(partial, data, StandardCopyOption.ATOMIC_MOVE);
-      // The name is as durable as the bytes.
+      // Syncs the folder, so that the name is durable, too.
       try (var names = FileChannel.open(folder, StandardOpenOption.READ)) {
         names.force(true);
       }

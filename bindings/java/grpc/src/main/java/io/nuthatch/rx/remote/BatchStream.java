@@ -24,8 +24,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Batches in one call, each acknowledged by itself. They are put into messages as the connection
- * takes them: the others wait as they are.
+ * Batches in one call, each acknowledged separately. A batch is converted to a message only when
+ * the connection can send it.
  */
 final class BatchStream implements Calls.Running, AutoCloseable {
 
@@ -41,9 +41,9 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   private long lastId;
   private final Losses losses;
   private boolean hasAnswered;
-  /** Whether tables are being opened, or a pause goes on. */
+  /** Whether tables are being opened, or a delay before a retry has not ended. */
   private boolean isHeld;
-  /** Why nothing is written any more. */
+  /** Why no more batches are written. */
   private StoreException failed;
   /** Whether the stream of acknowledgements has ended, and receives no more signals. */
   private boolean isAbandoned;
@@ -57,7 +57,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     }
   }
 
-  /** Submits a batch when that is subscribed to. */
+  /** Submits a batch when the result is subscribed to. */
   Single<Written> write(Batch batch) {
     return Single.create(emitter -> submit(new One(batch, emitter)));
   }
@@ -81,7 +81,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     }
   }
 
-  /** Sends what may be sent now. */
+  /** Sends the batches that can be sent now. */
   private void pump() {
     while (true) {
       One refused;
@@ -138,11 +138,11 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     pump();
   }
 
-  /** The tables of the first batch cannot be opened. */
+  /** Handles a failure to open the tables of the first batch. */
   private void refuseFirst(Throwable thrown) {
     One one;
     synchronized (this) {
-      if (calls.isPassing(thrown) && hasAnswered && failed == null && losses.mayReconnect()) {
+      if (calls.isTransient(thrown) && hasAnswered && failed == null && losses.mayReconnect()) {
         pause = calls.again(losses.count(), this::release);
         return;
       }
@@ -162,7 +162,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     closed.onError(thrown);
   }
 
-  /** Fails when the store is closed: also where no batch is there to be told by. */
+  /** Fails the stream when the store is closed, even if no batch is waiting. */
   Completable closed() {
     return closed;
   }
@@ -193,7 +193,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
       if (call != null && left.isEmpty()) {
         call.halfClose();
       } else if (call != null) {
-        call.cancel("nobody waits for acknowledgements", null);
+        call.cancel("the stream of acknowledgements has ended", null);
       }
     }
     calls.remove(this);
@@ -206,20 +206,20 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   }
 
   /**
-   * Sends what has no answer in another call, in order. The server has seen nothing of it, or
-   * there is nothing.
+   * Sends batches without an acknowledgement in another call, in order. The server has received
+   * none of them, or there are none.
    */
   private boolean beginAgain(Answers ended, Failure failure) {
     synchronized (this) {
       boolean isUnseen = !ended.sentAny.isSent() || sent.isEmpty();
-      if (failed != null || calls.isClosed() || !failure.isPassing() || !isUnseen) {
+      if (failed != null || calls.isClosed() || !failure.isTransient() || !isUnseen) {
         return false;
       }
       call = null;
       if (sent.isEmpty() && waiting.isEmpty()) {
         return true;
       }
-      // A server that was never reached is told of after some tries.
+      // A server that was never reached is reported after some attempts.
       if (!(hasAnswered ? losses.mayReconnect() : losses.mayTryAgain())) {
         return false;
       }
@@ -236,7 +236,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     return losses.described(last);
   }
 
-  /** Takes the acknowledgements of one call. */
+  /** Receives the acknowledgements of one call. */
   private final class Answers extends ClientCall.Listener<BatchResponse> {
 
     final Calls.Sent sentAny = new Calls.Sent();

@@ -6,7 +6,7 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 
-/** The messages of a call that the server answers with a stream. */
+/** The messages of a call whose response is a stream. */
 final class CallSource<Q, M> extends ClientCall.Listener<M> implements Source<M> {
 
   private final Calls calls;
@@ -36,7 +36,7 @@ final class CallSource<Q, M> extends ClientCall.Listener<M> implements Source<M>
 
   @Override
   public void cancel() {
-    call.cancel("nobody wants more", null);
+    call.cancel("the subscriber has cancelled", null);
   }
 
   @Override

@@ -19,19 +19,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The calls of one store: what they have in common, and what runs. */
+/** The calls of one store: their common settings, and the calls in progress. */
 final class Calls {
 
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
   private static final long FIRST_PAUSE_MS = 50;
   private static final long LONGEST_PAUSE_MS = 5000;
-  /** How long closing waits for answers to writes, where no deadline says. */
+  /** Maximum time that closing waits for responses to writes, if no deadline is set. */
   private static final long PATIENCE_MS = 30_000;
 
-  /** What runs, to be failed when the store is closed. */
+  /** A call in progress, which fails when the store is closed. */
   interface Running {
-    /** Ends it with this. */
+    /** Ends the call with this exception. */
     void fail(StoreException thrown);
   }
 
@@ -47,17 +47,17 @@ final class Calls {
     this.options = options;
   }
 
-  /** A call of one answer that may be made twice: tried again while the server is not reached. */
+  /** Returns a unary call that may be repeated: retried while the server cannot be reached. */
   <Q, A> Single<A> read(MethodDescriptor<Q, A> method, Q request) {
     return new UnaryCall<>(this, method, request, true);
   }
 
-  /** A call of one answer that is tried again only where it was never sent. */
+  /** Returns a unary call that is retried only if it was not sent. */
   <Q, A> Single<A> write(MethodDescriptor<Q, A> method, Q request) {
     return new UnaryCall<>(this, method, request, false);
   }
 
-  /** A read in more than one call, made again while the server is not reached. */
+  /** Returns a read of several calls, retried while the server cannot be reached. */
   <T> Single<T> whilePassing(Single<T> read) {
     return Single.defer(
         () -> {
@@ -67,15 +67,15 @@ final class Calls {
                   errors.flatMapSingle(
                       thrown -> {
                         boolean isLast = failures.incrementAndGet() > options.tries();
-                        return isLast || !isPassing(thrown)
+                        return isLast || !isTransient(thrown)
                             ? Single.error(thrown)
                             : pause(failures.get());
                       }));
         });
   }
 
-  /** Whether the same call may well succeed soon. */
-  boolean isPassing(Throwable thrown) {
+  /** Returns whether a retry of the same call may succeed soon. */
+  boolean isTransient(Throwable thrown) {
     return thrown instanceof StoreUnavailableException known
         && (known.code().equals("unavailable") || known.code().equals("draining"))
         && !isClosed;
@@ -86,7 +86,7 @@ final class Calls {
         emitter -> emitter.setDisposable(again(failures, () -> emitter.onSuccess(true))));
   }
 
-  /** Begins a call. What comes of it comes on a thread of gRPC. */
+  /** Starts a call. Its responses arrive on a thread of gRPC. */
   <Q, A> ClientCall<Q, A> start(
       MethodDescriptor<Q, A> method, CallOptions with, ClientCall.Listener<A> listener) {
     var call = channel.newCall(method, with);
@@ -96,16 +96,16 @@ final class Calls {
     return call;
   }
 
-  /** Runs this after a pause that is longer the more often it failed. */
+  /** Runs an action after a delay that grows with the number of failures. */
   Disposable again(int failures, Runnable action) {
-    // Connecting begins now, so that it is done by then.
+    // Connecting starts now, so that it may be complete after the delay.
     channel.resetConnectBackoff();
     long pause = FIRST_PAUSE_MS << Math.min(failures - 1, 10);
     return Schedulers.computation()
         .scheduleDirect(action, Math.min(pause, LONGEST_PAUSE_MS), TimeUnit.MILLISECONDS);
   }
 
-  /** Notes what runs; false where the store is closed, and nothing may run. */
+  /** Registers a call in progress. Returns false if the store is closed. */
   boolean add(Running one) {
     running.add(one);
     if (isClosed) {
@@ -122,7 +122,7 @@ final class Calls {
     return isClosed;
   }
 
-  /** The failure as callers are to see it: of a store that was closed, everything is that. */
+  /** Returns the failure for the caller: if the store is closed, that is the failure. */
   StoreException told(Failure failure) {
     return isClosed ? Failure.closed() : failure.exception();
   }
@@ -134,7 +134,7 @@ final class Calls {
       }
       isClosed = true;
     }
-    // Writes that were accepted have their answers before the rest is failed.
+    // Accepted writes get their responses before all other calls fail.
     writes.awaitNone(options.deadline().map(limit -> limit.toMillis()).orElse(PATIENCE_MS));
     for (var each : running) {
       Signals.deliver(() -> each.fail(Failure.closed()));
@@ -142,7 +142,7 @@ final class Calls {
     channel.shutdownNow();
   }
 
-  /** Notes whether a call was handed to a connection: until then the server has seen nothing. */
+  /** Records whether a call was passed to a connection: until then the server has not seen it. */
   static final class Sent extends ClientStreamTracer.Factory {
     private volatile boolean isSent;
 

@@ -16,14 +16,14 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 
-/** From an address to a channel of gRPC, which connects when there is something to call. */
+/** Creates gRPC channels, which connect at the first call. */
 final class Channels {
 
-  /** Bytes that the server may send of a call before the client has looked at them. */
+  /** The flow-control window of a call: bytes that the server may send before the client reads. */
   private static final int WINDOW = 2 << 20;
 
   private static final int CONNECT_MS = 10_000;
-  /** A server that does not answer to a sign of life for so long is gone. */
+  /** Maximum time for the response to a ping; after that the connection counts as lost. */
   private static final long SIGN_OF_LIFE_S = 20;
 
   private Channels() {}
@@ -42,7 +42,7 @@ final class Channels {
           .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MS)
           .build();
     } catch (IllegalArgumentException thrown) {
-      // The files were checked: this is what the TLS library does not support of them.
+      // The files were checked before: the TLS library does not support something in them.
       var problem = "TLS cannot be used with these options: " + thrown.getMessage();
       throw StoreException.of("options", address.text() + ": " + problem, thrown);
     }
@@ -69,7 +69,7 @@ final class Channels {
     return tls.build();
   }
 
-  /** Reads the certificate that is shown to the server, and its key. */
+  /** Reads the client certificate and its private key. */
   private static KeyManager[] keys(ConnectOptions.Identity identity) {
     var option = "ConnectOptions.identity";
     var chain = TlsFiles.certificates(identity.certificate(), option);

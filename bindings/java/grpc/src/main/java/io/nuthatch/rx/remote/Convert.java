@@ -16,12 +16,12 @@ import java.time.Instant;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** What the store says as messages, and the other way round. */
+/** Converts between types of the store and messages. */
 final class Convert {
 
   private Convert() {}
 
-  /** Bytes that nobody changes before the call has its answer, as the interface demands. */
+  /** Wraps bytes without a copy: the caller must not change them before the call has completed. */
   static ByteString bytes(byte[] bytes) {
     return UnsafeByteOperations.unsafeWrap(bytes);
   }
@@ -171,7 +171,7 @@ final class Convert {
         table.getOverflowPages());
   }
 
-  /** A moment in milliseconds; one before 1970 is long past, as is the first after it. */
+  /** Returns milliseconds since 1970, at least 1. */
   static long millis(Instant moment) {
     return Math.max(1, moment.toEpochMilli());
   }

@@ -9,37 +9,38 @@ import io.nuthatch.store.v1.StoreProto.Problem;
 /**
  * Why a call failed.
  *
- * @param exception what its caller gets
- * @param isPassing whether the same call may well succeed soon: the server is away, or all its
- *     slots of readers are in use
+ * @param exception the exception for the caller
+ * @param isTransient whether a retry may succeed soon: the server cannot be reached, or all its
+ *     reader slots are in use
  */
-record Failure(StoreException exception, boolean isPassing) {
+record Failure(StoreException exception, boolean isTransient) {
 
   private static final Metadata.Key<String> CODE =
       Metadata.Key.of("nuthatch-code", Metadata.ASCII_STRING_MARSHALLER);
   private static final Metadata.Key<String> WRITE =
       Metadata.Key.of("nuthatch-write", Metadata.ASCII_STRING_MARSHALLER);
 
-  /** The failure that a status is, with what the server said of it. */
+  /** Returns the failure for a gRPC status and its trailers. */
   static Failure of(Status status, Metadata trailers) {
     var told = trailers == null ? null : trailers.get(CODE);
     var code = told != null ? told : codeOf(status);
-    boolean isPassing =
+    boolean isTransient =
         status.getCode() == Status.Code.UNAVAILABLE || code.equals("readers-full");
     if (code.equals("condition-unmet")) {
-      return new Failure(new ConditionUnmetException(message(status), write(trailers)), isPassing);
+      var unmet = new ConditionUnmetException(message(status), write(trailers));
+      return new Failure(unmet, isTransient);
     }
-    return new Failure(StoreException.of(code, message(status), status.getCause()), isPassing);
+    return new Failure(StoreException.of(code, message(status), status.getCause()), isTransient);
   }
 
-  /** The failure that an answer tells of. */
+  /** Returns the failure in a response. */
   static StoreException of(Problem problem) {
     return problem.getCode().equals("condition-unmet")
         ? new ConditionUnmetException(problem.getMessage(), (int) problem.getWrite())
         : StoreException.of(problem.getCode(), problem.getMessage());
   }
 
-  /** What a store fails everything with that runs when it is closed, or begins later. */
+  /** Returns the exception for calls in progress when the store is closed, and for later calls. */
   static StoreException closed() {
     return StoreException.of("closed", "the store is closed");
   }
@@ -50,7 +51,7 @@ record Failure(StoreException exception, boolean isPassing) {
     return StoreException.of("decode", problem.formatted(expected));
   }
 
-  /** Where the server said nothing: what happened on this side. */
+  /** Returns the failure if the server sent no error: a failure of this side. */
   private static String codeOf(Status status) {
     return switch (status.getCode()) {
       case UNAVAILABLE -> "unavailable";

@@ -4,10 +4,10 @@ import io.nuthatch.rx.ConnectOptions;
 import io.nuthatch.rx.Store;
 import io.nuthatch.rx.spi.Connector;
 
-/** Connects to stores that are served over gRPC. */
+/** Connects to remote stores over gRPC. */
 public final class GrpcConnector implements Connector {
 
-  /** For the loader of services. */
+  /** Called by {@link java.util.ServiceLoader}. */
   public GrpcConnector() {}
 
   @Override

@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Counts what was begun and has no answer yet. */
+/** Counts operations in progress. */
 final class InFlight {
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -32,7 +32,7 @@ final class InFlight {
     }
   }
 
-  /** Waits until all have ended, for so long at most. */
+  /** Waits until no operation is in progress, up to a time limit. */
   void awaitNone(long maxMs) {
     lock.lock();
     try {

@@ -3,7 +3,7 @@ package io.nuthatch.rx.remote;
 import io.nuthatch.rx.ConnectOptions;
 import io.nuthatch.rx.StoreException;
 
-/** Failures in a row of a stream, and whether it is opened once more. Used by one thread. */
+/** Counts consecutive failures of a stream, and decides on retries. Used by one thread. */
 final class Losses {
 
   private final ConnectOptions options;
@@ -15,13 +15,13 @@ final class Losses {
     this.options = options;
   }
 
-  /** Notes that it went well. */
+  /** Records a success. */
   void clear() {
     count = 0;
     isTimeOver = false;
   }
 
-  /** Notes a failure; false where the stream has failed for as long as it may. */
+  /** Records a failure. Returns false if the stream has failed for the maximum time. */
   boolean mayReconnect() {
     if (count == 0) {
       sinceNanos = System.nanoTime();
@@ -33,7 +33,7 @@ final class Losses {
     return options.tries() > 0 && hasTimeLeft;
   }
 
-  /** Notes a failure of what is tried a few times only; false where that was the last try. */
+  /** Records a failure of a call with few retries. Returns false if it was the last attempt. */
   boolean mayTryAgain() {
     count++;
     return count <= options.tries();
@@ -50,7 +50,7 @@ final class Losses {
     return StoreException.of(thrown.code(), message, thrown.getCause());
   }
 
-  /** How often it failed in a row. */
+  /** Returns the number of consecutive failures. */
   int count() {
     return count;
   }

@@ -12,9 +12,9 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * Scans by several threads, all of one state: messages come by one call, since another would be of
- * another state, and threads take them apart. Ranges of the caller's are read at the same time in
- * one transaction.
+ * Scans by several threads, all on one state: one call delivers the messages, since another call
+ * would see another state, and several threads decode them. Ranges of the caller are read
+ * concurrently in one transaction.
  */
 final class ParallelScans {
 
@@ -55,7 +55,7 @@ final class ParallelScans {
         : ranges.flatMap(part::of, false, parallel.threads());
   }
 
-  /** A message as one item. */
+  /** Returns a message as one item. */
   private static Plan.Chunk<Rows> whole(Rows rows) {
     Iterator<Rows> one = List.of(rows).iterator();
     return () -> one.hasNext() ? one.next() : null;
@@ -73,7 +73,7 @@ final class ParallelScans {
     return lists.concatMapIterable(list -> list, 2);
   }
 
-  /** What a mapper makes of a message, on another thread. */
+  /** Maps a message on another thread. */
   private static <T> Flowable<List<T>> map(Rows rows, RowMapper<? extends T> mapper) {
     return Flowable.<List<T>>defer(
             () -> {
@@ -84,7 +84,7 @@ final class ParallelScans {
                   made.add(each);
                 }
               } catch (Throwable thrown) {
-                // An `Error`, too: thrown on, it would end this thread's task and no stream.
+                // An `Error`, too: otherwise it would end only the task, and not the stream.
                 return Flowable.error(thrown);
               }
               return Flowable.just(made);

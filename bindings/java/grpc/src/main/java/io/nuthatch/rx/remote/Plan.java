@@ -1,34 +1,34 @@
 package io.nuthatch.rx.remote;
 
-/** What one subscription to a stream reads, and where it is by now. */
+/** The calls and the progress of one subscription to a stream. */
 interface Plan<M, T> {
 
-  /** The source that brings what is left. */
+  /** Returns the source of the remaining messages. */
   Source<M> open();
 
-  /** Notes that a message came, which will be read. Called by whoever brings it. */
+  /** Records a received message. Called by the thread that delivers it. */
   default void came(M message) {}
 
-  /** The items of the next message. */
+  /** Returns the items of the next message. */
   Chunk<T> read(M message) throws Throwable;
 
-  /** Whether it may begin again, where it is, when the server was not reached. */
+  /** Returns whether the stream may resume after a failure to reach the server. */
   boolean mayResume();
 
-  /** Whether it tries to begin again for as long as the options allow, and not a few times only. */
+  /** Returns whether resuming is limited by {@code reconnect}, not by a number of attempts. */
   default boolean reconnects() {
     return false;
   }
 
-  /** Whether subscribing waits for the first message, which says that the stream has begun. */
+  /** Returns whether subscribing waits for the first message, which confirms the start. */
   default boolean saysThatItBegan() {
     return false;
   }
 
-  /** Items, one after the other. */
+  /** Iterates over items. */
   @FunctionalInterface
   interface Chunk<T> {
-    /** The next one; {@code null} after the last. */
+    /** Returns the next item; {@code null} after the last one. */
     T next() throws Throwable;
   }
 }

@@ -16,7 +16,7 @@ final class Reasons {
 
   private static final String REFUSED = "the server's certificate was refused: ";
 
-  /** What Netty puts before the text of an error of the system. */
+  /** The prefix that Netty adds to the text of a system error. */
   private static final Pattern SYSTEM_CALL =
       Pattern.compile("[A-Za-z]+\\(\\.\\.\\) failed(?: with error\\(-?[0-9]+\\))?: ");
 
@@ -27,7 +27,7 @@ final class Reasons {
 
   private Reasons() {}
 
-  /** Returns the reason that the causes of a failed call show, if they do. */
+  /** Returns the reason from the causes of a failed call, if it is known. */
   static Optional<String> of(Throwable cause) {
     return causes(cause).map(Reasons::reason).flatMap(Optional::stream).findFirst();
   }
@@ -47,7 +47,7 @@ final class Reasons {
           case CertPathBuilderException unknown -> REFUSED + issuer();
           case CertPathValidatorException failed
               when failed.getReason() == CertPathValidatorException.BasicReason.INVALID_SIGNATURE ->
-              // A signature by another issuer of the same name is a bad one.
+              // A signature by another issuer of the same name is invalid.
               REFUSED + issuer();
           case ConnectException refused ->
               "could not connect: " + system(text) + "; is the server running?";

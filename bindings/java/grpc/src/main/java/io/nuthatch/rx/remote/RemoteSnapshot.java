@@ -19,12 +19,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One state of a store of another machine. Answers of all its reads come in one call; so they are
- * handed on by other threads, and who gets one may wait for another.
+ * A read transaction of a remote store. The responses of all its reads arrive in one call. Other
+ * threads deliver them, so a subscriber may wait for another read.
  */
 final class RemoteSnapshot implements Snapshot, AutoCloseable {
 
-  /** A read that costs little and has the server take the state. */
+  /** A cheap read, with which the server begins the transaction. */
   private static final TxnRequest FIRST =
       TxnRequest.newBuilder()
           .setGet(GetRequest.newBuilder().setKey(ByteString.copyFrom(new byte[1])))
@@ -38,7 +38,7 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
     this.store = store;
   }
 
-  /** Takes the state; tried again while the server is not reached. */
+  /** Begins the transaction; retried while the server cannot be reached. */
   Single<Snapshot> begin() {
     var taken = Single.defer(() -> open().ask(FIRST));
     return store
@@ -105,7 +105,7 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
     return pages(table, scan, rows -> rows.read(RowMapper.COPY));
   }
 
-  /** The rows of a scan, page by page, as what {@code reading} makes of them. */
+  /** Returns the items that {@code reading} creates from the pages of a scan. */
   <T> Flowable<T> pages(Table table, Scan scan, ScanPlan.Reading<T> reading) {
     return new StreamFlowable<>(
         store.calls,
@@ -128,14 +128,14 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
             });
   }
 
-  /** The first rows of a scan: as many as fit in a message. */
+  /** Returns the first rows of a scan, as many as fit in a message. */
   private Single<TxnResponse> page(Table table, Scan scan) {
     var name = store.mine(table).name();
     return ask(table, TxnRequest.newBuilder().setScan(Convert.scan(name, scan)))
         .observeOn(Schedulers.io());
   }
 
-  /** The first rows of a scan, at most its limit. The thread waits. */
+  /** Returns the first rows of a scan, at most its limit. Waits for the server. */
   List<Row> rows(Table table, Scan scan) {
     return page(table, scan).blockingGet().getScan().getRowsList().stream()
         .map(row -> new Row(row.getKey().toByteArray(), row.getValue().toByteArray()))

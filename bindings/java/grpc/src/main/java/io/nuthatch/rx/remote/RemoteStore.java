@@ -35,7 +35,7 @@ import java.util.Optional;
 import java.util.Set;
 import org.reactivestreams.Publisher;
 
-/** A store of another machine. */
+/** A remote store. */
 final class RemoteStore implements Store {
 
   final Calls calls;
@@ -69,7 +69,7 @@ final class RemoteStore implements Store {
     return main;
   }
 
-  /** A table of this store as what it is. */
+  /** Casts a table of this store. */
   RemoteTable mine(Table table) {
     if (table instanceof RemoteTable remote && remote.store == this) {
       return remote;
@@ -84,7 +84,7 @@ final class RemoteStore implements Store {
         .map(answer -> answer.getTablesList().stream().map(TableName::getName).toList());
   }
 
-  /** The tables of a batch that the server has to open first. */
+  /** Returns the tables of a batch that the server must open first. */
   Set<RemoteTable> unopened(Batch batch) {
     Set<RemoteTable> missing = Set.of();
     for (var write : batch.writes()) {
@@ -97,7 +97,7 @@ final class RemoteStore implements Store {
     return missing;
   }
 
-  /** Has the server open tables. */
+  /** Makes the server open tables. */
   Completable open(Set<RemoteTable> missing) {
     return Flowable.fromIterable(missing).concatMapCompletable(tables::open);
   }
@@ -165,7 +165,7 @@ final class RemoteStore implements Store {
           if (tables.isOpen(table)) {
             return changes;
           }
-          // Subscribing waits: "from now on" is from then on.
+          // Subscribing waits for the start of the watch, so later commits are included.
           tables.open(table).blockingAwait();
           return changes;
         });

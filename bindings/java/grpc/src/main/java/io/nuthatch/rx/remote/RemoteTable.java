@@ -41,10 +41,10 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.reactivestreams.Publisher;
 
-/** A table of a store of another machine. The first call that needs it has the server open it. */
+/** A table of a remote store. The first call that needs it makes the server open it. */
 final class RemoteTable implements Table {
 
-  /** Keys of a stream that are looked up at the same time. */
+  /** Maximum number of concurrent lookups of a stream of keys. */
   private static final int LOOKUPS = 64;
 
   final RemoteStore store;
@@ -141,14 +141,14 @@ final class RemoteTable implements Table {
     return opened(messages(scan, rows -> rows.read(mapper)));
   }
 
-  /** The messages of a scan, as what {@code reading} makes of them. */
+  /** Returns the items that {@code reading} creates from the messages of a scan. */
   <T> Flowable<T> messages(Scan scan, ScanPlan.Reading<T> reading) {
     return new StreamFlowable<>(
         store.calls,
         () -> new ScanPlan<>(store.calls, Convert.scan(name, scan), reading));
   }
 
-  /** A stream that begins when the server has opened the table. */
+  /** Returns a stream that begins after the server has opened the table. */
   <T> Flowable<T> opened(Flowable<T> stream) {
     return Flowable.defer(
         () ->

@@ -13,8 +13,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * The bytes of a {@code ScanResponse}. Rows are found in them as they are wanted: the code that
- * the compiler of messages makes would copy each of them, and have four objects for it.
+ * The bytes of a {@code ScanResponse}. Rows are decoded when they are read: generated code would
+ * copy each row, and create four objects for it.
  */
 record Rows(byte[] message) {
 
@@ -22,7 +22,7 @@ record Rows(byte[] message) {
   private static final int KEY = 1 << 3 | 2;
   private static final int VALUE = 2 << 3 | 2;
 
-  /** Takes messages as they come. */
+  /** Keeps messages encoded. */
   static final MethodDescriptor.Marshaller<Rows> MARSHALLER =
       new MethodDescriptor.Marshaller<>() {
         @Override
@@ -42,12 +42,12 @@ record Rows(byte[] message) {
         }
       };
 
-  /** The rows of a message that was taken apart. */
+  /** Returns the rows of a decoded message. */
   static Rows of(ScanResponse response) {
     return new Rows(response.toByteArray());
   }
 
-  /** What a mapper makes of the rows, one after the other. */
+  /** Maps the rows, one after the other. */
   <T> Plan.Chunk<T> read(RowMapper<? extends T> mapper) {
     return new Reader<>(message, mapper);
   }
@@ -56,7 +56,7 @@ record Rows(byte[] message) {
 
     private final byte[] bytes;
     private final RowMapper<? extends T> mapper;
-    /** All bytes, for mappers; rows are copied without it. */
+    /** All bytes as a segment, for mappers; copying rows does not need it. */
     private final MemorySegment segment;
 
     private int at;
@@ -89,7 +89,7 @@ record Rows(byte[] message) {
       return null;
     }
 
-    @SuppressWarnings("unchecked") // a row is what `COPY` makes
+    @SuppressWarnings("unchecked") // `COPY` returns rows
     private T make() throws Throwable {
       if (segment == null) {
         return (T)
@@ -122,7 +122,7 @@ record Rows(byte[] message) {
       }
     }
 
-    /** A length that leaves what it is of before {@code end}. */
+    /** Reads a length, and checks that its content ends at or before {@code end}. */
     private int length(int end) {
       long len = number();
       if (len < 0 || len > end - at) {
@@ -149,7 +149,7 @@ record Rows(byte[] message) {
       throw damaged();
     }
 
-    /** Goes past a field that this version does not know. */
+    /** Skips an unknown field. */
     private void skip(long tag) {
       switch ((int) (tag & 7)) {
         case 0 -> number();

@@ -4,7 +4,7 @@ import io.grpc.MethodDescriptor;
 import io.nuthatch.store.v1.StoreGrpc;
 import io.nuthatch.store.v1.StoreProto.ScanRequest;
 
-/** A scan. It is not begun again when rows have come: others would be of a later state. */
+/** A scan. It is not retried after it has received rows: others would be from a later state. */
 final class ScanPlan<T> implements Plan<Rows, T> {
 
   private static final MethodDescriptor<ScanRequest, Rows> METHOD =
@@ -12,7 +12,7 @@ final class ScanPlan<T> implements Plan<Rows, T> {
           .toBuilder(StoreGrpc.getScanMethod().getRequestMarshaller(), Rows.MARSHALLER)
           .build();
 
-  /** What a message becomes. */
+  /** Converts a message. */
   @FunctionalInterface
   interface Reading<T> {
     Chunk<T> read(Rows rows);

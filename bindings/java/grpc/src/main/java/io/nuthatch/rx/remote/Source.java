@@ -1,23 +1,23 @@
 package io.nuthatch.rx.remote;
 
-/** Where the messages of a stream come from, as they are asked for. */
+/** A source of the messages of a stream, which delivers them on request. */
 interface Source<M> {
 
-  /** Begins. What comes of it is told to {@code sink}, one at a time. */
+  /** Starts the source. It calls {@code sink} from one thread at a time. */
   void start(Sink<M> sink);
 
-  /** Asks for so many more messages. */
+  /** Requests a number of further messages. */
   void request(int messages);
 
-  /** Ends it at once. */
+  /** Ends the source at once. */
   void cancel();
 
-  /** Takes what a source brings. */
+  /** Receives the messages of a source. */
   interface Sink<M> {
-    /** A message that was asked for. */
+    /** Receives a requested message. */
     void message(M message);
 
-    /** There will be no more: {@code failure} is why, or {@code null} where that was all. */
+    /** Receives the end: {@code failure} is the reason, or {@code null} after the last message. */
     void end(Failure failure);
   }
 }

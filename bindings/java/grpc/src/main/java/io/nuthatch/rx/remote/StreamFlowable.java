@@ -4,7 +4,7 @@ import io.reactivex.rxjava3.core.Flowable;
 import java.util.function.Supplier;
 import org.reactivestreams.Subscriber;
 
-/** The items in the messages of a stream that each subscription begins anew. */
+/** The items in the messages of a stream. Each subscription starts its own call. */
 final class StreamFlowable<M, T> extends Flowable<T> {
 
   private final Calls calls;

@@ -9,10 +9,9 @@ import java.util.concurrent.CountDownLatch;
 import org.reactivestreams.Subscriber;
 
 /**
- * A subscription to the items in the messages of a server. Messages are requested when items are,
- * and at most {@link #AHEAD} of them are received or on their way beyond the one that is being
- * read: then the server waits. Items are emitted by the threads that request them or bring
- * messages.
+ * A subscription to the items in the messages of a server. Messages are requested when items are.
+ * At most {@link #AHEAD} messages are received or requested beyond the one that is being read; then
+ * the server waits. The threads that request items or deliver messages emit the items.
  */
 final class StreamSubscription<M, T> extends DrainingSubscription<T>
     implements Source.Sink<M>, Calls.Running {
@@ -24,11 +23,11 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
   private final Queue<M> messages = new ConcurrentLinkedQueue<>();
   private final CountDownLatch begun = new CountDownLatch(1);
 
-  // Of the thread that emits.
+  // Used only by the emitting thread.
   private Plan.Chunk<T> chunk;
   private final T[] next = oneItem();
 
-  // Under the lock of this.
+  // Guarded by the lock of this object.
   private Source<M> source;
   private boolean isAsking;
   private int awaited;
@@ -58,7 +57,7 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
     }
   }
 
-  /** Waits until the first message has come, or none will. */
+  /** Waits until the first message has arrived, or the stream has ended. */
   void awaitBegun() {
     try {
       begun.await();
@@ -79,7 +78,7 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
     }
   }
 
-  /** Has messages come from now on. */
+  /** Starts requesting messages. */
   private synchronized void ask() {
     if (!isAsking) {
       isAsking = true;
@@ -134,7 +133,7 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
 
   @Override
   public void end(Failure failure) {
-    boolean isAgain = failure != null && failure.isPassing() && !calls.isClosed();
+    boolean isAgain = failure != null && failure.isTransient() && !calls.isClosed();
     synchronized (this) {
       source = null;
       boolean mayResume = isAgain && plan.mayResume() && !isStopped();
@@ -149,7 +148,7 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
   }
 
   private Failure described(Failure last) {
-    return new Failure(losses.described(last.exception()), last.isPassing());
+    return new Failure(losses.described(last.exception()), last.isTransient());
   }
 
   @Override
@@ -169,7 +168,7 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
     return Found.END;
   }
 
-  /** Reads the next item; false where there is none here. */
+  /** Reads the next item. Returns false if the message has no more. */
   private boolean readNext() throws Throwable {
     while (true) {
       if (chunk == null) {

@@ -16,17 +16,17 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The tables of a server that calls have used: they are there, and of which kind. */
+/** The tables of a server that calls have used, and their kinds. */
 final class Tables {
 
   private final Calls calls;
-  /** Those that the server has opened: known for as long as the connection lasts. */
+  /** Tables that the server has opened, valid for the connection. */
   private final Map<String, Kind> opened = new ConcurrentHashMap<>();
 
-  /** Those that the server has looked for since, whether it found them or not. */
+  /** Tables that the server has looked up since, whether they exist or not. */
   private final Set<String> soughtFor = ConcurrentHashMap.newKeySet();
 
-  /** Those that somebody has asked this store for. */
+  /** Tables that the caller has requested from this store. */
   private final Set<String> named = ConcurrentHashMap.newKeySet();
 
   Tables(Calls calls) {
@@ -34,7 +34,7 @@ final class Tables {
     forgetWhenLost(ConnectivityState.IDLE);
   }
 
-  /** Another server may be at the other end of the next connection, with other tables. */
+  /** Forgets the tables: the next connection may be to another server. */
   private void forgetWhenLost(ConnectivityState now) {
     if (now != ConnectivityState.READY) {
       opened.clear();
@@ -46,26 +46,26 @@ final class Tables {
     }
   }
 
-  /** Whether a table can be used without waiting for {@link #open}. */
+  /** Returns whether a table can be used without waiting for {@link #open}. */
   boolean isOpen(RemoteTable table) {
     var known = table.name().isEmpty() ? Kind.PLAIN : opened.get(table.name());
     return known != null && (table.kind.isEmpty() || table.kind.get() == known);
   }
 
-  /** Has the server open a table, and make it where it is not there. */
+  /** Makes the server open a table, and create it if it does not exist. */
   Completable open(RemoteTable table) {
     return Completable.defer(
         () -> isOpen(table) ? Completable.complete() : open(table.name(), table.kind));
   }
 
-  /** Notes that somebody has asked for a table. */
+  /** Records a requested table. */
   void name(String name) {
     named.add(name);
   }
 
   /**
-   * Has the server open all tables that somebody asked for, if they are there. A state of the store
-   * that is taken before a table is opened does not have it.
+   * Makes the server open all requested tables that exist. A read transaction does not see tables
+   * that are opened after it began.
    */
   Completable openNamed() {
     return Flowable.fromIterable(named)
@@ -89,7 +89,7 @@ final class Tables {
     }
     var request =
         CreateTableRequest.newBuilder().setName(name).setKind(Convert.kind(kind)).build();
-    // Made twice, it is there all the same.
+    // Creating a table twice has the same result.
     return calls
         .read(StoreGrpc.getCreateTableMethod(), request)
         .map(answer -> Convert.kind(answer.getKind()))
@@ -103,7 +103,7 @@ final class Tables {
         && (known.code().equals("forbidden") || known.code().equals("read-only"));
   }
 
-  /** Who may only read finds what others made. */
+  /** Looks a table up for a client whose token allows only reads. */
   private Single<Kind> find(String name, Optional<Kind> kind) {
     return calls
         .read(StoreGrpc.getTablesMethod(), TablesRequest.getDefaultInstance())

@@ -101,7 +101,7 @@ final class TlsFiles {
           default -> null;
         };
     if (algorithm == null) {
-      // The server compares them by itself.
+      // The server checks this, too.
       return true;
     }
     var text = latin("nuthatch");
@@ -116,7 +116,7 @@ final class TlsFiles {
 
   private static String read(Path file, String expected, String option) {
     try {
-      // Every byte is a character, so what is not PEM is found, too.
+      // Decoded as Latin-1, so that a file of any bytes can be read.
       return Files.readString(file, StandardCharsets.ISO_8859_1);
     } catch (NoSuchFileException missing) {
       var problem = "expected %s in PEM, found no such file; check the path given to %s";

@@ -12,14 +12,14 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509TrustManager;
 
-/** The certificates that the certificate of a server must lead to. */
+/** The CA certificates that the client trusts. */
 final class Trust {
 
   private static final String PROPERTY = "javax.net.ssl.trustStore";
 
   private Trust() {}
 
-  /** Trusts the certificates of a file (PEM), or without one those of the Java runtime. */
+  /** Trusts the certificates of a PEM file, or those of the Java runtime if no file is given. */
   static TrustManager[] of(Optional<Path> trusted) {
     return trusted.map(Trust::file).orElseGet(Trust::runtime);
   }

@@ -15,13 +15,13 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Queue;
 
-/** A transaction of the server that reads. Its answers come in the order of the requests. */
+/** A read transaction of the server. Responses arrive in the order of the requests. */
 final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Running, AutoCloseable {
 
   private final Calls calls;
   private final Queue<SingleEmitter<TxnResponse>> waiting = new ArrayDeque<>();
   private ClientCall<TxnRequest, TxnResponse> call;
-  /** Why there are no answers any more. */
+  /** Why no more responses arrive. */
   private StoreException failed;
 
   private Txn(Calls calls) {
@@ -42,7 +42,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
     return txn;
   }
 
-  /** Asks when it is subscribed to. The answer comes on a thread of this call: it must not wait. */
+  /** Sends a request when subscribed to. Subscribers run on a thread of the call, without waiting. */
   Single<TxnResponse> ask(TxnRequest request) {
     return Single.create(
         emitter -> {
@@ -85,7 +85,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
     end(thrown);
   }
 
-  /** Ends it. What waits fails as all does that is asked later. */
+  /** Ends the transaction. Waiting and later requests fail. */
   @Override
   public void close() {
     end(StoreException.of("closed", "the snapshot has ended"));

@@ -13,7 +13,7 @@ import io.reactivex.rxjava3.core.SingleObserver;
 import io.reactivex.rxjava3.disposables.Disposable;
 import java.util.concurrent.TimeUnit;
 
-/** A call with one request and one answer, made anew by each subscription. */
+/** A call with one request and one response. Each subscription starts its own call. */
 final class UnaryCall<Q, A> extends Single<A> {
 
   private final Calls calls;
@@ -35,7 +35,7 @@ final class UnaryCall<Q, A> extends Single<A> {
     tries.begin();
   }
 
-  /** The call, and the same again where it may be. */
+  /** The attempts of a call. */
   private final class Tries implements Disposable, Calls.Running {
 
     private final SingleObserver<? super A> observer;
@@ -88,7 +88,7 @@ final class UnaryCall<Q, A> extends Single<A> {
       call.halfClose();
     }
 
-    /** Claims the right to tell the outcome. */
+    /** Returns true for the first caller, which then delivers the outcome. */
     private boolean end() {
       synchronized (this) {
         if (isDone) {
@@ -123,7 +123,7 @@ final class UnaryCall<Q, A> extends Single<A> {
 
     private synchronized void cancel() {
       if (call != null) {
-        call.cancel("nobody waits for the answer", null);
+        call.cancel("the subscriber has cancelled", null);
       }
     }
 
@@ -133,7 +133,7 @@ final class UnaryCall<Q, A> extends Single<A> {
     }
 
     private void failed(Failure failure, boolean isSent) {
-      boolean isAgain = failure.isPassing() && (isRead || !isSent) && !calls.isClosed();
+      boolean isAgain = failure.isTransient() && (isRead || !isSent) && !calls.isClosed();
       synchronized (this) {
         if (isAgain && failures < calls.options.tries() && !isDone) {
           failures++;
@@ -146,7 +146,7 @@ final class UnaryCall<Q, A> extends Single<A> {
       }
     }
 
-    /** What comes of one try. */
+    /** Receives the result of one attempt. */
     private final class Answer extends ClientCall.Listener<A> {
 
       final Calls.Sent sent = new Calls.Sent();

@@ -7,7 +7,7 @@ import io.nuthatch.store.v1.StoreProto.WatchRequest;
 import io.nuthatch.store.v1.StoreProto.WatchResponse;
 import java.util.OptionalLong;
 
-/** A watch, which goes on after the last change that came. */
+/** A watch, which continues after the last received change. */
 final class WatchPlan implements Plan<WatchResponse, Change> {
 
   private final Calls calls;
@@ -53,7 +53,7 @@ final class WatchPlan implements Plan<WatchResponse, Change> {
 
   @Override
   public boolean reconnects() {
-    // Whether it began at all is found out soon.
+    // The first message confirms the start.
     return sequence.isPresent();
   }
 

@@ -1,2 +1,2 @@
-/** The store of another machine, over gRPC. */
+/** The remote store, over gRPC. */
 package io.nuthatch.rx.remote;

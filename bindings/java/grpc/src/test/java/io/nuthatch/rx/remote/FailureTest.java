@@ -36,8 +36,8 @@ class FailureTest {
       assertEquals("told", failure.exception().getMessage());
       var here = StoreException.of(columns[0], "told");
       assertEquals(here.getClass(), failure.exception().getClass(), line);
-      boolean isPassing = columns[2].equals("Unavailable") || columns[0].equals("readers-full");
-      assertEquals(isPassing, failure.isPassing(), line);
+      boolean isTransient = columns[2].equals("Unavailable") || columns[0].equals("readers-full");
+      assertEquals(isTransient, failure.isTransient(), line);
     }
   }
 

@@ -14,7 +14,7 @@ import io.reactivex.rxjava3.functions.Function;
 import java.util.List;
 import org.reactivestreams.Publisher;
 
-/** Writes for each item of a stream, acknowledged in the order of the items. */
+/** Writes a batch for each item of a stream, and acknowledges the items in order. */
 public final class AckedWrites {
 
   private AckedWrites() {}
@@ -22,9 +22,8 @@ public final class AckedWrites {
   /**
    * Writes a batch for each item.
    *
-   * @param writer submits a batch when its answer is subscribed to, and takes those of one stream
-   *     in
-   *     the order in which it got them
+   * @param writer submits a batch when its result is subscribed to, and keeps the order of the
+   *     subscriptions
    */
   public static <T> Flowable<Ack<T>> of(
       Publisher<T> items,
@@ -35,7 +34,10 @@ public final class AckedWrites {
         .onErrorResumeNext(thrown -> Flowable.error(first(thrown)));
   }
 
-  /** A loss fails all that wait at the same moment, of which RxJava may make one exception. */
+  /**
+   * Returns the first failure. A lost connection fails all waiting batches at once, and RxJava may
+   * combine their failures.
+   */
   private static Throwable first(Throwable thrown) {
     return thrown instanceof CompositeException all ? all.getExceptions().getFirst() : thrown;
   }
@@ -70,7 +72,7 @@ public final class AckedWrites {
         .onErrorResumeNext(thrown -> failed(thrown).map(known -> Ack.failed(item, known)));
   }
 
-  /** A group happens as a whole: all of its items have the same outcome. */
+  /** Commits a group together: all of its items have the same outcome. */
   private static <T> Flowable<Ack<T>> many(
       List<T> group,
       Function<? super T, Batch> batchOf,
@@ -86,8 +88,8 @@ public final class AckedWrites {
   }
 
   /**
-   * A failure of one batch is told with its item; that of the store, or of the way to it, ends the
-   * stream after the acknowledgements before.
+   * Returns the failure for the acknowledgement of a batch. A failure of the store or of the
+   * connection ends the stream instead, after the earlier acknowledgements.
    */
   private static Single<StoreException> failed(Throwable thrown) {
     return switch (thrown) {

@@ -3,7 +3,7 @@ package io.nuthatch.rx.flow;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** What a subscriber asked for, to be waited for by the thread that emits. */
+/** Counts the items that a subscriber has requested. The emitting thread waits for it. */
 public final class Demand {
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -11,18 +11,18 @@ public final class Demand {
   private long left;
   private boolean isStopped;
 
-  /** Demands added up: there is no more than all. */
+  /** Adds two demands. {@code Long.MAX_VALUE} means unlimited. */
   public static long sum(long one, long other) {
     long sum = one + other;
     return sum < 0 ? Long.MAX_VALUE : sum;
   }
 
-  /** Returns the failure of a stream of which less than one item was requested. */
+  /** Returns the failure for a request of less than one item. */
   public static IllegalArgumentException refusal(long n) {
     return new IllegalArgumentException("expected a request of 1 or more, found " + n);
   }
 
-  /** So many more are asked for. */
+  /** Adds requested items. */
   public void add(long n) {
     lock.lock();
     try {
@@ -33,7 +33,7 @@ public final class Demand {
     }
   }
 
-  /** Nothing is asked for any more. */
+  /** Ends the demand: no more items are wanted. */
   public void stop() {
     lock.lock();
     try {
@@ -44,7 +44,7 @@ public final class Demand {
     }
   }
 
-  /** Waits until one more is asked for; false where none will be. */
+  /** Waits until an item is requested. Returns false if the demand has ended. */
   public boolean take() {
     lock.lock();
     try {

@@ -8,25 +8,25 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * A stream of what some code emits that runs on a thread of its own, and waits there until more is
- * asked for.
+ * A stream of the items that some code emits. The code runs on a thread of its own, which waits
+ * while no item is requested.
  */
 public final class EmittingFlowable<T> extends Flowable<T> {
 
-  /** The code of a stream. It ends the stream by returning, and fails it by throwing. */
+  /** The code of a stream. Returning completes the stream, throwing fails it. */
   @FunctionalInterface
   public interface Body<T> {
     /** Runs on a thread of the scheduler, once for each subscription. */
     void run(Emission<T> emission) throws Throwable;
 
-    /** In place of {@link #run}, where the stream was cancelled before. */
+    /** Called instead of {@link #run} if the stream was cancelled before it began. */
     default void skip() {}
   }
 
   private final Body<T> body;
   private final Scheduler scheduler;
 
-  /** A stream of what {@code body} emits on a thread of {@code scheduler}. */
+  /** Creates a stream of the items that {@code body} emits, on a thread of {@code scheduler}. */
   public EmittingFlowable(Scheduler scheduler, Body<T> body) {
     this.scheduler = scheduler;
     this.body = body;
@@ -39,7 +39,7 @@ public final class EmittingFlowable<T> extends Flowable<T> {
     scheduler.scheduleDirect(() -> emission.run(body));
   }
 
-  /** Thrown through the code of a stream that nobody wants any more. */
+  /** Ends the code of a stream that was cancelled. */
   private static final class Unwanted extends Error {
     private static final long serialVersionUID = 1L;
 
@@ -48,7 +48,7 @@ public final class EmittingFlowable<T> extends Flowable<T> {
     }
   }
 
-  /** A subscription to what some code emits. */
+  /** A subscription to the items that some code emits. */
   public static final class Emission<T> implements Subscription {
 
     private final Subscriber<? super T> subscriber;
@@ -61,7 +61,7 @@ public final class EmittingFlowable<T> extends Flowable<T> {
       this.subscriber = subscriber;
     }
 
-    /** Emits an item when it is asked for. Does not return when nobody wants it any more. */
+    /** Waits until an item is requested, and emits this one. Throws if the stream was cancelled. */
     public void onNext(T item) {
       if (!demand.take()) {
         throw new Unwanted();
@@ -69,14 +69,14 @@ public final class EmittingFlowable<T> extends Flowable<T> {
       subscriber.onNext(item);
     }
 
-    /** Whether nobody wants more. */
+    /** Returns whether the stream was cancelled or has failed. */
     public boolean isStopped() {
       return isCancelled || failure != null;
     }
 
     /**
-     * Has this run once when the stream is cancelled or failed, at once if it was; not after {@link
-     * #ended}.
+     * Sets an action to run once when the stream is cancelled or fails; runs it now if that has
+     * happened. It does not run after {@link #ended}.
      */
     public void onStop(Runnable action) {
       onStop.set(Disposable.fromRunnable(action));
@@ -85,12 +85,12 @@ public final class EmittingFlowable<T> extends Flowable<T> {
       }
     }
 
-    /** What was to run when the stream is stopped need not any more, and does not run now. */
+    /** Removes the action of {@link #onStop}. */
     public void ended() {
       onStop.set(null);
     }
 
-    /** Fails the stream from outside of its code. */
+    /** Fails the stream from another thread. */
     public void fail(Throwable thrown) {
       failure = thrown;
       stop();
@@ -128,7 +128,7 @@ public final class EmittingFlowable<T> extends Flowable<T> {
           body.run(this);
         }
       } catch (Throwable any) {
-        // An `Error`, too: this thread goes on to others, and the subscriber waits for an end.
+        // An `Error`, too: the thread is reused, and the subscriber waits for an end.
         thrown = any;
       }
       var told = failure;

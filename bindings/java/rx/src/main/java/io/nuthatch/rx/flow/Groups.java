@@ -33,8 +33,8 @@ final class Groups<T> extends Flowable<List<T>> {
   }
 
   /**
-   * Hands groups on. Each group that is asked for asks for as many items as it can have; items that
-   * a group that ended early left out have been asked for already.
+   * Emits groups. For each requested group it requests as many items as a group can have, minus
+   * items that were requested for an earlier group which was emitted before it was full.
    */
   private static final class Grouping<T> implements Subscriber<T>, Subscription {
 
@@ -44,15 +44,15 @@ final class Groups<T> extends Flowable<List<T>> {
     private final ReentrantLock lock = new ReentrantLock();
     private Subscription upstream;
     private List<T> group = new ArrayList<>();
-    /** Which group it is, so that a timer ends no other one. */
+    /** The number of the current group, so that an old timer does not end it. */
     private long number;
 
     private long groupsWanted;
     private long itemsWanted;
-    /** The group is to be handed on as soon as one is asked for, full or not. */
+    /** Whether the group is emitted as soon as one is requested, even if it is not full. */
     private boolean isDue;
 
-    /** How the stream ends, after the last group. */
+    /** The terminal signal, emitted after the last group. */
     private Runnable end;
 
     private Disposable timer = Disposable.disposed();
@@ -135,7 +135,10 @@ final class Groups<T> extends Flowable<List<T>> {
       }
     }
 
-    /** Under the lock: hands the group on when one is wanted, and then the end, if it has come. */
+    /**
+     * Emits the group if one is requested, and then the terminal signal if there is one. Called
+     * with the lock.
+     */
     private void emit() {
       isDue = true;
       if (!group.isEmpty()) {

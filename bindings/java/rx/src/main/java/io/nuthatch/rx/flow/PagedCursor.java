@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A cursor over one state of a table that is read by short scans. Who moves on in one direction has
- * more and more rows read ahead.
+ * A cursor over one state of a table, which reads by short scans. The more it moves in one
+ * direction, the more rows each scan reads ahead.
  */
 public final class PagedCursor implements Cursor {
 
@@ -18,21 +18,24 @@ public final class PagedCursor implements Cursor {
   /** Rows of one state of a table. */
   @FunctionalInterface
   public interface Source {
-    /** The first rows of a scan, at most {@link Scan#limit} of them; none where there are none. */
+    /**
+     * Returns the first rows of a scan, at most {@link Scan#limit}; an empty list after the last
+     * row.
+     */
     List<Row> rows(Scan scan);
   }
 
   private final Source source;
   private Row row;
   private boolean isMoved;
-  /** Rows that follow the one that it stands on, in the direction of {@link #isBackward}. */
+  /** Rows after the current one, in the direction of {@link #isBackward}. */
   private List<Row> ahead = List.of();
 
   private int at;
   private boolean isBackward;
   private int size = 1;
 
-  /** A cursor before the first row. */
+  /** Creates a cursor before the first row. */
   public PagedCursor(Source source) {
     this.source = source;
   }

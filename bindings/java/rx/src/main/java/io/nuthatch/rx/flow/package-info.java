@@ -1,2 +1,2 @@
-/** Streams that wait on a thread of their own, for stores of any place. */
+/** Streams for local and remote stores, some of which wait for demand on a thread of their own. */
 package io.nuthatch.rx.flow;

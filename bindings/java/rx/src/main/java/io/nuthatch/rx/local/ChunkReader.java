@@ -4,12 +4,12 @@ import io.nuthatch.rx.RowMapper;
 import java.util.Arrays;
 
 /**
- * What a mapper makes of the rows of a scan, some at a time. The first chunk is small, so that a
- * subscriber that wants one row pays for few; later ones have up to {@code maxRows} rows.
+ * Reads a scan in chunks of mapped rows. The first chunk is small, so a subscriber that requests
+ * one row maps few; later chunks have up to {@code maxRows} rows.
  */
 final class ChunkReader<T> {
 
-  /** Rows of a chunk that stays in the processor's cache until it is emitted. */
+  /** Number of rows in a chunk that stays in the processor's cache until it is emitted. */
   static final int CACHED_ROWS = 256;
 
   private static final int FIRST = 16;
@@ -22,7 +22,7 @@ final class ChunkReader<T> {
   private Throwable failure;
   private boolean isDone;
 
-  /** What was made; the first {@link #count} are valid. */
+  /** The mapped rows; the first {@link #count} are valid. */
   T[] items;
 
   int count;
@@ -35,8 +35,8 @@ final class ChunkReader<T> {
   }
 
   /**
-   * Reads the next chunk, which has an item at least; false after the last, or where the scan was
-   * closed.
+   * Reads the next chunk, which has at least one item. Returns false after the last one, or if the
+   * scan was closed.
    */
   boolean read() throws Throwable {
     count = 0;
@@ -52,13 +52,13 @@ final class ChunkReader<T> {
       isOpen = scan.end();
     }
     if (isDone) {
-      // The transaction ends before anybody hears of it.
+      // The transaction ends before the subscriber receives the end.
       scan.close();
     }
     return isOpen && count > 0 || failed();
   }
 
-  /** Rows before the one of which the mapper failed come first. */
+  /** Emits the rows before the one that the mapper failed on first. */
   private boolean failed() throws Throwable {
     if (failure != null) {
       var thrown = failure;
@@ -95,7 +95,7 @@ final class ChunkReader<T> {
     size = Math.min(maxRows, size * 4);
   }
 
-  /** Hands the chunk over. The next one has an array of its own. */
+  /** Returns the chunk. The next one has its own array. */
   Chunk<T> take() {
     var taken = new Chunk<>(items, count);
     items = newItems(items.length);

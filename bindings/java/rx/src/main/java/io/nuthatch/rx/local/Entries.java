@@ -9,7 +9,7 @@ import java.time.Instant;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** What the library tells of a key, as objects. */
+/** Converts entries of the library to objects. */
 final class Entries {
 
   private static final long VERSION = Layouts.at(Layouts.ENTRY, "version");
@@ -18,7 +18,7 @@ final class Entries {
 
   private Entries() {}
 
-  /** Makes something of an entry that is there and its value. */
+  /** Converts an existing entry and its value. */
   interface Maker<T> {
     T make(MemorySegment entry, byte[] value);
   }
@@ -30,7 +30,7 @@ final class Entries {
     return new Entry(value, version, moment(entry.get(JAVA_LONG, EXPIRES)));
   }
 
-  /** A moment in milliseconds, where 0 is none. */
+  /** Converts a time in milliseconds since 1970; 0 is none. */
   static Optional<Instant> moment(long ms) {
     return ms == 0 ? Optional.empty() : Optional.of(Instant.ofEpochMilli(ms));
   }

@@ -7,7 +7,7 @@ import io.nuthatch.rx.ConditionUnmetException;
 import io.nuthatch.rx.StoreException;
 import java.lang.foreign.MemorySegment;
 
-/** What the library tells of failures, as exceptions. */
+/** Converts errors of the library to exceptions. */
 final class Failures {
 
   private static final long MESSAGE = Layouts.at(Layouts.ERROR, "message");
@@ -15,7 +15,7 @@ final class Failures {
 
   private Failures() {}
 
-  /** The exception that a {@code nuthatch_error} stands for. */
+  /** Returns the exception for a {@code nuthatch_error}. */
   static StoreException of(MemorySegment error) {
     var code = Native.codeName(error.get(JAVA_INT, 0));
     var message = error.getString(MESSAGE);
@@ -24,7 +24,7 @@ final class Failures {
         : StoreException.of(code, message);
   }
 
-  /** What a store fails everything with that runs when it is closed, or begins later. */
+  /** Returns the exception for calls in progress when the store is closed, and for later calls. */
   static StoreException closed() {
     return StoreException.of("closed", "the store is closed");
   }

@@ -12,7 +12,7 @@ import java.util.List;
 
 /**
  * The structs of {@code nuthatch.h}. A test compares them with the header. {@code size_t} has 64
- * bits wherever the library runs.
+ * bits on all supported systems.
  */
 final class Layouts {
 
@@ -59,7 +59,7 @@ final class Layouts {
               JAVA_INT.withName("reserved"))
           .withName("nuthatch_store_scan_options");
 
-  /** Keys and values as addresses, so that a row is read without making a segment. */
+  /** The layout of a row, with addresses as numbers, so that reading a row creates no segment. */
   static final StructLayout ROW =
       MemoryLayout.structLayout(
               ADDRESS.withName("key"),
@@ -166,7 +166,7 @@ final class Layouts {
 
   private Layouts() {}
 
-  /** Where a field lies in its struct. */
+  /** Returns the offset of a field in its struct. */
   static long at(StructLayout struct, String field) {
     return struct.byteOffset(groupElement(field));
   }

@@ -8,7 +8,7 @@ import io.reactivex.rxjava3.core.Single;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
-/** Opens stores of this machine. */
+/** Opens and compacts local stores. */
 public final class LocalStores {
 
   private LocalStores() {}
@@ -18,7 +18,7 @@ public final class LocalStores {
     return new OpenStore(folder, options);
   }
 
-  /** Makes the store in a folder as small as it can be. */
+  /** Compacts the store in a folder. */
   public static Single<LocalStore.Compacted> compact(Path folder) {
     return Single.fromCallable(
         () -> {

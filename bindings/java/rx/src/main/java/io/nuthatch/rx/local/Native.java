@@ -15,12 +15,12 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The functions of {@code nuthatch.h}, each by the name it has there without {@code
- * nuthatch_store_}. They throw what they fail with.
+ * The functions of {@code nuthatch.h}. Each method has the name of its function without {@code
+ * nuthatch_store_}, and throws the function's error as an exception.
  */
 final class Native {
 
-  /** The functions that are called here, by their names in the header; a test compares them. */
+  /** The called functions, by their names in the header; a test compares them. */
   static final Map<String, FunctionDescriptor> SIGNATURES = new TreeMap<>();
 
   private static final Linker LINKER = Linker.nativeLinker();
@@ -108,7 +108,7 @@ final class Native {
     return LINKER.downcallHandle(address, signature);
   }
 
-  /** The name of a code. */
+  /** Returns the name of an error code. */
   static String codeName(int code) {
     try {
       var name = (MemorySegment) CODE_NAME.invokeExact(code);

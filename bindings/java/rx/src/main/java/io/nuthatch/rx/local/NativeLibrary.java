@@ -10,8 +10,9 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * Finds {@code libnuthatch.so}: where the system property {@code nuthatch.library} says; beside the
- * jar; or in the jar, below {@code native/}. It stays loaded as long as the process lives.
+ * Finds {@code libnuthatch.so}: at the path of the system property {@code nuthatch.library}, else
+ * beside the jar, else in the jar below {@code native/}. The library stays loaded until the process
+ * ends.
  */
 final class NativeLibrary {
 
@@ -58,7 +59,7 @@ final class NativeLibrary {
     }
   }
 
-  /** The library of the jar, written to a file of its own that goes with the process. */
+  /** Copies the library of the jar to a temporary file, which is deleted when the process ends. */
   private static Optional<Path> unpacked() {
     var resource = "/native/linux-" + System.getProperty("os.arch") + "/" + FILE;
     try (var packed = NativeLibrary.class.getResourceAsStream(resource)) {

@@ -6,9 +6,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A scan of the library, and who may touch it: one thread reads at a time, between {@link #begin}
- * and {@link #end}; any thread closes it, at once where nobody reads and otherwise as soon as that
- * reading ends. So rows never go while they are looked at.
+ * A scan of the library, with access control: one thread at a time reads, between {@link #begin}
+ * and {@link #end}. Any thread can close it: at once if no thread is reading, otherwise when that
+ * reading ends. So rows are never freed while they are read.
  */
 final class NativeScan {
 
@@ -17,7 +17,7 @@ final class NativeScan {
   private static final int CLOSING = 2;
   private static final int CLOSED = 3;
 
-  /** Opens the scan when it is first read. */
+  /** Opens the scan at the first reading. */
   interface Opening {
     long open();
   }
@@ -27,10 +27,10 @@ final class NativeScan {
   private final AtomicInteger state = new AtomicInteger(IDLE);
   private long handle;
 
-  /** Where the rows of the last batch lie, one after the other. */
+  /** The address of the rows of the last batch, which are consecutive. */
   long rows;
 
-  /** How many there are. */
+  /** Number of rows of the last batch. */
   long count;
 
   NativeScan(OpenStore store, Opening opening) {
@@ -38,19 +38,19 @@ final class NativeScan {
     this.opening = opening;
   }
 
-  /** A scan that is open already. */
+  /** Creates the object for an open scan. */
   NativeScan(OpenStore store, long handle) {
     this(store, () -> handle);
     this.handle = handle;
     store.handles.opened();
   }
 
-  /** Begins to read; false where the scan is closed. */
+  /** Begins to read. Returns false if the scan is closed. */
   boolean begin() {
     return state.compareAndSet(IDLE, READING);
   }
 
-  /** Reads no more for now; false where the scan was closed meanwhile. */
+  /** Ends a reading. Returns false if the scan was closed meanwhile. */
   boolean end() {
     if (state.compareAndSet(READING, IDLE)) {
       return true;
@@ -60,7 +60,10 @@ final class NativeScan {
     return false;
   }
 
-  /** Within reading: the next batch, which has no rows after the last. */
+  /**
+   * Reads the next batch, between {@link #begin} and {@link #end}. It has no rows after the last
+   * one.
+   */
   void next() {
     var scratch = Scratch.mine();
     if (handle == 0) {

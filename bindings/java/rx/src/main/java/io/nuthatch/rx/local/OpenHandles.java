@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** How many scans, snapshots and watches of a store the library has open. */
+/** Counts the scans, snapshots and watches of a store that the library has open. */
 final class OpenHandles {
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -31,7 +31,7 @@ final class OpenHandles {
     }
   }
 
-  /** Waits until there are none, so long at most. */
+  /** Waits until none is open, up to a time limit. */
   void awaitNone(long ms) {
     lock.lock();
     try {

@@ -16,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** One state of a store of this machine. Whoever reads it keeps it from being closed meanwhile. */
+/** A read transaction of a local store. It is not closed while a thread reads from it. */
 final class OpenSnapshot implements Snapshot, AutoCloseable {
 
   private static final int PAGE_ROWS = 256;
@@ -123,7 +123,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
     return pages.concatMapIterable(rows -> rows, 1);
   }
 
-  /** What is left of a scan after rows. */
+  /** Returns the rest of a scan after some rows. */
   private static Scan after(Scan scan, List<Row> rows) {
     var last = rows.getLast().key();
     var range = scan.range();

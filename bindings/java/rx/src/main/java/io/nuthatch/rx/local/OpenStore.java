@@ -32,17 +32,17 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.reactivestreams.Publisher;
 
-/** An open store of this machine. */
+/** An open local store. */
 final class OpenStore implements LocalStore {
 
   final long handle;
-  /** What runs, to be failed when the store is closed. */
+  /** Streams in progress, which fail when the store is closed. */
   final Set<Running> running = ConcurrentHashMap.newKeySet();
 
-  /** What the library has open of it. */
+  /** Scans, snapshots and watches that the library has open. */
   final OpenHandles handles = new OpenHandles();
 
-  /** How long closing waits for threads that are in the midst of a row. */
+  /** Maximum time that closing waits for threads that are reading rows. */
   private static final long LAST_ROWS_MS = 1000;
 
   private final Path folder;
@@ -67,7 +67,7 @@ final class OpenStore implements LocalStore {
     return out.get(JAVA_LONG, 0);
   }
 
-  /** Writes options as the struct of the header, which is zero before. */
+  /** Writes options to the struct of the header, which must be zero. */
   static void write(StoreOptions options, MemorySegment struct) {
     int[] small = {
       options.create() ? 1 : 0,
@@ -105,7 +105,7 @@ final class OpenStore implements LocalStore {
     return main;
   }
 
-  /** Fails with the store's own exception where it is closed: its handle is none any more then. */
+  /** Throws if the store is closed: its handle is not valid then. */
   void check() {
     if (isClosed) {
       throw Failures.closed();
@@ -116,7 +116,7 @@ final class OpenStore implements LocalStore {
     return isClosed;
   }
 
-  /** The handle of a table of this store. */
+  /** Returns the handle of a table of this store. */
   long tableHandle(Table table) {
     if (table instanceof OpenTable open && open.store == this) {
       return open.handle();
@@ -218,7 +218,7 @@ final class OpenStore implements LocalStore {
       }
       isClosed = true;
     }
-    // Writes that were accepted are written, and acknowledged, before the store goes.
+    // Accepted writes are committed and acknowledged before the store is closed.
     try {
       writer.finish();
     } finally {

@@ -34,7 +34,7 @@ import java.util.List;
 import java.util.Optional;
 import org.reactivestreams.Publisher;
 
-/** A table of a store of this machine. It is opened by the first call that needs it. */
+/** A table of a local store. The first call that needs it opens it. */
 final class OpenTable implements Table {
 
   /** Values up to this length are read with one call. */
@@ -59,7 +59,7 @@ final class OpenTable implements Table {
     return name;
   }
 
-  /** The handle; opens the table where that has not been done. */
+  /** Returns the handle; opens the table at the first call. */
   long handle() {
     store.check();
     long known = handle;
@@ -92,7 +92,7 @@ final class OpenTable implements Table {
     return lookUp(key, (entry, value) -> value);
   }
 
-  /** The value of a key, if it is there, and what the library tells of it. */
+  /** Returns the value of a key with its metadata; empty if the key is missing. */
   private <T> T lookUp(byte[] key, Entries.Maker<T> maker) {
     long table = handle();
     var scratch = Scratch.mine();
@@ -125,7 +125,7 @@ final class OpenTable implements Table {
         if (len <= needed) {
           return maker.make(entry, Rows.bytes(room.address(), len));
         }
-        // Somebody wrote a longer one in between.
+        // Another writer replaced the value by a longer one meanwhile.
         needed = len;
       }
     }
@@ -243,7 +243,7 @@ final class OpenTable implements Table {
     return store.watch(Watch.of(this).range(range));
   }
 
-  /** The parts of a scan for several threads, in the order of the whole. */
+  /** Returns the parts of a scan for several threads, in the order of the scan. */
   NativeScan[] openParts(Scan scan, Parallel parallel) {
     long table = handle();
     var scratch = Scratch.mine();

@@ -8,8 +8,8 @@ import io.reactivex.rxjava3.core.Flowable;
 import org.reactivestreams.Subscriber;
 
 /**
- * The rows of a scan that several threads read. Each subscription opens the parts of the scan anew,
- * all on one state of the store.
+ * The rows of a scan that several threads read. Each subscription opens all parts of the scan, on
+ * one state of the store.
  */
 final class ParallelScans<T> extends Flowable<T> {
 
@@ -48,7 +48,7 @@ final class ParallelScans<T> extends Flowable<T> {
     var subscription =
         new ParallelSubscription<T>(
             subscriber, store, parts, parallel.threads(), parallel.isOrdered(), mapper);
-    // Known to the store first: one that is closed from here on fails it.
+    // Registered first: if the store is closed from here on, the stream fails.
     store.running.add(subscription);
     subscriber.onSubscribe(subscription);
     if (store.isClosed()) {

@@ -12,24 +12,26 @@ import org.reactivestreams.Subscriber;
 /**
  * A subscription to a scan that several threads read.
  *
- * <p>Each {@link Reading} reads part after part on a thread of {@code Schedulers.io()} and makes
- * its rows into chunks there. A thread that has made a chunk emits all chunks that are ready, and
- * then reads on; if another thread is emitting already, it reads on at once. So a thread never
- * waits for another one as long as there is room for its chunks. Without room it gives its thread
- * back, and is scheduled again when half of the room is free.
+ * <p>Each {@link Reading} reads one part after the other on a thread of {@code Schedulers.io()},
+ * and converts rows to chunks there. After each chunk, the thread emits all chunks that are ready,
+ * unless another thread is emitting, and continues to read. So a thread waits for another one only
+ * if there is no room for its chunks. Without room it ends, and is scheduled again when half of the
+ * room is free.
  */
 final class ParallelSubscription<T> extends DrainingSubscription<T> implements Running {
 
   /** Maximum number of chunks of a part that are not emitted yet. */
   private static final int MAX_CHUNKS_AHEAD = 8;
   /**
-   * The same in an ordered scan, in which parts after the first wait for their turn: enough for
-   * their threads to go on meanwhile.
+   * The same maximum in an ordered scan. Parts after the first wait longer before they are emitted,
+   * and their threads continue meanwhile.
    */
   private static final int MAX_CHUNKS_AHEAD_ORDERED = 32;
-  /** Maximum number of parts, for each thread, that are begun and not emitted to their end. */
+  /** Maximum number of parts per thread that are begun and not completely emitted. */
   private static final int MAX_PARTS_PER_THREAD = 2;
-  /** Rows of a chunk: so many that the cost of handing it over is small beside that of its rows. */
+  /**
+   * Number of rows in a chunk: the cost of passing a chunk to the subscriber is small beside it.
+   */
   private static final int CHUNK_ROWS = 1024;
 
   private final OpenStore store;
@@ -39,22 +41,22 @@ final class ParallelSubscription<T> extends DrainingSubscription<T> implements R
   private final int threads;
   private final int maxChunksAhead;
 
-  // Under the lock of this.
-  /** Parts that are begun and not emitted to their end, in the order of the scan. */
+  // Guarded by the lock of this object.
+  /** Parts that are begun and not completely emitted, in the order of the scan. */
   private final ArrayDeque<Part<T>> open = new ArrayDeque<>();
 
   private int next;
   private boolean isStarted;
-  /** Readings that wait until a part may be begun. */
+  /** Readings that wait until another part may begin. */
   private final ArrayDeque<Reading> idle = new ArrayDeque<>();
 
-  /** A part of the scan, with what was read of it. */
+  /** A part of the scan, with its chunks. */
   private static final class Part<T> {
     private final ChunkReader<T> reader;
     private final ArrayDeque<Chunk<T>> chunks = new ArrayDeque<>();
     private boolean isRead;
     private Throwable failure;
-    /** Its reading, while that waits for room. */
+    /** The reading of this part, while it waits for room. */
     private ParallelSubscription<T>.Reading waiting;
 
     Part(ChunkReader<T> reader) {
@@ -78,7 +80,7 @@ final class ParallelSubscription<T> extends DrainingSubscription<T> implements R
     this.mapper = mapper;
   }
 
-  /** Begins to read, with the first request. */
+  /** Begins to read at the first request. */
   @Override
   protected void onRequest() {
     synchronized (this) {
@@ -101,7 +103,7 @@ final class ParallelSubscription<T> extends DrainingSubscription<T> implements R
     stop(thrown);
   }
 
-  /** Ends all reading, and the transactions. */
+  /** Closes all scans, which ends their transactions. */
   @Override
   protected void release() {
     for (var scan : scans) {
@@ -110,7 +112,7 @@ final class ParallelSubscription<T> extends DrainingSubscription<T> implements R
     store.running.remove(this);
   }
 
-  /** The work of one thread. It may go on in another thread after it waited. */
+  /** The work of one thread. After a wait it may continue on another thread. */
   private final class Reading implements Runnable {
 
     private Part<T> part;
@@ -120,14 +122,14 @@ final class ParallelSubscription<T> extends DrainingSubscription<T> implements R
       while (!isStopped() && begin(this)) {
         read(part);
         drain();
-        if (!goesOn(this)) {
+        if (!mayContinue(this)) {
           return;
         }
       }
     }
   }
 
-  /** Finds the part that a reading is to read; false where there is none for now, or no more. */
+  /** Assigns a part to a reading. Returns false if no part may begin now, or none is left. */
   private synchronized boolean begin(Reading reading) {
     if (reading.part != null) {
       return true;
@@ -166,8 +168,8 @@ final class ParallelSubscription<T> extends DrainingSubscription<T> implements R
     }
   }
 
-  /** Whether a reading may go on now; notes where it waits otherwise. */
-  private synchronized boolean goesOn(Reading reading) {
+  /** Returns whether a reading may continue now; if not, registers it to be scheduled later. */
+  private synchronized boolean mayContinue(Reading reading) {
     var part = reading.part;
     if (part.isRead) {
       reading.part = null;
@@ -206,8 +208,8 @@ final class ParallelSubscription<T> extends DrainingSubscription<T> implements R
   }
 
   /**
-   * Takes the next chunk: null where none is ready, {@link Chunk#END} after the last. In an ordered
-   * scan only the first part that is not at its end has chunks to give. A part fails after its
+   * Returns the next chunk: null if none is ready, {@link Chunk#END} after the last. In an ordered
+   * scan only the first part that is not completely emitted provides chunks. A part fails after its
    * last chunk.
    */
   @SuppressWarnings("unchecked")

@@ -10,7 +10,7 @@ import io.nuthatch.rx.StoreException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Rows where they lie, made into objects: many at once, so that each costs little. */
+/** Converts many rows at once from native memory to objects. */
 final class Rows {
 
   private static final long EACH = Layouts.ROW.byteSize();
@@ -21,11 +21,11 @@ final class Rows {
   private Rows() {}
 
   /**
-   * Makes something of rows, and counts it in {@code into.count}; what is {@code null} is left out.
+   * Maps rows, and sets {@code into.count} to the number of results without {@code null}.
    *
-   * @param rows the address of the first
-   * @param many how many
-   * @param into where the results go, from the first place on
+   * @param rows the address of the first row
+   * @param many number of rows
+   * @param into receives the results
    */
   static <T> void make(long rows, int many, RowMapper<? extends T> mapper, ChunkReader<T> into)
       throws Throwable {
@@ -59,7 +59,7 @@ final class Rows {
     return bytes;
   }
 
-  /** A copy of bytes that the library lends. */
+  /** Copies bytes of native memory. */
   static byte[] bytes(long address, long len) {
     if (len > Integer.MAX_VALUE - 8) {
       throw tooLong(len);
@@ -72,14 +72,14 @@ final class Rows {
     return StoreException.of("too-long", text);
   }
 
-  /** One row. */
+  /** Copies one row. */
   static Row row(MemorySegment row) {
     return new Row(
         bytes(row.get(JAVA_LONG, 0), row.get(JAVA_INT, KEY_LEN)),
         bytes(row.get(JAVA_LONG, VALUE), row.get(JAVA_INT, VALUE_LEN)));
   }
 
-  /** The segments end with the arena: whoever keeps one gets an exception, not other bytes. */
+  /** Maps rows. Their segments end with the arena: a later access throws. */
   private static <T> void map(
       long rows, int many, RowMapper<? extends T> mapper, ChunkReader<T> into) throws Throwable {
     var items = into.items;
@@ -99,7 +99,7 @@ final class Rows {
         }
       }
     } finally {
-      // Also where the mapper failed: what it made before comes first.
+      // Also if the mapper failed: earlier results are emitted first.
       into.count = made;
     }
   }

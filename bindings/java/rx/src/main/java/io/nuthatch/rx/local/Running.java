@@ -2,9 +2,9 @@ package io.nuthatch.rx.local;
 
 import io.nuthatch.rx.StoreException;
 
-/** Something of a store that fails when the store is closed. */
+/** A stream that fails when its store is closed. */
 interface Running {
 
-  /** Fails it, on whatever thread this is. */
+  /** Fails the stream, on the calling thread. */
   void fail(StoreException failure);
 }

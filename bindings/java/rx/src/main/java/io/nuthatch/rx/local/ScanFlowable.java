@@ -5,7 +5,7 @@ import io.reactivex.rxjava3.core.Flowable;
 import java.util.function.Supplier;
 import org.reactivestreams.Subscriber;
 
-/** The rows of a scan. Each subscription opens a scan of its own. */
+/** The rows of a scan. Each subscription opens its own scan. */
 final class ScanFlowable<T> extends Flowable<T> {
 
   private final OpenStore store;
@@ -22,7 +22,7 @@ final class ScanFlowable<T> extends Flowable<T> {
   protected void subscribeActual(Subscriber<? super T> subscriber) {
     var reader = new ChunkReader<T>(scans.get(), mapper, ChunkReader.CACHED_ROWS);
     var subscription = new ScanSubscription<>(subscriber, store, reader);
-    // Known to the store first: one that is closed from here on fails it.
+    // Registered first: if the store is closed from here on, the stream fails.
     store.running.add(subscription);
     subscriber.onSubscribe(subscription);
     if (store.isClosed()) {

@@ -7,15 +7,15 @@ import io.reactivex.rxjava3.operators.QueueSubscription;
 import org.reactivestreams.Subscriber;
 
 /**
- * A scan that is read by the thread that requests rows or, where an operator of RxJava can, by
- * polling.
+ * A scan that is read by the thread that requests rows, or by polling if an operator of RxJava
+ * supports that.
  */
 final class ScanSubscription<T> extends DrainingSubscription<T>
     implements QueueSubscription<T>, Running {
 
   private final OpenStore store;
   private final ChunkReader<T> reader;
-  /** What {@link #isEmpty} met. */
+  /** The failure that {@link #isEmpty} found. */
   private Throwable met;
 
   ScanSubscription(Subscriber<? super T> subscriber, OpenStore store, ChunkReader<T> reader) {
@@ -87,8 +87,8 @@ final class ScanSubscription<T> extends DrainingSubscription<T>
 
   @Override
   public boolean isEmpty() {
-    // Who polls asks this to tell the end: so it has to look for it, and leaves a failure to
-    // `poll`.
+    // A polling operator calls this to detect the end, so it must read ahead. `poll` throws a
+    // failure that is found here.
     if (hasGiven() && !isStopped()) {
       return false;
     }

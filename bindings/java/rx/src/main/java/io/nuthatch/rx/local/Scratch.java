@@ -12,12 +12,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Native memory of a thread for what one call of the library takes and answers. No code of users
- * runs between {@link #mine} and the last look at an answer, so a call never meets another one's.
+ * Native memory of a thread for the arguments and results of one call of the library. No code of
+ * callers runs between {@link #mine} and the last read of a result, so calls do not overwrite each
+ * other's memory.
  */
 final class Scratch {
 
-  /** All memory of the process: slices of it are what the library lends. */
+  /** All memory of the process: memory of the library is a slice of it. */
   static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
   private static final ThreadLocal<Scratch> OF_THREAD = ThreadLocal.withInitial(Scratch::new);
@@ -30,15 +31,15 @@ final class Scratch {
   private static final long FLAGS = Layouts.at(Layouts.SCAN, "flags");
   private static final long HAS_LIMIT = Layouts.at(Layouts.SCAN, "has_limit");
 
-  /** Where the library tells what failed. */
+  /** Receives the error of a call. */
   final MemorySegment error = Arena.ofAuto().allocate(Layouts.ERROR);
 
   private MemorySegment room = Arena.ofAuto().allocate(FIRST_BYTES, 8);
   private long used;
-  /** Rooms that were too small, kept until the call is over. */
+  /** Buffers that were too small, kept until the call has ended. */
   private final List<MemorySegment> outgrown = new ArrayList<>();
 
-  /** The scratch of this thread, with nothing in it. */
+  /** Returns the scratch of this thread, empty. */
   static Scratch mine() {
     var mine = OF_THREAD.get();
     mine.clear();
@@ -53,7 +54,7 @@ final class Scratch {
     }
   }
 
-  /** Memory for one call, aligned for anything, with whatever is in it. */
+  /** Returns uninitialized memory for one call, aligned to 8 bytes. */
   MemorySegment take(long bytes) {
     long from = used;
     long to = from + ((bytes + 7) & ~7);
@@ -67,26 +68,26 @@ final class Scratch {
     return room.asSlice(from, bytes);
   }
 
-  /** The same, with zeros in it. */
+  /** Returns zeroed memory for one call. */
   MemorySegment zeros(long bytes) {
     return take(bytes).fill((byte) 0);
   }
 
-  /** A copy of bytes. */
+  /** Copies bytes to native memory. */
   MemorySegment copy(byte[] bytes) {
     var copy = take(bytes.length);
     MemorySegment.copy(bytes, 0, copy, JAVA_BYTE, 0, bytes.length);
     return copy;
   }
 
-  /** A range as the library takes it. */
+  /** Converts a range to its struct. */
   MemorySegment range(Range range) {
     var struct = zeros(Layouts.RANGE.byteSize());
     putRange(struct, range);
     return struct;
   }
 
-  /** A scan as the library takes it. */
+  /** Converts a scan to its struct. */
   MemorySegment scan(Scan scan) {
     var struct = zeros(Layouts.SCAN.byteSize());
     putRange(struct, scan.range());
@@ -98,7 +99,7 @@ final class Scratch {
     return struct;
   }
 
-  /** Ranges one after the other, as the library takes them. */
+  /** Converts ranges to an array of structs. */
   MemorySegment ranges(List<Range> ranges) {
     long each = Layouts.RANGE.byteSize();
     var structs = zeros(ranges.size() * each);

@@ -26,7 +26,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.OptionalLong;
 
-/** What a store tells of itself, and what is done to all of it. */
+/** Statistics and maintenance of a whole store. */
 final class Upkeep {
 
   private static final FunctionDescriptor PROGRESS =
@@ -148,7 +148,7 @@ final class Upkeep {
     try (var arena = Arena.ofConfined()) {
       var bound = ON_PROGRESS.bindTo(emitter);
       var function = Linker.nativeLinker().upcallStub(bound, PROGRESS, arena);
-      // Not that of the thread: subscribers run in the midst of this call.
+      // Not the scratch of this thread: subscribers run during this call.
       var scratch = new Scratch();
       Native.verify(store.handle, function, MemorySegment.NULL, MemorySegment.NULL, scratch);
       emitter.onComplete();
@@ -161,7 +161,7 @@ final class Upkeep {
     try {
       emitter.onNext(new Progress(done, all));
     } catch (Throwable thrown) {
-      // Nothing may be thrown into the library.
+      // No exception may propagate into the library.
       Signals.deliver(() -> emitter.tryOnError(thrown));
     }
   }

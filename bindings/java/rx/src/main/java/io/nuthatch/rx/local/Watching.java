@@ -19,8 +19,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Watches of a store of this machine. Each waits on a thread of its own; while nobody asks for
- * changes it reads none, and holds no transaction.
+ * Watches of a local store. Each waits on a thread of its own. While no change is requested it
+ * reads none, and holds no transaction.
  */
 final class Watching {
 
@@ -42,7 +42,7 @@ final class Watching {
   private Watching() {}
 
   static Flowable<Change> of(OpenStore store, Watch watch) {
-    // Opened by the subscription itself: "from now on" is from then on.
+    // Opened by the subscription itself: "now" is the time of the subscription.
     return Flowable.defer(
         () -> {
           long handle = open(store, watch);
@@ -50,7 +50,7 @@ final class Watching {
         });
   }
 
-  /** A watch that is open, until its stream has ended. */
+  /** An open watch, until its stream has ended. */
   private record Following(OpenStore store, long handle) implements EmittingFlowable.Body<Change> {
     @Override
     public void run(Emission<Change> emission) {
@@ -95,7 +95,7 @@ final class Watching {
         next(handle).forEach(emission::onNext);
       }
     } catch (StoreException thrown) {
-      // One that was stopped is `closed`: the stream knows better why.
+      // A stopped watch fails with `closed`; the stream has the real reason.
       if (!emission.isStopped()) {
         throw thrown;
       }
@@ -110,7 +110,7 @@ final class Watching {
     try {
       Native.stopWatch(handle, Scratch.mine());
     } catch (StoreClosedException closed) {
-      // It has ended by itself at this moment.
+      // The watch has just ended by itself.
     }
   }
 

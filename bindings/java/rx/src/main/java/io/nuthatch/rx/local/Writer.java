@@ -17,8 +17,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Writes of a store: submitted by any thread, acknowledged by one of this class's own, which begins
- * with the first write and ends with the store.
+ * The batch writer of a store. Any thread submits batches. One thread of this class delivers
+ * acknowledgements: it starts with the first write and ends with the store.
  */
 final class Writer {
 
@@ -30,7 +30,7 @@ final class Writer {
   private final AtomicLong tags = new AtomicLong();
   private final Map<Long, SingleEmitter<Written>> waiting = new ConcurrentHashMap<>();
   private volatile long handle;
-  /** Why no acknowledgements come any more. */
+  /** Why no more acknowledgements arrive. */
   private volatile StoreException failed;
   private boolean isFinished;
 
@@ -39,13 +39,16 @@ final class Writer {
     this.options = options;
   }
 
-  /** Submits a batch when that is subscribed to; waits there while the queue has no room. */
+  /**
+   * Submits a batch when the result is subscribed to. The subscribing thread waits while the queue
+   * is full.
+   */
   Single<Written> write(Batch batch) {
     return Single.create(emitter -> {
       try {
         submit(batch, emitter);
       } catch (StoreException thrown) {
-        // Whoever no longer waits is not told, as of a batch that fails later.
+        // A disposed subscriber receives no error, as for a batch that fails later.
         emitter.tryOnError(thrown);
       }
     });
@@ -54,7 +57,7 @@ final class Writer {
   private void submit(Batch batch, SingleEmitter<Written> emitter) {
     long to = handle();
     for (var write : batch.writes()) {
-      // Opened before the batch is put together: that is a call of its own.
+      // Tables are opened before the structs are written: opening is a call with its own memory.
       store.tableHandle(write.table());
     }
     var scratch = Scratch.mine();
@@ -65,14 +68,14 @@ final class Writer {
       Native.submit(to, writes, batch.writes().size(), tag, scratch);
       checkAcks(tag);
     } catch (StoreException thrown) {
-      // Where the store was closed meanwhile it has been told already.
+      // If the store was closed meanwhile, the subscriber has its error already.
       if (waiting.remove(tag) != null) {
         throw thrown;
       }
     }
   }
 
-  /** Fails a write that came after the thread of acknowledgements had failed. */
+  /** Fails a write that was submitted after the thread of acknowledgements had failed. */
   private void checkAcks(long tag) {
     var why = failed;
     var emitter = why == null ? null : waiting.remove(tag);
@@ -105,7 +108,7 @@ final class Writer {
     return handle;
   }
 
-  /** Takes no more batches, and returns when all that were submitted are written. */
+  /** Accepts no more batches, and returns when all submitted ones are committed. */
   synchronized void finish() {
     isFinished = true;
     if (handle != 0) {
@@ -114,9 +117,9 @@ final class Writer {
   }
 
   /**
-   * Delivers acknowledgements until the writer is closed. Nothing that a subscriber throws ends
-   * this: see {@link Signals}. Where this thread itself fails, for want of memory, all that wait
-   * are failed with that, and so are later writes.
+   * Delivers acknowledgements until the writer is closed. Exceptions of subscribers do not end this
+   * thread: see {@link Signals}. If the thread itself fails, for example without memory, all
+   * waiting and later writes fail with that error.
    */
   private void takeAcks(long from) {
     StoreException end = Failures.closed();
@@ -132,7 +135,7 @@ final class Writer {
         }
       }
     } catch (StoreException closed) {
-      // All have been taken, and no more will come.
+      // All acknowledgements were delivered.
       Native.closeWriter(from, Scratch.mine());
     } catch (Throwable thrown) {
       end = StoreException.of("internal", "the thread of acknowledgements failed: " + thrown);

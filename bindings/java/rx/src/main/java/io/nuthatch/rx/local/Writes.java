@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Instant;
 import java.util.List;
 
-/** Batches as the library takes them. */
+/** Converts batches to structs of the library. */
 final class Writes {
 
   private static final int PUT = 1;
@@ -27,7 +27,7 @@ final class Writes {
 
   private Writes() {}
 
-  /** Puts writes into the scratch of a call. Their tables must be open. */
+  /** Converts writes to an array of structs in the scratch of a call. Their tables must be open. */
   static MemorySegment put(Scratch scratch, OpenStore store, List<Batch.Write> writes) {
     var structs = scratch.zeros(EACH * writes.size());
     for (int i = 0; i < writes.size(); i++) {
@@ -80,7 +80,7 @@ final class Writes {
     struct.set(JAVA_INT, CONDITION, number);
   }
 
-  /** A moment in milliseconds; one before 1970 is long past, as is the first after it. */
+  /** Returns milliseconds since 1970, at least 1: 0 would mean no expiry. */
   private static long millis(Instant moment) {
     return Math.max(1, moment.toEpochMilli());
   }

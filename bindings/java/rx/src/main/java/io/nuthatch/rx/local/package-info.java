@@ -1,2 +1,2 @@
-/** The store of this machine: the native library, called through the foreign-function interface. */
+/** The local store: calls the native library through the foreign-function interface. */
 package io.nuthatch.rx.local;
