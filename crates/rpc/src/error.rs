@@ -47,8 +47,8 @@ impl Error {
 
     pub(crate) fn memory(bytes: u64, held: u64, max: u64) -> Self {
         let message = format!(
-            "the server's memory limit is {max} bytes: {held} are in use, and the call needs {bytes} \
-             more; retry later, or raise the limit (--memory)"
+            "the server's memory limit is {max} bytes: {held} are in use, and the call needs \
+             {bytes} more; retry later, or raise the limit (--memory)"
         );
         Self::new(Code::ResourceExhausted, "memory", message)
     }

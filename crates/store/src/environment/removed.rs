@@ -53,7 +53,7 @@ pub(crate) fn check_linked(file: &File, path: &Path) -> Result<()> {
     match link_count(file) {
         Ok(0) => Err(removed(path)),
         Ok(_) => Ok(()),
-        Err(error) => Err(Error::io(path, "look at its links", error)),
+        Err(error) => Err(Error::io(path, "count its links", error)),
     }
 }
 

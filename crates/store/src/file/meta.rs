@@ -82,7 +82,7 @@ fn choose(path: &Path, both: [Result<Meta>; 2], transaction: Option<u64>) -> Res
         // A page that was being written belongs to the other transaction.
         let found = both.into_iter().flatten().find(|meta| meta.transaction == wanted);
         return found.ok_or_else(|| {
-            corrupt(path, 0, format!("a root of transaction {wanted}"), "those of others")
+            corrupt(path, 0, format!("a meta page of transaction {wanted}"), "other ones")
         });
     }
     let [first, second] = both;
@@ -131,7 +131,7 @@ fn parse(path: &Path, offset: u64, bytes: &[u8], page_size: u32, len: u64) -> Re
         let range = bytes.get(at..at + tree_layout::LEN);
         range
             .and_then(RawTree::read)
-            .ok_or_else(|| corrupt(path, offset, "a tree", "too few bytes"))
+            .ok_or_else(|| corrupt(path, offset, "the record of a tree", "too few bytes"))
     };
     let meta = Meta {
         page_size,

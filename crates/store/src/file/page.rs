@@ -104,7 +104,7 @@ impl<'p> Page<'p> {
         // In pages of 64 KiB the upper bound of an empty page is zero, but no such page is in a
         // tree.
         if lower < at::HEADER_LEN || lower > upper || upper > self.bytes.len() || lower % 2 != 0 {
-            let expected = "bounds of the free space, one below the other";
+            let expected = "the bounds of the free space in order";
             let found = format!("{lower} and {upper}");
             return Err(corrupt(self.path, self.offset + at::LOWER as u64, expected, found));
         }

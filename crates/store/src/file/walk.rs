@@ -99,7 +99,7 @@ struct Walk<'f, P> {
     file: &'f File,
     path: &'f Path,
     meta: Meta,
-    /// One bit for each page: whether it belongs to something.
+    /// One bit for each page: whether it was found in a tree or in the list of free pages.
     seen: Vec<u64>,
     done: u64,
     verified: Verified,
@@ -167,7 +167,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         word.is_some_and(|word| word & (1 << (page % 64)) != 0)
     }
 
-    /// Marks pages as belonging to something, after checking that they belong to nothing else.
+    /// Marks pages as in use or free, after checking that they are not marked already.
     fn mark_used(&mut self, first: u64, count: u64, parent: u64) -> Result<()> {
         let place = parent * u64::from(self.meta.page_size);
         for page in first..first.saturating_add(count) {
@@ -179,8 +179,8 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             // Without a page map only counts are needed.
             let Some(word) = self.seen.get_mut(word) else { continue };
             if *word & bit != 0 {
-                let found = format!("page {page}, which belongs to something else as well");
-                return Err(corrupt(self.path, place, "a page of its own", found));
+                let found = format!("page {page} a second time");
+                return Err(corrupt(self.path, place, "a page that is in use once", found));
             }
             *word |= bit;
             self.done += 1;
@@ -458,11 +458,11 @@ fn check_key(
         return Err(page.wrong(index, expected, shown(key)));
     }
     if let Some(from) = bounds.from.filter(|from| is_below(key, from)) {
-        let expected = format!("a key from {} on, as its parent has it", shown(from));
+        let expected = format!("a key from {} on, as its parent page requires", shown(from));
         return Err(page.wrong(index, expected, shown(key)));
     }
     if let Some(end) = bounds.before.filter(|end| !is_below(key, end)) {
-        let expected = format!("a key below {}, as its parent has it", shown(end));
+        let expected = format!("a key below {}, as its parent page requires", shown(end));
         return Err(page.wrong(index, expected, shown(key)));
     }
     Ok(())

@@ -46,7 +46,8 @@ impl Hasher for PageHasher {
 pub(super) struct CheckedLeaf<'t> {
     pub(super) number: u64,
     pub(super) has_long_values: bool,
-    /// Whether it may be less than a third full without one of its entries, or was changed before.
+    /// Whether the leaf may be less than a third full once one of its entries is deleted, or was
+    /// changed before.
     pub(super) may_be_sparse: bool,
     pub(super) branches: Branches,
     /// The closest keys of branches: keys from `low` on and below `high` belong to the leaf.
@@ -57,17 +58,17 @@ pub(super) struct CheckedLeaf<'t> {
 /// What was checked of the branches above a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Branches {
-    /// All entries.
+    /// All entries were checked.
     Checked,
-    /// The entries that LMDB compares, which is enough.
+    /// Only the entries that LMDB compares were checked, and no others have to be.
     Compared,
-    /// The entries that LMDB compares, which is not enough.
-    Unsure,
+    /// Only the entries that LMDB compares were checked, and all have to be.
+    Incomplete,
 }
 
 impl Branches {
-    fn or_unsure(self, needs_all: bool) -> Self {
-        if needs_all && self != Self::Checked { Self::Unsure } else { self }
+    fn or_incomplete(self, needs_all: bool) -> Self {
+        if needs_all && self != Self::Checked { Self::Incomplete } else { self }
     }
 }
 
@@ -89,7 +90,7 @@ impl<'t> Tree<'t> {
         let leaf = self.check_path_to_leaf(root, key, access, checked, false)?;
         match leaf.branches {
             Branches::Checked | Branches::Compared => Ok(leaf),
-            Branches::Unsure => self.check_path_to_leaf(root, key, access, checked, true),
+            Branches::Incomplete => self.check_path_to_leaf(root, key, access, checked, true),
         }
     }
 
@@ -109,7 +110,7 @@ impl<'t> Tree<'t> {
             let KeyBounds { low, high, .. } = bounds;
             let before = checked.get(&number).copied();
             let leaf = |has_long_values, may_be_sparse, needs_branches| {
-                let branches = branches.or_unsure(needs_branches);
+                let branches = branches.or_incomplete(needs_branches);
                 CheckedLeaf { number, has_long_values, may_be_sparse, branches, low, high }
             };
             if let Some(CheckedPage::Leaf { has_long_values, .. }) = before {
@@ -208,7 +209,7 @@ impl<'t> Tree<'t> {
     ) -> Result<(KeyBounds<'t>, usize, u64)> {
         let last = branch.len() - 1;
         if last == 0 {
-            // LMDB would end the process.
+            // LMDB would abort the process.
             return Err(self.damaged_page(branch));
         }
         let gap = match key {

@@ -83,13 +83,13 @@ impl<'t> KeyBounds<'t> {
         is_ordered
             && is_above
             && is_below
-            && (gap.below.is_some() || self.is_after_leaf_before(map))
-            && (gap.above.is_some() || self.is_before_leaf_after(map))
+            && (gap.below.is_some() || self.follows_previous_leaf(map))
+            && (gap.above.is_some() || self.precedes_next_leaf(map))
     }
 
     /// Returns whether the previous leaf has only keys below those of this one; false if it is not
     /// below the same branch.
-    fn is_after_leaf_before(&self, map: Map<'t>) -> bool {
+    fn follows_previous_leaf(&self, map: Map<'t>) -> bool {
         let (Some(low), Some((branch, at))) = (self.low, self.parent) else { return true };
         let leaf = at.checked_sub(1).and_then(|at| map.page(branch.child(at)?));
         leaf.is_some_and(|leaf| {
@@ -102,7 +102,7 @@ impl<'t> KeyBounds<'t> {
 
     /// Returns whether the next leaf has only keys above those of this one; false if it is not
     /// below the same branch.
-    fn is_before_leaf_after(&self, map: Map<'t>) -> bool {
+    fn precedes_next_leaf(&self, map: Map<'t>) -> bool {
         let (Some(high), Some((branch, at))) = (self.high, self.parent) else { return true };
         let leaf = branch.child(at + 1).and_then(|number| map.page(number));
         leaf.is_some_and(|leaf| {

@@ -34,9 +34,9 @@ pub struct Parallel {
 }
 
 impl Parallel {
-    /// Distributes the scan among this many threads, from 1 to 256. The range is divided at page
-    /// boundaries into up to 16 parts for each thread, of about the same number of bytes. Each
-    /// thread reads one part after the other.
+    /// Returns a scan by this many threads, from 1 to 256. The range is divided at page boundaries
+    /// into up to 16 parts for each thread, of about the same number of bytes. Each thread reads
+    /// one part after the other.
     pub fn split(threads: usize) -> Self {
         Self { threads: threads.clamp(1, 256), is_ordered: false, ranges: None }
     }

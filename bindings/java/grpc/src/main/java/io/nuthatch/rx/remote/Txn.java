@@ -42,7 +42,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
     return txn;
   }
 
-  /** Sends a request when subscribed to. Subscribers run on a thread of the call, without waiting. */
+  /** Sends a request when subscribed to. Subscribers run on a thread of the call: never wait. */
   Single<TxnResponse> ask(TxnRequest request) {
     return Single.create(
         emitter -> {
