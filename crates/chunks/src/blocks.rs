@@ -10,10 +10,11 @@ use crate::ranges::check_range;
 use crate::view::View;
 use std::ops::Range;
 
-/// The default length of a block.
+/// The default length of a block in bytes: 1 MiB.
 pub const BLOCK_LEN: u64 = 1 << 20;
 
-/// An object of blocks in a cache. All ranges are of bytes and do not include their end.
+/// One version of an object in a cache, stored as blocks of equal length. Ranges count bytes and do
+/// not include their end.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     chunks: &'a Chunks,
@@ -23,8 +24,9 @@ pub struct Blocks<'a> {
 }
 
 impl Chunks {
-    /// Returns the object at an address. Another validator, length or block length is another
-    /// object: bytes of two objects are never mixed.
+    /// Returns the object with this address, validator, length and block length (both in bytes). A
+    /// different validator, length or block length makes a different object: bytes of two objects
+    /// are never mixed.
     ///
     /// # Errors
     ///
@@ -52,12 +54,12 @@ impl Blocks<'_> {
         &self.key
     }
 
-    /// Returns the length of the object.
+    /// Returns the length of the object in bytes.
     pub fn object_len(&self) -> u64 {
         self.object_len
     }
 
-    /// Returns the length of all blocks but the last.
+    /// Returns the length of all blocks but the last in bytes.
     pub fn block_len(&self) -> u64 {
         self.block_len
     }
@@ -103,7 +105,7 @@ impl Blocks<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Blocks::put`].
+    /// Returns the same errors as [`Blocks::put`].
     pub fn put_until(&self, offset: u64, data: &[u8], expiry: u64) -> Result<Stored> {
         let end = offset.saturating_add(data.len() as u64);
         if data.is_empty() && offset <= self.object_len {
@@ -164,7 +166,7 @@ impl Blocks<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Blocks::get`].
+    /// Returns the same errors as [`Blocks::get`].
     pub fn view(&self, range: Range<u64>) -> Result<Lookup<View>> {
         check_range(&range, self.object_len)?;
         let blocks = self.covering(&range);
@@ -179,7 +181,7 @@ impl Blocks<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Blocks::get`].
+    /// Returns the same errors as [`Blocks::get`].
     pub fn missing(&self, range: Range<u64>) -> Result<Vec<Range<u64>>> {
         check_range(&range, self.object_len)?;
         let blocks = self.covering(&range);

@@ -36,7 +36,7 @@ impl Chunks {
         self.segments.is_read_only()
     }
 
-    /// Returns the current problems of the folder. Each is worth one line of a log.
+    /// Returns the current problems of the folder, each as a message for a log or for the user.
     pub fn warnings(&self) -> Vec<Warning> {
         self.segments.warnings()
     }
@@ -63,12 +63,12 @@ impl Chunks {
         self.segments.limit()
     }
 
-    /// Returns the maximum length of one put: half the limit.
+    /// Returns the maximum length of one put in bytes: half the limit, at most 16 GiB.
     pub fn max_put_len(&self) -> u64 {
         self.segments.max_part_len() * 4
     }
 
-    /// Returns the maximum length of one chunk: an eighth of the limit.
+    /// Returns the maximum length of one chunk in bytes: an eighth of the limit, at most 4 GiB.
     pub fn max_chunk_len(&self) -> u64 {
         self.segments.max_part_len()
     }

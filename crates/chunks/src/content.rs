@@ -6,18 +6,18 @@ use crate::key::Key;
 use crate::put::Stored;
 
 impl Chunks {
-    /// Stores a chunk under the hash of its bytes. Returns the hash.
+    /// Stores a chunk under the BLAKE3 hash of its bytes. Returns the hash.
     ///
     /// # Errors
     ///
-    /// As [`Chunks::put`].
+    /// Returns the same errors as [`Chunks::put`].
     pub fn put_content(&self, data: &[u8]) -> Result<([u8; 32], Stored)> {
         let hash = *blake3::hash(data).as_bytes();
         let stored = self.put(&Key::content(&hash), 0..1, &[0, data.len() as u64], data)?;
         Ok((hash, stored))
     }
 
-    /// Stores a chunk under its hash, after it compared the hash.
+    /// Stores a chunk under this hash, which must be the BLAKE3 hash of its bytes.
     ///
     /// # Errors
     ///
@@ -30,12 +30,13 @@ impl Chunks {
         self.put(&Key::content(hash), 0..1, &[0, data.len() as u64], data)
     }
 
-    /// Returns the chunk with a hash. The hash is computed again, so the bytes are right even if
-    /// another program changed the file.
+    /// Returns the chunk with a hash, or `None` if it is missing. The hash is computed again: a
+    /// chunk with other bytes, for example because another program changed the file, is removed and
+    /// counts as missing.
     ///
     /// # Errors
     ///
-    /// As [`Chunks::get`].
+    /// Returns the same errors as [`Chunks::get`].
     pub fn get_content(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>> {
         let key = Key::content(hash);
         let found = self.get(&key, 0..1)?.found().map(|read| read.data);

@@ -32,11 +32,12 @@ pub enum Error {
         /// The value.
         found: String,
     },
-    /// The bytes are more than the folder can keep.
+    /// A put, a chunk or a block is too long for the limit of the folder, or a block length is
+    /// zero.
     TooLarge {
-        /// The number of bytes.
+        /// The length in bytes.
         len: u64,
-        /// The maximum.
+        /// The maximum length in bytes.
         max: u64,
     },
     /// A buffer has the wrong length.

@@ -28,9 +28,9 @@ pub enum Description {
         address: String,
         /// What distinguishes versions of the object: an `ETag`, a version, a hash.
         validator: String,
-        /// The length of the object.
+        /// The length of the object in bytes.
         object_len: u64,
-        /// The length of all blocks but the last.
+        /// The length of all blocks but the last in bytes.
         block_len: u64,
     },
     /// One chunk, named by the BLAKE3 hash of its bytes.

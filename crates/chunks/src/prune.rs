@@ -58,8 +58,8 @@ impl Chunks {
         Ok(removed)
     }
 
-    /// Removes the chunks of an object with wrong bytes and keeps its pin. Returns the number of
-    /// removed chunks.
+    /// Removes all chunks of an object whose bytes are wrong, and keeps its pin. Returns the number
+    /// of removed chunks.
     pub fn discard(&self, key: &Key) -> u64 {
         let mut numbers = BTreeSet::new();
         self.segments.list(|record| {

@@ -18,8 +18,8 @@ pub struct Stored {
     /// Number of chunks, of any object, that the new chunks displaced from the index because it
     /// could not grow further. Evicted chunks do not count.
     pub displaced: u64,
-    /// The reason for which the other chunks were not kept, if any were not: the disk is full, for
-    /// example. The caller still has their bytes.
+    /// Why the remaining chunks were not kept, for example because the disk is full. `None` if all
+    /// chunks are in the cache. The caller still has the bytes.
     pub not_kept: Option<NotKeptReason>,
 }
 
@@ -47,7 +47,7 @@ impl Chunks {
     ///
     /// # Errors
     ///
-    /// As [`Chunks::put`].
+    /// Returns the same errors as [`Chunks::put`].
     pub fn put_until(
         &self,
         key: &Key,

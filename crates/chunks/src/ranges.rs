@@ -24,7 +24,8 @@ pub(crate) fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
 }
 
 /// Merges ranges with gaps of at most `max_gap` between them, unless the result would be longer
-/// than `max_len`. This saves requests at the cost of some unneeded bytes.
+/// than `max_len`. All numbers have the unit of the ranges. This saves requests, but fetches the
+/// gaps again.
 #[must_use]
 pub fn merge_gaps(missing: &[Range<u64>], max_gap: u64, max_len: u64) -> Vec<Range<u64>> {
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(missing.len());

@@ -22,8 +22,8 @@ pub struct Object {
     pub pinned: bool,
     /// The greatest use count of a chunk, at most 3. Unused chunks are evicted first.
     pub uses: u64,
-    /// The last time that chunks were stored in the segments of this object, in milliseconds since
-    /// 1970, or zero if unknown. They may be chunks of another object.
+    /// The last time that a chunk was stored in a segment with chunks of this object, in
+    /// milliseconds since 1970, or zero if unknown. It may have been a chunk of another object.
     pub put_ms: u64,
 }
 

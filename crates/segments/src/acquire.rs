@@ -1,8 +1,8 @@
 //! Acquiring exclusive access to a folder: [`FolderGuard`]s, and the index that is in use.
 //!
-//! A process holds the table lock for milliseconds. A process that was stopped meanwhile holds it
-//! for any time. So an operation waits at most [`Options::patience`]. After a put did not get
-//! access, later puts do not wait: each tries once, until one of them gets it. Operations that a
+//! A process usually holds the table lock for milliseconds, but a process that is stopped while it
+//! holds the lock keeps it. So an operation waits at most [`Options::patience`]. After a put did
+//! not get access, later puts try without waiting, until one of them gets access. Operations that a
 //! caller requests (`prune`, `pin`) wait each time.
 //!
 //! [`Options::patience`]: crate::Options::patience
@@ -26,7 +26,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// As [`Segments::folder_guard`], except [`Error::Busy`].
+    /// Returns the same errors as [`Segments::folder_guard`], except [`Error::Busy`].
     pub(crate) fn folder_guard_for_put(&self) -> Result<Option<FolderGuard<'_>>> {
         self.folder_guard_within(|| {
             let is_missed = self.is_lock_missed.load(Ordering::Relaxed);
@@ -52,8 +52,8 @@ impl Segments {
     ) -> Result<Option<FolderGuard<'_>>> {
         let began = Instant::now();
         let guard = match self.exclusive.lock(patience()) {
-            // The patience may be zero now: the thread that had access may have missed the table
-            // lock.
+            // The patience may be zero by now: the thread that had access may have failed to get
+            // the table lock.
             Some(exclusive) => {
                 self.guard_with(exclusive, patience().saturating_sub(began.elapsed()))?
             }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The disk below a folder: what writes go through, and what knows the filesystem.
+/// The disk that holds a folder. It writes records and reports free space and the filesystem.
 pub trait Disk: Send + Sync {
     /// Writes `head` and `data`, one after the other, from `offset` on.
     ///

@@ -17,7 +17,7 @@ const ADVICE: &str =
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused an operation.
+    /// A system call failed.
     Io {
         /// The operation, such as `open`.
         operation: &'static str,
@@ -66,7 +66,7 @@ pub enum Error {
     Length {
         /// The argument: `part`, `label`, `parts`, `data` or `pins`.
         what: &'static str,
-        /// Its length in bytes, or the number of parts.
+        /// Its length in bytes, or the number of parts or pins.
         len: u64,
         /// The minimum and the maximum.
         range: (u64, u64),
@@ -74,7 +74,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the system refused because of permissions or a read-only filesystem.
+    /// Returns whether a system call failed because of permissions or a read-only filesystem.
     pub(crate) fn is_denial(source: &io::Error) -> bool {
         Errno::from_io_error(source).is_some_and(is_denied)
     }

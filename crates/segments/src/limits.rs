@@ -28,7 +28,8 @@ impl Segments {
         Some(self.index()?.settings()?.limit)
     }
 
-    /// Returns the maximum length of a part under the current limit.
+    /// Returns the maximum length of a part in bytes: an eighth of the current limit, at most 4
+    /// GiB.
     pub fn max_part_len(&self) -> u64 {
         let settings = self.index().and_then(Index::settings);
         max_part_len(settings.map_or(Options::MIN_LIMIT, |settings| settings.limit))

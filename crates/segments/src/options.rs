@@ -65,8 +65,9 @@ impl Options {
         }
     }
 
-    /// Sets the maximum number of bytes that all files of the folder take together: at least 4 MiB,
-    /// and 10 GiB for a new folder. The setting is stored and holds for all processes.
+    /// Sets the maximum number of bytes that all files of the folder take together, at least 4 MiB.
+    /// By default the stored limit, or 10 GiB for a new folder. The setting is stored and holds for
+    /// all processes.
     ///
     /// If the folder has more, opening it evicts the excess at once, the least used segments first.
     /// Pinned parts stay, and so do segments that other processes write to. This is not
@@ -77,17 +78,18 @@ impl Options {
         self
     }
 
-    /// Sets the number of bytes of the filesystem that stay free; 0 for a new folder. The setting
-    /// is stored and holds for all processes.
+    /// Sets the number of bytes of the filesystem that stay free. By default the stored number, or
+    /// 0 for a new folder. The setting is stored and holds for all processes.
     #[must_use]
     pub fn min_free(mut self, bytes: u64) -> Self {
         self.min_free = Some(bytes);
         self
     }
 
-    /// Sets the length of a segment in bytes: what a process reserves at once, and the unit of
-    /// eviction. By default between 1/128 and 1/16 of the limit. A longer record gets a segment of
-    /// its own.
+    /// Sets the length of a segment in bytes, from 64 KiB to 4 GiB: what a process reserves at
+    /// once, and the unit of eviction. By default 4 MiB up to a limit of 512 MiB (at most 1/16 of
+    /// the limit), then 1/128 of the limit, at most 512 MiB. A segment never takes more than an
+    /// eighth of the limit. A longer record gets a segment of its own.
     #[must_use]
     pub fn segment_len(mut self, bytes: u64) -> Self {
         self.segment_len = Some(bytes);
@@ -111,7 +113,7 @@ impl Options {
         self
     }
 
-    /// Sets how often bytes are compared with their checksum.
+    /// Sets how often bytes are compared with their checksum; [`Check::Once`] by default.
     #[must_use]
     pub fn check(mut self, check: Check) -> Self {
         self.check = check;
@@ -128,29 +130,31 @@ impl Options {
         self
     }
 
-    /// Sets the maximum number of segments that are open for reading, at least 16.
+    /// Sets the maximum number of segments that are open for reading, at least 16; 256 by default.
     #[must_use]
     pub fn open_files(mut self, count: usize) -> Self {
         self.open_files = count.max(16);
         self
     }
 
-    /// Sets whether `SIGBUS` is handled for maps of the folder. Signals for other addresses go to
-    /// the previous handler. Without it, truncation of a mapped file ends the process.
+    /// Sets whether `SIGBUS` is handled for maps of the folder, `true` by default. Signals for
+    /// other addresses are passed to the previous handler. Without it, truncation of a mapped file
+    /// ends the process.
     #[must_use]
     pub fn guard(mut self, guard: bool) -> Self {
         self.guard = guard;
         self
     }
 
-    /// Sets the source of time.
+    /// Sets the clock that decides when records expire; by default [`SystemClock`].
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets what writes go through, and what knows the filesystem of the folder.
+    /// Sets the disk, which writes records and reports free space and the filesystem; by default
+    /// that of the operating system. Tests replace it to simulate failures.
     #[must_use]
     pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
         self.disk = disk;

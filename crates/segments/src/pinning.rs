@@ -21,7 +21,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// As [`Segments::pin`].
+    /// Returns the same errors as [`Segments::pin`].
     pub fn pin_group(&self, group: Name, names: &[Name]) -> Result<()> {
         self.change_pins(|pins| {
             pins.retain(|_, of| *of != group);
@@ -33,7 +33,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// As [`Segments::pin`].
+    /// Returns the same errors as [`Segments::pin`].
     pub fn unpin_group(&self, group: Name) -> Result<()> {
         self.change_pins(|pins| pins.retain(|name, of| *of != group && *name != group))
     }
@@ -42,7 +42,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// As [`Segments::pin`].
+    /// Returns the same errors as [`Segments::pin`].
     pub fn move_pin(&self, group: Name, names: &[Name]) -> Result<bool> {
         // Most groups have no pin, and then no lock is taken.
         if !load(&self.folder)?.values().any(|of| *of == group) {

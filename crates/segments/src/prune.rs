@@ -29,7 +29,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// As [`Segments::prune`].
+    /// Returns the same errors as [`Segments::prune`].
     pub fn prune_older(&self, than_ms: u64) -> Result<u64> {
         let mut guard = self.folder_guard_without_appenders()?;
         guard.seal_orphans();
@@ -42,7 +42,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// As [`Segments::prune`].
+    /// Returns the same errors as [`Segments::prune`].
     pub fn clear(&self) -> Result<u64> {
         let mut guard = self.folder_guard_without_appenders()?;
         guard.shrink(0)?;

@@ -52,7 +52,7 @@ pub struct Stat {
     pub writing: u64,
     /// Used words of the index: about as many parts are stored.
     pub parts: u64,
-    /// Words of the index.
+    /// Number of words of the index: the parts that it has room for without growing.
     pub max_parts: u64,
     /// Segments evicted since the index was created.
     pub evicted: u64,

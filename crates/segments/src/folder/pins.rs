@@ -64,7 +64,7 @@ fn decode(bytes: &[u8]) -> Option<Pins> {
 ///
 /// # Errors
 ///
-/// As [`Folder::replace`].
+/// Returns the same errors as [`Folder::replace`].
 pub(crate) fn store(folder: &Folder, pins: &Pins) -> Result<()> {
     let entries = pins.iter().flat_map(|(name, group)| [*name, *group]);
     let entries = entries.collect::<Vec<_>>().concat();

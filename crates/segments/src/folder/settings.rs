@@ -134,7 +134,7 @@ pub(crate) fn load(folder: &Folder) -> Result<StoredSettings> {
 ///
 /// # Errors
 ///
-/// As [`Folder::replace`].
+/// Returns the same errors as [`Folder::replace`].
 pub(crate) fn store(folder: &Folder, settings: Settings) -> Result<()> {
     folder.replace(SETTINGS_NEW, SETTINGS_NAME, &settings.encode())
 }

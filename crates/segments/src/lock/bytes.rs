@@ -36,7 +36,7 @@ pub(crate) fn lock_byte(file: &File, byte: Byte, mode: LockMode) -> io::Result<b
 }
 
 /// Returns whether no other open file has a lock on a byte of a segment. Returns false if the
-/// system does not tell.
+/// system call fails.
 pub(crate) fn is_unlocked(file: &File, byte: Byte) -> bool {
     let Ok(mut lock) = flock_for(byte as u64, 1, LockMode::Exclusive) else { return false };
     // SAFETY: the descriptor is open as long as `file` is borrowed, and `lock` is valid.

@@ -29,7 +29,7 @@ pub enum Outcome {
         /// Number of displaced parts.
         parts: u64,
     },
-    /// The record was not stored. The caller still has the bytes.
+    /// The record was not stored, for this reason. The caller still has the bytes.
     NotKept(NotKeptReason),
 }
 

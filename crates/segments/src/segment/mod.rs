@@ -104,13 +104,13 @@ impl Segment {
         })
     }
 
-    /// Returns the length of the file, or zero if the system does not tell.
+    /// Returns the length of the file, or zero if the system call fails.
     pub(crate) fn file_len(&self) -> u64 {
         self.file.metadata().map_or(0, |metadata| metadata.len())
     }
 
-    /// Returns the time of the last write in milliseconds since 1970, or zero if the system does
-    /// not tell.
+    /// Returns the time of the last write in milliseconds since 1970, or zero if the system
+    /// call fails.
     pub(crate) fn written_ms(&self) -> u64 {
         let written = self.file.metadata().and_then(|metadata| metadata.modified()).ok();
         let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());

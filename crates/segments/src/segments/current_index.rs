@@ -12,7 +12,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// As [`Index::open`].
+    /// Returns the same errors as [`Index::open`].
     pub(crate) fn reopen(&self) -> Result<Option<&Index>> {
         let previous = self.indexes.latest();
         if let Some(index) = previous.filter(|index| index.is_current(&self.folder)) {
@@ -61,7 +61,7 @@ impl Segments {
 ///
 /// # Errors
 ///
-/// As [`Index::open`].
+/// Returns the same errors as [`Index::open`].
 pub(crate) fn open_index(
     folder: &Folder,
     guard: bool,

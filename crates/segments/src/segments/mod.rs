@@ -1,5 +1,4 @@
-//! `Segments`: the state that one process has of a folder. Operations are in the folders of their
-//! jobs.
+//! `Segments`: a folder that this process has open. The other modules add its operations.
 
 mod access;
 mod current_index;
@@ -35,8 +34,8 @@ pub struct Segments {
     pub(crate) is_lock_missed: AtomicBool,
     /// Number of words that may still find no space before growth of the index is tried again.
     pub(crate) growth_pause: AtomicU32,
-    /// The segment that this process appends to. Locked for a moment, never while a segment is
-    /// reclaimed, and after `exclusive`.
+    /// The segment that this process appends to. Locked briefly, never while a segment is
+    /// reclaimed. A thread that locks both locks `exclusive` first.
     pub(crate) appender: Mutex<Option<Appender>>,
     /// The state of the thread that has exclusive access to the folder.
     pub(crate) exclusive: TimedMutex<ExclusiveState>,

@@ -35,7 +35,7 @@ impl FolderGuard<'_> {
     ///
     /// # Errors
     ///
-    /// As [`FolderGuard::free_space`].
+    /// Returns the same errors as [`FolderGuard::free_space`].
     pub(crate) fn evict_bytes(&mut self, bytes: u64) -> Result<bool> {
         self.seal_orphans();
         let mut search = self.search()?;

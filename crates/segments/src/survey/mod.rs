@@ -35,7 +35,7 @@ pub struct RecordInfo {
     pub written_ms: u64,
 }
 
-/// A segment that could not be read, or only in part. Parts that could not be read stay.
+/// A segment of which some or all bytes could not be read. Its unread parts stay in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unreadable {

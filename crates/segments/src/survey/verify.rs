@@ -23,8 +23,7 @@ pub struct Verified {
     /// Segments with damaged bytes between records, or with words that point to no record. Bytes
     /// after the last record of a segment that is being written are not counted.
     pub torn: u64,
-    /// Segments that the system did not open, or did not read completely. Parts that could not be
-    /// read stay.
+    /// Segments that could not be opened or read completely. Their unread parts stay in the index.
     pub unreadable: u64,
 }
 

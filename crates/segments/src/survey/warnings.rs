@@ -59,7 +59,7 @@ impl fmt::Display for Warning {
 }
 
 impl Segments {
-    /// Returns the current problems of the folder. Each is worth one line of a log.
+    /// Returns the current problems of the folder, each as a message for a log or for the user.
     pub fn warnings(&self) -> Vec<Warning> {
         let path = || self.path().to_owned();
         let mut warnings = Vec::new();

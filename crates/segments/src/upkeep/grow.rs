@@ -33,7 +33,7 @@ impl FolderGuard<'_> {
     ///
     /// # Errors
     ///
-    /// As [`FolderGuard::grow`].
+    /// Returns the same errors as [`FolderGuard::grow`].
     pub(crate) fn fit_index(&mut self) -> Result<()> {
         let segment_len = self.segment_len();
         let min_len = Geometry::for_limit(self.settings.limit, segment_len, 0).file_len();
