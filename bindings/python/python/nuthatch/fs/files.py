@@ -29,30 +29,30 @@ class ReadAhead:
     Their number grows with each range that is read. A seek stops the read-ahead.
     """
 
-    def __init__(self, fs: NuthatchCache, of: CachedObject, most: int) -> None:
+    def __init__(self, fs: NuthatchCache, of: CachedObject, max_len: int) -> None:
         """Prepares the read-ahead, which begins with the second sequential read."""
         self._fs = fs
         self._of = of
-        self._most = most
+        self._max_len = max_len
         self._runs = 0
         self._next = 0
         self._len = 0
         self._until = 0
-        self._under_way: tuple[int, Future[object]] | None = None
+        self._in_progress: tuple[int, Future[object]] | None = None
 
-    def went(self, start: int, end: int) -> None:
+    def record(self, start: int, end: int) -> None:
         """Records the range of the next read. Starts a fetch if the reads are sequential."""
         if start != self._next:
             self.stop()
         self._next = end
         self._runs += 1
-        if self._runs < 2 or self._most == 0:
+        if self._runs < 2 or self._max_len == 0:
             return
         ahead = self._until - end
-        if ahead > self._len // 2 or (self._under_way and not self._under_way[1].done()):
+        if ahead > self._len // 2 or (self._in_progress and not self._in_progress[1].done()):
             return
         self._len = min(
-            max(2 * self._len, 2 * (end - start), self._of.blocks.block_len), self._most
+            max(2 * self._len, 2 * (end - start), self._of.blocks.block_len), self._max_len
         )
         begin, until = max(end, self._until), min(end + self._len, self._of.size)
         if begin >= until:
@@ -60,15 +60,15 @@ class ReadAhead:
         self._until = until
         missing = self._of.blocks.missing(begin, until)
         if missing:
-            self._under_way = (os.getpid(), self._fs.start(self._of.fetch(missing)))
+            self._in_progress = (os.getpid(), self._fs.start(self._of.fetch(missing)))
 
     def stop(self) -> None:
         """Cancels the fetch in progress, after a seek or at the end."""
         self._runs = self._len = self._until = 0
-        under_way, self._under_way = self._under_way, None
+        in_progress, self._in_progress = self._in_progress, None
         # A fetch that the parent process started must not be cancelled here.
-        if under_way and under_way[0] == os.getpid():
-            under_way[1].cancel()
+        if in_progress and in_progress[0] == os.getpid():
+            in_progress[1].cancel()
 
 
 class CachedFile(AbstractBufferedFile):
@@ -130,7 +130,7 @@ class CachedFile(AbstractBufferedFile):
         if wanted < self._window_len:
             found = self._from_window(wanted)
         else:
-            self._ahead.went(self.loc, self.loc + wanted)
+            self._ahead.record(self.loc, self.loc + wanted)
             found = self.object.read(self.loc, self.loc + wanted, self.fs.loop)
         self.loc += len(found)
         return found
@@ -149,7 +149,7 @@ class CachedFile(AbstractBufferedFile):
         if wanted < self._window_len:
             out[:wanted] = self.read(wanted)
             return wanted
-        self._ahead.went(self.loc, self.loc + wanted)
+        self._ahead.record(self.loc, self.loc + wanted)
         self.loc += self.object.read_into(self.loc, out[:wanted], self.fs.loop)
         return wanted
 
@@ -173,7 +173,7 @@ class CachedFile(AbstractBufferedFile):
                 # The reads are sequential, so more than this read is buffered, up to the next
                 # multiple of the length of the buffer.
                 end = min(-(-end // self._window_len) * self._window_len, self.size)
-            self._ahead.went(self.loc, end)
+            self._ahead.record(self.loc, end)
             self._window = self.object.read(self.loc, end, self.fs.loop)
             self._window_start = self.loc
             at = 0

@@ -31,9 +31,9 @@ from nuthatch.fs.recorded import Recorded
 from nuthatch.fs.versions import Version
 
 # Methods that call the target only, blocking and asynchronous.
-_ASKED = ("ls", "find", "exists", "isfile", "isdir", "du")
+_READING_METHODS = ("ls", "find", "exists", "isfile", "isdir", "du")
 # Methods that change the target, with the number of paths among their first arguments.
-_WRITTEN = {
+_CHANGING_METHODS = {
     "mkdir": 1,
     "makedirs": 1,
     "pipe_file": 1,
@@ -239,7 +239,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
 
     # Methods that call the target.
 
-    async def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    async def _call_target(self, name: str, *args: Any, **kwargs: Any) -> Any:
         self._settle()
         if self._origin.offline and name in ("exists", "isfile", "isdir"):
             return name != "isdir" and await self._recorded.known(args[0]) is not None
@@ -254,7 +254,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return await self._origin.info(path, **kwargs)
 
     async def _glob(self, path: str, **kwargs: Any) -> Any:
-        found = await self._ask("glob", self._strip(path), **kwargs)
+        found = await self._call_target("glob", self._strip(path), **kwargs)
 
         # A name that is a URL gets the protocol of this filesystem, so that it is not read past the
         # cache.
@@ -266,17 +266,17 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return [named(name) for name in found]
 
     async def _write(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        paths = [self._strip(path) for path in args[: _WRITTEN[name]]]
+        paths = [self._strip(path) for path in args[: _CHANGING_METHODS[name]]]
         args = (*paths, *args[len(paths) :])
         self._change(*paths)
         try:
-            return await self._ask(name, *args, **kwargs)
+            return await self._call_target(name, *args, **kwargs)
         finally:
             self._known.clear()
 
     async def _put_file(self, lpath: Any, rpath: str, **kwargs: Any) -> None:
         self._change(self._strip(rpath))
-        await self._ask("put_file", lpath, self._strip(rpath), **kwargs)
+        await self._call_target("put_file", lpath, self._strip(rpath), **kwargs)
         self._known.clear()
 
     def _change(self, *paths: Any) -> None:
@@ -289,33 +289,33 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         kwargs.pop("batch_size", None)
         return await self._write("rm", path, **kwargs)
 
-    def _here(self, name: str, path: str, *args: Any, **kwargs: Any) -> Any:
+    def _call_blocking(self, name: str, path: str, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.target, name)(self._strip(path), *args, **kwargs)
 
     def rmdir(self, path: str) -> None:
         """Removes an empty folder."""
-        self._here("rmdir", path)
+        self._call_blocking("rmdir", path)
 
     def touch(self, path: str, truncate: bool = True, **kwargs: Any) -> None:
         """Creates an empty file, or updates its time of modification."""
         self._change(self._strip(path))
-        self._here("touch", path, truncate=truncate, **kwargs)
+        self._call_blocking("touch", path, truncate=truncate, **kwargs)
 
     def created(self, path: str) -> Any:
         """Returns the time when a file was created."""
-        return self._here("created", path)
+        return self._call_blocking("created", path)
 
     def modified(self, path: str) -> Any:
         """Returns the time when a file was modified."""
-        return self._here("modified", path)
+        return self._call_blocking("modified", path)
 
     def ukey(self, path: str) -> Any:
         """Returns a value that changes when the file changes."""
-        return self._here("ukey", path)
+        return self._call_blocking("ukey", path)
 
     def checksum(self, path: str) -> Any:
         """Returns a number that changes when the file changes."""
-        return self._here("checksum", path)
+        return self._call_blocking("checksum", path)
 
     def sign(self, path: str, expiration: int = 100, **kwargs: Any) -> Any:
         """Returns a signed URL of a file.
@@ -325,7 +325,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
             expiration: Seconds until the URL expires.
             **kwargs: Arguments of the target.
         """
-        return self._here("sign", path, expiration, **kwargs)
+        return self._call_blocking("sign", path, expiration, **kwargs)
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Drops cached listings, and versions that would be reused.
@@ -348,14 +348,14 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         """
         self._settle()
         path = self._strip(path)
-        version, asked = self._known.get(path, (None, 0.0))
-        if version is None or time.monotonic() - asked >= self.max_age:
-            asked = time.monotonic()
+        version, requested_at = self._known.get(path, (None, 0.0))
+        if version is None or time.monotonic() - requested_at >= self.max_age:
+            requested_at = time.monotonic()
             version = await self._recorded.version(path)
             if version is None or self._chunks is None:
                 return None
             if self.max_age > 0 and path not in self._written and not version.is_stale:
-                self._known[path] = (version, asked)
+                self._known[path] = (version, requested_at)
         validator = version.validator
         if validator is None and self._unversioned == "size" and path not in self._written:
             validator = "unversioned"
@@ -397,7 +397,9 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
 
         data = None if kwargs else await self._whole(path, read)
         if data is None:
-            data = await self._ask("cat_file", self._strip(path), start=start, end=end, **kwargs)
+            data = await self._call_target(
+                "cat_file", self._strip(path), start=start, end=end, **kwargs
+            )
         return bytes(data)
 
     async def _cat_ranges(
@@ -446,12 +448,14 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
     async def _get_file(
         self, rpath: str, lpath: Any, callback: Any = DEFAULT_CALLBACK, **kwargs: Any
     ) -> None:
-        if not isfilelike(lpath) and await self._ask("isdir", self._strip(rpath)):
+        if not isfilelike(lpath) and await self._call_target("isdir", self._strip(rpath)):
             os.makedirs(lpath, exist_ok=True)
             return
         found = None if kwargs else await self._object(rpath)
         if found is None:
-            await self._ask("get_file", self._strip(rpath), lpath, callback=callback, **kwargs)
+            await self._call_target(
+                "get_file", self._strip(rpath), lpath, callback=callback, **kwargs
+            )
             return
         if isfilelike(lpath):
             await self._copy_to(found, lpath, callback)
@@ -517,22 +521,22 @@ def _create(path: str) -> Any:
     return open(path, "wb")
 
 
-def _asking(name: str) -> Callable[..., Awaitable[Any]]:
-    async def ask(self: NuthatchCache, path: str, *args: Any, **kwargs: Any) -> Any:
-        return await self._ask(name, self._strip(path), *args, **kwargs)
+def _reading_method(name: str) -> Callable[..., Awaitable[Any]]:
+    async def call(self: NuthatchCache, path: str, *args: Any, **kwargs: Any) -> Any:
+        return await self._call_target(name, self._strip(path), *args, **kwargs)
 
-    return ask
+    return call
 
 
-def _writing(name: str) -> Callable[..., Awaitable[Any]]:
+def _changing_method(name: str) -> Callable[..., Awaitable[Any]]:
     async def write(self: NuthatchCache, *args: Any, **kwargs: Any) -> Any:
         return await self._write(name, *args, **kwargs)
 
     return write
 
 
-for _name in _ASKED:
-    setattr(NuthatchCache, f"_{_name}", _asking(_name))
-for _name in _WRITTEN:
+for _name in _READING_METHODS:
+    setattr(NuthatchCache, f"_{_name}", _reading_method(_name))
+for _name in _CHANGING_METHODS:
     if f"_{_name}" not in vars(NuthatchCache):
-        setattr(NuthatchCache, f"_{_name}", _writing(_name))
+        setattr(NuthatchCache, f"_{_name}", _changing_method(_name))

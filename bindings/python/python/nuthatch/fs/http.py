@@ -34,7 +34,7 @@ class _PassingError(OSError):
         self.status = status
 
 
-class AwayError(OSError):
+class OriginUnavailableError(OSError):
     """An origin that cannot be reached or is unavailable, after retries."""
 
 
@@ -50,7 +50,7 @@ async def info(target: Any, url: str) -> dict[str, Any]:
     Raises:
         FileNotFoundError: The origin has no such object.
         PermissionError: The origin does not permit the request.
-        AwayError: The origin is unavailable after retries.
+        OriginUnavailableError: The origin is unavailable after retries.
     """
     import aiohttp
 
@@ -147,7 +147,7 @@ async def fetch(
 
     Raises:
         ChangedError: The origin has another version.
-        AwayError: The origin is unavailable after retries.
+        OriginUnavailableError: The origin is unavailable after retries.
     """
 
     async def once() -> bytes:
@@ -172,7 +172,7 @@ async def repeat(
         The result of the attempt that succeeded.
 
     Raises:
-        AwayError: The origin is unavailable after retries.
+        OriginUnavailableError: The origin is unavailable after retries.
         OSError: The last status is an error of an origin that is available.
     """
     import aiohttp
@@ -190,9 +190,10 @@ async def repeat(
                 # Errors of aiohttp can contain the complete URL with secrets.
                 reason = str(error) if isinstance(error, _PassingError) else type(error).__name__
                 address = plain_address(url)
-                raise AwayError(f"{address}: no response from the origin: {reason}") from None
+                message = f"{address}: no response from the origin: {reason}"
+                raise OriginUnavailableError(message) from None
         await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
-    raise AssertionError("the last attempt answers or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def is_unavailable(error: BaseException) -> bool:
@@ -209,7 +210,7 @@ def is_silence(error: BaseException) -> bool:
     """Returns whether an attempt failed without a response of the origin."""
     if isinstance(error, _PassingError):
         return error.status is None
-    return isinstance(error, AwayError | ConnectionError | TimeoutError)
+    return isinstance(error, OriginUnavailableError | ConnectionError | TimeoutError)
 
 
 async def _fetch_once(target: Any, url: str, version: Version, start: int, end: int) -> bytes:

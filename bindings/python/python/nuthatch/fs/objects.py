@@ -55,8 +55,8 @@ class CachedObject:
         self._chunks = chunks
         self._max_gap = max_gap
         # The response of a request is stored by one put.
-        most = min(max_request_len, chunks.max_put_len)
-        self._max_request_len = max(most - most % blocks.block_len, blocks.block_len)
+        max_len = min(max_request_len, chunks.max_put_len)
+        self._max_request_len = max(max_len - max_len % blocks.block_len, blocks.block_len)
 
     @property
     def address(self) -> str:

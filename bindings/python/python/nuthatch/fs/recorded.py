@@ -16,9 +16,9 @@ from nuthatch.fs.versions import Version, is_http
 # which a target that sent no response is not contacted again, in seconds. The Rust code has the
 # same limits.
 _CHECK_WITHIN = 1.0
-_AWAY = 5.0
+_UNAVAILABLE_TIME = 5.0
 # Maximum number of unavailable hosts that are remembered.
-_MAX_AWAY = 4096
+_MAX_UNAVAILABLE = 4096
 # Interval in seconds between records of the same version.
 _RECORD_INTERVAL = 60.0
 
@@ -40,7 +40,7 @@ class Recorded:
         self._max_stale = max_stale
         self._written: dict[str, tuple[tuple[Version, int | None], float]] = {}
         # Monotonic time from which on an unavailable host is contacted again.
-        self._away_until: dict[str, float] = {}
+        self._unavailable_until: dict[str, float] = {}
 
     async def version(self, path: str) -> Version | None:
         """Returns the current version, or the recorded one if the target is unavailable.
@@ -53,42 +53,42 @@ class Recorded:
             # Without a record, this raises the error for ``offline``.
             return known or await self._origin.version(path)
         site = site_of(self._origin.target, path)
-        if time.monotonic() < self._away_until.get(site, 0.0):
+        if time.monotonic() < self._unavailable_until.get(site, 0.0):
             known = await self.known(path)
             if known is not None:
                 return known
         request = self._origin.version_request(path)
-        looked = False
+        is_recalled = False
 
         async def attempt() -> Version | None:
-            nonlocal looked
-            if looked:
+            nonlocal is_recalled
+            if is_recalled:
                 return await request()
-            asking = asyncio.ensure_future(request())
+            check = asyncio.ensure_future(request())
             try:
-                await asyncio.wait([asking], timeout=_CHECK_WITHIN)
-                error = asking.exception() if asking.done() else TimeoutError()
+                await asyncio.wait([check], timeout=_CHECK_WITHIN)
+                error = check.exception() if check.done() else TimeoutError()
                 if error is not None and is_unavailable(error):
-                    looked = True
+                    is_recalled = True
                     known = await self.known(path)
                     if known is not None:
                         if is_silence(error):
-                            self._is_away(site)
+                            self._record_unavailable(site)
                         return known
-                return await asking
+                return await check
             finally:
-                asking.cancel()
-                await asyncio.gather(asking, return_exceptions=True)
+                check.cancel()
+                await asyncio.gather(check, return_exceptions=True)
 
         found = await self._origin.repeat(path, attempt)
         if found is None or not found.is_stale:
-            self._away_until.pop(site, None)
+            self._unavailable_until.pop(site, None)
         return found
 
-    def _is_away(self, site: str) -> None:
-        if len(self._away_until) >= _MAX_AWAY:
-            self._away_until.clear()
-        self._away_until[site] = time.monotonic() + _AWAY
+    def _record_unavailable(self, site: str) -> None:
+        if len(self._unavailable_until) >= _MAX_UNAVAILABLE:
+            self._unavailable_until.clear()
+        self._unavailable_until[site] = time.monotonic() + _UNAVAILABLE_TIME
 
     async def known(self, path: str) -> Version | None:
         """Returns the recorded version if it may be used without the target; otherwise ``None``."""
@@ -117,11 +117,11 @@ class Recorded:
         """
         if self._chunks is None or version.is_stale or version.validator is None:
             return
-        said = (version, version.stale_if_error)
+        confirmed = (version, version.stale_if_error)
         before, at = self._written.get(path, (None, 0.0))
-        if before == said and time.monotonic() - at < _RECORD_INTERVAL:
+        if before == confirmed and time.monotonic() - at < _RECORD_INTERVAL:
             return
-        self._written[path] = (said, time.monotonic())
+        self._written[path] = (confirmed, time.monotonic())
         etag, modified = _http_validators(version.validator)
         if not is_http(self._origin.target):
             etag = modified = None

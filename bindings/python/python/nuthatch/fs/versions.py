@@ -136,7 +136,7 @@ def http_version(headers: Mapping[str, str]) -> Version | None:
     stamp = http_stamp(etag, modified)
     # A weak tag is a validator only together with a time of modification that is old enough.
     is_strong = etag and not _is_weak(etag)
-    is_settled = is_strong or (modified and _lies_back(modified))
+    is_settled = is_strong or (modified and _is_old_enough(modified))
     allowed = _allowed_stale(headers.get("Cache-Control"))
     return Version(int(size), stamp, stamp if is_settled else None, allowed)
 
@@ -153,7 +153,7 @@ def _has_mtime(times: dict[str, Any]) -> bool:
     return any(name not in ("ino", "created") for name in times)
 
 
-def _lies_back(modified: str) -> bool:
+def _is_old_enough(modified: str) -> bool:
     try:
         return time.time() - parsedate_to_datetime(modified).timestamp() >= _SETTLED
     except ValueError:
