@@ -21,9 +21,8 @@ struct Window {
 }
 
 impl LogLimit {
-    /// Admits or suppresses a line of this kind. Returns the number of lines of the kind that were
-    /// suppressed since the last admitted one, for the field `unlogged`, or `None` if this line
-    /// must not be logged.
+    /// Returns the number of lines of this kind that were suppressed since the last admitted one,
+    /// for the field `unlogged`, or `None` if a line must not be logged now.
     pub fn admit(&self, kind: &'static str, now: Instant) -> Option<u64> {
         let mut windows = lock(&self.0);
         let new = Window { start: now, logged: 0, unlogged: 0 };

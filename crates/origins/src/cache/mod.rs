@@ -88,7 +88,7 @@ impl ObjectCache {
         self.engine.folder.problem()
     }
 
-    /// Blocks until all blocks and responses that can be stored are in the folder. If the process
+    /// Waits until all blocks and responses that can be stored are in the folder. If the process
     /// ends before that, they are lost and fetched again.
     pub fn wait_for_puts(&self) {
         if let Some(tasks) = self.engine.folder.last() {

@@ -75,8 +75,8 @@ Exit status:
   0  all bytes were written
   1  the object does not exist
   2  invalid command line, or --limit or --share-with-group cannot be applied to the folder
-  3  any other error, for example: the origin cannot be reached or denies access, the object changed,
-     an interrupt, bytes are not in the cache (--offline)";
+  3  any other error, for example: the origin cannot be reached or denies access, the object
+     changed, an interrupt, bytes are not in the cache (--offline)";
 
 /// Read a remote object, or a part of it, through the cache
 #[derive(Debug, Args)]

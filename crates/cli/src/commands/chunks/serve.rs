@@ -84,8 +84,8 @@ Exit status:
 pub(super) struct Serve {
     /// Base address of the objects, as in "get"; paths of requests are appended to it
     ///
-    /// Default: `$NUTHATCH_ORIGIN`. Use the variable for an address with a password: other users can
-    /// see the arguments of a command.
+    /// Default: `$NUTHATCH_ORIGIN`. Use the variable for an address with a password: other users
+    /// can see the arguments of a command.
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
     #[command(flatten)]

@@ -21,8 +21,8 @@ Chunks: approximate number in the cache, including one or two with metadata for 
 many the index has room for. The index grows when it is full. Displaced: chunks that the index
 dropped because it was full and could not grow; they are fetched again. It should be 0; a higher
 limit lets the index grow further. A segment that is not sealed is being written, or its writer has
-ended. Evicted: segments that eviction removed since the index was created, and bytes of used chunks,
-which it moved to another segment instead.
+ended. Evicted: segments that eviction removed since the index was created, and bytes of used
+chunks, which it moved to another segment instead.
 
 Warnings on standard error: this user can only read the folder, so nothing is stored; other users
 can access it (new folders have mode 0700, or 2770 with --share-with-group); it is on a network
