@@ -29,26 +29,26 @@ class Origin:
     files: dict[str, Served] = field(default_factory=dict)
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Method, path and ``Range`` of each request."""
-    shown: list[Message] = field(default_factory=list)
+    request_headers: list[Message] = field(default_factory=list)
     """Headers of each request."""
-    wanted: dict[str, str] = field(default_factory=dict)
+    required_headers: dict[str, str] = field(default_factory=dict)
     """Headers that a request must have; without them the status is 401."""
-    moved: dict[str, str] = field(default_factory=dict)
+    redirects: dict[str, str] = field(default_factory=dict)
     """URLs that requests for a path are redirected to."""
     failures: int = 0
-    """Number of following requests for bytes that get status 503."""
-    refusals: list[int] = field(default_factory=list)
-    """Statuses of the following requests, whatever they request."""
+    """Number of the next requests for bytes that get status 503."""
+    next_statuses: list[int] = field(default_factory=list)
+    """Statuses that the next requests of any kind get, in order."""
     cuts: int = 0
-    """Number of following responses with bytes that end in the middle."""
+    """Number of the next responses with bytes that end in the middle."""
     ranges: bool = True
     """Whether ``Range`` is supported."""
-    held: threading.Event | None = None
-    """Event that requests for bytes wait for."""
+    hold_bodies: threading.Event | None = None
+    """Event that all requests for bytes wait for."""
     arrived: threading.Event = field(default_factory=threading.Event)
     """Event that is set when such a request arrives."""
-    silent: threading.Event | None = None
-    """Event that all responses wait for."""
+    hold_all: threading.Event | None = None
+    """Event that all requests wait for."""
     server: ThreadingHTTPServer | None = None
     """The server that accepts connections."""
     connections: list[socket.socket] = field(default_factory=list)
@@ -92,21 +92,22 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_HEAD(self) -> None:
-        self.answer()
+        self.send()
 
     def do_GET(self) -> None:
-        if self.origin.held:
+        if self.origin.hold_bodies:
             self.origin.arrived.set()
-            self.origin.held.wait()
-        self.answer()
+            self.origin.hold_bodies.wait()
+        self.send()
 
-    def refusal(self, served: Served | None, body: bool) -> int | None:
+    def failure_status(self, served: Served | None, body: bool) -> int | None:
         """Returns the status with which a request fails; ``None`` if it succeeds."""
-        if self.origin.refusals:
-            return self.origin.refusals.pop(0)
-        if any(self.headers.get(name) != value for name, value in self.origin.wanted.items()):
+        if self.origin.next_statuses:
+            return self.origin.next_statuses.pop(0)
+        required = self.origin.required_headers
+        if any(self.headers.get(name) != value for name, value in required.items()):
             return 401
-        if self.path in self.origin.moved:
+        if self.path in self.origin.redirects:
             return 302
         if served is None:
             return 404
@@ -115,33 +116,33 @@ class Handler(BaseHTTPRequestHandler):
             return 503
         return None
 
-    def answer(self) -> None:
+    def send(self) -> None:
         origin, path = self.origin, self.path.partition("?")[0]
-        asked = self.headers.get("Range")
-        origin.requests.append((self.command, path, asked))
-        origin.shown.append(self.headers)
-        if origin.silent:
-            origin.silent.wait()
+        requested = self.headers.get("Range")
+        origin.requests.append((self.command, path, requested))
+        origin.request_headers.append(self.headers)
+        if origin.hold_all:
+            origin.hold_all.wait()
         served = origin.files.get(path)
         body = self.command == "GET"
-        if status := self.refusal(served, body):
+        if status := self.failure_status(served, body):
             self.send_response(status)
             if status == 302:
-                self.send_header("Location", origin.moved[self.path])
+                self.send_header("Location", origin.redirects[self.path])
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
         assert served is not None
         data, status = served.data, 200
-        if asked and origin.ranges:
-            first, _, last = asked.removeprefix("bytes=").partition("-")
+        if requested and origin.ranges:
+            first, _, last = requested.removeprefix("bytes=").partition("-")
             start, end = int(first), min(int(last) + 1, len(data))
             data, status = data[start:end], 206
         self.send_response(status)
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(served.data)}")
-        named = {"ETag": served.etag, "Last-Modified": served.modified}
-        for name, value in {**named, "Cache-Control": served.cache_control}.items():
+        headers = {"ETag": served.etag, "Last-Modified": served.modified}
+        for name, value in {**headers, "Cache-Control": served.cache_control}.items():
             if value:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))

@@ -46,7 +46,7 @@ SPANS = st.tuples(st.integers(0, 30), st.integers(1, 10)).map(lambda span: (span
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), SPANS), max_size=40))
 @examples(60)
-def test_it_agrees_with_a_dictionary(operations: list[tuple[str, tuple[int, int]]]) -> None:
+def test_the_cache_agrees_with_a_dictionary(operations: list[tuple[str, tuple[int, int]]]) -> None:
     present: set[int] = set()
     with TemporaryDirectory() as folder, Chunks(folder, limit=LIMIT) as cache:
         for operation, (start, end) in operations:
@@ -102,7 +102,7 @@ def test_a_chunk_with_other_bytes_is_a_conflict(cache: Chunks) -> None:
     assert read.data == b"a"
 
 
-def test_what_is_asked_wrongly_is_told(cache: Chunks, tmp_path: Path) -> None:
+def test_invalid_arguments_raise_errors(cache: Chunks, tmp_path: Path) -> None:
     for code, offsets, data in (("offsets", [0, 2], b"a"), ("too-large", [0, LIMIT], bytes(LIMIT))):
         with pytest.raises(nuthatch.ArgumentError) as error:
             cache.put("object", 0, 1, offsets, data)
@@ -129,7 +129,7 @@ def test_what_is_asked_wrongly_is_told(cache: Chunks, tmp_path: Path) -> None:
         cache.get_into("object", 0, 1, bytearray(2))
 
 
-def test_it_is_listed_pinned_pruned_and_cleared(cache: Chunks) -> None:
+def test_objects_are_listed_pinned_pruned_and_cleared(cache: Chunks) -> None:
     cache.put("kept", 0, 1, [0, 3], b"abc")
     cache.pin("kept")
     cache.put("object", 7, 9, [0, 1, 3], b"abc", ttl=3600)
@@ -163,7 +163,7 @@ def test_views_outlive_eviction_and_the_cache(tmp_path: Path) -> None:
         cache.stat()
 
 
-def test_a_gap_is_fetched_once(cache: Chunks) -> None:
+def test_missing_bytes_are_fetched_once(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
     first = blocks.single_flight([(0, 2000)])
     second = blocks.single_flight([(0, 3000)])
@@ -181,7 +181,7 @@ def test_a_gap_is_fetched_once(cache: Chunks) -> None:
     assert len(blocks.single_flight([(2000, 3000)]).flights) == 1
 
 
-async def test_tasks_await_a_fetch_and_one_that_is_given_up(cache: Chunks) -> None:
+async def test_tasks_await_a_fetch_and_a_cancelled_fetch(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
     fetches = blocks.single_flight([(0, 1000)])
     (waiter,) = blocks.single_flight([(0, 1000)]).waiters
@@ -190,7 +190,7 @@ async def test_tasks_await_a_fetch_and_one_that_is_given_up(cache: Chunks) -> No
     assert len(blocks.single_flight([(0, 1000)]).flights) == 1
 
 
-def test_bytes_that_cannot_be_kept_reach_those_who_wait(tmp_path: Path) -> None:
+def test_bytes_that_the_cache_does_not_keep_reach_the_waiting_readers(tmp_path: Path) -> None:
     with Chunks(tmp_path / "cache", limit=LIMIT, min_free=1 << 60) as cache:
         blocks = cache.blocks("address", "v1", 3000, 1000)
         fetches = blocks.single_flight([(0, 1000)])
@@ -212,7 +212,7 @@ def test_a_folder_is_private_unless_it_is_shared_with_its_group(tmp_path: Path) 
         assert (stat.S_IMODE(path.stat().st_mode), modes(path)) == (0o2770, {0o660})
 
 
-def test_a_folder_that_others_may_use_is_told_of(tmp_path: Path) -> None:
+def test_a_folder_with_access_for_other_users_causes_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "cache"
     path.mkdir(mode=0o755)
     path.chmod(0o755)
@@ -221,7 +221,7 @@ def test_a_folder_that_others_may_use_is_told_of(tmp_path: Path) -> None:
         assert "0755" in warning
 
 
-def test_a_range_of_2_to_the_40_chunks_is_answered_at_once(cache: Chunks) -> None:
+def test_a_lookup_of_2_to_the_40_chunks_returns_at_once(cache: Chunks) -> None:
     cache.put("an object", 3, 4, [0, 1], b"a")
     missing = cache.get("an object", 0, 1 << 40)
     assert not missing
@@ -275,7 +275,7 @@ def test_a_child_in_another_folder_opens_the_same_cache(
         assert os.waitpid(child, 0)[1] == 0
 
 
-def test_a_cache_is_pickled_as_it_was_opened(cache: Chunks, tmp_path: Path) -> None:
+def test_a_cache_is_pickled_with_its_options(cache: Chunks, tmp_path: Path) -> None:
     cache.put("object", 0, 1, [0, 1], b"a")
     again = pickle.loads(pickle.dumps(cache))
     assert isinstance(again.get("object", 0, 1), Read)
@@ -309,7 +309,7 @@ def test_processes_share_a_folder(cache: Chunks) -> None:
     assert read.data == b"".join(b"%03d " % n * 250 for n in range(400))
 
 
-def test_what_was_flipped_is_missing_and_healed(tmp_path: Path) -> None:
+def test_damaged_chunks_are_missing_and_can_be_stored_again(tmp_path: Path) -> None:
     folder, data = tmp_path / "cache", os.urandom(1 << 20)
     with Chunks(folder, limit=LIMIT) as cache:
         cache.put("object", 0, 1, [0, 1 << 20], data)
@@ -372,7 +372,7 @@ for thread in threads:
 
 
 @pytest.mark.parametrize(("work", "times"), [("stat_closed", 3000), ("await_in_a_loop", 50)])
-def test_threads_do_not_lock_each_other_out(work: str, times: int, tmp_path: Path) -> None:
+def test_threads_do_not_deadlock(work: str, times: int, tmp_path: Path) -> None:
     # Regression test for a deadlock: a thread waited for a lock of this module, and its owner for
     # the interpreter's lock.
     command = [sys.executable, "-c", TOGETHER, str(tmp_path / "cache"), work, str(times)]

@@ -57,7 +57,7 @@ OPERATIONS = st.one_of(
 
 @given(operations=st.lists(OPERATIONS, max_size=12))
 @examples(40)
-def test_reads_are_those_of_the_bytes(
+def test_reads_return_the_bytes_of_the_target(
     operations: list[tuple[str, int, int]], memory: NuthatchCache
 ) -> None:
     memory.target.pipe_file("/object", DATA)
@@ -87,7 +87,7 @@ def test_reads_are_those_of_the_bytes(
         assert file.read() == DATA[at:]
 
 
-def test_what_was_read_once_is_not_fetched_again(fs: NuthatchCache, origin: Origin) -> None:
+def test_bytes_that_were_read_are_not_fetched_again(fs: NuthatchCache, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     assert fs.cat_file(url, BLOCK + 1, 3 * BLOCK - 1) == DATA[BLOCK + 1 : 3 * BLOCK - 1]
     assert origin.requests[-1] == ("GET", "/data", f"bytes={BLOCK}-{3 * BLOCK - 1}")
@@ -103,7 +103,9 @@ def test_what_was_read_once_is_not_fetched_again(fs: NuthatchCache, origin: Orig
     assert 0 <= fs.counts.fetched_bytes - len(DATA) <= 2 * BLOCK
 
 
-def test_gaps_that_are_near_are_one_request(fs: NuthatchCache, origin: Origin) -> None:
+def test_missing_ranges_with_small_gaps_are_fetched_by_one_request(
+    fs: NuthatchCache, origin: Origin
+) -> None:
     url = origin.put("/data", DATA)
     starts = [0, 2 * BLOCK, 20 * BLOCK, 20 * BLOCK + 5]
     ends = [10, 2 * BLOCK + 10, 21 * BLOCK, 21 * BLOCK + 5]
@@ -113,20 +115,20 @@ def test_gaps_that_are_near_are_one_request(fs: NuthatchCache, origin: Origin) -
     assert ranges == [f"bytes=0-{3 * BLOCK - 1}", f"bytes={20 * BLOCK}-{22 * BLOCK - 1}"]
 
 
-def test_readers_of_one_gap_make_one_request(fs: NuthatchCache, origin: Origin) -> None:
+def test_readers_of_one_missing_range_make_one_request(fs: NuthatchCache, origin: Origin) -> None:
     url = origin.put("/data", DATA)
-    origin.held = threading.Event()
+    origin.hold_bodies = threading.Event()
     files = [fs.open(url) for _ in range(8)]
     asked = len(origin.requests)
     with ThreadPoolExecutor(8) as pool:
         reads = [pool.submit(file.read_at, 10, BLOCK) for file in files]
         origin.arrived.wait()
-        origin.held.set()
+        origin.hold_bodies.set()
         assert {read.result() for read in reads} == {DATA[10 : BLOCK + 10]}
     assert len(origin.requests) == asked + 1
 
 
-def test_a_sequential_reader_is_read_ahead_of(fs: NuthatchCache, origin: Origin) -> None:
+def test_bytes_are_fetched_ahead_of_a_sequential_reader(fs: NuthatchCache, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     with fs.open(url) as file:
         for start in range(0, len(DATA), BLOCK * 2):
@@ -141,7 +143,9 @@ def test_a_sequential_reader_is_read_ahead_of(fs: NuthatchCache, origin: Origin)
     assert fs.counts.fetched_bytes == len(DATA)
 
 
-def test_a_reader_that_jumps_fetches_what_it_reads(fs: NuthatchCache, origin: Origin) -> None:
+def test_a_reader_that_seeks_fetches_only_the_blocks_it_reads(
+    fs: NuthatchCache, origin: Origin
+) -> None:
     url = origin.put("/data", DATA)
     with fs.open(url) as file:
         for start in (30, 10, 20, 0):
@@ -168,7 +172,9 @@ def test_old_and_new_bytes_are_never_mixed(fs: NuthatchCache, origin: Origin) ->
     assert fs.cat_file(url) == new[:-1]
 
 
-def test_a_target_without_tags_is_asked_after_each_fetch(memory: NuthatchCache) -> None:
+def test_the_version_of_a_target_without_tags_is_checked_after_each_fetch(
+    memory: NuthatchCache,
+) -> None:
     memory.target.pipe_file("/object", DATA)
     file = memory.open("/object")
     assert file.read(10) == DATA[:10]
@@ -179,7 +185,7 @@ def test_a_target_without_tags_is_asked_after_each_fetch(memory: NuthatchCache) 
     assert memory.cat_file("/object") == DATA[::-1]
 
 
-def test_a_version_is_believed_for_as_long_as_told(tmp_path: Path, origin: Origin) -> None:
+def test_a_version_is_used_for_max_age(tmp_path: Path, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     fs = NuthatchCache(target="http", cache=tmp_path / "cache", max_age=3600)
     assert fs.cat_file(url, 0, 10) == fs.cat_file(url, 0, 10) == DATA[:10]
@@ -192,7 +198,7 @@ def test_a_version_is_believed_for_as_long_as_told(tmp_path: Path, origin: Origi
     assert fs.cat_file(url, 0, 10) == DATA[::-1][:10]
 
 
-def test_what_has_no_validator_is_new_each_time(tmp_path: Path, origin: Origin) -> None:
+def test_a_file_without_a_validator_is_fetched_at_each_open(tmp_path: Path, origin: Origin) -> None:
     url = origin.put("/data", DATA, None)
     fs = NuthatchCache(target="http", cache=tmp_path / "cache", block_size=BLOCK)
     with fs.open(url) as file:
@@ -210,7 +216,7 @@ def test_what_has_no_validator_is_new_each_time(tmp_path: Path, origin: Origin) 
     assert fs.counts.fetched_bytes == len(DATA)
 
 
-def test_times_and_weak_tags_tell_versions_apart(fs: NuthatchCache, origin: Origin) -> None:
+def test_times_and_weak_tags_identify_versions(fs: NuthatchCache, origin: Origin) -> None:
     for etag in (None, 'W/"weak"'):
         url = origin.put("/data", DATA, etag, age=100)
         assert fs.cat_file(url, 0, BLOCK) == DATA[:BLOCK]
@@ -221,7 +227,7 @@ def test_times_and_weak_tags_tell_versions_apart(fs: NuthatchCache, origin: Orig
         assert fs.cat_file(url, 0, BLOCK) == DATA[::-1][:BLOCK]
 
 
-def test_failures_that_pass_are_outlasted(fs: NuthatchCache, origin: Origin) -> None:
+def test_transient_failures_are_retried(fs: NuthatchCache, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     origin.failures = origin.cuts = 1
     assert fs.cat_file(url, 0, BLOCK) == DATA[:BLOCK]
@@ -235,14 +241,14 @@ def test_failures_that_pass_are_outlasted(fs: NuthatchCache, origin: Origin) -> 
         fs.cat_file(origin.address + "/missing")
 
 
-def test_a_server_without_ranges_will_do(fs: NuthatchCache, origin: Origin) -> None:
+def test_a_server_without_ranges_is_read(fs: NuthatchCache, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     origin.ranges = False
     assert fs.cat_file(url, 5 * BLOCK, 6 * BLOCK) == DATA[5 * BLOCK : 6 * BLOCK]
     assert fs.cat_file(url) == DATA
 
 
-def test_secrets_stay_out_of_the_cache_and_of_errors(
+def test_the_cache_and_errors_contain_no_secrets(
     fs: NuthatchCache, origin: Origin, tmp_path: Path
 ) -> None:
     url = origin.put("/data", DATA) + "?token=hidden&X-Amz-Signature={}&X-Amz-Credential=hidden"
@@ -254,14 +260,14 @@ def test_secrets_stay_out_of_the_cache_and_of_errors(
     assert found.key.address is not None
     assert found.key.address.startswith(origin.address + "/data?sha256=")
     origin.failures = 100
-    with pytest.raises(OSError, match="no answer") as error:
+    with pytest.raises(OSError, match="no response") as error:
         fs.cat_file(url.format("hidden3"), BLOCK, BLOCK + 1)
     assert "hidden" not in str(error.value)
     for path in (tmp_path / "cache").iterdir():
         assert b"hidden" not in path.read_bytes()
 
 
-def test_a_damaged_cache_is_a_miss_and_healed(tmp_path: Path, origin: Origin) -> None:
+def test_damaged_bytes_are_fetched_and_stored_again(tmp_path: Path, origin: Origin) -> None:
     folder, url = tmp_path / "cache", origin.put("/data", DATA)
     program = "import sys; from nuthatch.fs import NuthatchCache as C\n"
     program += "fs = C(target='http', cache=sys.argv[1]); fs.cat_file(sys.argv[2])\n"
@@ -284,7 +290,9 @@ def test_a_damaged_cache_is_a_miss_and_healed(tmp_path: Path, origin: Origin) ->
     assert fetched() == 0
 
 
-def test_what_cannot_be_kept_is_passed_on(tmp_path: Path, origin: Origin) -> None:
+def test_bytes_that_the_cache_does_not_keep_reach_the_reader(
+    tmp_path: Path, origin: Origin
+) -> None:
     url = origin.put("/data", DATA)
     chunks = nuthatch.chunks.Chunks(tmp_path / "cache", limit=LIMIT, min_free=1 << 60)
     fs = NuthatchCache(target="http", cache=chunks, block_size=BLOCK)
@@ -295,7 +303,7 @@ def test_what_cannot_be_kept_is_passed_on(tmp_path: Path, origin: Origin) -> Non
     assert fs.cat_ranges([url], [5], [BLOCK]) == [DATA[5:BLOCK]]
 
 
-def test_what_is_larger_than_the_cache_is_read(tmp_path: Path, origin: Origin) -> None:
+def test_a_file_that_is_larger_than_the_cache_is_read(tmp_path: Path, origin: Origin) -> None:
     data = os.urandom(9 << 20)
     url, empty = origin.put("/large", data), origin.put("/empty", b"")
     fs = NuthatchCache(target="http", cache=tmp_path / "cache", limit=4 << 20)
@@ -333,7 +341,9 @@ def test_writes_go_to_the_target(tmp_path: Path) -> None:
     assert not fs.exists(name)
 
 
-def test_files_are_copied_whole(fs: NuthatchCache, origin: Origin, tmp_path: Path) -> None:
+def test_get_file_copies_files_through_the_cache(
+    fs: NuthatchCache, origin: Origin, tmp_path: Path
+) -> None:
     url = origin.put("/data", DATA)
     for _ in range(2):
         fs.get(url, str(tmp_path / "copies/data"))
@@ -371,7 +381,7 @@ def _zip(folder: Path) -> str:
     return f"file://{folder}/a.zip"
 
 
-async def test_tasks_read_with_loops_of_their_own(origin: Origin, tmp_path: Path) -> None:
+async def test_tasks_read_in_event_loops_of_their_own(origin: Origin, tmp_path: Path) -> None:
     url = origin.put("/data", DATA)
     fs = NuthatchCache(target="http", cache=tmp_path / "cache", asynchronous=True)
     reads = [fs._cat_file(url, start, start + 1000) for start in range(0, 100_000, 1000)]
@@ -417,7 +427,7 @@ print(hash(file.read()), file.fs.counts.fetched_bytes)
 """
 
 
-def test_processes_share_what_one_of_them_read(fs: NuthatchCache, origin: Origin) -> None:
+def test_processes_share_the_bytes_that_one_of_them_read(fs: NuthatchCache, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     file = fs.open(url)
     file.read_at(0, 10 * BLOCK)
@@ -446,7 +456,7 @@ def _length(asked: str) -> int:
     return min(int(last) + 1, len(DATA)) - int(first)
 
 
-def test_a_child_made_by_fork_reads_on(fs: NuthatchCache, origin: Origin) -> None:
+def test_a_child_made_by_fork_continues_to_read(fs: NuthatchCache, origin: Origin) -> None:
     url = origin.put("/data", DATA)
     file = fs.open(url)
     assert file.read(10) == DATA[:10]
@@ -467,7 +477,7 @@ def test_a_child_made_by_fork_reads_on(fs: NuthatchCache, origin: Origin) -> Non
     assert origin.gets() == asked
 
 
-def test_targets_that_contradict_are_refused(tmp_path: Path) -> None:
+def test_contradicting_targets_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="found several"):
         NuthatchCache("memory", target_protocol="file", cache=tmp_path)
     with pytest.raises(ValueError, match="target: expected one that is asynchronous"):

@@ -51,6 +51,6 @@ class TestOpen(abstract.AbstractOpenTests, Fixtures):  # type: ignore[misc]
     pass
 
 
-def test_the_target_is_what_the_tests_see() -> None:
+def test_an_instance_of_a_filesystem_can_be_the_target() -> None:
     made: Any = NuthatchCache(target=fsspec.filesystem("file"))
     assert isinstance(made.target, LocalFileSystem)

@@ -185,7 +185,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
-def test_workers_of_all_kinds(start: str, origin: Origin, tmp_path: Path) -> None:
+def test_workers_of_all_start_methods(start: str, origin: Origin, tmp_path: Path) -> None:
     url, program = f"{origin.address}/table.parquet", tmp_path / "loader.py"
     program.write_text(LOADER)
     command = [sys.executable, str(program), url, str(tmp_path / "cache"), start]

@@ -23,7 +23,7 @@ def fs(tmp_path: Path) -> NuthatchCache:
     return NuthatchCache("http", cache=tmp_path / "cache", block_size=BLOCK, request_size=BLOCK)
 
 
-def test_a_weak_tag_that_stays_does_not_mix_bytes_of_two_times(
+def test_an_unchanged_weak_tag_does_not_mix_bytes_of_two_modification_times(
     fs: NuthatchCache, origin: Origin
 ) -> None:
     url = origin.put("/data", DATA, 'W/"weak"', age=100)
@@ -52,7 +52,7 @@ class Seconds(MemoryFileSystem):  # type: ignore[misc]
         return found
 
 
-def test_a_time_in_whole_seconds_is_believed_when_it_lies_back(
+def test_a_time_in_whole_seconds_is_a_validator_once_it_is_old_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Regression test: after two writes within a second, reads returned the bytes of the first.
@@ -86,12 +86,12 @@ def test_a_time_in_whole_seconds_is_believed_when_it_lies_back(
         (None, None),
     ],
 )
-def test_times_are_read_as_filesystems_have_them(value: object, seconds: float | None) -> None:
+def test_modification_times_of_all_types_are_parsed(value: object, seconds: float | None) -> None:
     found = versions._seconds(value)
     assert found == (None if seconds is None else pytest.approx(seconds))
 
 
-def test_a_file_of_just_now_is_the_same_when_it_is_unpickled(
+def test_a_version_is_the_same_before_and_after_its_time_is_old_enough(
     fs: NuthatchCache, origin: Origin
 ) -> None:
     # A version is equal before and after its time of modification becomes a validator.
@@ -103,13 +103,13 @@ def test_a_file_of_just_now_is_the_same_when_it_is_unpickled(
     assert pickle.loads(pickled).read(10) == DATA[:10]
 
 
-def test_an_origin_that_cannot_be_asked_is_not_one_without_the_file(
+def test_a_failed_request_does_not_mean_that_the_file_does_not_exist(
     fs: NuthatchCache, origin: Origin
 ) -> None:
     url = origin.put("/data", DATA)
-    origin.refusals = [503, 503, 503]
+    origin.next_statuses = [503, 503, 503]
     assert fs.size(url) == len(DATA)
-    origin.refusals = [403, 403]
+    origin.next_statuses = [403, 403]
     with pytest.raises(PermissionError, match="access denied: status 403"):
         fs.open(url + "?token=hidden")
     for gone in (origin.address + "/missing", "http://127.0.0.1:1/closed"):
@@ -122,17 +122,17 @@ def test_an_origin_that_cannot_be_asked_is_not_one_without_the_file(
             shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)
 
 
-def test_what_came_before_a_failure_is_kept(
+def test_bytes_that_arrived_before_a_failure_are_kept(
     fs: NuthatchCache, origin: Origin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, answer = origin.put("/data", DATA), Handler.answer
+    url, send = origin.put("/data", DATA), Handler.send
 
     def fail_from_some_block_on(self: Handler) -> None:
         if self.headers.get("Range") == f"bytes={15 * BLOCK}-{16 * BLOCK - 1}":
             origin.failures = 1
-        answer(self)
+        send(self)
 
-    monkeypatch.setattr(Handler, "answer", fail_from_some_block_on)
+    monkeypatch.setattr(Handler, "send", fail_from_some_block_on)
     monkeypatch.setattr(http, "_PAUSE", 0.01)
     with pytest.raises(OSError, match="no response from the origin: status 503"):
         fs.cat_file(url)
@@ -163,7 +163,7 @@ def test_reads_outside_of_a_file_are_refused(fs: NuthatchCache, origin: Origin) 
         file.read_at(0, 10)
 
 
-async def test_a_target_without_files_for_tasks_says_so(tmp_path: Path) -> None:
+async def test_open_async_of_a_target_without_open_async_raises_an_error(tmp_path: Path) -> None:
     fs = NuthatchCache("file", cache=tmp_path / "cache", asynchronous=True)
     with pytest.raises(NotImplementedError, match="opens no files for tasks"):
         await fs.open_async(str(tmp_path / "file"), "wb")

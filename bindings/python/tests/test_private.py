@@ -22,7 +22,7 @@ HEADERS = {"Authorization": f"Bearer {SECRET}", "X-Key": SECRET}
 @pytest.fixture
 def origin(origin: Origin) -> Origin:
     origin.put("/data", DATA)
-    origin.wanted = dict(HEADERS)
+    origin.required_headers = dict(HEADERS)
     return origin
 
 
@@ -60,7 +60,7 @@ def test_an_origin_is_shown_headers_with_each_request(origin: Origin, tmp_path: 
         # The headers were copied by the call.
         headers.clear()
         assert file.read() == DATA
-    assert len(origin.shown) > 1
+    assert len(origin.request_headers) > 1
     # Each open makes a request, regardless of the contents of the cache.
     with pytest.raises(nuthatch.AccessError, match="status 401"):
         nuthatch.open_url(url, headers=headers, cache=tmp_path / "cache")
@@ -70,13 +70,13 @@ def test_an_origin_is_shown_headers_with_each_request(origin: Origin, tmp_path: 
 
 def test_another_host_is_shown_no_headers(origin: Origin, tmp_path: Path) -> None:
     with serving() as other:
-        origin.moved["/moved"] = other.put("/elsewhere", DATA)
+        origin.redirects["/moved"] = other.put("/elsewhere", DATA)
         url = origin.address + "/moved"
         with nuthatch.open_url(url, headers=HEADERS, cache=tmp_path / "cache") as file:
             assert file.read() == DATA
-        assert len(other.shown) > 1
-        assert len(origin.shown) == len(other.shown)
-        for shown in other.shown:
+        assert len(other.request_headers) > 1
+        assert len(origin.request_headers) == len(other.request_headers)
+        for shown in other.request_headers:
             assert SECRET not in str(shown)
             assert not {"authorization", "x-key"} & {name.lower() for name in shown}
 
@@ -84,14 +84,14 @@ def test_another_host_is_shown_no_headers(origin: Origin, tmp_path: Path) -> Non
 def test_headers_are_shown_again_in_a_child_made_by_fork(origin: Origin, tmp_path: Path) -> None:
     url = origin.address + "/data"
     file = nuthatch.open_url(url, headers=HEADERS, cache=tmp_path / "cache")
-    asked = len(origin.shown)
+    asked = len(origin.request_headers)
 
     def read() -> None:
         assert file.read() == DATA
 
     assert in_child(read)
     # One request for the version, and at least one for bytes.
-    assert len(origin.shown) >= asked + 2
+    assert len(origin.request_headers) >= asked + 2
     file.close()
 
 
@@ -117,7 +117,7 @@ def test_headers_are_in_nothing_that_is_shown_or_kept(origin: Origin, tmp_path: 
     ]
     for kind, operation in failing:
         if kind is nuthatch.AccessError:
-            origin.wanted["X-Key"] = "another"
+            origin.required_headers["X-Key"] = "another"
         with pytest.raises(kind) as error:
             operation()
         assert SECRET not in shown_of(error.value)
@@ -150,7 +150,7 @@ def test_odd_headers_are_refused_and_not_shown(
         nuthatch.open_url(origin.address + "/data", headers=headers, cache=tmp_path / "cache")
     assert SECRET not in shown_of(error.value)
     assert not isinstance(error.value, UnicodeError)
-    assert not origin.shown
+    assert not origin.request_headers
 
 
 def test_space_around_a_value_is_no_part_of_it(origin: Origin, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_space_around_a_value_is_no_part_of_it(origin: Origin, tmp_path: Path) -
 def test_users_are_found_in_netrc(
     origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    origin.wanted = {"Authorization": "Basic dXNlcjpwYXNzd29yZA=="}
+    origin.required_headers = {"Authorization": "Basic dXNlcjpwYXNzd29yZA=="}
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login user password password\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
@@ -187,7 +187,7 @@ def test_the_target_of_a_filesystem_shows_headers(
     bare = NuthatchCache("http", cache=tmp_path / "cache")
     with pytest.raises(PermissionError, match="access denied: status 401"):
         bare.cat_file(url)
-    origin.wanted["X-Key"] = "another"
+    origin.required_headers["X-Key"] = "another"
     with pytest.raises(PermissionError, match="access denied: status 401") as error:
         fs.cat_file(url)
     assert SECRET not in shown_of(error.value)

@@ -32,7 +32,7 @@ def raw(file: io.BufferedReader) -> UrlFile:
     return file.raw
 
 
-def test_a_file_is_read_once(origin: Origin, tmp_path: Path) -> None:
+def test_a_file_is_fetched_once(origin: Origin, tmp_path: Path) -> None:
     for number in range(2):
         with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
             assert file.read() == DATA
@@ -50,7 +50,9 @@ OPERATIONS = st.tuples(st.sampled_from(["seek", "read", "into", "at", "line"]), 
 
 @given(operations=st.lists(OPERATIONS, max_size=12))
 @examples(30)
-def test_a_file_is_one_of_its_bytes(operations: list[tuple[str, int]], tmp_path: Path) -> None:
+def test_a_file_behaves_like_a_file_in_memory(
+    operations: list[tuple[str, int]], tmp_path: Path
+) -> None:
     path = tmp_path / "file"
     if not path.exists():
         path.write_bytes(DATA)
@@ -73,7 +75,7 @@ def test_a_file_is_one_of_its_bytes(operations: list[tuple[str, int]], tmp_path:
             assert file.tell() == model.tell()
 
 
-def test_the_filesystem_finds_what_a_file_read(origin: Origin, tmp_path: Path) -> None:
+def test_the_filesystem_finds_bytes_that_open_url_fetched(origin: Origin, tmp_path: Path) -> None:
     url = origin.address + "/data"
     with nuthatch.open_url(url, cache=tmp_path / "cache") as file:
         assert file.read() == DATA
@@ -82,7 +84,9 @@ def test_the_filesystem_finds_what_a_file_read(origin: Origin, tmp_path: Path) -
     assert fs.counts.requests == 0
 
 
-def test_files_that_are_opened_in_turn_share_a_folder(origin: Origin, tmp_path: Path) -> None:
+def test_files_that_are_opened_one_after_the_other_share_a_folder(
+    origin: Origin, tmp_path: Path
+) -> None:
     # They share the connections, too. Regression test: each file opened the folder again.
     found = []
     for _ in range(3):
@@ -115,7 +119,7 @@ def test_errors_of_urls(origin: Origin, tmp_path: Path) -> None:
         file.read()
 
 
-def test_places_outside_of_a_file_are_refused(origin: Origin, tmp_path: Path) -> None:
+def test_positions_outside_of_a_file_are_refused(origin: Origin, tmp_path: Path) -> None:
     with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
         for wrong in (lambda: raw(file).read_at(-5, 10), lambda: raw(file).seek(-5)):
             with pytest.raises(ValueError, match="expected an offset within the file, found -5"):
@@ -135,12 +139,12 @@ def stop(*_: object) -> None:
 
 
 @pytest.mark.parametrize("way", ["open", "read", "at"])
-def test_a_signal_is_heard_while_an_origin_is_silent(
+def test_a_signal_interrupts_a_read_while_the_origin_does_not_respond(
     way: str, origin: Origin, tmp_path: Path
 ) -> None:
     url, done = origin.address + "/data", threading.Event()
     file = nuthatch.open_url(url, cache=tmp_path / "cache")
-    origin.held = held = threading.Event()
+    origin.hold_bodies = held = threading.Event()
     operations: dict[str, Callable[[], object]] = {
         "open": lambda: nuthatch.open_url(url, cache=tmp_path / "cache"),
         "read": lambda: file.read(len(DATA)),
@@ -165,12 +169,12 @@ def test_a_signal_is_heard_while_an_origin_is_silent(
         done.set()
         thread.join()
         signal.signal(signal.SIGUSR1, before)
-    origin.held = None
+    origin.hold_bodies = None
     assert raw(file).read_at(3 << 20, 10) == DATA[3 << 20 :][:10]
     assert file.read() == DATA
 
 
-def test_a_child_made_by_fork_reads_on(origin: Origin, tmp_path: Path) -> None:
+def test_a_child_made_by_fork_continues_to_read(origin: Origin, tmp_path: Path) -> None:
     file = nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache")
     assert file.read(10) == DATA[:10]
     child = os.fork()

@@ -97,7 +97,8 @@ class NotFoundError(_SystemError, FileNotFoundError):
 
 
 class UnavailableError(_SystemError, ConnectionError):
-    """A server cannot be reached or ended the call. A retry may succeed."""
+    """A server or an origin cannot be reached, or ended the call; a later call may succeed. Also:
+    ``offline`` is set, and the cache does not have the bytes or may not use their version."""
 
     errno = errno.ENOTCONN
 

@@ -167,8 +167,9 @@ class ChunksOptions(TypedDict, total=False):
     """Maximum time that a put waits while other threads or processes change the folder, in seconds;
     2 by default. After that its bytes are not kept."""
     segment_len: int | None
-    """Length of a segment in bytes, the unit of reservation and eviction; by default between a
-    sixteenth and a hundredth of the limit."""
+    """Length of a segment in bytes, the unit of reservation and eviction: 64 KiB to 4 GiB. By
+    default the limit divided by 128, but at least 4 MiB and at most 512 MiB; for limits below 64
+    MiB, a sixteenth of the limit. It is never more than an eighth of the limit."""
     parts: int | None
     """Minimum number of chunks that the index has room for; by default one per 16 KiB of the limit.
     The index grows if there are more. Applies to all processes from then on."""

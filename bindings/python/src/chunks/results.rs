@@ -105,12 +105,13 @@ pub(crate) struct Verified {
     good: u64,
     /// Length of the intact chunks in bytes.
     good_bytes: u64,
-    /// Number of damaged chunks. They were dropped from the cache.
+    /// Number of damaged chunks. They were removed from the index, unless this process can only read
+    /// the folder.
     damaged: u64,
     /// Segments with bytes that do not form a record, because of damage or an incomplete write.
     torn: u64,
-    /// Segments that the system could not open. Their chunks were not checked and stay in the
-    /// cache.
+    /// Segments that could not be opened or not be read completely. Their chunks were not all
+    /// checked and stay in the cache.
     unreadable: u64,
 }
 

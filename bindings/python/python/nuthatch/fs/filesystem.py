@@ -100,8 +100,8 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
                 folder is larger, the excess is evicted at once.
             block_size: Length of a block in bytes, which is the minimum that is fetched; 1 MiB by
                 default.
-            max_age: Seconds for which a version is used before the target is asked for it again; by
-                default each open asks the target.
+            max_age: Seconds for which a version is used before it is requested from the target
+                again; 0 by default, so that each open makes a request.
             read_ahead: Maximum number of bytes that are fetched ahead of a sequential reader; 16
                 MiB by default.
             merge: Maximum number of cached bytes between missing ranges that are fetched together;

@@ -113,8 +113,8 @@ class VersionRequest:
         session = await self._target.set_session()
         url = self._target.encode_url(self._url)
         try:
-            async with session.request(method, url, headers=headers, **options) as answer:
-                return answer.status, http_version(answer.headers)
+            async with session.request(method, url, headers=headers, **options) as response:
+                return response.status, http_version(response.headers)
         except aiohttp.ClientResponseError as error:
             # A session can be configured to raise an error for a status. Errors of aiohttp can
             # contain the URL with secrets, so they are not passed on.
@@ -218,21 +218,21 @@ async def _fetch_once(target: Any, url: str, version: Version, start: int, end: 
     headers = {**options.pop("headers", {}), "Range": f"bytes={start}-{end - 1}"}
     headers["Accept-Encoding"] = "identity"
     session = await target.set_session()
-    async with session.get(target.encode_url(url), headers=headers, **options) as answer:
-        _check(url, version, start, end, answer)
-        if answer.status == 206:
-            found: bytes = await answer.read()
+    async with session.get(target.encode_url(url), headers=headers, **options) as response:
+        _check(url, version, start, end, response)
+        if response.status == 206:
+            found: bytes = await response.read()
         else:
-            found = (await _beginning(answer, end))[start:]
+            found = (await _beginning(response, end))[start:]
     if len(found) != end - start:
         raise _PassingError(f"expected {end - start} bytes, found {len(found)}")
     return found
 
 
-async def _beginning(answer: Any, end: int) -> bytes:
+async def _beginning(response: Any, end: int) -> bytes:
     """Reads the first ``end`` bytes of a response that contains the whole object."""
     data = bytearray()
-    async for piece in answer.content.iter_chunked(1 << 20):
+    async for piece in response.content.iter_chunked(1 << 20):
         data += piece
         if len(data) >= end:
             break
@@ -251,25 +251,26 @@ def _check_status(address: str, status: int) -> None:
         raise OSError(f"{address}: the origin responded with {status}")
 
 
-def _check(url: str, version: Version, start: int, end: int, answer: Any) -> None:
+def _check(url: str, version: Version, start: int, end: int, response: Any) -> None:
     """Raises an error unless a response contains this range, or all bytes, of this version."""
-    address, status = plain_address(url), answer.status
+    address, status = plain_address(url), response.status
     _check_status(address, status)
-    is_ = http_stamp(answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
+    is_ = http_stamp(response.headers.get("ETag"), response.headers.get("Last-Modified"))
     total = None
     if status == 206:
-        found = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", answer.headers.get("Content-Range", ""))
+        content_range = response.headers.get("Content-Range", "")
+        found = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", content_range)
         total = found and found[3]
         right = found and (int(found[1]), int(found[2])) == (start, end - 1)
         if is_ == version.stamp and not right:
             raise OSError(f"{address}: expected bytes {start} to {end - 1}, found other ones")
     elif status == 200:
-        total = answer.headers.get("Content-Length")
+        total = response.headers.get("Content-Length")
     another = is_ != version.stamp or total not in (None, "*", str(version.size))
     if another or status in (412, 416):
         what = is_ or "another one"
         raise ChangedError(
             f"{address}: changed while it was read: was {version.described()}, is {what}", "changed"
         )
-    if answer.headers.get("Content-Encoding", "identity") != "identity":
+    if response.headers.get("Content-Encoding", "identity") != "identity":
         raise OSError(f"{address}: expected a body without encoding, found an encoded one")

@@ -44,20 +44,20 @@ def stale_age(file: object) -> float | None:
     return raw.stale_age
 
 
-def test_a_file_is_read_while_its_origin_is_away(origin: Origin, tmp_path: Path) -> None:
+def test_a_file_is_read_while_its_origin_is_unavailable(origin: Origin, tmp_path: Path) -> None:
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     with nuthatch.open_url(url, cache=cache) as file:
         assert file.read() == DATA
         assert stale_age(file) is None
-    asked = len(origin.requests)
+    requests = len(origin.requests)
     with nuthatch.open_url(url, cache=cache, offline=True) as file:
         assert file.read() == DATA
         assert stale_age(file) is not None
-    assert len(origin.requests) == asked
-    origin.refusals = [503] * 100
+    assert len(origin.requests) == requests
+    origin.next_statuses = [503] * 100
     with nuthatch.open_url(url, cache=cache, max_stale=3600) as file:
         assert file.read() == DATA
-    assert len(origin.requests) == asked + 1
+    assert len(origin.requests) == requests + 1
     for wrong in (-1.0, float("nan")):
         with pytest.raises(nuthatch.ArgumentError, match="max_stale: expected seconds"):
             nuthatch.open_url(url, cache=cache, max_stale=wrong)
@@ -66,10 +66,12 @@ def test_a_file_is_read_while_its_origin_is_away(origin: Origin, tmp_path: Path)
     assert error.value.code == "offline"
 
 
-def test_the_filesystem_reads_while_its_target_is_away(origin: Origin, tmp_path: Path) -> None:
+def test_the_filesystem_reads_while_its_target_is_unavailable(
+    origin: Origin, tmp_path: Path
+) -> None:
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     assert fs_of(cache).cat_file(url, 0, 2 * BLOCK) == DATA[: 2 * BLOCK]
-    asked = len(origin.requests)
+    requests = len(origin.requests)
     fs = fs_of(cache, offline=True)
     assert fs.cat_file(url, 5, BLOCK) == DATA[5:BLOCK]
     with fs.open(url) as file:
@@ -80,17 +82,19 @@ def test_the_filesystem_reads_while_its_target_is_away(origin: Origin, tmp_path:
     assert not fs.exists(origin.address + "/other")
     with pytest.raises(nuthatch.UnavailableError):
         fs.cat_file(origin.address + "/other")
-    assert len(origin.requests) == asked
-    origin.refusals = [503] * 100
+    assert len(origin.requests) == requests
+    origin.next_statuses = [503] * 100
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
     with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache, max_stale=0).cat_file(url, 0, BLOCK)
-    origin.refusals = [404] * 100
+    origin.next_statuses = [404] * 100
     with pytest.raises(FileNotFoundError):
         fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
 
 
-def test_what_one_of_them_recorded_the_other_reads(origin: Origin, tmp_path: Path) -> None:
+def test_open_url_and_the_filesystem_read_stale_versions_that_the_other_recorded(
+    origin: Origin, tmp_path: Path
+) -> None:
     url = origin.put("/data", DATA)
     assert fs_of(tmp_path / "fs").cat_file(url) == DATA
     fs = NuthatchCache(target="http", cache=tmp_path / "url", offline=True)
@@ -101,7 +105,7 @@ def test_what_one_of_them_recorded_the_other_reads(origin: Origin, tmp_path: Pat
         assert stale_age(file) is not None
 
 
-def test_a_folder_that_cannot_be_opened_is_done_without(origin: Origin, tmp_path: Path) -> None:
+def test_reads_work_if_the_folder_cannot_be_opened(origin: Origin, tmp_path: Path) -> None:
     url, cache = origin.put("/data", DATA), tmp_path / "file" / "cache"
     (tmp_path / "file").write_bytes(b"no folder")
     with pytest.warns(RuntimeWarning, match="reads pass through to the origin"):
@@ -123,37 +127,37 @@ def test_one_request_is_made_before_a_stale_version_is_read(origin: Origin, tmp_
     assert fs_of(cache).cat_file(url) == DATA
     fs = fs_of(cache, max_stale=3600)
     for status in (429, 500, 502, 503, 504):
-        origin.refusals = [status] * 100
-        asked = len(origin.requests)
+        origin.next_statuses = [status] * 100
+        requests = len(origin.requests)
         assert fs.cat_file(url) == DATA
-        assert len(origin.requests) == asked + 1, status
-    origin.refusals = []
+        assert len(origin.requests) == requests + 1, status
+    origin.next_statuses = []
 
 
-def test_a_target_that_stays_silent_is_asked_once_and_other_hosts_as_before(
+def test_a_target_that_does_not_respond_gets_one_request_and_other_hosts_are_not_affected(
     origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     read_by_all(url, cache)
     monkeypatch.setattr(recorded, "_CHECK_WITHIN", 0.05)
     fs = fs_of(cache, max_stale=3600)
-    asked = len(origin.requests)
-    origin.silent = threading.Event()
+    requests = len(origin.requests)
+    origin.hold_all = threading.Event()
     try:
         for _ in range(5):
             assert fs.cat_file(url) == DATA
         with nuthatch.open_url(url, cache=cache, max_stale=3600) as file:
             assert file.read() == DATA
-        assert len(origin.requests) == asked + 2, "one for each of them"
+        assert len(origin.requests) == requests + 2, "one request of each interface"
         monkeypatch.undo()
         with serving() as other:
             there = other.put("/data", DATA)
             assert fs.cat_file(there) == DATA
             assert fs.cat_file(there) == DATA
             heads = [method for method, _, _ in other.requests if method == "HEAD"]
-            assert len(heads) == 2, "it is not taken for the host that is away"
+            assert len(heads) == 2, "the other host is not considered unavailable"
     finally:
-        origin.silent.set()
+        origin.hold_all.set()
 
 
 def test_a_stale_version_is_read_while_the_origin_refuses_connections(
@@ -161,7 +165,7 @@ def test_a_stale_version_is_read_while_the_origin_refuses_connections(
 ) -> None:
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     read_by_all(url, cache)
-    asked = len(origin.requests)
+    requests = len(origin.requests)
     origin.refuse()
     fs = fs_of(cache, max_stale=3600)
     for _ in range(3):
@@ -169,7 +173,7 @@ def test_a_stale_version_is_read_while_the_origin_refuses_connections(
     with nuthatch.open_url(url, cache=cache, max_stale=3600) as file:
         assert file.read() == DATA
         assert stale_age(file) is not None
-    assert len(origin.requests) == asked
+    assert len(origin.requests) == requests
     monkeypatch.setattr(http, "_PAUSE", 0)
     with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache).cat_file(url)
@@ -185,7 +189,7 @@ def test_the_filesystem_uses_a_stale_version_that_the_target_allows(
     origin.files["/refused"].cache_control = "stale-if-error=600, must-revalidate"
     for url in (allowed, refused):
         read_by_all(url, cache)
-    origin.refusals = [503] * 100
+    origin.next_statuses = [503] * 100
     assert fs_of(cache).cat_file(allowed) == DATA
     with nuthatch.open_url(allowed, cache=cache) as file:
         assert (file.read(), stale_age(file) is None) == (DATA, False)
@@ -194,16 +198,16 @@ def test_the_filesystem_uses_a_stale_version_that_the_target_allows(
     # The reader's `max_stale` takes precedence.
     with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache, max_stale=0).cat_file(allowed)
-    origin.refusals = []
+    origin.next_statuses = []
     # The origin no longer allows stale versions.
     origin.files["/allowed"].cache_control = None
     assert fs_of(cache).cat_file(allowed) == DATA
-    origin.refusals = [503] * 100
+    origin.next_statuses = [503] * 100
     with pytest.raises(OSError, match="no response from the origin"):
         fs_of(cache).cat_file(allowed)
 
 
-def test_the_filesystem_allows_what_open_url_recorded_as_allowed(
+def test_the_filesystem_uses_a_stale_version_that_open_url_recorded(
     origin: Origin, tmp_path: Path
 ) -> None:
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
@@ -211,7 +215,7 @@ def test_the_filesystem_allows_what_open_url_recorded_as_allowed(
     with nuthatch.open_url(url, cache=cache) as file:
         assert file.read() == DATA
     fs = NuthatchCache("http", cache=cache, skip_instance_cache=True)
-    origin.refusals = [503] * 100
+    origin.next_statuses = [503] * 100
     assert fs.cat_file(url) == DATA
 
 
@@ -220,15 +224,15 @@ class Allowing(MemoryFileSystem):  # type: ignore[misc]
 
     protocol = "allowing"
     store: dict[str, Any] = {}  # noqa: RUF012 - as the class that it derives from
-    is_away = False
-    asked = 0
+    is_unavailable = False
+    requests = 0
 
     def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
-        type(self).asked += 1
-        if self.is_away:
+        type(self).requests += 1
+        if self.is_unavailable:
             raise ConnectionRefusedError(path)
-        named = {"etag": "v1", "cacheControl": "stale-if-error=600"}
-        return {**super().info(path, **kwargs), **named}
+        details = {"etag": "v1", "cacheControl": "stale-if-error=600"}
+        return {**super().info(path, **kwargs), **details}
 
 
 def test_a_target_that_is_not_http_allows_stale_versions_as_well(
@@ -238,11 +242,11 @@ def test_a_target_that_is_not_http_allows_stale_versions_as_well(
     target.pipe_file("/data", DATA)
     fs = NuthatchCache(fs=target, cache=tmp_path / "cache", skip_instance_cache=True)
     assert fs.cat_file("/data") == DATA
-    monkeypatch.setattr(Allowing, "is_away", True)
-    asked = Allowing.asked
+    monkeypatch.setattr(Allowing, "is_unavailable", True)
+    requests = Allowing.requests
     for _ in range(3):
         assert fs.cat_file("/data") == DATA
-    assert Allowing.asked == asked + 1
+    assert Allowing.requests == requests + 1
 
 
 def test_reading_a_stale_version_does_not_make_it_younger(origin: Origin, tmp_path: Path) -> None:
@@ -253,26 +257,26 @@ def test_reading_a_stale_version_does_not_make_it_younger(origin: Origin, tmp_pa
         before = chunks._metadata(url)
         assert before is not None
         assert before[1:] == (len(DATA), before[2], 600)
-        origin.refusals = [503] * 100
+        origin.next_statuses = [503] * 100
         assert fs_of(cache, max_stale=3600).cat_file(url) == DATA
         assert fs_of(cache, offline=True).cat_file(url) == DATA
         assert chunks._metadata(url) == before
 
 
-def test_a_stale_version_is_not_believed_when_the_target_is_back(
+def test_a_stale_version_is_not_used_when_the_target_is_available_again(
     origin: Origin, tmp_path: Path
 ) -> None:
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     assert fs_of(cache).cat_file(url) == DATA
     fs = NuthatchCache("http", cache=cache, max_stale=3600, max_age=3600, skip_instance_cache=True)
-    origin.refusals = [503]
+    origin.next_statuses = [503]
     assert fs.cat_file(url, 0, 100) == DATA[:100]
     origin.put("/data", DATA[::-1], etag='"v2"')
     assert fs.cat_file(url, 0, 100) == DATA[::-1][:100]
 
 
 @pytest.mark.parametrize("status", [408, 425, 529])
-def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
+def test_a_rejected_request_does_not_mean_that_the_origin_is_unavailable(
     origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     # The pauses together are longer than the maximum time of a request for the version.
@@ -281,30 +285,30 @@ def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     assert fs_of(cache).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
     # The request is retried, as after any transient failure.
-    origin.refusals = [status]
+    origin.next_statuses = [status]
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
-    assert not origin.refusals
-    origin.refusals = [status] * 100
+    assert not origin.next_statuses
+    origin.next_statuses = [status] * 100
     with pytest.raises(OSError, match=f"the origin responded with {status}"):
         fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
-    asked = len(origin.requests)
+    requests = len(origin.requests)
     # The origin rejects a request and is unavailable after that.
-    origin.refusals = [status] + [503] * 100
+    origin.next_statuses = [status] + [503] * 100
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
-    assert len(origin.requests) == asked + 2
-    origin.refusals = []
+    assert len(origin.requests) == requests + 2
+    origin.next_statuses = []
 
 
-def test_an_origin_that_does_not_know_head_is_asked_otherwise(
+def test_an_origin_that_rejects_head_gets_another_request_for_the_version(
     origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "_PAUSE", 0)
     url = origin.put("/data", DATA)
     for number, status in enumerate((403, 404, 405, 500, 501)):
         fs = fs_of(tmp_path / str(number))
-        origin.refusals = [status]
+        origin.next_statuses = [status]
         assert fs.cat_file(url) == DATA
-        assert not origin.refusals
+        assert not origin.next_statuses
 
 
 def put(cache: Chunks, key: str, data: bytes = b"data") -> str | None:
@@ -312,7 +316,7 @@ def put(cache: Chunks, key: str, data: bytes = b"data") -> str | None:
     return cache.put(key, 0, 1, [0, len(data)], data).not_kept
 
 
-def test_a_folder_that_was_removed_is_made_again_with_one_warning(tmp_path: Path) -> None:
+def test_a_folder_that_was_removed_is_created_again_with_one_warning(tmp_path: Path) -> None:
     path = tmp_path / "cache"
     with Chunks(path, limit=64 << 20, share_with_group=True):
         pass
@@ -339,7 +343,9 @@ def test_a_folder_that_was_removed_is_made_again_with_one_warning(tmp_path: Path
         assert path.stat().st_mode & 0o7777 == 0o2770
 
 
-def test_a_flight_in_a_folder_that_was_removed_is_stored_in_the_new_one(tmp_path: Path) -> None:
+def test_a_fetch_that_began_before_the_folder_was_removed_is_stored_in_the_new_folder(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "cache"
     with Chunks(path, limit=64 << 20) as cache:
         blocks = cache.blocks("https://host/file", '"v1"', 1000, 1000)
@@ -350,7 +356,7 @@ def test_a_flight_in_a_folder_that_was_removed_is_stored_in_the_new_one(tmp_path
         assert blocks.get(0, 1000) == b"1" * 1000
 
 
-def test_a_removed_folder_that_cannot_be_made_again_keeps_nothing(tmp_path: Path) -> None:
+def test_a_removed_folder_that_cannot_be_created_again_keeps_nothing(tmp_path: Path) -> None:
     path = tmp_path / "cache"
     with Chunks(path, limit=64 << 20) as cache:
         shutil.rmtree(path)
@@ -373,6 +379,6 @@ def test_the_filesystem_fills_a_folder_that_was_removed(origin: Origin, tmp_path
         assert fs_of(cache).cat_file(url) == DATA
     # A second read fetches the blocks that the first one read from the removed folder.
     assert fs_of(cache).cat_file(url) == DATA
-    asked = len(origin.requests)
+    requests = len(origin.requests)
     assert fs_of(cache, offline=True).cat_file(url) == DATA
-    assert len(origin.requests) == asked
+    assert len(origin.requests) == requests
