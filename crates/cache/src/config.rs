@@ -9,12 +9,12 @@ use std::time::Duration;
 /// What happens when the budget is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eviction {
-    /// Evicts the items that are read least, by a policy that a single pass over many keys does not
-    /// disturb (S3-FIFO: Yang and others, "FIFO queues are all you need for cache eviction", SOSP
-    /// 2023).
+    /// Evicts items that are rarely read. A single pass over many keys does not displace items that
+    /// are read often. (S3-FIFO: Yang and others, "FIFO queues are all you need for cache
+    /// eviction", SOSP 2023.)
     #[default]
     S3Fifo,
-    /// Evicts nothing: writes fail if there is no memory.
+    /// Evicts nothing: a write that finds no memory fails with [`Error::Full`].
     None,
 }
 
@@ -34,7 +34,8 @@ impl Options {
     /// Maximum budget: 1 TiB.
     pub const MAX_MEMORY: u64 = 1 << 40;
 
-    /// Returns the defaults: 1 GiB, S3-FIFO eviction, the system clock.
+    /// Returns the defaults: a budget of 1 GiB, S3-FIFO eviction, the system clock, a random seed,
+    /// and at most one second of waiting for guards.
     pub fn new() -> Self {
         let clock = Arc::new(SystemClock);
         let eviction = Eviction::default();
@@ -43,8 +44,8 @@ impl Options {
     }
 
     /// Sets the budget in bytes, from 16 MiB to 1 TiB. It includes keys, values, the index and the
-    /// state of segments. A value may have up to 5/8 of it and at most 512 MiB; from 512 GiB on,
-    /// fewer addresses remain for such values.
+    /// state of segments. It also limits the length of values:
+    /// [`Cache::max_value_len`](crate::Cache::max_value_len).
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
@@ -65,18 +66,18 @@ impl Options {
         self
     }
 
-    /// Sets the seed of the hash of keys. The default is random, so that clients cannot choose keys
-    /// that collide.
+    /// Sets the seed of the hash of keys. The default is a random seed, so that clients cannot
+    /// choose keys that collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Sets how long [`Guard::renew`](crate::Guard::renew), and the guard after a write that
-    /// failed, wait at most for the epoch guards of other sessions that delay the reuse of freed
-    /// memory; one second by default. Guards are short, but a descheduled thread keeps its guard.
-    /// Only the time that the waiting thread sleeps counts.
+    /// Sets the maximum time that a session sleeps until the epoch guards of other sessions end,
+    /// which delay the reuse of freed memory: in [`Guard::renew`](crate::Guard::renew), and in
+    /// [`Session::guard`](crate::Session::guard) after a large item found no memory. Guards are
+    /// short, but a descheduled thread keeps its guard.
     #[must_use]
     pub fn guard_wait(mut self, wait: Duration) -> Self {
         self.guard_wait = wait;

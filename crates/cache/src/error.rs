@@ -18,9 +18,9 @@ pub enum Error {
         /// The value that was set.
         found: String,
     },
-    /// The system did not provide memory or addresses.
+    /// The system did not provide address space.
     Memory(std::io::Error),
-    /// The maximum number of sessions is open.
+    /// 1,024 sessions are open, which is the maximum.
     TooManySessions,
     /// A key or a value exceeds its maximum length.
     TooLong {
@@ -31,8 +31,9 @@ pub enum Error {
         /// The maximum length in bytes.
         max: usize,
     },
-    /// The budget is used up. Either nothing may be evicted, or evicted memory becomes available
-    /// only after this guard: see [`Guard::renew`](crate::Guard::renew).
+    /// No memory is free under this guard. [`Guard::renew`](crate::Guard::renew) frees memory if it
+    /// can: evicted memory becomes available only after the guard. Without eviction, the budget may
+    /// be used up.
     Full,
 }
 
@@ -42,7 +43,7 @@ impl fmt::Display for Error {
             Self::Options { option, expected, found } => {
                 write!(f, "{option}: expected {expected}, found {found}")
             }
-            Self::Memory(source) => write!(f, "cannot get memory from the system: {source}"),
+            Self::Memory(source) => write!(f, "cannot reserve address space: {source}"),
             Self::TooManySessions => f.write_str("too many sessions are open"),
             Self::TooLong { what, len, max } => {
                 write!(f, "a {what} of {len} bytes is too long: at most {max} can be stored")

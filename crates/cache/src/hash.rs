@@ -2,7 +2,9 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The hash of a key. For a batch of keys, compute all hashes first, then prefetch and look up.
+/// The hash of a key, from [`Cache::hash`](crate::Cache::hash). Valid for that cache only, since
+/// each cache has its own seed. For a batch of keys, compute all hashes first, then prefetch and
+/// look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash(pub(crate) u64);
 

@@ -32,7 +32,7 @@ const KEY_LEN_LEN: usize = 3;
 const VALUE_LEN_LEN: usize = 4;
 const LENGTHS_LEN: usize = KEY_LEN_LEN + VALUE_LEN_LEN;
 const SHORT_EXPIRY_LEN: usize = 3;
-/// Shorter headers are short ones, whose size depends only on the expiry.
+/// Minimum bytes of a long header. A short header has fewer.
 const MIN_LONG_HEADER_LEN: usize = HEADER_LEN + LENGTHS_LEN;
 const _: () = assert!(HEADER_LEN + SHORT_EXPIRY_LEN < MIN_LONG_HEADER_LEN);
 const EXPIRY_LEN: usize = 6;
@@ -247,10 +247,11 @@ fn keys_equal(one: &[u8], other: &[u8]) -> bool {
 /// An identifier that no session has.
 pub(crate) const NO_SESSION: u64 = u64::MAX;
 
-/// An item that was found. It stays as it is until the guard ends.
+/// An item that was found. Neither the item nor its memory changes while the guard exists under
+/// which it was read, or the item reference from which it was taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Item<'t> {
-    pub(crate) bytes: &'t [u8],
+pub struct Item<'g> {
+    pub(crate) bytes: &'g [u8],
     pub(crate) header: Header,
     pub(crate) frequency: u32,
     /// Identifier of the session under whose guard it was read; [`NO_SESSION`] for the item of an
@@ -258,16 +259,16 @@ pub struct Item<'t> {
     pub(crate) session: u64,
 }
 
-impl<'t> Item<'t> {
+impl<'g> Item<'g> {
     /// Returns the key.
     #[inline]
-    pub fn key(&self) -> &'t [u8] {
+    pub fn key(&self) -> &'g [u8] {
         &self.bytes[self.header.key()]
     }
 
     /// Returns the value.
     #[inline]
-    pub fn value(&self) -> &'t [u8] {
+    pub fn value(&self) -> &'g [u8] {
         &self.bytes[self.header.value()]
     }
 
@@ -278,7 +279,8 @@ impl<'t> Item<'t> {
         self.header.metadata.expires_ms
     }
 
-    /// Returns the client's flags. Clients of memcached keep the type of the value there.
+    /// Returns the client's flags, 0 if it set none. memcached clients store the type of the value
+    /// there.
     #[inline]
     pub fn flags(&self) -> u32 {
         self.header.metadata.flags
@@ -298,7 +300,7 @@ impl<'t> Item<'t> {
         self.header.metadata.protocol_bits
     }
 
-    /// Returns the number of recent reads, at most 3.
+    /// Returns how often the item was read recently, from 0 to 3. Eviction lowers the number.
     #[inline]
     pub fn frequency(&self) -> u32 {
         self.frequency

@@ -25,10 +25,11 @@
 //! A cache has no threads of its own. The optional [`Prefill`] thread prepares memory before it is
 //! written, so that writes do not wait for page faults.
 //!
-//! A value has at most 512 MiB and at most 5/8 of the budget, and is contiguous:
-//! [`Cache::max_value_len`]. If there is no memory for a long one, the write fails with
-//! [`Error::Full`]. Memory is freed before the next guard, or by [`Guard::renew`]. A value that is
-//! received in pieces can be received directly into the cache: [`Guard::begin_value`].
+//! A value is contiguous. Its maximum length is 512 MiB, or 5/8 of the budget if that is less:
+//! [`Cache::max_value_len`]. A write that finds no memory under its guard fails with
+//! [`Error::Full`]. Then call [`Guard::renew`] or begin the next guard, which frees memory, and
+//! retry. A value that arrives in pieces can be received directly into the memory of the cache:
+//! [`Guard::begin_value`].
 //!
 //! # Modules
 //!

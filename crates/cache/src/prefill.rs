@@ -3,7 +3,7 @@
 //! The first write to a page makes the system find a page and fill it with zeros, which takes up to
 //! two milliseconds with huge pages. The prefill thread does this for the next few segments. It
 //! takes segments that were never used, or whose pages were returned to the system, and adds them
-//! to the free segments that have memory. The limit applies to all of them.
+//! to the free segments that have memory. The memory of these segments counts in the budget.
 
 use crate::cache::Cache;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn prepared_segments_count_in_the_budget() {
         let cache = cache();
-        let _ahead = Prefill::start(&cache).expect("a thread");
+        let _prefill = Prefill::start(&cache).expect("a thread");
         let mut session = cache.session().expect("a session");
         session.guard().set(b"key", b"value", &Write::new()).map(drop).expect("room");
         assert_eq!(ready(&cache), cache.prefill_target());

@@ -12,19 +12,24 @@ macro_rules! counters {
         }
 
         /// Statistics of a cache. Counters start when the cache is created.
+        ///
+        /// A lookup is a call of [`Guard::get`](crate::Guard::get),
+        /// [`get_hashed`](crate::Guard::get_hashed) or
+        /// [`get_with_cas`](crate::Guard::get_with_cas). Other operations count no hits and no
+        /// misses, such as [`peek`](crate::Guard::peek) and [`update`](crate::Guard::update).
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
             /// Current number of items, including expired items that are not removed yet.
             pub items: u64,
-            /// Bytes of memory in use: the sum of the next five.
+            /// Bytes of the budget in use: the sum of index, items, large, metadata and reserved.
             pub memory: u64,
             /// Bytes of the index.
             pub memory_index: u64,
             /// Bytes of ordinary segments with items, including dead bytes.
             pub memory_items: u64,
-            /// Bytes of large items and pending values, and of removed ones until their pages were
+            /// Bytes of large items and pending values. Removed ones count until their pages were
             /// returned to the system.
             pub memory_large: u64,
             /// Bytes of the state of segments and of the ghost queue.
@@ -32,8 +37,9 @@ macro_rules! counters {
             /// Bytes reserved for other purposes than items:
             /// [`Cache::reserve`](crate::Cache::reserve).
             pub memory_reserved: u64,
-            /// Bytes of items with item references; an item counts once for each reference. They
-            /// are included in those above, even if only references keep them.
+            /// Bytes of items with item references; an item counts once for each reference. The
+            /// memory of these items is part of `memory_items` or `memory_large`, even if only
+            /// references keep it.
             pub memory_referenced: u64,
             /// The budget in bytes.
             pub memory_limit: u64,
@@ -53,11 +59,13 @@ counters! {
     misses_absent,
     /// Lookups of expired items.
     misses_expired,
-    /// Lookups of recently evicted keys that were not read before their eviction.
+    /// Lookups of recently evicted keys whose items were not read before their eviction.
+    /// Approximate: only 16 bits of the hash of each evicted key are remembered.
     misses_evicted,
-    /// Items stored.
+    /// Items stored, those that replaced another item included.
     stored,
-    /// Items removed on request.
+    /// Items removed by [`Guard::remove`](crate::Guard::remove) and
+    /// [`Guard::update`](crate::Guard::update). [`Guard::clear`](crate::Guard::clear) counts none.
     removed,
     /// Expired items that were removed.
     expired,
@@ -65,7 +73,9 @@ counters! {
     evicted,
     /// Bytes of items moved by reclamation.
     moved_bytes,
-    /// Writes that found no free memory and waited for the guards of other sessions.
+    /// Times that a session found no free memory for a write and slept until other sessions ended
+    /// their guards. Each wait takes at most
+    /// [`Options::guard_wait`](crate::Options::guard_wait).
     guard_waits,
 }
 

@@ -8,19 +8,19 @@ pub enum Expiry {
     /// Never.
     #[default]
     Never,
-    /// At this time, in milliseconds since the Unix epoch. The item has expired at that very
-    /// millisecond.
+    /// At this time, in milliseconds since the Unix epoch: the item has expired if the time of a
+    /// guard is not earlier.
     At(u64),
     /// This many milliseconds from the time of the guard.
     In(u64),
-    /// At the time at which the replaced item would expire.
+    /// At the time at which the replaced item would expire; never if there is no such item.
     Keep,
 }
 
 /// What must hold for a write to happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition<'a> {
-    /// Nothing.
+    /// Nothing: the value is always stored.
     #[default]
     Always,
     /// The key has no item.
@@ -33,7 +33,7 @@ pub enum Condition<'a> {
     Value(&'a [u8]),
 }
 
-/// How to store a value.
+/// How to store a value: its expiry, a condition, and metadata.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Write<'a> {
     pub(crate) expiry: Expiry,
@@ -44,7 +44,7 @@ pub struct Write<'a> {
 }
 
 impl<'a> Write<'a> {
-    /// Returns the defaults: no condition, no expiry, no flags.
+    /// Returns the defaults: no condition, no expiry, flags 0, no number for compare-and-set.
     #[inline]
     pub fn new() -> Self {
         Self::default()
@@ -78,21 +78,24 @@ impl<'a> Write<'a> {
         Self { flags, ..self }
     }
 
-    /// Sets the item's number for compare-and-set. By default it gets none until one is requested.
+    /// Sets the item's number for compare-and-set, from
+    /// [`Guard::new_cas`](crate::Guard::new_cas). By default the item has none until
+    /// [`Guard::get_with_cas`](crate::Guard::get_with_cas) assigns one.
     #[inline]
     #[must_use]
     pub fn cas(self, cas: u64) -> Self {
         Self { cas: Some(cas), ..self }
     }
 
-    /// Sets the two bits of state that the protocol keeps with the item.
+    /// Sets the two bits of state that the protocol keeps with the item. Higher bits are ignored.
     #[inline]
     #[must_use]
     pub fn protocol_bits(self, bits: u8) -> Self {
         Self { protocol_bits: bits & 3, ..self }
     }
 
-    /// Returns the metadata of the item, which replaces one with the expiry `kept`.
+    /// Returns the metadata of the item, at a time `now_ms`. `kept` is the expiry of the item that
+    /// it replaces.
     #[inline]
     pub(crate) fn metadata(&self, now_ms: u64, kept: Option<u64>) -> Metadata {
         let expires_ms = match self.expiry {
@@ -113,8 +116,8 @@ impl<'a> Write<'a> {
 pub enum Outcome {
     /// The value was stored.
     Stored,
-    /// The key has an item, and the condition excludes that or the item's content.
+    /// Nothing was stored: the key has an item, but must have none, or another number or value.
     Exists,
-    /// The key has no item, but the condition requires one.
+    /// Nothing was stored: the key has no item, but the condition requires one.
     Missing,
 }

@@ -156,8 +156,8 @@ fn large_items_that_are_not_read_evict_each_other() {
     assert!(after > before * 9 / 10, "{after} of {before}");
 }
 
-/// Each write under a guard evicted another large item, since memory became available only after
-/// the guard.
+/// Regression test: each write under a guard evicted another large item, since memory becomes
+/// available only after the guard.
 #[test]
 fn writes_of_one_guard_evict_no_more_large_items_than_necessary() {
     let cache = cache(Eviction::S3Fifo);

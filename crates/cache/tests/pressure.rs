@@ -59,7 +59,8 @@ fn the_newest_items_stay_and_the_budget_holds() {
     assert!(cache.stats().misses_evicted > 0);
 }
 
-/// The ghost queue is created at the first eviction, and its memory was not counted until later.
+/// Regression test: the ghost queue is created at the first eviction, and its memory was not
+/// counted until later.
 #[test]
 fn the_budget_holds_when_the_first_item_is_evicted() {
     let cache = cache(Eviction::S3Fifo);
@@ -96,7 +97,8 @@ fn items_that_are_read_outlive_a_pass_over_many_keys() {
     assert!(kept > 19_000, "{kept} of 20,000");
 }
 
-/// Each item was evicted just before it was read again: a few percent of the reads were hits.
+/// Regression test: each item was evicted just before it was read again, and a few percent of the
+/// reads were hits.
 #[test]
 fn a_loop_over_more_keys_than_fit_hits_most_of_those_that_fit() {
     let cache = cache(Eviction::S3Fifo);
@@ -155,8 +157,9 @@ fn without_eviction_writes_fail_and_nothing_is_lost() {
     }
 }
 
-/// Two items fill three quarters of a segment, and a third does not fit into the rest. Each write
-/// that did not fit moved such items up to ten thousand times.
+/// Regression test: each write that found no memory moved items up to ten thousand times, which
+/// freed nothing: two items fill three quarters of a segment, and a third does not fit into the
+/// rest.
 #[test]
 fn writes_that_do_not_fit_do_not_move_items_without_freeing_memory() {
     const LEN: usize = 100_000;
@@ -271,8 +274,8 @@ fn reserved_memory_is_returned_to_the_system() {
     assert!(stats.items < before * 2 / 3, "{} of {before}", stats.items);
 }
 
-/// One session was reclaiming a segment, a few items at a time. Another session emptied it and it
-/// was reused. The first one continued in the middle of the new items.
+/// Regression test: one session was reclaiming a segment, a few items at a time. Another session
+/// emptied it and it was reused. The first one continued in the middle of the new items.
 #[test]
 fn reclaiming_a_segment_stops_when_it_is_reused() {
     let cache = cache(Eviction::S3Fifo);

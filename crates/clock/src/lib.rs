@@ -5,7 +5,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A source of time for expiry. Its time may go backwards: entries then expire later.
+/// A source of time for expiry. It may be set back: entries then expire later, and an expired entry
+/// that was not removed yet is valid again.
 pub trait Clock: Send + Sync {
     /// Returns the time in milliseconds since the Unix epoch.
     fn now_ms(&self) -> u64;

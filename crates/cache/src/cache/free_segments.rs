@@ -18,7 +18,7 @@ impl Cache {
         (self.segments.count() / FREE_SEGMENT_RATIO).max(min_free)
     }
 
-    /// Returns whether fewer segments are free than the target and `extra` more.
+    /// Returns whether fewer segments are free than the target plus `extra`.
     pub(crate) fn is_below_target(&self, extra: u32) -> bool {
         let available = self.segments.available(&self.epochs);
         let enough = self.target_free() + extra;

@@ -53,12 +53,13 @@ impl Cache {
     /// [`max_value_len`](Self::max_value_len).
     pub const MAX_VALUE_LEN: usize = MAX_VALUE_LEN as usize;
 
-    /// Creates a cache. Memory is taken from the system as it is needed.
+    /// Creates a cache. It reserves address space for the whole budget, and takes memory from the
+    /// system only as items need it.
     ///
     /// # Errors
     ///
     /// - [`Error::Options`](crate::Error::Options) if an option is out of its range.
-    /// - [`Error::Memory`](crate::Error::Memory) if the process cannot reserve enough addresses.
+    /// - [`Error::Memory`](crate::Error::Memory) if the process cannot reserve the address space.
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;
         let Options { memory, eviction, clock, seed, guard_wait } = options;
@@ -84,16 +85,18 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Returns the maximum length of a value in bytes: 512 MiB, or what is left of 5/8 of the
-    /// budget after the longest key. It is less if there are not enough addresses: for budgets of
-    /// 512 GiB and more, and in a process whose address space is limited.
+    /// Returns the maximum length of a value in bytes: [`MAX_VALUE_LEN`](Self::MAX_VALUE_LEN), or
+    /// 5/8 of the budget minus [`MAX_KEY_LEN`](Self::MAX_KEY_LEN), whichever is less.
+    ///
+    /// The maximum is lower if there is little address space for long values: with a budget near
+    /// the maximum of 1 TiB, or in a process whose address space is limited.
     pub fn max_value_len(&self) -> usize {
         let item = self.segments.max_item_len(self.memory);
         (item - Self::MAX_KEY_LEN as u64).min(MAX_VALUE_LEN) as usize
     }
 
-    /// Returns the bytes by which the memory of a pending value grows: see
-    /// [`Guard::begin_value`](crate::Guard::begin_value).
+    /// Returns the bytes of a granule: the step in which memory is charged for a pending value as
+    /// it grows. See [`Guard::begin_value`](crate::Guard::begin_value).
     pub fn granule_len(&self) -> usize {
         self.segments.len() as usize
     }
@@ -108,16 +111,19 @@ impl Cache {
         self.eviction
     }
 
-    /// Returns the hash of a key, for [`Guard::prefetch`](crate::Guard::prefetch) and the lookup
-    /// after it.
+    /// Returns the hash of a key in this cache, for [`Guard::prefetch`](crate::Guard::prefetch) and
+    /// [`Guard::get_hashed`](crate::Guard::get_hashed).
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         KeyHash::of(key, self.seed)
     }
 
     /// Reserves `bytes` of the budget for other purposes than items, such as the buffers of
-    /// connections. Replaces the earlier reservation. Items are evicted to make room, and their
-    /// memory is returned to the system.
+    /// connections. Replaces the earlier reservation.
+    ///
+    /// Returns at once. Later guards and writes evict items until the rest fits, and return the
+    /// freed memory to the system. Without eviction, or if the reservation is the whole budget,
+    /// writes fail with [`Error::Full`](crate::Error::Full).
     pub fn reserve(&self, bytes: u64) {
         self.reserved.store(bytes, Ordering::Relaxed);
         self.update_reserved();
@@ -143,14 +149,14 @@ impl Cache {
         self.pending_bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns whether items and reserved bytes use the whole budget and nothing may be evicted.
-    /// The next guard may still free memory of expired and removed items.
+    /// Returns whether no memory is free and eviction is disabled, so that writes fail. The next
+    /// guard may still free memory of expired and removed items.
     #[inline]
     pub fn is_exhausted(&self) -> bool {
         self.eviction == Eviction::None && self.segments.available_now() == 0
     }
 
-    /// Passes the bytes that are not for items to the memory limit.
+    /// Subtracts the memory that is not for items from the limit of segments.
     pub(crate) fn update_reserved(&self) {
         // The ghost queue is created when memory is already short. Its memory is reserved from the
         // start, for as many items as the index has slots for.
@@ -161,8 +167,8 @@ impl Cache {
             Eviction::None => 0,
         };
         let reserved = self.reserved.load(Ordering::Relaxed);
-        let beside = self.segments.memory() + self.tables.memory() + ghost;
-        self.segments.reserve(reserved + beside);
+        let metadata = self.segments.memory() + self.tables.memory() + ghost;
+        self.segments.reserve(reserved + metadata);
     }
 
     /// Returns the bytes of the state of segments and of the ghost queue.
@@ -200,7 +206,8 @@ impl Cache {
         self.len() == 0
     }
 
-    /// Returns the counters of the cache, and its current items and memory.
+    /// Returns the counters of all sessions since the cache was created, and the current items and
+    /// memory.
     pub fn stats(&self) -> Stats {
         let all = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stats = all.1;
@@ -225,8 +232,8 @@ impl Cache {
     }
 }
 
-/// Reserves addresses for a budget and creates the segments. If the process cannot have enough
-/// addresses, there are fewer granules for large items.
+/// Reserves address space for a budget and creates the segments. If the process cannot reserve all
+/// of it, there are fewer granules for large items.
 fn reserve_addresses(memory: u64) -> Result<(Arena, Segments)> {
     let mut granules = Segments::granules(memory);
     let len = Segments::segment_len(memory);

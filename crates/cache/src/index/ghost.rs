@@ -1,12 +1,13 @@
 //! The ghost queue of S3-FIFO: remembers recently evicted keys without their values.
 //!
-//! A key that returns soon after its eviction from the small queue was evicted too soon, so it is
-//! stored in the main queue. "Soon" means within the promotion window, which is the time that an
-//! item has in the main queue to be read. Without that limit, a loop over more keys than fit would
-//! evict each item from the main queue just before it is read again.
+//! A key that returns soon after its eviction from the small queue was evicted too early, so it is
+//! stored in the main queue. "Soon" means within the promotion window: about the number of
+//! evictions that an unread item survives in the main queue. Without that limit, a loop over more
+//! keys than fit would evict each item from the main queue just before it is read again.
 //!
-//! Fingerprints of keys are in lines of 30. In each line a new one replaces the oldest, so the
-//! distance from the newest tells how many evictions ago a key was evicted.
+//! The queue stores fingerprints of keys in lines of 30. The hash of a key selects its line, and a
+//! new fingerprint replaces the oldest of its line. All lines get about the same number of keys. So
+//! the position of a fingerprint in its line gives the approximate number of evictions since then.
 
 use crate::hash::KeyHash;
 use std::sync::OnceLock;

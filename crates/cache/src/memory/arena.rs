@@ -100,12 +100,12 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Reserves addresses for `ordinary` bytes of ordinary segments, followed by `large` bytes for
-    /// large items. Both are in bytes.
+    /// Reserves address space for `ordinary` bytes of ordinary segments, followed by `large` bytes
+    /// for large items.
     ///
     /// # Errors
     ///
-    /// [`Error::Memory`] if the process cannot reserve as many addresses.
+    /// [`Error::Memory`] if the process cannot reserve as much.
     pub(crate) fn new(ordinary: usize, large: usize) -> Result<Self> {
         let len = ordinary + large;
         let mapped = MmapOptions::new().len(len + HUGE_PAGE).no_reserve_swap().map_anon();

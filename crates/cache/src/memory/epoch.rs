@@ -219,10 +219,8 @@ mod loom_tests {
 
     #[derive(Default)]
     struct Item {
-        /// The item was removed from the index.
-        out: AtomicBool,
-        /// The memory of the item was reused.
-        reused: AtomicBool,
+        is_removed: AtomicBool,
+        is_memory_reused: AtomicBool,
     }
 
     #[test]
@@ -233,17 +231,18 @@ mod loom_tests {
                 |epochs, id, item| {
                     for _ in 0..2 {
                         let guard = epochs.enter(id);
-                        if !item.out.load(Ordering::Acquire) {
-                            assert!(!item.reused.load(Ordering::Acquire), "the item is accessible");
+                        if !item.is_removed.load(Ordering::Acquire) {
+                            let is_reused = item.is_memory_reused.load(Ordering::Acquire);
+                            assert!(!is_reused, "the item is accessible");
                         }
                         drop(guard);
                     }
                 },
                 |epochs, _, item| {
-                    item.out.store(true, Ordering::Release);
+                    item.is_removed.store(true, Ordering::Release);
                     let ended = epochs.advance();
                     if ended < epochs.oldest_active() {
-                        item.reused.store(true, Ordering::Release);
+                        item.is_memory_reused.store(true, Ordering::Release);
                     }
                 },
             ],

@@ -7,10 +7,11 @@ use std::ops::Index;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Flags in [`Meta::live`]: the segment is sealed; the segment contains a pending value and no
-/// item. Items are too short for their lengths to reach these bits.
+/// Flag in [`Meta::live`]: the segment is sealed. Items are too short for the sum of their lengths
+/// to reach this bit and the next one.
 pub(crate) const SEALED: u32 = 1 << 31;
 
+/// Flag in [`Meta::live`]: the segment contains a pending value and no item.
 pub(crate) const PENDING: u32 = 1 << 30;
 
 /// The eviction queues of S3-FIFO, in which sealed segments wait.

@@ -20,7 +20,7 @@ impl Segments {
         }
     }
 
-    /// Ends what [`note_retained`](Self::note_retained) recorded, if it did.
+    /// Subtracts the bytes that [`note_retained`](Self::note_retained) added, if it added any.
     fn note_released(&self, number: u32) {
         if self.metas[number as usize].is_retained.swap(false, Ordering::SeqCst) {
             self.retained_bytes.fetch_sub(self.charged_bytes(number), Ordering::Relaxed);

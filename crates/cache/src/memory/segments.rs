@@ -43,11 +43,11 @@ const TARGET_SEGMENTS: u64 = 1024;
 /// Number of segments that may be wasted in a cache with little content.
 const MIN_WASTED_SEGMENTS: u64 = 32;
 
-/// Bytes of addresses for large items, as a multiple of the budget, and maximum bytes of all
-/// addresses that an index slot can hold. This suffices for items whose lengths differ by up to a
-/// factor of 8,192: see `runs.rs`.
+/// Bytes of address space for large items, as a multiple of the budget. This suffices for items
+/// whose lengths differ by up to a factor of 8,192: see `runs.rs`.
 const LARGE_ADDRESS_RATIO: u64 = 13;
 
+/// Maximum bytes of address space, since a slot of the index has 40 bits for an address.
 const MAX_ADDRESSES: u64 = 1 << 40;
 
 /// State of all segments that changes under the lock.

@@ -21,7 +21,9 @@ const MAX_SEGMENTS_PER_STEP: usize = 16;
 const MOVED_BYTES_PER_ITEM: usize = 64;
 
 impl Session<'_> {
-    /// Returns whether any item has an expiry, so that [`Guard::expire_step`] must be called.
+    /// Returns whether there is work for [`Guard::expire_step`], now or later: items that expire,
+    /// in segments that this session writes or that no session writes any more, or memory that is
+    /// being freed. Items in segments that other sessions write are the work of those sessions.
     #[inline]
     pub fn has_expiring(&self) -> bool {
         let segments = &self.cache.segments;
@@ -36,13 +38,13 @@ impl Session<'_> {
 }
 
 impl Guard<'_> {
-    /// Removes expired items. A step examines about `max_items` items, and takes about 10
-    /// microseconds for a hundred.
+    /// Removes expired items and frees their memory. A step examines about `max_items` items, and
+    /// takes about 10 microseconds for a hundred.
     ///
-    /// Returns `true` if more expired items wait for the next step: call it again soon. After
-    /// `false`, call it again later, for example in 100 ms, as long as [`Session::has_expiring`]
-    /// returns true. Without these calls, expired items are removed only when writes need their
-    /// memory.
+    /// Returns `true` if there is more to remove or to free now: call it again soon, under another
+    /// guard. After `false`, call it again later, for example in 100 ms, as long as
+    /// [`Session::has_expiring`] returns true. Without these calls, expired items are removed only
+    /// when writes need their memory.
     pub fn expire_step(&self, max_items: usize) -> bool {
         let mut state = self.session.state.borrow_mut();
         let state = &mut *state;

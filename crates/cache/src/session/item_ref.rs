@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A reference to an item that keeps its memory until the reference is dropped, in any thread.
-/// Created by [`Guard::item_ref`]. The item stays as it is, even if its key is replaced, removed or
-/// evicted.
+/// Created by [`Guard::item_ref`]. The item does not change, even if its key is replaced, removed
+/// or evicted.
 ///
-/// The reference keeps the segment that contains the item: only the item if it is large, and up to
-/// 2 MiB otherwise. That memory is not available to other items. So use references for long items
-/// and for a short time; copy short items, and copy if many bytes are referenced already
-/// ([`Cache::referenced_bytes`]).
+/// The reference keeps the whole segment that contains the item: up to 2 MiB, or exactly the item
+/// if it [is large](Guard::is_large). That memory is not available to other items. So use
+/// references for large items and for a short time. Copy other items, and copy large ones if many
+/// bytes are referenced already ([`Cache::referenced_bytes`]).
 pub struct ItemRef {
     cache: Arc<Cache>,
     segment_ref: SegmentRef,
@@ -61,7 +61,9 @@ impl fmt::Debug for ItemRef {
 }
 
 impl Guard<'_> {
-    /// Returns whether an item has a segment of its own, so that a reference keeps nothing else.
+    /// Returns whether an item has a segment of its own, so that an item reference keeps no other
+    /// memory: it is longer than half an ordinary segment. Returns `false` for an item of another
+    /// cache.
     pub fn is_large(&self, item: &Item<'_>) -> bool {
         let segments = &self.cache().segments;
         let address = self.cache().arena.address_of(item.bytes);

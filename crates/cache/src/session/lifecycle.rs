@@ -36,12 +36,12 @@ impl<'c> Session<'c> {
         })
     }
 
-    /// Begins an epoch guard, whose time is that of its beginning. Keep guards short, for example a
-    /// batch of requests: memory that any session frees during a guard becomes available after it
-    /// ends.
+    /// Begins an epoch guard. Keep guards short, for example a batch of requests: memory that any
+    /// session frees during a guard becomes available after it ends.
     ///
     /// If too little memory is free, this reclaims some first, and may wait for the guards of other
-    /// sessions.
+    /// sessions. It sleeps, for at most [`Options::guard_wait`](crate::Options::guard_wait), only
+    /// if a large item or a pending value found no memory under the last guard of this session.
     pub fn guard(&mut self) -> Guard<'_> {
         if self.cache.segments.has_pages_to_release() {
             self.cache.release_pages();
@@ -54,10 +54,10 @@ impl<'c> Session<'c> {
         self.begin()
     }
 
-    /// Frees memory if there is none, or too little for the large item that was requested. Returns
-    /// whether there is enough now. Called between guards, since memory that is freed under a guard
-    /// becomes available after it. If `waits` is set, waits for guards of other sessions that keep
-    /// memory.
+    /// Frees memory if none is free, or too little for the large item that a write requested.
+    /// Returns whether there is enough now. Called between guards, since memory that is freed under
+    /// a guard becomes available after it. If `waits` is set, waits for the guards of other
+    /// sessions that keep memory.
     fn free_memory(&self, waits: bool) -> bool {
         let requested = self.requested_bytes.take();
         let segments = requested.div_ceil(self.cache.segments.len() as usize) as u32;
@@ -134,12 +134,13 @@ impl Drop for Session<'_> {
 }
 
 impl Guard<'_> {
-    /// Ends this epoch guard and begins the next one, after freeing memory for a write that failed
-    /// with [`Full`](crate::Error::Full). Returns whether there is free memory: then retry the
-    /// write.
+    /// Ends this epoch guard, frees memory for a write that failed with
+    /// [`Full`](crate::Error::Full), and begins the next guard. Returns whether memory is free now:
+    /// then retry the write. Items that were read before are not accessible any more. The
+    /// [time](Self::now_ms) of the guard does not change.
     ///
-    /// Freed memory becomes usable when all guards that other sessions began earlier have ended. If
-    /// nothing else can be freed, waits for those guards, at most for
+    /// Freed memory becomes available when all guards that other sessions began earlier have ended.
+    /// If no other memory can be freed, waits for those guards, at most for
     /// [`Options::guard_wait`](crate::Options::guard_wait).
     pub fn renew(&mut self) -> bool {
         // Otherwise the guard would keep the memory that is waited for.
@@ -151,8 +152,9 @@ impl Guard<'_> {
     }
 
     /// Ends this guard and begins an exclusive one: waits until no other session holds a guard, and
-    /// other sessions wait until it ends. Other sessions see either none or all of the changes made
-    /// until [`end_exclusive`](Self::end_exclusive) or the end of the guard.
+    /// makes other sessions wait before they begin one. So other sessions see none or all of the
+    /// changes that are made until [`end_exclusive`](Self::end_exclusive) or the end of the guard.
+    /// Does nothing if the guard is exclusive already.
     pub fn begin_exclusive(&mut self) {
         if self.exclusive.is_none() {
             self.epoch.suspend();
@@ -163,14 +165,14 @@ impl Guard<'_> {
         }
     }
 
-    /// Makes this guard a normal one again, so that other sessions continue.
+    /// Makes this guard a normal one again, so that other sessions can begin guards.
     pub fn end_exclusive(&mut self) {
         self.exclusive = None;
     }
 }
 
 impl Cache {
-    /// Opens a session, which one thread at a time can use.
+    /// Opens a session, which one thread at a time can use. Dropping the session closes it.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! In-place receive: values that are received in pieces, directly into the memory of the cache.
 //!
 //! A [`PendingValue`] has the segment of a large item before there is an item: room for a header
-//! and a key, followed by the value as far as it was received. When [`Guard::set`] and the like get
-//! the value of a pending value as their argument, they write header and key in front of it and
-//! point the index there. Nothing is copied.
+//! and a key, followed by the value as far as it was received. [`Guard::set`] and similar functions
+//! recognize the value of a pending value by its address. They write header and key in front of it
+//! and point the index there. Nothing is copied.
 //!
 //! ```text
 //! pending value:  | room for header and key | value, as far as received        |
@@ -31,8 +31,9 @@ use std::sync::atomic::Ordering;
 /// A value without a key that is received in pieces into the memory of the cache. Created by
 /// [`Guard::begin_value`].
 ///
-/// Once it is complete, pass its [`value`](Self::value) to [`Guard::set`] or [`Guard::set_by`] to
-/// turn it into an item without a copy. If it is dropped before that, its memory is freed.
+/// Once it is complete, pass its [`value`](Self::value) to [`Guard::set`], [`Guard::set_by`] or
+/// [`Guard::set_all`], which turn it into an item: without a copy if the item
+/// [is large](Guard::is_large). If it is dropped before that, its memory is freed.
 pub struct PendingValue {
     cache: Arc<Cache>,
     segment: Segment,
@@ -51,13 +52,14 @@ impl PendingValue {
         self.tail.remaining()
     }
 
-    /// Appends bytes to the value, and returns how many it took: fewer than all if the value is
-    /// complete or if its next granule is not charged yet. Call it again with the rest.
+    /// Appends the first of these bytes to the value, and returns how many: at most up to the end
+    /// of the value or of the current granule. Call it again with the rest until nothing
+    /// [remains](Self::remaining).
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] if there is no memory for more under this guard. There may be after
-    /// [`Guard::renew`].
+    /// [`Error::Full`] if there is no memory for the next granule under this guard. No byte was
+    /// appended then. [`Guard::renew`] frees memory if it can.
     ///
     /// # Panics
     ///
@@ -137,13 +139,15 @@ pub(crate) enum LargeAllocation {
 
 impl Guard<'_> {
     /// Begins a pending value of `value_len` bytes, whose key will have at most `max_key_len`
-    /// bytes. `cache` must be the cache of this guard.
+    /// bytes. Its memory is charged to the budget as bytes are pushed, one granule
+    /// ([`Cache::granule_len`]) at a time. `cache` must be the cache of this guard.
     ///
     /// # Errors
     ///
     /// - [`Error::TooLong`] if the value exceeds [`Cache::max_value_len`].
-    /// - [`Error::Full`] if there is no memory, or if all pending values together would exceed 5/8
-    ///   of the budget.
+    /// - [`Error::Full`] if there is no memory for the first granule under this guard, if there can
+    ///   never be memory for the whole value, or if all pending values together would exceed 5/8 of
+    ///   the budget. Without eviction, also if there is no memory for the whole value now.
     ///
     /// # Panics
     ///

@@ -46,7 +46,7 @@ impl Guard<'_> {
         stored
     }
 
-    /// Stores a value.
+    /// Stores a value, if the condition of `write` holds.
     ///
     /// # Errors
     ///
@@ -88,9 +88,13 @@ impl Guard<'_> {
         }
     }
 
-    /// Stores a value depending on the current item. `decide` gets the item and returns how to
-    /// store the value, or `None` to change nothing, and a result. The read and the write are
-    /// atomic: `decide` is called again if another session writes the key in between.
+    /// Stores a value, or not, depending on the current item. Calls `decide` with that item, which
+    /// is `None` if the key has none or it has expired. `decide` returns a pair: how to store the
+    /// value, or `None` to change nothing; and the result of this call. The condition of the write
+    /// is ignored.
+    ///
+    /// The read and the write are atomic: if another session writes the key in between, `decide` is
+    /// called again with the new item.
     ///
     /// # Errors
     ///
@@ -114,11 +118,14 @@ impl Guard<'_> {
         }
     }
 
-    /// Replaces the value of a key by one computed from the current item. `change` gets the item
-    /// and an empty buffer for the new value, and returns how to store it, or `None` to change
-    /// nothing, and a result. The read and the write are atomic: `change` is called again if
-    /// another session writes the key in between. If the new item has expired, the old one is
-    /// removed, which needs no memory.
+    /// Replaces the value of a key by one that is computed from the current item. Calls `change`
+    /// with that item, as [`set_by`](Self::set_by) does, and with an empty buffer for the new
+    /// value. `change` returns a pair: how to store the new value, or `None` to change nothing; and
+    /// the result of this call. The condition of the write is ignored.
+    ///
+    /// The read and the write are atomic: if another session writes the key in between, `change` is
+    /// called again with the new item. If the expiry of the write has passed already, the current
+    /// item is removed, which needs no memory.
     ///
     /// # Errors
     ///
@@ -149,26 +156,45 @@ impl Guard<'_> {
         }
     }
 
-    /// Returns the item of a key with its number for compare-and-set. Assigns a number if the item
-    /// has none.
+    /// Returns the item of a key with its number for compare-and-set. If the item has none, stores
+    /// it again with a new number. Counts a read of the item and a hit or a miss, as
+    /// [`get`](Self::get) does.
+    ///
+    /// ```
+    /// # use nuthatch_cache::{Cache, Condition, Options, Outcome, Write};
+    /// # let cache = Cache::new(Options::new())?;
+    /// # let mut session = cache.session()?;
+    /// # let guard = session.guard();
+    /// guard.set(b"visits", b"1", &Write::new())?;
+    /// let (item, cas) = guard.get_with_cas(b"visits")?.expect("the item");
+    /// assert_eq!((item.value(), item.frequency(), cache.stats().hits), (&b"1"[..], 1, 1));
+    /// guard.set(b"visits", b"2", &Write::new())?;
+    /// let write = Write::new().condition(Condition::Cas(cas));
+    /// assert_eq!(guard.set(b"visits", b"3", &write)?, Outcome::Exists);
+    /// # Ok::<(), nuthatch_cache::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// [`Full`](crate::Error::Full) if there is no memory to store the number.
     pub fn get_with_cas(&self, key: &[u8]) -> Result<Option<(Item<'_>, u64)>> {
         let hash = self.cache().hash(key);
+        let Some(item) = self.get_hashed(key, hash) else { return Ok(None) };
+        if let Some(cas) = item.cas() {
+            return Ok(Some((item, cas)));
+        }
         loop {
-            let Some(item) = self.get_hashed(key, hash) else { return Ok(None) };
+            let (Some(item), expect) = self.peek_hashed(key, hash) else { return Ok(None) };
             if let Some(cas) = item.cas() {
                 return Ok(Some((item, cas)));
             }
-            let (Some(item), expect) = self.peek_hashed(key, hash) else { return Ok(None) };
             let metadata = Metadata { cas: Some(self.new_cas()), ..item.header.metadata };
             self.put((key, hash), item.value(), metadata, expect)?;
         }
     }
 
-    /// Returns a number for compare-and-set that no item has.
+    /// Returns a number for compare-and-set that the cache has not returned before. The numbers of
+    /// one session increase; those of different sessions are not ordered.
     pub fn new_cas(&self) -> u64 {
         let mut numbers = self.session.cas.take();
         if numbers.is_empty() {

@@ -26,7 +26,8 @@ impl Guard<'_> {
         self.cache().tables.prefetch_to_write(&self.cache().arena, hash);
     }
 
-    /// Prefetches the item of a key.
+    /// Prefetches the item of a key. Reads the index line, so call [`prefetch`](Self::prefetch)
+    /// earlier.
     #[inline]
     pub fn prefetch_item(&self, hash: KeyHash) {
         let Cache { arena, tables, segments, .. } = self.cache();
@@ -36,7 +37,8 @@ impl Guard<'_> {
         }
     }
 
-    /// Prefetches what a write reads of the item that it replaces: header and key.
+    /// Prefetches the memory that a write accesses of the item that it replaces: header, key and
+    /// the state of its segment.
     #[inline]
     pub fn prefetch_header(&self, hash: KeyHash) {
         let Cache { arena, tables, segments, .. } = self.cache();
@@ -91,7 +93,8 @@ impl Guard<'_> {
         ordinary.then(|| RemovedBits::new(arena, segments.start(segment)))
     }
 
-    /// Returns the item of a key, and counts a read of it and a hit or a miss.
+    /// Returns the item of a key, or `None` if the key has none or it has expired. Counts a read of
+    /// the item for eviction, and a hit or a miss in [`Stats`](crate::Stats).
     #[inline]
     pub fn get(&self, key: &[u8]) -> Option<Item<'_>> {
         self.get_hashed(key, self.cache().hash(key))
@@ -120,7 +123,7 @@ impl Guard<'_> {
         Some(item)
     }
 
-    /// Returns the item of a key without counting anything.
+    /// Returns the item of a key as [`get`](Self::get) does, without counting anything.
     pub fn peek(&self, key: &[u8]) -> Option<Item<'_>> {
         self.peek_hashed(key, self.cache().hash(key)).0
     }

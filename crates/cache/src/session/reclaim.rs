@@ -196,8 +196,10 @@ impl Guard<'_> {
         (hash, address): (KeyHash, u64),
     ) -> bool {
         let cache = self.cache();
-        let is_it = |slot: crate::index::slot::Slot| slot.address() == address;
-        let Some(found) = cache.tables.find(&cache.arena, hash, is_it) else { return true };
+        let points_to_item = |slot: crate::index::slot::Slot| slot.address() == address;
+        let Some(found) = cache.tables.find(&cache.arena, hash, points_to_item) else {
+            return true;
+        };
         let item = self.item(address, found.slot.frequency());
         let counters = &self.session.counters;
         match self.decide(victim.reason, &item) {

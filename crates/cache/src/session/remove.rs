@@ -30,7 +30,8 @@ impl Guard<'_> {
         true
     }
 
-    /// Removes a key. Returns whether it had an item that has not expired.
+    /// Removes the item of a key. Returns whether there was an item that has not expired. Needs no
+    /// memory, so it always succeeds.
     pub fn remove(&self, key: &[u8]) -> bool {
         self.remove_hashed(key, self.cache().hash(key))
     }
@@ -66,7 +67,8 @@ impl Guard<'_> {
         Some(was_there)
     }
 
-    /// Removes all items. Items that other sessions store meanwhile may remain.
+    /// Removes all items, and counts none of them as removed. Items that other sessions store
+    /// meanwhile may remain, unless this guard is exclusive.
     pub fn clear(&self) {
         let Cache { arena, tables, .. } = self.cache();
         for number in 0..tables.count() {

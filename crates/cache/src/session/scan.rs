@@ -1,4 +1,5 @@
-//! Iterating over all items without blocking writers, and picking random ones.
+//! Iterating over all items, and picking random ones. Both lock one table of the index at a time,
+//! for the duration of one line, so writers hardly wait.
 
 use crate::hash::TAG_BITS;
 use crate::index::table::MAX_PAGES;
@@ -14,10 +15,10 @@ const MAX_LINES_PER_ITEM: usize = 16;
 const MAX_LINES_PER_TABLE: u64 = (MAX_PAGES * INDEX_PAGE_LINES) as u64;
 
 impl Guard<'_> {
-    /// Calls `each` for at least `at_least` items, if there are as many, and returns the cursor to
+    /// Calls `each` for the next items, about `at_least` of them, and returns the cursor to
     /// continue with. Start with cursor 0; the scan is complete when 0 is returned. It may continue
-    /// under later guards. A call examines a bounded number of index lines, so it may find fewer
-    /// items.
+    /// under later guards. A call examines at most 16 index lines for each item of `at_least`, so
+    /// it may find fewer items, or none.
     ///
     /// Keys that exist during the whole scan are found at least once. Keys that are stored or
     /// removed meanwhile may be found or not.
@@ -46,8 +47,9 @@ impl Guard<'_> {
         }
     }
 
-    /// Returns a random item, chosen by `seed`, or `None` if there are none. All items have about
-    /// the same probability.
+    /// Returns a random item, chosen by `seed`, or `None` if there are none: an item of a random
+    /// index line, or of the next line with items. So items after empty lines are more likely than
+    /// others, which matters only in a cache with few items.
     pub fn random(&self, seed: u64) -> Option<Item<'_>> {
         let cache = self.cache();
         let mut slots = Vec::new();
@@ -57,10 +59,10 @@ impl Guard<'_> {
         while lines > 0 {
             slots.clear();
             cursor = cache.tables.scan(&cache.arena, cursor, &mut slots);
-            let there = slots.iter().map(|slot| self.item(slot.address(), slot.frequency()));
-            let there: Vec<_> = there.filter(|item| !self.is_expired(item)).collect();
-            if !there.is_empty() {
-                return Some(there[(seed >> 32) as usize % there.len()]);
+            let items = slots.iter().map(|slot| self.item(slot.address(), slot.frequency()));
+            let valid: Vec<_> = items.filter(|item| !self.is_expired(item)).collect();
+            if !valid.is_empty() {
+                return Some(valid[(seed >> 32) as usize % valid.len()]);
             }
             lines -= 1;
         }

@@ -29,8 +29,9 @@ fn charged_len(cache: &Cache, bytes: usize) -> usize {
 }
 
 impl Guard<'_> {
-    /// Stores several values, in this order: all of them or none. `write` must have no condition,
-    /// and its expiry must not be [`Keep`](crate::Expiry::Keep).
+    /// Stores several pairs of key and value, in this order: all of them or none. If a key occurs
+    /// twice, its last value counts. The condition of `write` is ignored, and the expiry
+    /// [`Keep`](crate::Expiry::Keep) means none.
     ///
     /// Other sessions may see some of the new values before the others, unless this guard is
     /// exclusive: see [`begin_exclusive`](Self::begin_exclusive).
@@ -38,8 +39,8 @@ impl Guard<'_> {
     /// # Errors
     ///
     /// - [`TooLong`](crate::Error::TooLong) if a key or a value exceeds its maximum.
-    /// - [`Full`](crate::Error::Full) if there is no memory for all of them. Nothing has changed
-    ///   then, and [`renew`](Self::renew) frees enough memory for all.
+    /// - [`Full`](crate::Error::Full) if there is not enough memory for all of them under this
+    ///   guard. Nothing has changed then. [`renew`](Self::renew) frees enough for all, if it can.
     pub fn set_all<'k>(
         &self,
         items: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone,

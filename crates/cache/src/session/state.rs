@@ -33,8 +33,8 @@ pub(crate) struct WriteState {
     pub(crate) extra_segments: u32,
 }
 
-/// A session of one thread with a cache: begins epoch guards, and contains what the thread writes
-/// to.
+/// A session of one thread with a cache: begins epoch guards, and owns the segments to which the
+/// thread writes. Opened by [`Cache::session`].
 pub struct Session<'c> {
     pub(crate) cache: &'c Cache,
     pub(super) slot: SlotId,
@@ -76,8 +76,8 @@ impl fmt::Debug for Session<'_> {
     }
 }
 
-/// An epoch guard of a session. Items that were read under it stay in memory, unchanged, until it
-/// ends.
+/// An epoch guard of a session, with all operations on the cache. Items that were read under it
+/// stay in memory, unchanged, until it ends. Begun by [`Session::guard`].
 pub struct Guard<'s> {
     pub(crate) session: &'s Session<'s>,
     pub(crate) epoch: EpochGuard<'s>,
@@ -107,7 +107,8 @@ impl Guard<'_> {
         self.session.cache
     }
 
-    /// Returns the time of this guard, in milliseconds since the Unix epoch.
+    /// Returns the time at which [`Session::guard`] began this guard, in milliseconds since the
+    /// Unix epoch. It decides whether an item has expired for the operations of this guard.
     #[inline]
     pub fn now_ms(&self) -> u64 {
         self.session.now_ms.get()

@@ -22,8 +22,8 @@ impl ValueRef {
 }
 
 impl Guard<'_> {
-    /// Returns the location of the value of an item. Unlike the item it borrows nothing. It is
-    /// valid until the guard ends.
+    /// Returns the location of the value of an item. Unlike the item, it borrows nothing. It is
+    /// valid until the guard ends or is [renewed](Self::renew).
     ///
     /// # Panics
     ///
@@ -38,7 +38,8 @@ impl Guard<'_> {
         ValueRef { guard: self.session.guard_id(), address, len: value.len() as u32 }
     }
 
-    /// Returns the value at a location, or `None` if the location is from another guard.
+    /// Returns the value at a location, or `None` if the location is from another guard, or from
+    /// this one before it was renewed.
     #[inline]
     pub fn value_at(&self, value_ref: &ValueRef) -> Option<&[u8]> {
         let same = value_ref.guard == self.session.guard_id();
