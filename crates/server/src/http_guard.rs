@@ -9,7 +9,7 @@
 const METHODS: [&[u8]; 7] =
     [b"GET ", b"POST ", b"HEAD ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH "];
 
-/// Returns whether a word in the place of a command is `POST` or `Host:`, in any case.
+/// Returns whether the first word of a request is `POST` or begins with `Host:`, in any case.
 pub(crate) fn is_http_word(word: &[u8]) -> bool {
     let is_host = word.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"host:"));
     is_host || word.eq_ignore_ascii_case(b"post")

@@ -1,8 +1,11 @@
-//! The cache server: protocols that clients of Redis and memcached speak, and the commands behind.
+//! The cache server, for clients of Redis, memcached, poor-man's-cache and mrcache.
 //!
-//! Data flows one way: bytes are received (`worker`, `net`), become requests (a decoder of `resp`,
-//! `memcache`, `pmc` or `mrcache`), are executed on the cache (their `commands`), and the replies
-//! of a whole batch are sent together.
+//! [`Running::start`] starts a server with [`Options`]; [`Running::serve`] also takes a
+//! [`state::Server`] with settings and users.
+//!
+//! A worker thread receives bytes (`worker`, `net`) and decodes them into requests (the decoder of
+//! `resp`, `memcache`, `pmc` or `mrcache`). It executes a batch of requests on the cache (the
+//! `commands` of each protocol), and then sends the replies of the whole batch.
 
 pub mod admin;
 mod full;

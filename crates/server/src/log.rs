@@ -1,7 +1,8 @@
 //! All log lines of the server, in one file so that fields have consistent names.
 //!
-//! Requests are not logged. Lines that a client can cause repeatedly are rate-limited: a few lines
-//! of each kind in ten seconds, then the number of lines that were left out.
+//! Requests are not logged. Lines that a client can cause repeatedly are rate-limited: at most five
+//! of each kind in ten seconds. The field `unlogged` of the next line has the number of lines that
+//! were suppressed.
 
 use std::fmt::Display;
 use std::io;
@@ -22,7 +23,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// Maximum bytes of a user name that are logged, since clients choose them.
 const MAX_NAME_LEN: usize = 64;
 
-/// Limits the lines of one kind, and counts those that are left out.
+/// Limits the lines of one kind, and counts those that it suppresses.
 struct RateLimit(Mutex<Window>);
 
 struct Window {
@@ -36,7 +37,8 @@ impl RateLimit {
         Self(Mutex::new(Window { start: None, logged: 0, unlogged: 0 }))
     }
 
-    /// Returns the number of lines left out since the last one if a line may be logged now.
+    /// Returns the number of lines suppressed since the last one that was logged, if a line may be
+    /// logged now. Otherwise counts a suppressed line and returns `None`.
     fn admit(&self, now: Instant) -> Option<u64> {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.start.is_none_or(|start| now.duration_since(start) >= WINDOW) {
@@ -51,7 +53,7 @@ impl RateLimit {
     }
 }
 
-/// Logs a line that clients can cause, unless there are too many of its kind.
+/// Logs a line that clients can cause, unless there were too many of its kind.
 macro_rules! rate_limited {
     ($level:ident, $target:expr, $($line:tt)*) => {{
         static RATE_LIMIT: RateLimit = RateLimit::new();
@@ -106,24 +108,19 @@ pub(crate) fn connection_refused(peer: &str, max: u64) {
 }
 
 pub(crate) fn connection_killed(peer: &str, by: &str) {
-    rate_limited!(INFO, CONNECTIONS, peer, by, "a connection is closed on demand");
+    rate_limited!(INFO, CONNECTIONS, peer, by, "closed by CLIENT KILL");
 }
 
 pub(crate) fn connection_lost_rights(peer: &str) {
-    rate_limited!(INFO, CONNECTIONS, peer, "a connection is closed: its user has lost rights");
+    rate_limited!(INFO, CONNECTIONS, peer, "closed: its user was removed or lost permissions");
 }
 
 pub(crate) fn certificate_not_accepted(peer: &str) {
-    rate_limited!(
-        INFO,
-        CONNECTIONS,
-        peer,
-        "a connection is closed: its certificate is not accepted"
-    );
+    rate_limited!(INFO, CONNECTIONS, peer, "closed: the client CA does not verify its certificate");
 }
 
 pub(crate) fn output_limit_hit(peer: &str) {
-    rate_limited!(INFO, CONNECTIONS, peer, "a client does not take its answers: it has to, first");
+    rate_limited!(INFO, CONNECTIONS, peer, "paused: the client does not read its replies");
 }
 
 pub(crate) fn buffers_shed(peer: &str, bytes: u64) {
@@ -132,12 +129,18 @@ pub(crate) fn buffers_shed(peer: &str, bytes: u64) {
         CONNECTIONS,
         peer,
         bytes,
-        "closed: the memory of its unread replies and incomplete requests is needed"
+        "closed: memory is short, and its unread replies and incomplete requests use much"
     );
 }
 
 pub(crate) fn output_limit_exceeded(peer: &str, bytes: u64) {
-    rate_limited!(WARN, CONNECTIONS, peer, bytes, "closed: beyond its output limit");
+    rate_limited!(
+        WARN,
+        CONNECTIONS,
+        peer,
+        bytes,
+        "closed: its unsent replies exceed a client-output limit"
+    );
 }
 
 pub(crate) fn input_refused(peer: &str, problem: &str) {
@@ -151,8 +154,8 @@ pub(crate) fn http_refused(peer: &str, port_of: &str) {
         CONNECTIONS,
         peer,
         port_of,
-        "an HTTP request arrived, perhaps from a browser that a web page attacks through: the \
-         connection was closed and nothing of it executed"
+        "closed: an HTTP request arrived, perhaps from a browser that a web page misuses; nothing \
+         of the request was executed"
     );
 }
 

@@ -1,10 +1,12 @@
 //! Zero-copy output: values that are sent from the memory of the cache, between replies in a
 //! buffer.
 //!
-//! Large values are sent with an item reference, which keeps the item until the kernel has sent it,
-//! however slow the client is. A reference to another item would keep its whole segment. So medium
-//! values are sent with a value reference under the same guard with `sendmsg`, and what the socket
-//! does not accept at once is copied.
+//! - Values of large items (64 KiB or more, with a segment of their own) are sent with an item
+//!   reference, which keeps the item until the kernel has sent it, even to a slow client.
+//! - Other values of 4 KiB or more are sent with `sendmsg` before the epoch guard ends, by a value
+//!   reference. The bytes that the socket does not accept at once are copied. An item reference
+//!   would keep the whole segment of such an item.
+//! - Shorter values are copied.
 
 use nuthatch_cache::{Cache, Guard, Item, ItemRef, ValueRef};
 use std::collections::VecDeque;
@@ -41,7 +43,7 @@ impl Outgoing {
         }
     }
 
-    /// Returns the bytes of memory, without an item, whose memory the cache counts.
+    /// Returns the bytes of memory of a buffer; 0 for an item, whose memory the cache counts.
     #[inline]
     pub(crate) fn buffered_len(&self) -> usize {
         match self {
@@ -51,7 +53,8 @@ impl Outgoing {
     }
 }
 
-/// The values of replies that are sent without a copy, and their offsets in the output buffer.
+/// The values of a connection's replies that are sent without a copy, and their offsets in the
+/// output buffer. Until its connection enables it, all values are copied.
 #[derive(Debug, Default)]
 pub struct ZeroCopyValues {
     is_enabled: bool,
@@ -61,11 +64,11 @@ pub struct ZeroCopyValues {
     value_refs: Vec<(usize, ValueRef)>,
     /// Item references and their offsets, in order.
     item_refs: VecDeque<(usize, ItemRef)>,
-    /// Total bytes of each.
+    /// Total bytes of the values of both kinds.
     value_refs_len: usize,
     item_refs_len: usize,
-    /// Bytes of the buffer that were taken for sending while values follow them. The rest of the
-    /// buffer is not moved for each value.
+    /// Bytes at the start of the buffer that were sent already. They remain until the buffer is
+    /// empty, so that the rest need not be moved after each value.
     taken_len: usize,
 }
 
@@ -82,7 +85,8 @@ impl ZeroCopyValues {
         self.accepts_value_refs = accepts && self.taken_len == 0;
     }
 
-    /// Replies with a value, by reference or as a copy.
+    /// Appends the value of an item to the output: to `out` as a copy, or to this list by
+    /// reference. The item must have been read under `guard`.
     #[inline]
     pub fn value(
         &mut self,
@@ -122,13 +126,13 @@ impl ZeroCopyValues {
         true
     }
 
-    /// Removes replies from `start` on, with their values. The memory of long ones is freed at
-    /// once, since a batch may have many.
+    /// Removes the output from offset `start` of the buffer on, with the values in it. Frees the
+    /// memory of long replies at once, since a batch may have many.
     #[inline]
     pub fn truncate_output(&mut self, out: &mut Vec<u8>, start: usize) {
         let is_long = out.len().saturating_sub(start) > MAX_KEPT_CAPACITY;
         out.truncate(start);
-        // Not after long replies that remain, which would be moved each time.
+        // If long replies remain in the buffer, shrinking would move them each time.
         if is_long && start <= MAX_KEPT_CAPACITY {
             out.shrink_to(MAX_KEPT_CAPACITY);
         }
@@ -233,16 +237,16 @@ impl ZeroCopyValues {
     }
 }
 
-/// Returns the unsent bytes of `parts`, followed by `behind`.
-fn rest(parts: &[IoSlice<'_>], sent: usize, behind: &[u8]) -> Vec<u8> {
+/// Returns the bytes of `parts` after the first `sent`, followed by `next`.
+fn rest(parts: &[IoSlice<'_>], sent: usize, next: &[u8]) -> Vec<u8> {
     let len: usize = parts.iter().map(|part| part.len()).sum();
-    let mut rest = Vec::with_capacity(len - sent.min(len) + behind.len());
+    let mut rest = Vec::with_capacity(len - sent.min(len) + next.len());
     let mut skip = sent;
     for part in parts {
         rest.extend_from_slice(&part[skip.min(part.len())..]);
         skip -= skip.min(part.len());
     }
-    rest.extend_from_slice(behind);
+    rest.extend_from_slice(next);
     rest
 }
 
@@ -286,7 +290,7 @@ mod tests {
             let mut sent = Vec::<u8>::new();
             let result = zero_copy.send_value_refs(&guard, &mut out, |parts| {
                 let bytes = parts.iter().flat_map(|part| part.iter().copied()).collect::<Vec<u8>>();
-                assert_eq!(bytes.len(), whole, "up to what is leased");
+                assert_eq!(bytes.len(), whole, "up to the first item reference");
                 sent.extend(&bytes[..taken_len]);
                 Ok(taken_len)
             });

@@ -39,13 +39,13 @@ impl Protocol {
     }
 }
 
-/// The header of mrcache replies. Requests do not tell which one a client reads, so it is a setting
-/// of the listener.
+/// The header of mrcache replies. A request does not show which header its client expects, so it is
+/// a setting of the listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// The length of the value, in four bytes.
     #[default]
     Len4,
-    /// 0, 1 and the length, in six bytes, for clients of 2020.
+    /// The bytes 0 and 1, then the length in four bytes: for clients written in 2020.
     Ver6,
 }

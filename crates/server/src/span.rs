@@ -10,14 +10,14 @@ pub struct Span {
 }
 
 impl Span {
-    /// Creates the span of an argument of this length that is not in its request. The offset
-    /// exceeds any request.
-    pub(crate) fn elsewhere(len: u32) -> Self {
+    /// Creates the span of an argument of this length whose bytes are not in the request: it was
+    /// received elsewhere. Its offset exceeds any request.
+    pub(crate) fn elided(len: u32) -> Self {
         Self { start: u32::MAX, len }
     }
 
-    /// Returns whether the argument is not in its request.
-    pub(crate) fn is_elsewhere(self) -> bool {
+    /// Returns whether the bytes of the argument are not in the request.
+    pub(crate) fn is_elided(self) -> bool {
         self.start == u32::MAX
     }
 

@@ -22,8 +22,8 @@ with_every_io_backend! {
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The maximum of descriptors of this process.
-const MOST: u64 = 128;
+/// Maximum number of descriptors of this process.
+const MAX_DESCRIPTORS: u64 = 128;
 
 /// Opens files until no descriptor is free.
 fn use_up() -> Vec<File> {
@@ -52,14 +52,15 @@ fn ping(socket: OwnedFd, address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Before, accepting failed and was requested again at once, without an end.
+/// Regression test: accepting failed and was requested again at once, endlessly.
 fn clients_that_wait_for_a_descriptor_cause_no_iterations(io_backend: IoBackend) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     allow_descriptors();
     // Before accepting begins, because an accept that the kernel executes itself uses the limit of
     // the time when it was submitted.
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(MOST), ..limit }).expect("a limit");
+    setrlimit(Resource::Nofile, Rlimit { current: Some(MAX_DESCRIPTORS), ..limit })
+        .expect("a limit");
     let (server, other) = (serve(io_backend), serve(io_backend));
     let (mut control, mut leaving) = (connect(&server), connect(&server));
     let mut clock = connect(&other);

@@ -341,7 +341,8 @@ fn stored(fields: &[Vec<u8>]) -> Stored {
     stored
 }
 
-/// A value that is received elsewhere is not in the buffer, and its request says so.
+/// A value that is received elsewhere is not in the buffer, and `was_elided` returns true for its
+/// request.
 #[test]
 fn a_value_may_be_received_elsewhere() {
     let lines = [&b"set k 7 0 1000\r\n"[..], b"ms k 1000 T0\r\n", b"append k 0 0 1000 noreply\n"];

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 
-/// The least memory that the clients take, and the most of it that may stay.
+/// Minimum memory that the clients must use, and maximum of it that may stay with the process.
 const MIN_GROWTH: u64 = 40 * MIB;
 const MAX_KEPT: u64 = 16 * MIB;
 

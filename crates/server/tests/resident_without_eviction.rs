@@ -62,8 +62,8 @@ fn start(io_backend: IoBackend) -> (Running, SocketAddr) {
     (server, address)
 }
 
-/// Before, values that did not fit were gathered in buffers in addition to the budget, and glibc
-/// kept the memory of those buffers for later ones: 176 MiB were resident of 128.
+/// Regression test: values that did not fit were gathered in buffers in addition to the budget, and
+/// glibc kept the memory of those buffers for later ones: 176 MiB were resident of 128.
 #[test]
 fn long_values_that_do_not_fit_do_not_take_memory_beyond_the_budget() {
     let before = resident("VmRSS");

@@ -12,15 +12,15 @@ pub struct Item {
     pub cas: u64,
     /// The number that the client stores with the value.
     pub client_flags: u32,
-    /// Seconds until it expires; `None` if it does not.
+    /// Seconds until the item expires; `None` if it does not expire.
     pub ttl_secs: Option<u64>,
     /// Seconds since the last read.
     pub idle_secs: u64,
-    /// Whether it was read before.
+    /// Whether the item was read recently.
     pub hit_before: bool,
-    /// Whether it is marked as stale.
+    /// Whether the item is marked as stale.
     pub stale: bool,
-    /// Which client renews it.
+    /// Which client renews the item.
     pub renewal: Renewal,
 }
 
@@ -39,7 +39,7 @@ pub enum Renewal {
 /// The result of a meta request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'i> {
-    /// Done, with the item as it is now.
+    /// The request was executed, and the item is as given now.
     Done(&'i Item),
     /// The key is missing.
     NotFound,
@@ -53,7 +53,7 @@ pub enum Outcome<'i> {
 /// caller must append the value of the item and [`LINE_END`].
 #[inline]
 pub fn reply(out: &mut Vec<u8>, request: &Meta<'_>, outcome: Outcome<'_>) -> bool {
-    if request.flags.quiet() && is_the_rule(request.verb, outcome) {
+    if request.flags.quiet() && is_usual(request.verb, outcome) {
         return false;
     }
     let value = match outcome {
@@ -77,9 +77,9 @@ pub fn reply(out: &mut Vec<u8>, request: &Meta<'_>, outcome: Outcome<'_>) -> boo
     value
 }
 
-/// Returns whether a quiet client does not want this result: a miss of `mg`, and success of the
-/// other commands. Errors are always replied.
-fn is_the_rule(verb: MetaVerb, outcome: Outcome<'_>) -> bool {
+/// Returns whether the flag `q` suppresses this result: a miss of `mg`, and success of the other
+/// commands. Errors are always replied.
+fn is_usual(verb: MetaVerb, outcome: Outcome<'_>) -> bool {
     match verb {
         MetaVerb::Get => outcome == Outcome::NotFound,
         MetaVerb::Set(_) | MetaVerb::Delete | MetaVerb::Arith(_) => {
@@ -165,9 +165,9 @@ fn marks(out: &mut Vec<u8>, item: &Item) {
 pub struct Stored {
     /// The item.
     pub item: Item,
-    /// The slab class.
+    /// The slab class, a field of the reply to `me`.
     pub class: u32,
-    /// Bytes of storage.
+    /// Bytes of key and value in memory.
     pub stored_len: usize,
 }
 
@@ -179,7 +179,7 @@ pub fn debug(out: &mut Vec<u8>, request: &Meta<'_>, stored: Option<&Stored>) {
     out.extend_from_slice(b"ME ");
     out.extend_from_slice(request.key.text());
     match item.ttl_secs {
-        // Counted up to 0, as in memcached.
+        // A negative number that approaches 0, as in memcached.
         Some(secs) => field(out, b" exp=-", secs),
         None => out.extend_from_slice(b" exp=-1"),
     }

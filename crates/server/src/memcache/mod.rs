@@ -2,8 +2,8 @@
 //! connection.
 //!
 //! A [`Decoder`] turns received bytes into [`Request`]s that borrow from them. [`reply`] and
-//! [`meta_reply`] write replies, and [`commands`] executes requests. memcached 1.6 is the
-//! reference. Comments explain each difference.
+//! [`meta_reply`] write replies, and [`commands`] executes requests. The behaviour is that of
+//! memcached 1.6; comments explain each difference.
 
 pub mod commands;
 mod decode;
@@ -20,11 +20,11 @@ pub use decode::request::{
 pub(crate) use decode::with_value;
 pub use decode::{Decoder, Limits, Step};
 
-/// Maximum bytes of a key; of its base64 text if it has one, as in memcached.
+/// Maximum bytes of a key as received: for a key in base64, of the base64 text, as in memcached.
 pub const MAX_KEY_LEN: usize = 250;
 
 /// Maximum bytes of a line without its end, except for commands with many keys.
 pub const MAX_LINE_LEN: usize = 2048;
 
-/// Maximum bytes of a data block under any limit: memcached has lengths of 32 bits.
+/// Maximum bytes of a data block, whatever the settings: memcached has signed lengths of 32 bits.
 pub const MAX_OBJECT_LEN: usize = i32::MAX as usize - 2;

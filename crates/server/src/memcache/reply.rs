@@ -26,7 +26,7 @@ pub enum Line {
     Ok,
     /// The statistics are reset.
     Reset,
-    /// Everything before is answered.
+    /// The reply to `mn`: all requests before it are answered.
     Noop,
 }
 

@@ -1,7 +1,7 @@
 //! The commands of mrcache: get and set. A set has no reply.
 //!
-//! `SETZ` and `GETZ` are the same as `SET` and `GET`: a client gets the value that it stored, and
-//! other protocols read the same value. The cache decides how values are stored in memory.
+//! mrcache stores the values of `SETZ` compressed. Here `SETZ` and `GETZ` are the same as `SET` and
+//! `GET`: nothing is compressed, and other protocols read the same value.
 
 use super::{Framing, Request};
 use crate::full::Full;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 ///
 /// # Errors
 ///
-/// [`Full`] if there is no memory. Nothing was done: the caller renews the guard and tries once
-/// more, then calls [`out_of_memory`].
+/// [`Full`] if there is no memory. The request had no effect then. The caller renews the guard and
+/// calls this once more, and after a second failure calls [`out_of_memory`].
 #[inline]
 pub fn execute(
     guard: &Guard<'_>,
@@ -45,13 +45,13 @@ pub fn execute(
                 }
             }
         }
-        // Its counters cover all protocols, and are available as metrics.
+        // The counters of the server are available as metrics.
         Request::Stat => Ok(()),
     }
 }
 
-/// Ends a request for which there is no memory. The protocol has no reply for it, so the old value
-/// is removed: otherwise a client would take it for the new one.
+/// Ends a request for which there is no memory. The protocol has no error reply, so the old
+/// value of the key is removed: otherwise clients would take it for the new one.
 pub fn out_of_memory(guard: &Guard<'_>, request: &Request<'_>) {
     if let Request::Set { key, .. } | Request::SetZ { key, .. } = request {
         guard.remove(key);
@@ -70,7 +70,8 @@ pub fn key<'b>(request: &Request<'b>) -> Option<&'b [u8]> {
     }
 }
 
-/// Returns the kind under which a request is counted, and its approximate length in bytes.
+/// Returns the kind under which a request is counted, and the approximate length of the request in
+/// bytes.
 #[inline]
 pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     match request {

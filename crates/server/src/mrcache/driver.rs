@@ -83,7 +83,7 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
             Err(Refused::Malformed(error)) => {
                 let peer = context.connection.client.peer();
                 if let Error::ValueTooLong { .. } = error {
-                    // Only the log can tell why.
+                    // The client gets no error, so the limit is logged.
                     let limit = if context.connection.trusted {
                         context.server.gathered_limit().1
                     } else {

@@ -8,11 +8,11 @@ pub enum Op {
     Get = 1,
     /// Stores a value.
     Set = 2,
-    /// Gets a value that is stored with zstd, decompressed.
+    /// The same as `Get`. In mrcache, it gets a value that `SetZ` has stored, decompressed.
     GetZ = 3,
-    /// Stores a value with zstd.
+    /// The same as `Set`. In mrcache, it stores the value compressed with zstd.
     SetZ = 4,
-    /// Writes statistics to the log of the server.
+    /// Does nothing. In mrcache, it writes statistics to the log of the server.
     Stat = 5,
 }
 

@@ -1,5 +1,5 @@
-//! The binary protocol of mrcache: numbers are little-endian, replies come in the order of
-//! requests, and storing is never answered.
+//! The binary protocol of mrcache. Numbers are little-endian. Replies come in the order of
+//! requests. Requests that store a value have no reply, and there are no error replies.
 //!
 //! ```text
 //! request   version (any byte)  op  key length (u16)  [value length (u32)]  key  [value]

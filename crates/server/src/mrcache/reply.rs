@@ -17,7 +17,8 @@ impl Framing {
         Some(())
     }
 
-    /// Writes that there is no value. Clients cannot distinguish it from an empty one.
+    /// Writes the reply for a missing key: length 0. Clients cannot distinguish it from an empty
+    /// value.
     #[inline]
     pub fn miss(self, out: &mut Vec<u8>) {
         let prefix: &[u8] = if self == Self::Ver6 { &REPLY_PREFIX } else { &[] };

@@ -18,28 +18,28 @@ pub enum Request<'b> {
         /// The value.
         value: &'b [u8],
     },
-    /// Gets a value that [`Request::SetZ`] stored.
+    /// The same as [`Request::Get`].
     GetZ {
         /// The key.
         key: &'b [u8],
     },
-    /// Stores a value compressed. There is no reply.
+    /// The same as [`Request::Set`]. There is no reply.
     SetZ {
         /// The key.
         key: &'b [u8],
-        /// The value, not compressed yet.
+        /// The value, not compressed.
         value: &'b [u8],
     },
-    /// Writes statistics to the log. There is no reply.
+    /// Does nothing. There is no reply.
     Stat,
 }
 
-/// Why a connection is closed. The protocol has no reply for it.
+/// Why a connection is closed: its bytes are no valid request. The protocol has no error replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// An unknown operation.
     UnknownOp {
-        /// Its number.
+        /// The number of the operation that was received.
         found: u8,
     },
     /// A key that exceeds the limit.

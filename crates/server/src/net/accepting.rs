@@ -1,9 +1,9 @@
 //! Accepts connections, and pauses accepting when it fails.
 //!
 //! If the process or the system has no file descriptor or no memory for another connection,
-//! accepting fails, and would fail again at once. So a worker pauses until one of its connections
-//! is closed, or for [`PAUSE`], since connections of other workers may have been closed. Clients
-//! wait in the kernel meanwhile.
+//! accepting fails, and would fail again at once. So a worker pauses accepting until it closes one
+//! of its connections, but at most for [`PAUSE`]: another worker may have closed one. Meanwhile
+//! clients wait in the kernel.
 
 use super::listener::Listening;
 use super::reactor::{Number, Reactor, Socket};
@@ -120,7 +120,7 @@ mod tests {
     use crate::net::reactor::{Backend, Event};
     use std::net::{TcpListener, TcpStream};
 
-    fn accepting_rests_without_descriptors(kind: Backend) {
+    fn accepting_pauses_without_descriptors(kind: Backend) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let mut reactor = Reactor::new(kind, 2).expect("a reactor");
@@ -129,14 +129,14 @@ mod tests {
         assert_eq!(listeners.timeout(), None);
         for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
             let error = io::Error::from(errno);
-            listeners.note_ended(0, Some(&error), &mut reactor).expect("it rests");
+            listeners.note_ended(0, Some(&error), &mut reactor).expect("it pauses");
             assert!(listeners.timeout().is_some_and(|timeout| timeout <= PAUSE), "{error}");
             let _client = TcpStream::connect(address).expect("a connection");
             let mut events = Vec::new();
             reactor.wait(Some(Duration::ZERO), &mut events).expect("a wait");
             assert!(events.is_empty(), "{events:?}");
 
-            listeners.resume(&mut reactor).expect("it goes on");
+            listeners.resume(&mut reactor).expect("it resumes");
             assert_eq!(listeners.timeout(), None);
             reactor.wait(None, &mut events).expect("a wait");
             assert!(matches!(events[..], [Event::Accepted { socket: Ok(_), .. }]), "{events:?}");
@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     fn accepting_pauses_without_descriptors_with_io_uring() {
-        accepting_rests_without_descriptors(Backend::Uring);
+        accepting_pauses_without_descriptors(Backend::Uring);
     }
 
     #[test]
     fn accepting_pauses_without_descriptors_with_epoll() {
-        accepting_rests_without_descriptors(Backend::Epoll);
+        accepting_pauses_without_descriptors(Backend::Epoll);
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         let mut listeners = Listeners::start(Vec::new(), &mut reactor).expect("listeners");
         listeners.sockets.push(Socket::new(listener.into()));
         let error = io::Error::from(Errno::CONNABORTED);
-        listeners.note_ended(0, Some(&error), &mut reactor).expect("it goes on");
+        listeners.note_ended(0, Some(&error), &mut reactor).expect("it continues");
         assert_eq!((listeners.timeout(), &listeners.paused[..]), (None, &[][..]));
     }
 }

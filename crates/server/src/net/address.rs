@@ -28,7 +28,7 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
-                "" => Err("expected a path behind `unix:`, found nothing".to_owned()),
+                "" => Err("expected a path after `unix:`, found nothing".to_owned()),
                 path => Ok(Self::Unix(path.into())),
             };
         }
@@ -56,7 +56,8 @@ impl Address {
         }
     }
 
-    /// Returns whether only this machine can reach the address.
+    /// Returns whether only this machine can reach the address: a loopback address or a socket
+    /// file.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().is_loopback(),
@@ -64,8 +65,8 @@ impl Address {
         }
     }
 
-    /// Listens on this address. Returns the socket and the bound address. Fails if another process
-    /// listens there.
+    /// Listens on this address. Returns the socket, and the address with the port that the system
+    /// selected for port 0. Fails if another process listens there.
     pub(crate) fn listen(&self) -> io::Result<(OwnedFd, Self)> {
         match self {
             Self::Tcp(address) => {
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn two_sockets_listen_at_one_address() {
+    fn two_sockets_listen_on_one_address() {
         let any: Address = "127.0.0.1:0".parse().expect("an address");
         let (first, bound) = any.listen().expect("a free port");
         assert_ne!(bound, any);
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_another_server_listens_at_is_refused() {
+    fn a_port_on_which_another_server_listens_is_refused() {
         let any: Address = "127.0.0.1:0".parse().expect("an address");
         let (first, bound) = any.listen().expect("a free port");
         let _second = bound.listen_too(&first).expect("the same port");

@@ -1,7 +1,8 @@
 //! Executes requests of many connections together.
 //!
 //! A batch decodes requests, hashes their keys and prefetches index lines and items. Then it
-//! executes the requests in order. So cache misses overlap instead of following one another.
+//! executes the requests in order. So the processor waits for many cache lines at once instead of
+//! one after the other.
 
 use super::connection::Connection;
 use super::connections::Connections;
@@ -24,8 +25,9 @@ const MAX_REPLY_BYTES: usize = 128 << 10;
 /// used.
 const MAX_PREFETCHED_KEYS: usize = 256;
 
-/// Maximum effort in one iteration, for one connection and for all of them. Then replies are sent
-/// and other connections are served. Each request counts 1, and 1 more for each KiB.
+/// Maximum effort in one iteration, for one connection and for all connections. Beyond it, replies
+/// are sent and other connections are served first. A request counts 1, and 1 more for each KiB of
+/// its length.
 const MAX_CONNECTION_EFFORT: usize = 1024;
 const MAX_ITERATION_EFFORT: usize = 16 * MAX_CONNECTION_EFFORT;
 
@@ -48,13 +50,13 @@ pub(crate) struct Batch {
     /// Mean bytes of a reply in the last batch.
     mean_reply_len: usize,
     spans: Vec<Span>,
-    /// The hash of each key, and whether its item is replaced.
+    /// The hash of each key of the batch, and whether the request replaces its item.
     hashes: Vec<(KeyHash, bool)>,
     /// Connections with value references that are not sent yet.
     unsent: Vec<Number>,
 }
 
-/// What the execution of requests needs.
+/// The parts of a worker that the execution of requests uses.
 pub(crate) struct Resources<'a, 'c, T: Decoders> {
     pub(crate) reactor: &'a Reactor,
     pub(crate) connections: &'a mut Connections<T>,
@@ -76,7 +78,8 @@ impl Batch {
     }
 
     /// Executes the next batch of requests of connections with one protocol. Returns the range of
-    /// connections that it may have served; `None` once all input is done.
+    /// `works` whose connections it may have served; `None` once all input is executed or must wait
+    /// for the next iteration.
     pub(crate) fn execute_next<T: Decoders, D: Driver<T>>(
         &mut self,
         works: &[Work],
@@ -227,7 +230,7 @@ impl Batch {
                 let Some(found) = connections.get(number) else { continue };
                 connection = found;
                 let mut context = Context { guard: &guard, connection, server, memcache, spans };
-                // There may be memory now.
+                // Executed once more if memory was freed.
                 if !has_freed_memory || D::execute(request, &mut context).is_err() {
                     if connection.may_wait_for_memory(server) {
                         let progress = &mut self.progress[*work];

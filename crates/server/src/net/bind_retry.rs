@@ -1,7 +1,7 @@
 //! Retries `bind` while the previous owner of an address shuts down.
 //!
-//! After a server is killed, the kernel closes its `io_uring` instances with a delay, and its
-//! sockets listen until then. The next server, which may start at once, waits for that.
+//! After a server was killed, the kernel closes its `io_uring` instances with a delay, and its
+//! sockets listen until then. The next server may start at once, and waits for that delay.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Maximum time that the previous owner may take to shut down.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Maximum attempts: a server with too many clients closes connections, too, and continues to
-/// listen.
+/// Maximum number of retries. A server with too many clients also closes new connections, but
+/// continues to listen.
 const MAX_TRIES: usize = 8;
 
 /// Listens on a network address. Retries if the address is in use by a process that is shutting

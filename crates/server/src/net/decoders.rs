@@ -8,14 +8,14 @@ pub(crate) trait Decoders: Clone {
     /// What a protocol remembers of a connection.
     type Session: Session;
 
-    /// Returns a decoder at the start of a request. A client that is not trusted must log in first,
-    /// and may send no more than that takes.
+    /// Returns a decoder at the start of a request. If the client is not trusted, it must log in
+    /// first, and the limits allow no more than a login needs.
     fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self;
 
     fn protocol(&self) -> Protocol;
 
     /// Returns the offset and length of the value that an incomplete request is still waiting for,
-    /// if the protocol announces its length and the decoder can do without its bytes.
+    /// if the protocol announces its length and the decoder supports [`elide`](Self::elide).
     fn pending_value(&self) -> Option<(usize, usize)>;
 
     /// Continues without the bytes of that value, which is received elsewhere.

@@ -35,10 +35,10 @@ pub(crate) struct Context<'a, T: Decoders> {
     pub(crate) spans: &'a [Span],
 }
 
-/// A protocol: decodes, executes and answers requests.
+/// A protocol: decodes requests, executes them and writes their replies.
 ///
-/// Batches are compiled for each protocol, so that frequent requests pay nothing for what another
-/// protocol needs.
+/// Batches are compiled once for each protocol, so that no code of one protocol slows down the
+/// requests of another.
 pub(crate) trait Driver<T: Decoders> {
     /// A decoded request, which borrows from the received bytes.
     type Request<'b>;

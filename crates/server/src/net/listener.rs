@@ -1,4 +1,4 @@
-//! Listeners: addresses and the protocols that clients speak there.
+//! Listeners: an address, and the protocol that clients speak there.
 
 use super::address::{Address, SocketFiles};
 use crate::protocol::Protocol;
@@ -89,8 +89,8 @@ pub(crate) struct Bound {
     pub(crate) skipped: Vec<Listener>,
 }
 
-/// Listens on all addresses, except those of optional listeners that are in use. At least one must
-/// be left.
+/// Listens on all addresses, except those of optional listeners that are in use. Fails if none is
+/// left.
 pub(crate) fn listen(
     all: &[Listener],
     threads: usize,

@@ -1,4 +1,5 @@
-//! Connections: listening, accepting, I/O backends, receiving, batches of requests, and sending.
+//! Connections: listening, accepting, receiving, executing batches of requests, and sending; and
+//! the I/O backends.
 
 pub(crate) mod accepting;
 pub(crate) mod address;

@@ -1,25 +1,27 @@
-//! Long values that are received in place: in the memory of the cache, where `SET` and similar
-//! commands leave them, instead of a buffer of the connection.
+//! Long values that are received in place: directly into the memory of the cache, where `SET` and
+//! similar commands need no copy of them, instead of into a buffer of the connection.
 //!
-//! Meanwhile the inbox holds the rest of the request, as if the value were empty; the decoder
-//! accounts for that. At most one value of a request, the first long one, is received in place.
+//! The inbox holds the other bytes of the request, and the decoder treats the request as if its
+//! value were empty. At most one value of a request, the first long one, is received in place.
 //!
-//! Memory is allocated as bytes arrive. If there is none:
-//! 1. At the beginning, the value is gathered in the inbox, like short ones. If nothing may be
-//!    evicted and it exceeds the connection's share of memory, it is discarded as it arrives.
-//! 2. Later, received bytes wait in the inbox while clients that do not read their replies are
-//!    closed.
-//! 3. If no client can be closed, the rest is discarded as it arrives, and the request gets an
-//!    out-of-memory error. The connection stays open.
+//! Memory is charged as bytes arrive. If there is none:
+//! 1. At the beginning of the value: the value is gathered in the inbox, like short ones. If
+//!    nothing
+//!    may be evicted and the value exceeds the connection's share of memory, it is discarded as it
+//!    arrives.
+//! 2. Later: received bytes wait in the inbox while the server closes clients that do not read
+//!    their replies.
+//! 3. Later, if no client can be closed: the rest of the value is discarded as it arrives, and the
+//!    request gets an out-of-memory error. The connection stays open.
 
 use nuthatch_cache::{Cache, Guard, PendingValue, Session};
 
-/// Minimum length of such values, in granules of the cache.
-const LONG_GRANULES: usize = 4;
+/// Minimum length of a value that is received in place, in granules of the cache.
+const MIN_IN_PLACE_GRANULES: usize = 4;
 
 /// Returns the minimum length in bytes of a value that is received in place.
 pub(crate) fn min_in_place_len(cache: &Cache) -> usize {
-    LONG_GRANULES * cache.granule_len()
+    MIN_IN_PLACE_GRANULES * cache.granule_len()
 }
 
 /// Maximum attempts to free memory for a part of a value: other threads may take what was freed.

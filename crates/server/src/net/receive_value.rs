@@ -77,9 +77,10 @@ impl<T: Decoders> Connection<T> {
         waits
     }
 
-    /// Discards the incomplete value of the next request, although the bytes that arrived were
-    /// gathered in the inbox. Returns false and discards nothing if no value is incomplete, if the
-    /// client has not logged in, or if the other bytes of its requests exceed `limit`.
+    /// Discards the incomplete value of the next request: the bytes that were gathered in the
+    /// inbox, and the rest as it arrives. Returns false and discards nothing if no value is
+    /// incomplete, if the client has not logged in, or if the other bytes of its requests exceed
+    /// `limit`.
     pub(crate) fn discard_value(&mut self, limit: usize) -> bool {
         let Some((start, len)) = self.decoder.pending_value().filter(|_| self.trusted) else {
             return false;

@@ -13,12 +13,12 @@ use std::path::Path;
 
 /// Listens on a path, if no other process does.
 pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
-    // Held until the socket listens. Otherwise another server could take it, while it does not
-    // listen yet, for one that was left behind.
+    // Held until the socket listens. Otherwise another server could consider it a stale socket
+    // between bind and listen.
     let lock = lock_folder(path)?;
     let bound = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            check_left_behind(path)?;
+            check_stale(path)?;
             if lock.is_none() {
                 return Err(error);
             }
@@ -37,9 +37,10 @@ fn lock_folder(path: &Path) -> io::Result<Option<File>> {
     let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) else { return Ok(None) };
     match folder.try_lock() {
         Ok(()) => Ok(Some(folder)),
-        // Not waited for: another process may hold the lock permanently.
+        // Does not wait, since another process may hold the lock permanently.
         Err(TryLockError::WouldBlock) => {
-            let text = "another process makes a socket in this folder, or has locked it";
+            let text = "another process has locked the folder of the socket, perhaps to create a \
+                        socket there: retry";
             Err(io::Error::new(ErrorKind::ResourceBusy, text))
         }
         // The file system has no locks.
@@ -48,7 +49,7 @@ fn lock_folder(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Checks that the path has a socket on which no process listens.
-fn check_left_behind(path: &Path) -> io::Result<()> {
+fn check_stale(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
         let text = "expected a socket or nothing at this path, found another file";
         return Err(io::Error::new(ErrorKind::AlreadyExists, text));
@@ -100,10 +101,10 @@ mod tests {
     fn other_files_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
-        fs::write(&path, "of somebody").expect("a file");
+        fs::write(&path, "other data").expect("a file");
         let error = listen(&path).expect_err("a file is there");
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-        assert_eq!(fs::read(&path).expect("the file"), b"of somebody");
+        assert_eq!(fs::read(&path).expect("the file"), b"other data");
         let other = folder.path().join("datagrams");
         let _datagrams = UnixDatagram::bind(&other).expect("a socket");
         assert!(listen(&other).is_err());
@@ -124,8 +125,8 @@ mod tests {
         };
         let count = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
-            let has_it = threads.into_iter().map(|thread| thread.join().expect("a thread"));
-            has_it.filter(|has_it| *has_it).count()
+            let bound = threads.into_iter().map(|thread| thread.join().expect("a thread"));
+            bound.filter(|is_bound| *is_bound).count()
         });
         assert_eq!(count, 1);
     }

@@ -1,4 +1,4 @@
-//! Received input and its progress.
+//! Received input, and how much of it was decoded and executed.
 
 use super::reactor::{Filled, Number, Reactor};
 
@@ -37,10 +37,10 @@ pub(crate) struct Progress {
     pub(crate) decoded: usize,
     pub(crate) executed: usize,
     pub(crate) requests: usize,
-    /// The rest waits for a later iteration.
+    /// Whether the rest waits for a later iteration.
     pub(crate) waits: bool,
-    /// A request found no memory. It is executed again once clients that are being closed have
-    /// freed theirs.
+    /// Whether a request found no memory. It is executed again once clients that are being closed
+    /// have freed theirs.
     pub(crate) starves: bool,
 }
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 ///
 /// # Errors
 ///
-/// [`Full`] if there is no memory. Nothing was replied: the caller renews the guard and tries once
-/// more, then calls [`out_of_memory`].
+/// [`Full`] if there is no memory. The request had no effect and got no reply then. The caller
+/// renews the guard and calls this once more, and after a second failure calls [`out_of_memory`].
 #[inline]
 pub fn execute(
     guard: &Guard<'_>,
@@ -71,7 +71,8 @@ pub fn admit(
     false
 }
 
-/// Refuses a request for which there is no memory even after the guard was renewed.
+/// Replies with an error to a request for which there is no memory even after the guard was
+/// renewed. Removes the old value if the request would have replaced it.
 pub fn out_of_memory(guard: &Guard<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
     let key = key(message, request).unwrap_or_default();
     refuse(guard, key, &Error::Full, &mut Reply::new(out));

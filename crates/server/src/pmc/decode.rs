@@ -17,7 +17,7 @@ pub enum Request {
     Set {
         /// The key.
         key: Span,
-        /// All bytes after the space behind the key. It may be empty and contain spaces.
+        /// All bytes after the space that ends the key. It may be empty and may contain spaces.
         value: Span,
     },
     /// Removes a value.
@@ -61,7 +61,7 @@ pub enum Step {
         /// The number of bytes, with the separator.
         consumed: usize,
     },
-    /// Separators without a message, which get no reply.
+    /// Separators without a message before them, which get no reply.
     Empty {
         /// The number of bytes.
         consumed: usize,
@@ -73,13 +73,13 @@ pub enum Step {
     More,
 }
 
-/// A message exceeds the limit. Its end is unknown: the client gets the text as an error, and the
-/// connection is closed.
+/// The error for a message that exceeds the limit. The end of the message is unknown: the client
+/// gets the text of this error, and the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
     /// The limit, in bytes.
     pub max: u32,
-    /// What limits the length of its value.
+    /// What sets the limit.
     pub limit: ValueLimit,
 }
 
@@ -117,7 +117,7 @@ impl Decoder {
         Self { message_len, limit: ValueLimit::Setting, searched: 0 }
     }
 
-    /// Sets the limit that errors name.
+    /// Sets what limits the length of messages, for the text of errors.
     #[must_use]
     pub fn limited_by(self, limit: ValueLimit) -> Self {
         Self { limit, ..self }
@@ -175,7 +175,7 @@ fn request(message: &[u8]) -> Request {
     let second = memchr(b' ', rest);
     let key = Span::between(start, start + second.unwrap_or(rest.len()));
     match (&message[..space], second) {
-        // Both commands ignore what follows the key.
+        // Both commands ignore the bytes after the key.
         (b"GET", _) => Request::Get { key },
         (b"DEL", _) => Request::Del { key },
         (b"SET", None) => Request::Fault(Fault::Incomplete),

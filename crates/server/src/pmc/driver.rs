@@ -1,4 +1,4 @@
-//! Connects the messages of poor-man's-cache to [`commands`]. Each message may be one of RESP
+//! Connects the messages of poor-man's-cache to [`commands`]. Each message may be a RESP request
 //! instead.
 
 use super::Span;
@@ -45,7 +45,7 @@ fn is_http(message: &[u8], parsed: Parsed) -> bool {
     match parsed {
         Parsed::Set { .. } => false,
         Parsed::Fault(_) => has_http_line(message),
-        // The commands ignore what follows the key, and most messages have nothing there.
+        // The commands ignore the bytes after the key. Most messages have none.
         Parsed::Get { key } | Parsed::Del { key } => {
             let end = key.start as usize + key.len as usize;
             message.len() > end + 1 && has_http_line(&message[end..])

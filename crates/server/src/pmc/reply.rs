@@ -15,10 +15,11 @@ impl<'a> Reply<'a> {
         Self { out }
     }
 
-    /// Returns whether the value can be replied, and replies with an error if not.
+    /// Returns whether this protocol can send the value: it has no separator. Otherwise replies
+    /// with an error.
     ///
-    /// A separator within it would end the reply early, and the rest would be the replies of later
-    /// requests. Only other protocols can store such a value.
+    /// A separator within the value would end the reply early, and the client would take the rest
+    /// for the replies to later requests. Only other protocols can store such a value.
     pub fn takes(&mut self, value: &[u8]) -> bool {
         let can = memchr(SEPARATOR, value).is_none();
         if !can {

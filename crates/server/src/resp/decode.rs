@@ -19,19 +19,19 @@ pub struct Decoder {
     /// The limits for this client, from `limits`.
     max_args: u32,
     max_bulk_len: u32,
-    /// The number of bytes of the incomplete request that are decoded.
+    /// The number of bytes at the start of the incomplete request that are decoded.
     done: usize,
-    /// The number of arguments after that.
+    /// The number of arguments that are not decoded yet.
     left: u32,
-    /// The arguments before that.
+    /// The spans of the arguments that are decoded.
     held: Vec<Span>,
-    /// The number of bytes without the end of the next line. Above zero only while the request is
-    /// incomplete.
+    /// The number of bytes of the request that were searched for the end of the next line, without
+    /// success. 0 unless the request is incomplete.
     searched: usize,
     /// Offset and length of the argument that is incomplete; length 0 if there is none.
     pending: (usize, u32),
-    /// Offset of the line that announces the elided argument, and the length of the argument; 0 if
-    /// there is none. Valid only while the request is incomplete.
+    /// Offset of the line that announces the elided argument, and the length of that argument;
+    /// length 0 if there is none. Valid only while the request is incomplete.
     elided: (usize, u32),
 }
 
@@ -59,9 +59,10 @@ impl Decoder {
         is_pending.then_some((start, len as usize))
     }
 
-    /// Continues without the bytes of the [pending value](Self::pending_value), which is received
-    /// elsewhere: from here on `next` gets the request without them, and the span of the argument
-    /// is outside the request. At most one argument of a request can be elided.
+    /// Skips the [pending value](Self::pending_value), which the caller receives elsewhere: from
+    /// here on, the caller passes the request without the bytes of that value to
+    /// [`next`](Self::next), and the span of the argument is outside the request. At most one
+    /// argument of a request can be elided.
     pub fn elide(&mut self) {
         if let Some((_, len)) = self.pending_value() {
             self.elided = (self.done, len as u32);
@@ -84,12 +85,12 @@ impl Decoder {
 
     /// Decodes the next request, and appends the spans of its arguments to `args`.
     ///
-    /// After [`Step::More`] the caller passes the same bytes with more after them, otherwise the
-    /// bytes after the request. `args` never contains a part of a request.
+    /// After [`Step::More`] the caller passes the same bytes with more after them; after another
+    /// step, the bytes after the request. The spans of an incomplete request are not appended.
     ///
     /// # Errors
     ///
-    /// The [`ProtocolError`] to answer with. The decoder is unusable after it.
+    /// Fails with the [`ProtocolError`] whose text is the reply. The decoder is unusable after it.
     #[inline]
     pub fn next(&mut self, bytes: &[u8], args: &mut Vec<Span>) -> Result<Step, ProtocolError> {
         match bytes.first() {
@@ -183,11 +184,7 @@ impl Decoder {
                     return Ok(self.pause(at, left, end + 2 - bytes.len()));
                 }
             }
-            args.push(if is_elided {
-                Span::elsewhere(announced)
-            } else {
-                Span::between(start, end)
-            });
+            args.push(if is_elided { Span::elided(announced) } else { Span::between(start, end) });
             at = end + 2;
             left -= 1;
         }

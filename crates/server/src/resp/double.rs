@@ -1,10 +1,10 @@
 //! Floating-point numbers in the format of Redis.
 
-/// Returns the shortest digits that parse to `number`, in the format `%.17g` of C: with an exponent
-/// of at least two digits from 1e17 on and below 1e-4.
+/// Formats a number with the fewest digits that parse to it again. From 1e17 on and below 1e-4, it
+/// has an exponent of at least two digits, as `%.17g` of C.
 ///
-/// Redis 7.0 has the same format, but always seventeen digits: its `0.10000000000000001` is `0.1`
-/// here, and in Redis since 7.2.
+/// Redis 7.0 always has seventeen digits: its `0.10000000000000001` is `0.1` here, and in Redis
+/// since 7.2.
 pub fn double_text(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();

@@ -3,8 +3,8 @@
 use crate::state::ValueLimit;
 use std::fmt;
 
-/// Invalid bytes. Nothing after them can be decoded: the client gets the text as an error, and the
-/// connection is closed.
+/// The error for bytes that are no valid request. Nothing after them can be decoded: the client
+/// gets the text as an error reply, and the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
@@ -24,14 +24,14 @@ pub enum ProtocolError {
     TooBigInline,
     /// An argument exceeds the limit.
     BulkTooLong {
-        /// The length.
+        /// The announced length in bytes.
         len: u64,
-        /// The limit.
+        /// The maximum length in bytes.
         max: u32,
         /// What sets the limit.
         limit: ValueLimit,
     },
-    /// The request exceeds the limit.
+    /// The request as a whole exceeds the limit.
     TooBigRequest,
     /// A quote in an inline request is not closed, or is followed by text.
     UnbalancedQuotes,

@@ -11,8 +11,8 @@ pub struct Inline {
     pub args: Vec<Span>,
 }
 
-/// Splits a line at white space. Double quotes have the escapes of C, single quotes only that of
-/// the quote. A quote may open within an argument, and closing it ends the argument.
+/// Splits a line at white space. In double quotes, the escapes of C are replaced; in single quotes,
+/// only `\'`. A quote may begin within an argument, and its end is the end of the argument.
 pub(super) fn split(line: &[u8]) -> Result<Inline, ProtocolError> {
     let mut split = Inline::default();
     let mut rest = skip_spaces(line);
@@ -25,8 +25,8 @@ pub(super) fn split(line: &[u8]) -> Result<Inline, ProtocolError> {
     Ok(split)
 }
 
-/// Returns whether a byte separates arguments. Redis ends an unquoted argument at fewer bytes: see
-/// `argument`.
+/// Returns whether a byte separates arguments. As in Redis, fewer bytes end an unquoted argument:
+/// see [`argument`].
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

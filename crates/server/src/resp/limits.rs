@@ -4,8 +4,9 @@ use super::{ProtocolError, ValueLimit};
 
 /// Maximum arguments of a request before login, as in Redis.
 const ARGS_BEFORE_AUTH: u32 = 10;
-/// Maximum bytes of a request before login, and of one of its lines: `AUTH` and `HELLO` need a user
-/// name and a password. Each client that cannot log in may use this much memory.
+/// Maximum bytes of a request before login, and of one of its lines. This suffices for `AUTH` and
+/// `HELLO` with a user name and a password. Each client that cannot log in may use this much
+/// memory.
 const REQUEST_LEN_BEFORE_AUTH: u32 = 8 << 10;
 const LINE_LEN_BEFORE_AUTH: u32 = 4 << 10;
 
@@ -22,8 +23,8 @@ pub struct Limits {
     pub line_len: u32,
     /// Maximum length of a request with its framing.
     pub request_len: u32,
-    /// Whether the client has logged in, or need not. Other clients get what `AUTH` and `HELLO`
-    /// need.
+    /// Whether the client has logged in, or need not. If not, arguments are limited to what `AUTH`
+    /// and `HELLO` need.
     pub authenticated: bool,
 }
 

@@ -24,8 +24,8 @@ pub enum Step {
     },
     /// An incomplete request.
     More {
-        /// The minimum number of missing bytes. The client announced it, so it is no size to
-        /// allocate.
+        /// The minimum number of missing bytes. Do not allocate as many: the number comes from the
+        /// client.
         needed: usize,
     },
 }

@@ -32,14 +32,15 @@ pub struct Options {
     pub threads: usize,
     /// The I/O backend.
     pub io_backend: IoBackend,
-    /// Certificates for listeners with TLS.
+    /// Certificates for listeners with TLS, which need them.
     pub tls: Option<Tls>,
-    /// Whether the server starts without admin addresses that are in use.
+    /// Whether the server starts without an admin endpoint if one of its addresses is in use.
     pub admin_optional: bool,
 }
 
 impl Options {
-    /// Creates options for one thread with these listeners.
+    /// Creates options with these listeners: one worker thread, the I/O backend `auto`, no admin
+    /// endpoint and no TLS.
     pub fn new(listeners: Vec<Listener>) -> Self {
         Self {
             listeners,
@@ -96,27 +97,28 @@ pub struct Running {
 pub struct Stopper(Arc<Common>);
 
 impl Stopper {
-    /// Stops all threads after their current iteration.
+    /// Stops all threads after their current iteration of the event loop, without waiting for
+    /// requests in progress.
     pub fn stop(&self) {
         log::stopping();
         self.0.stop();
     }
 
-    /// Drains the server, for at most this time: accepts no more connections, closes those without
-    /// an incomplete request, and closes each of the others once its request is answered.
-    /// [`stop`](Self::stop) stops the server at once.
+    /// Drains the server: it accepts no more connections, closes those without a request in
+    /// progress, and closes each of the others when its request is answered. Stops after `patience`
+    /// at the latest. [`stop`](Self::stop) stops the server at once.
     pub fn drain(&self, patience: Duration) {
         self.0.drain(patience);
     }
 }
 
-/// The configuration that a reload applies to a running server.
+/// The configuration that a reload applies to a running server. `None` leaves a part unchanged.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Reload {
     /// Certificates for new TLS connections.
     pub tls: Option<Tls>,
-    /// All users.
+    /// All users, which replace the current ones.
     pub users: Option<Users>,
     /// Names and values of settings that `CONFIG SET` can change, by their Redis names.
     pub settings: Vec<(&'static str, String)>,
@@ -127,12 +129,14 @@ pub struct Reload {
 pub struct Reloader(Arc<Common>);
 
 impl Reloader {
-    /// Applies all of it, or nothing. New connections use the new certificates; open connections
-    /// keep theirs. A connection is closed if its user was removed or lost rights.
+    /// Applies the whole configuration, or nothing. New connections use the new certificates; open
+    /// connections keep theirs. Worker threads then close connections whose user was removed or
+    /// lost permissions, and those whose client certificate is no longer accepted.
     ///
     /// # Errors
     ///
-    /// Returns which setting has an invalid value. Nothing is changed then.
+    /// Fails if a setting has an invalid value; the text names the setting. Nothing is changed
+    /// then.
     pub fn reload(&self, reload: Reload) -> Result<(), String> {
         let Self(common) = self;
         common.server.settings.change_all(&reload.settings)?;
@@ -182,11 +186,11 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// An address cannot be bound, the I/O backend is unavailable, certificates are missing, or a
-    /// thread cannot be started.
+    /// Fails if an address cannot be bound, the I/O backend is unavailable, a listener with TLS has
+    /// no certificates, or a thread cannot be started.
     pub fn serve(mut server: Server, options: &Options) -> io::Result<Self> {
         if options.tls.is_none() && options.listeners.iter().any(|listener| listener.tls) {
-            let text = "a listener wants TLS, which needs a certificate and a key";
+            let text = "a listener with TLS: expected a certificate and a key, found none";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let reactor = options.io_backend.choose()?;
@@ -205,8 +209,8 @@ impl Running {
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
         server.fixed_settings.extend(fixed_settings(&listeners, options.threads));
-        // Shorter requests are gathered in buffers, whose blocks are used again.
-        heap::return_blocks_from(min_in_place_len(&server.cache));
+        // Buffers that gather requests are shorter than this, or at most twice as long.
+        heap::set_return_threshold(min_in_place_len(&server.cache));
         let prefill = Prefill::start(&server.cache)?;
         let mut running = Self {
             common: Arc::new(Common::new(server, options.threads, options.tls.clone(), reactor)),
@@ -239,7 +243,7 @@ impl Running {
             let mut worker = match Worker::new(&common, listeners) {
                 Ok(worker) => worker,
                 Err(error) => {
-                    // The starting thread is waiting for it.
+                    // The thread that starts the server is waiting for the result.
                     let _ = ready.send(Err(error));
                     return Ok(());
                 }
@@ -281,7 +285,7 @@ impl Running {
         Reloader(Arc::clone(&self.common))
     }
 
-    /// Returns the name of the I/O backend: `io_uring` or `epoll`.
+    /// Returns the name of the I/O backend in use: `io_uring` or `epoll`.
     pub fn io_backend(&self) -> &'static str {
         self.common.reactor.name()
     }
@@ -293,9 +297,9 @@ impl Running {
 
     /// Waits until all threads have stopped.
     ///
-    /// A panic in a worker thread stops the others, and is an error here. A panic in another
-    /// thread, such as that of the admin endpoint, stops nothing: a program that should end with
-    /// any thread sets a panic hook, as `nuthatch serve` does.
+    /// A panic in a worker thread stops the other threads, and is an error here. A panic in another
+    /// thread, such as that of the admin endpoint, does not stop the server: a program that should
+    /// end if any thread panics sets a panic hook, as `nuthatch serve` does.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Settings of `CONFIG GET` that describe listeners, under their Redis names.
+//! Settings of `CONFIG GET` that describe listeners and threads, under their Redis names.
 
 use crate::net::address::Address;
 use crate::net::listener::Listener;

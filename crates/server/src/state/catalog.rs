@@ -1,16 +1,18 @@
-//! The commands of RESP without their functions.
+//! The names and properties of all RESP commands, without the functions that execute them.
 //!
-//! Permissions, metrics and `COMMAND` need names, properties and numbers. Functions are known only
-//! to `resp/commands/table.rs`, which creates the catalog.
+//! Permissions, metrics and `COMMAND` use this catalog. `resp/commands/table.rs` creates it from
+//! its tables, which have the functions, too. A command is identified by its number: its position
+//! in the catalog.
 
-/// Which arguments of a command are keys.
+/// Which arguments of a command are keys. The name of the command has index 0, as in the reply to
+/// `COMMAND`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// The index of the first key, or 0 if there is none.
     pub first: usize,
     /// The index of the last key. Negative numbers count from the end: -1 is the last argument.
     pub last: i32,
-    /// The distance between keys.
+    /// The distance between the indexes of keys; 2 if each key is followed by a value.
     pub step: usize,
 }
 
@@ -33,8 +35,8 @@ impl Keys {
 pub struct Flags {
     /// It changes stored data.
     pub writes: bool,
-    /// It runs while no other thread holds an epoch guard, so that its effects are visible
-    /// completely or not at all.
+    /// It runs while no other thread holds an epoch guard, so that other clients see all of its
+    /// effects or none.
     pub exclusive: bool,
     /// It is allowed before login.
     pub before_auth: bool,
@@ -70,7 +72,7 @@ pub(crate) const RESP_COMMANDS: usize = 117;
 pub(crate) struct CommandInfo {
     /// The name in lower case, such as `get` or `client|list`.
     pub(crate) name: &'static str,
-    /// The number of arguments with the name, or the negated minimum.
+    /// The number of arguments, the name included; if negative, the negated minimum.
     pub(crate) arity: i32,
     pub(crate) keys: Keys,
     pub(crate) flags: Flags,
@@ -90,7 +92,7 @@ impl Catalog {
         &self.0
     }
 
-    /// Returns the commands that are not behind a container.
+    /// Returns the commands that are not subcommands.
     pub(crate) fn top_level(&self) -> impl Iterator<Item = &CommandInfo> {
         self.0.iter().filter(|command| !command.name.contains('|'))
     }
@@ -101,7 +103,7 @@ impl Catalog {
         commands.find(|(_, command)| command.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the commands behind a container, with their numbers; none for other commands.
+    /// Returns the subcommands of a container, with their numbers; none for other commands.
     pub(crate) fn parts(&self, container: &str) -> Vec<(usize, &CommandInfo)> {
         let is_part = |command: &CommandInfo| {
             command.name.split_once('|').is_some_and(|(first, _)| first == container)

@@ -19,17 +19,19 @@ pub enum Version {
     Resp3,
 }
 
-/// The state of a connection in any protocol.
+/// The state of a connection in any protocol, apart from its socket and buffers.
 ///
-/// [`Server::connect`](super::Server::connect) creates one that `CLIENT LIST` contains. A default
-/// one is in no list, and has its own metrics.
+/// [`Server::connect`](super::Server::connect) creates a client that `CLIENT LIST` contains. A
+/// default client is not in the list, and has metrics of its own.
 #[derive(Debug, Default)]
 pub struct Client<S> {
-    /// The number of the connection. Later connections have greater numbers.
+    /// The number of the connection, which `CLIENT ID` returns. Later connections have greater
+    /// numbers.
     pub id: u64,
     /// The RESP version.
     pub version: Version,
-    /// Whether the client asked to be closed after this reply.
+    /// Whether the connection is to be closed after this reply, because of `QUIT` or a `CLIENT
+    /// KILL` of itself.
     pub closing: bool,
     pub(crate) state: State,
     /// The user, if known.
@@ -42,7 +44,8 @@ pub struct Client<S> {
     pub(crate) zero_copy: ZeroCopyValues,
 }
 
-/// State that every command checks. It has the value [`PLAIN`](Self::PLAIN) for nearly all.
+/// State that is checked before every command. It is [`PLAIN`](Self::PLAIN) for nearly all clients,
+/// so that one comparison suffices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     /// The user has all permissions.
@@ -50,24 +53,25 @@ pub(crate) struct State {
     /// Requests are queued for `EXEC`.
     pub(crate) queues: bool,
     /// Which replies are sent.
-    pub(crate) answers: Answers,
+    pub(crate) reply_mode: ReplyMode,
 }
 
-/// Which replies are sent.
+/// Which replies are sent: set by `CLIENT REPLY`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Answers {
+pub(crate) enum ReplyMode {
     #[default]
-    All,
-    /// All except that of the next command.
+    On,
+    /// The reply to the next command is not sent.
     SkipNext,
-    /// All except that of this command.
+    /// The reply to the current command is not sent.
     Skip,
-    None,
+    /// No replies are sent.
+    Off,
 }
 
 impl State {
     /// The state of a client with all permissions, outside of transactions.
-    pub(crate) const PLAIN: Self = Self { trusted: true, queues: false, answers: Answers::All };
+    pub(crate) const PLAIN: Self = Self { trusted: true, queues: false, reply_mode: ReplyMode::On };
 }
 
 /// What a protocol stores for a connection.
@@ -77,12 +81,13 @@ pub trait Session: Default + std::fmt::Debug {
 }
 
 impl<S: Session> Client<S> {
-    /// Creates a client with this number that is in no list.
+    /// Creates a client with this number that `CLIENT LIST` does not contain.
     pub fn new(id: u64) -> Self {
         Self { id, ..Self::default() }
     }
 
-    /// Returns whether the connection is marked to be closed, for example by `CLIENT KILL`.
+    /// Returns whether the connection is closed or marked to be closed, for example by
+    /// `CLIENT KILL`.
     pub fn is_killed(&self) -> bool {
         self.connection.is_killed()
     }
@@ -93,7 +98,8 @@ impl<S: Session> Client<S> {
         self.user.is_some() || server.users().open().is_some()
     }
 
-    /// Returns whether the user is known to have all permissions. It is unknown at first.
+    /// Returns whether the user is known to have all permissions. Returns false before the first
+    /// permission check of a connection, which determines its user.
     #[inline]
     pub fn may_all(&self) -> bool {
         self.state.trusted
@@ -153,9 +159,10 @@ impl<S: Session> Client<S> {
         self.connection.lifecycle.close()
     }
 
-    /// Publishes the buffers of the connection, in bytes: input that is not executed, unused
-    /// capacity, unsent output, and the memory of that output without items. `CLIENT LIST` contains
-    /// them.
+    /// Publishes the lengths of the connection's buffers in bytes, for `CLIENT LIST` and for
+    /// closing clients when memory is short. `input` is not executed yet, `room` is unused
+    /// capacity, `output` is unsent, and `output_buffer` is the memory of that output without items
+    /// of the cache.
     pub fn set_buffers(&self, input: usize, room: usize, output: usize, output_buffer: usize) {
         self.connection.input_len.set(input as u64);
         self.connection.input_room.set(room as u64);
@@ -169,8 +176,8 @@ impl<S: Session> Client<S> {
         self.connection.input_len.get() == 0 && self.connection.output_len.get() == 0
     }
 
-    /// Notes that replies were sent, or requests executed with no reply unsent, or that nothing
-    /// is pending, in seconds of the workers' clock.
+    /// Records that the connection made progress at this time, in seconds of the workers' clock:
+    /// replies were sent, requests were executed and no reply is unsent, or nothing is pending.
     pub(crate) fn note_progress(&self, now_s: u64) {
         self.connection.progress_s.set(now_s);
     }
@@ -199,13 +206,14 @@ impl<S: Session> Client<S> {
         self.connection.resp3.set((version == Version::Resp3).into());
     }
 
-    /// Begins a request of this length.
+    /// Begins a request of this length in bytes, in a protocol other than RESP, for the metrics.
     #[inline]
     pub fn begin(&self, server: &Server, request_len: usize) {
         self.metrics.begin(Metrics::is_short_len(request_len, &server.settings), &server.settings);
     }
 
-    /// Ends the request that [`begin`](Self::begin) began.
+    /// Ends the request that [`begin`](Self::begin) began: counts it under its kind. The tuple has
+    /// the kind, and the lengths in bytes of request and reply.
     #[inline]
     pub fn end(
         &self,

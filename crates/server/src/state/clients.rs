@@ -14,11 +14,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The addresses of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Endpoints {
-    /// The address of the client, such as `127.0.0.1:40000`.
+    /// The address of the client, such as `127.0.0.1:40000`; `unix` for a socket file.
     pub peer: String,
-    /// The address of the server.
+    /// The address of the server, in the same form.
     pub local: String,
-    /// The file descriptor.
+    /// The file descriptor of the connection.
     pub fd: i32,
 }
 
@@ -79,7 +79,7 @@ impl Clients {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many connections were refused.
+    /// Returns how many connections were refused because of the maximum number of connections.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -94,17 +94,18 @@ impl Clients {
         self.http_refused.load(Ordering::Relaxed)
     }
 
-    /// Returns how many were killed by another connection.
+    /// Returns how many connections other connections have closed with `CLIENT KILL`.
     pub fn kills(&self) -> u64 {
         self.kills.load(Ordering::Acquire)
     }
 
-    /// Returns how many connections were closed for the memory of their buffers.
+    /// Returns how many connections were closed for the memory of their buffers: because of a
+    /// client-output limit, or because memory was short.
     pub fn output_closed(&self) -> u64 {
         self.output_closed.load(Ordering::Relaxed)
     }
 
-    /// Counts a connection that is closed for its output.
+    /// Counts a connection that is closed for the memory of its buffers.
     pub(crate) fn add_output_closed(&self) {
         self.output_closed.fetch_add(1, Ordering::Relaxed);
     }
@@ -137,14 +138,15 @@ impl Clients {
         self.closing.load(Ordering::Acquire) > 0
     }
 
-    /// Notes that the memory of this many marked connections is free. Returns whether that of all
-    /// marked connections is.
+    /// Records that the memory of this many marked connections is free. Returns whether the memory
+    /// of all marked connections is.
     pub(crate) fn note_closed(&self, count: u64) -> bool {
         self.closing.fetch_sub(count, Ordering::AcqRel) == count
     }
 
-    /// Returns how many connections were marked to be closed. When this has changed, a thread
-    /// closes those for which [`Client::is_killed`](super::Client::is_killed) is true.
+    /// Returns how many connections were marked to be closed so far. When the number has changed,
+    /// each worker thread closes its connections for which
+    /// [`Client::is_killed`](super::Client::is_killed) is true.
     pub fn marks(&self) -> u64 {
         self.marks.load(Ordering::Acquire)
     }
@@ -240,7 +242,7 @@ impl Drop for Connection {
         if let Some(open) = self.clients.upgrade() {
             lock(&open).remove(&self.id);
         }
-        // Not closed by a worker, for example at the end of the server.
+        // Here no worker has closed the connection, for example at the end of the server.
         if self.lifecycle.close() {
             self.closing.fetch_sub(1, Ordering::AcqRel);
         }

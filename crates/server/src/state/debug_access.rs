@@ -1,21 +1,21 @@
-//! Who may use `DEBUG`.
+//! Which clients may use `DEBUG`.
 
 use std::net::SocketAddr;
 
-/// Which clients may use `DEBUG`.
+/// Which clients may use `DEBUG`: the setting `enable-debug-command`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Debugging {
     /// None.
     #[default]
     No,
-    /// Clients on this machine.
+    /// Clients that connect through a loopback address or a socket file.
     Local,
     /// All clients.
     Yes,
 }
 
 impl Debugging {
-    /// Returns the name of the setting.
+    /// Returns the value of the setting: `no`, `local` or `yes`.
     pub fn name(self) -> &'static str {
         match self {
             Self::No => "no",
@@ -24,7 +24,7 @@ impl Debugging {
         }
     }
 
-    /// Returns the setting with this name.
+    /// Parses a value of the setting. Returns `None` for other texts.
     pub fn named(name: &str) -> Option<Self> {
         [Self::No, Self::Local, Self::Yes].into_iter().find(|one| one.name() == name)
     }

@@ -13,8 +13,9 @@ const MAX_NS_LOG2: u32 = 36;
 pub(crate) const BUCKETS: usize =
     1 + (MAX_NS_LOG2 - MIN_NS_LOG2) as usize * BUCKETS_PER_OCTAVE as usize;
 
-/// Counts of durations. Bucket widths double every fourth bucket, so that a duration is known to a
-/// quarter, and every power of two of nanoseconds is the end of a bucket.
+/// Counts of durations in buckets. The width of buckets doubles every fourth bucket. So a bucket is
+/// at most a quarter as wide as the durations in it, and every power of two of nanoseconds is the
+/// end of a bucket.
 #[derive(Debug)]
 pub(crate) struct Histogram([Counter; BUCKETS]);
 
@@ -25,7 +26,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts this many durations.
+    /// Counts `count` durations of `ns` nanoseconds.
     #[inline]
     pub(crate) fn add(&self, ns: u64, count: u64) {
         self.0[bucket(ns)].add(count);
@@ -56,7 +57,8 @@ pub(crate) fn end_ns(bucket: usize) -> u64 {
     ((BUCKETS_PER_OCTAVE + part) << (octave + u64::from(MIN_NS_LOG2))) / BUCKETS_PER_OCTAVE
 }
 
-/// Returns the duration that `of_thousand` per mille do not exceed; 0 if there are none.
+/// Returns a quantile in nanoseconds: the end of the bucket that contains the duration below which
+/// `of_thousand` thousandths of all durations are; 0 if there are none.
 pub(crate) fn quantile_ns(counts: &[u64], of_thousand: u64) -> u64 {
     let total: u64 = counts.iter().sum();
     let rank = total.saturating_mul(of_thousand).div_ceil(1000).max(1);
@@ -68,8 +70,9 @@ pub(crate) fn quantile_ns(counts: &[u64], of_thousand: u64) -> u64 {
     bucket.map_or(0, end_ns)
 }
 
-/// Returns cumulative counts for powers of two from 1.024 µs on, with their ends in microseconds,
-/// as in `LATENCY HISTOGRAM`. Powers that add nothing are left out.
+/// Returns pairs for `LATENCY HISTOGRAM`: a power of two of nanoseconds from 1.024 µs on, in
+/// microseconds, and the number of durations up to it. A power is left out if no durations are
+/// between it and the previous one.
 pub(crate) fn octaves(counts: &[u64]) -> Vec<(u64, u64)> {
     let (mut below, mut reported) = (0, 0);
     let mut octaves = Vec::new();

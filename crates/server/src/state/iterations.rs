@@ -11,11 +11,11 @@ pub(crate) struct Iterations {
     times: Histogram,
 }
 
-/// The iterations of one thread. Input that arrives during an iteration waits for its end, so these
-/// durations are the maximum delay by the event loop.
+/// Totals of the event-loop iterations of one worker thread. Input that arrives during an iteration
+/// waits for its end, so the duration of an iteration is the maximum delay that it causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IterationTotals {
-    /// Total nanoseconds.
+    /// The total duration in nanoseconds.
     pub ns: u64,
     /// The number of iterations by duration: see [`bucket_end_ns`](super::bucket_end_ns).
     pub times: Vec<u64>,

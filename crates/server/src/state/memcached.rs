@@ -13,7 +13,8 @@ const NEVER: u64 = u64::MAX;
 pub struct MemcachedState {
     pub(crate) started: Instant,
     pub(crate) threads: usize,
-    /// The time of a delayed flush.
+    /// The time of a delayed flush, in milliseconds since the Unix epoch; [`NEVER`] if none is
+    /// pending.
     flush_at_ms: AtomicU64,
     /// Held during a flush, so that other threads wait for it.
     flushing: Mutex<()>,
@@ -22,7 +23,7 @@ pub struct MemcachedState {
 }
 
 impl MemcachedState {
-    /// Creates the state for a server with this many threads that starts now.
+    /// Creates the state of a server with this many worker threads, which starts now.
     pub fn new(threads: usize) -> Self {
         Self {
             started: Instant::now(),
@@ -33,11 +34,11 @@ impl MemcachedState {
         }
     }
 
-    /// Removes everything if the time of a delayed `flush_all` has come.
+    /// Removes all items if the time of a delayed `flush_all` has been reached.
     ///
-    /// It is called at the start of each batch, of any protocol. From that time on, no batch sees
-    /// an older item, and none loses an item that it wrote: the first thread removes all, and the
-    /// others wait. Until the next batch the items only use memory.
+    /// Every batch calls this at its start, in all protocols. The first thread removes all items,
+    /// and other threads wait until it has. So after that time, no batch sees an older item, and no
+    /// batch loses an item that it wrote. Until the next batch the old items only use memory.
     #[inline]
     pub fn flush_if_due(&self, guard: &Guard<'_>) {
         if guard.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
@@ -55,8 +56,8 @@ impl MemcachedState {
         }
     }
 
-    /// Removes everything at this time, or now. As in memcached, this replaces an earlier request,
-    /// even a pending one.
+    /// Removes all items at this time, or now if it is `None` or past. As in memcached, this
+    /// replaces an earlier `flush_all` that is pending.
     pub(crate) fn flush_at(&self, guard: &Guard<'_>, at_ms: Option<u64>) {
         let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let to_come = at_ms.filter(|at| *at > guard.now_ms());

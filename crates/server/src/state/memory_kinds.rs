@@ -6,13 +6,13 @@ use nuthatch_cache::Stats;
 /// Bytes of memory in use, by kind. Their sum is [`Stats::memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryKinds {
-    /// Segments of items.
+    /// Segments of ordinary items.
     pub items: u64,
-    /// Large items.
+    /// Large items and values that are being received in place.
     pub large: u64,
     /// The index.
     pub index: u64,
-    /// Connections: input, output, buffers, and values that are being created.
+    /// Connections: input, output, buffers, and values that commands are building.
     pub connections: u64,
     /// Metadata of segments, and the ghost queue.
     pub other: u64,
@@ -41,7 +41,7 @@ impl MemoryKinds {
 }
 
 impl Server {
-    /// Returns the use of the memory in these statistics.
+    /// Returns the memory in use by kind, from these statistics of the cache.
     pub fn memory_kinds(&self, stats: &Stats) -> MemoryKinds {
         MemoryKinds::new(stats, self.held())
     }

@@ -3,10 +3,10 @@
 //! Each thread writes to its own [`Metrics`] without locks, and [`Totals`] adds them. `INFO`,
 //! `LATENCY HISTOGRAM` and the admin endpoint all read totals, so they agree.
 //!
-//! Reading the clock takes longer than many commands. So commands over one key with short requests
-//! and replies are timed in groups: the clock is read after [`GROUP`] of them, and each gets an
-//! equal share. All others are timed alone, as is everything while the slow log needs durations
-//! below [`ALONE_BELOW_US`].
+//! Reading the clock takes longer than many commands. So single-key commands with short requests
+//! and replies are timed in groups: the clock is read once for up to [`GROUP`] of them, and each
+//! counts with an equal share of the time. Other commands are timed one by one; so are all commands
+//! while the threshold of the slow log is below [`ALONE_BELOW_US`].
 
 use super::IterationTotals;
 use super::Settings;
@@ -23,10 +23,10 @@ use std::time::Instant;
 const GROUP: usize = 16;
 /// Maximum bytes of a short request or reply.
 const SHORT_LEN: usize = 4 << 10;
-/// Below this threshold of the slow log, each command is timed alone.
+/// With a threshold of the slow log below this, in microseconds, each command is timed alone.
 const ALONE_BELOW_US: i64 = 1000;
 
-/// The metrics of one thread, which alone writes here, except for errors.
+/// The metrics of one worker thread. Only that thread may call methods that count.
 #[derive(Debug)]
 pub struct Metrics {
     /// The origin of the thread's clock.
@@ -93,17 +93,17 @@ impl Metrics {
         self.connections.add(1);
     }
 
-    /// Counts that a client must read replies before more are produced.
+    /// Counts that a client was paused: it must read replies before more requests are executed.
     pub fn add_output_limit(&self) {
         self.output_limits.add(1);
     }
 
-    /// Begins an iteration of the event loop, after a wait.
+    /// Begins an iteration of the event loop. Call it after the wait for events.
     pub fn begin_iteration(&self) {
         self.iterations.begin(self.now_ns());
     }
 
-    /// Ends an iteration of the event loop, before a wait.
+    /// Ends an iteration of the event loop. Call it before the wait for events.
     pub fn end_iteration(&self) {
         self.iterations.end(self.now_ns());
     }
@@ -113,8 +113,8 @@ impl Metrics {
         self.iterations.totals()
     }
 
-    /// Ends a batch: times the commands that are not timed yet. The time until the next command
-    /// belongs to none.
+    /// Ends a batch: times the commands that were not timed yet. The time from here to the next
+    /// command is not counted.
     pub fn settle(&self, settings: &Settings) {
         self.read_clock(settings);
         self.running.set(0);
@@ -137,8 +137,8 @@ impl Metrics {
         }
     }
 
-    /// Ends a command. Returns its nanoseconds if it was timed alone. They include others of its
-    /// group, but this one took longest.
+    /// Ends a command. If it was not part of a group, returns the nanoseconds since the clock was
+    /// read. They include short commands that waited to be timed before it, which took much less.
     #[inline]
     pub(crate) fn end(
         &self,
@@ -220,17 +220,18 @@ impl Metrics {
 /// The sums of the metrics of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Bytes received.
+    /// Bytes received from clients.
     pub received: u64,
-    /// Bytes sent.
+    /// Bytes sent to clients.
     pub sent: u64,
     /// Connections accepted.
     pub connections: u64,
-    /// How often a client had to read replies before more were produced.
+    /// Times that a client was paused, since it had to read replies first.
     pub output_limits: u64,
-    /// Commands that were called or refused, by name.
+    /// Commands that were called or refused, by name, such as `get`, `client|list` and
+    /// `memcached|mg`.
     pub commands: BTreeMap<&'static str, CommandTotals>,
-    /// Errors by code.
+    /// Error replies by code, which is the first word of the text, such as `WRONGPASS`.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -243,15 +244,16 @@ pub struct CommandTotals {
     pub failed: u64,
     /// The number of requests that were refused before they ran.
     pub rejected: u64,
-    /// The total nanoseconds.
+    /// The total duration of the calls in nanoseconds.
     pub ns: u64,
-    /// The part of `ns` that is in `times`.
+    /// The part of `ns` that is counted in `times`: durations of calls while `latency-tracking` was
+    /// on.
     pub tracked_ns: u64,
     /// The number of calls by duration: see [`bucket_end_ns`].
     pub times: Vec<u64>,
 }
 
-/// Returns the end in nanoseconds of a bucket of [`CommandTotals::times`].
+/// Returns the upper bound of a bucket of [`CommandTotals::times`] in nanoseconds, exclusive.
 pub fn bucket_end_ns(bucket: usize) -> u64 {
     super::histogram::end_ns(bucket)
 }
@@ -305,7 +307,7 @@ impl Totals {
         self
     }
 
-    /// Returns the calls of all commands.
+    /// Returns the number of calls of all commands.
     pub fn calls(&self) -> u64 {
         self.commands.values().map(|command| command.calls).sum()
     }

@@ -25,8 +25,8 @@ mod value_limit;
 
 pub(crate) use catalog::{Catalog, CommandInfo, RESP_COMMANDS};
 pub use catalog::{Flags, Keys};
-pub(crate) use client::{Answers, State};
 pub use client::{Client, Session, Version};
+pub(crate) use client::{ReplyMode, State};
 pub use clients::{Clients, Endpoints, TooManyClients};
 pub use debug_access::Debugging;
 pub use iterations::IterationTotals;

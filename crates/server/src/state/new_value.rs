@@ -1,14 +1,16 @@
-//! Values that are derived from others, and their memory before they are stored.
+//! Values that commands derive from stored ones, such as those of `APPEND`, and their memory until
+//! they are stored.
 
 use super::Server;
 use nuthatch_cache::{Error, Expiry, Guard, Item, Write};
 
-/// Shorter values are not counted: they exist for one request, one at a time in each thread.
+/// Minimum length of a value whose memory is counted. Each thread builds at most one value at a
+/// time, so shorter ones use little memory.
 const MIN_COUNTED_LEN: usize = 64 << 10;
 
-/// Updates an item like [`Guard::update`], and counts the memory of the new value. `len` returns
-/// the length of the new value from that of the old one. Without memory, nothing is changed or
-/// replied, and the result is `None`. A value that is too long is an error.
+/// Updates an item like [`Guard::update`], and counts the memory of the new value until it is
+/// stored. `len` returns the length of the new value from that of the old one. Returns `None` and
+/// changes nothing if there is not enough memory to build it. A value that is too long is an error.
 #[inline]
 pub(crate) fn update<'w, R>(
     (guard, server): (&Guard<'_>, &Server),

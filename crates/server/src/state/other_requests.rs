@@ -4,8 +4,8 @@ use super::catalog::{Catalog, RESP_COMMANDS};
 
 macro_rules! others {
     ($($name:ident = $text:literal,)+) => {
-        /// A request of a protocol other than RESP. It is counted under a name such as
-        /// `memcached|mg`.
+        /// The kind of a request in a protocol other than RESP. Requests are counted by kind, under
+        /// names such as `memcached|mg`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each is named as its protocol names it")]
         pub enum OtherRequest {

@@ -3,7 +3,7 @@
 use super::glob::Glob;
 use super::{Catalog, CommandInfo, Flags, Keys, RESP_COMMANDS};
 
-/// Errors do not quote a word, since it may be a password without its mark.
+/// Errors do not quote the rule, since it may be a password whose `>` was forgotten.
 const UNKNOWN_RULE: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, \
                             ~PATTERN, +COMMAND, -COMMAND, +@GROUP or -@GROUP, found another word";
 const UNKNOWN_GROUP: &str =
@@ -22,21 +22,21 @@ const CONNECTION: &[&str] =
 /// Commands that read, without keys as arguments.
 const READS: &[&str] = &["dbsize", "keys", "randomkey", "scan"];
 
-/// What a user lacks permission for.
+/// Why a request is denied: what the user has no permission for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// Everything, before login.
+    /// Any command: the client must log in first.
     All,
     /// The command.
     Command,
-    /// A key.
+    /// A key of the request.
     Key,
 }
 
 /// Commands and keys that a user may use.
 #[derive(Clone, Debug)]
 pub(crate) struct Permissions {
-    /// By number of the command.
+    /// Whether the command with each number is permitted.
     commands: Vec<bool>,
     /// Patterns of keys.
     keys: Vec<Vec<u8>>,
@@ -58,8 +58,8 @@ impl Permissions {
         self.all_keys() && self.commands.iter().all(|allowed| *allowed)
     }
 
-    /// Returns whether all permissions of `others` are included. A missing pattern counts as lost,
-    /// even if others match the same keys.
+    /// Returns whether all permissions of `others` are included. Patterns of keys are compared as
+    /// text: a missing one counts as lost even if others match the same keys.
     pub(crate) fn include(&self, others: &Self) -> bool {
         let commands = self.commands.iter().zip(&others.commands);
         let mut keys = others.keys.iter();

@@ -1,4 +1,4 @@
-//! Statistics of this process from the system.
+//! Statistics of this process, as the operating system reports them.
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use std::fs;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn proc_describes_this_process() {
-        let process = Process::now().expect("what the system tells");
+        let process = Process::now().expect("statistics of this process");
         assert!(process.resident_bytes > 0 && process.start_seconds > 1e9, "{process:?}");
     }
 }

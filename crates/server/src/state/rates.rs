@@ -1,7 +1,7 @@
 //! Rates over about the last second, for `INFO`.
 //!
-//! Event loops take a sample after a wait if the last one is a second old, before they execute
-//! requests. So requests after an idle time count from its end.
+//! When an event loop wakes up, it takes a sample of the counters if the last sample is a second
+//! old, before it executes requests. So an idle time does not lower the rates after it.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ impl Rates {
         }
     }
 
-    /// Returns the rates up to now, from the last sample that is not too recent.
+    /// Returns the rates since the last sample that is at least [`MIN_SPAN`] old; 0 without one.
     pub(crate) fn until(&self, now: &Sample) -> PerSecond {
         let is_old = |one: &&Sample| now.at.saturating_duration_since(one.at) >= MIN_SPAN;
         let Some(base) = self.0.iter().flatten().find(is_old) else { return PerSecond::default() };

@@ -18,13 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// Writes the changeable settings, with their Redis names, to the file that they came from.
+/// The function that `CONFIG REWRITE` calls: it writes the changeable settings, by their Redis
+/// names, to the settings file.
 pub struct Rewrite(Box<Rewriting>);
 
 type Rewriting = dyn Fn(&[(&'static str, String)]) -> Result<(), String> + Send + Sync;
 
 impl Rewrite {
-    /// Creates it from a function that returns the problem if it fails.
+    /// Creates it from a function. If the function fails, it returns the text of the error.
     pub fn new(
         rewrite: impl Fn(&[(&'static str, String)]) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
@@ -42,7 +43,8 @@ impl std::fmt::Debug for Rewrite {
     }
 }
 
-/// Metrics of another part of the program, in the Prometheus text format.
+/// A function that returns metrics of another part of the program, in the Prometheus text format.
+/// The admin endpoint calls it for each request and appends the text to its own metrics.
 pub struct Exposition(Box<dyn Fn() -> String + Send + Sync>);
 
 impl Exposition {
@@ -63,38 +65,40 @@ impl std::fmt::Debug for Exposition {
     }
 }
 
-/// Connections take much memory from this part of the budget on.
+/// Connections use much memory if they hold one of this many bytes of the budget, or more.
 const HELD_RATIO: u64 = 2;
 
-/// Connections no longer take much memory below this part of the budget.
+/// Connections use little memory again if they hold at most one of this many bytes of the budget.
 const SPARE_RATIO: u64 = 4;
 
-/// Maximum bytes of incomplete requests and requests that wait for `EXEC`, while connections take
-/// much memory. The connection is closed beyond it.
+/// Maximum bytes of the requests of a connection that are incomplete or wait for `EXEC`, while
+/// connections use much memory. A connection with more is closed.
 const MAX_INPUT_WHEN_SHORT: usize = 64 << 10;
 
-/// Limits of such requests while items and connections use the whole budget and nothing may be
-/// evicted: this part of the budget for all connections together, and at least this many bytes for
-/// each.
+/// The same limit while items and connections use the whole budget and nothing may be evicted: all
+/// connections together may use one of this many bytes of the budget.
 const INPUT_RATIO_WHEN_EXHAUSTED: u64 = 8;
+/// Each connection may use this many bytes even if its share is less.
 const MIN_INPUT_WHEN_SHORT: usize = 4 << 10;
 
-/// The allocator returns freed memory to the system once connections hold less than at their peak
-/// by this part of the budget, and at least by this many bytes.
+/// The allocator returns freed memory to the system once connections hold less than at their peak:
+/// by one of this many bytes of the budget.
 const FREED_RATIO: u64 = 32;
+/// The same difference must have at least this many bytes.
 const MIN_FREED: u64 = 4 << 20;
 
-/// The same as [`HELD_RATIO`] in quarters of the budget, including values that are received in
-/// place.
+/// Connections use much memory, too, if together with values that are received in place they hold
+/// this many quarters of the budget.
 const MAX_IN_PLACE_QUARTERS: u64 = 3;
 
-/// Maximum length of a value that is gathered with its request, in eighths of the budget.
+/// Maximum length of a value that is gathered in a buffer with its request and then copied, in
+/// eighths of the budget.
 const MAX_COPIED_EIGHTHS: u64 = 3;
 
-/// Replies of this length are allowed however little memory there is.
+/// Maximum length of a reply while connections use much memory.
 const MIN_REPLY_LEN: u64 = 64 << 10;
 
-/// The state of the server.
+/// The state of a server that all connections share: the cache, settings, users and metrics.
 #[derive(Debug)]
 pub struct Server {
     /// The cache.
@@ -105,21 +109,24 @@ pub struct Server {
     pub settings: Settings,
     /// All connections.
     pub clients: Clients,
-    /// The port that `INFO` reports.
+    /// The port that `INFO` reports as `tcp_port`. [`Running::serve`](crate::Running::serve) sets
+    /// it to that of the first RESP listener with one, or to 0.
     pub port: u16,
-    /// The name of the I/O backend for `INFO`, or empty.
+    /// The name of the I/O backend that `INFO` reports as `multiplexing_api`. `Running::serve` sets
+    /// it.
     pub event_loop: &'static str,
-    /// Whether the cache evicts, for `CONFIG GET maxmemory-policy`.
+    /// Whether the cache evicts, for `CONFIG GET maxmemory-policy`. `Running::serve` sets it.
     pub evicts: bool,
     /// Which clients may use `DEBUG`.
     pub debug: Debugging,
-    /// Further settings of `CONFIG GET` that never change, by their Redis names.
+    /// Names and values of further settings of `CONFIG GET` that never change, by their Redis
+    /// names.
     pub fixed_settings: Vec<(&'static str, String)>,
-    /// Implements `CONFIG REWRITE`, if there is a settings file.
+    /// Implements `CONFIG REWRITE`. `None` if there is no settings file: the command fails then.
     pub rewrite: Option<Rewrite>,
     /// Metrics of other parts of the program, for the admin endpoint.
     pub extra_metrics: Vec<Exposition>,
-    /// Whether the default user must have a password, since other machines can connect.
+    /// Whether `CONFIG SET requirepass ""` is refused, since other machines can connect.
     pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
     pub(crate) started: Instant,
@@ -178,7 +185,8 @@ impl Server {
         }
     }
 
-    /// Sets the users.
+    /// Replaces the users. By default there is only the user `default`, with all permissions and
+    /// without a password.
     #[must_use]
     pub fn with_users(self, users: Users) -> Self {
         Self { users: RwLock::new(users), ..self }
@@ -189,7 +197,7 @@ impl Server {
         self.stopping.store(true, Ordering::Release);
     }
 
-    /// Begins to drain for at most this time. Returns false if it has begun before.
+    /// Begins to drain for at most this time. Returns false if the server drains already.
     pub(crate) fn drain(&self, patience: Duration) -> bool {
         let mut begins = false;
         self.drains_until.get_or_init(|| {
@@ -220,7 +228,7 @@ impl Server {
         self.users_changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns how often users were replaced.
+    /// Returns the number of times that users were replaced.
     pub(crate) fn users_changes(&self) -> u64 {
         self.users_changes.load(Ordering::Acquire)
     }
@@ -230,7 +238,8 @@ impl Server {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Returns the maximum length of a value in bytes.
+    /// Returns the maximum length of a value in bytes: the setting `proto-max-bulk-len`, or that of
+    /// the cache if it is less.
     pub fn max_value_len(&self) -> usize {
         self.value_limit().0
     }
@@ -246,8 +255,8 @@ impl Server {
         }
     }
 
-    /// Returns the maximum length of a value that is copied from its request, and so needs its
-    /// memory twice.
+    /// Returns the maximum length of a value that is copied from the buffer of its request, so that
+    /// it needs its memory twice; and what sets the limit.
     pub(crate) fn gathered_limit(&self) -> (usize, ValueLimit) {
         let copied = self.cache.memory() / 8 * MAX_COPIED_EIGHTHS;
         let copied = usize::try_from(copied).unwrap_or(usize::MAX);
@@ -255,7 +264,8 @@ impl Server {
         if copied < max { (copied, ValueLimit::CopiedMemory) } else { (max, limit) }
     }
 
-    /// Adds to the bytes that connections and buffers hold, or subtracts from them.
+    /// Adds `bytes`, which may be negative, to the memory of connections and buffers, and reserves
+    /// the sum in the budget of the cache.
     pub(crate) fn hold(&self, bytes: isize) {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.cache.reserve(u64::try_from(held).unwrap_or(0));
@@ -276,7 +286,8 @@ impl Server {
         self.is_much(peak.saturating_sub(held))
     }
 
-    /// Begins a new peak. Returns false if another thread has done so.
+    /// Resets the peak to the bytes that connections hold now. Returns whether they were far below
+    /// it: false if another thread has reset it.
     pub(crate) fn begin_peak(&self) -> bool {
         let held = self.held();
         self.is_much(self.peak_held.swap(held, Ordering::Relaxed).saturating_sub(held))
@@ -286,8 +297,8 @@ impl Server {
         freed >= (self.cache.memory() / FREED_RATIO).max(MIN_FREED)
     }
 
-    /// Returns whether connections must make do with less memory: they take much of it, or items
-    /// and connections use the whole budget and nothing may be evicted.
+    /// Returns whether connections must use less memory: they use much, or items and connections
+    /// use the whole budget and nothing may be evicted.
     pub(crate) fn is_short_of_memory(&self) -> bool {
         self.holds_much() || self.cache.is_exhausted()
     }
@@ -308,12 +319,13 @@ impl Server {
         ((share as usize).clamp(MIN_INPUT_WHEN_SHORT, MAX_INPUT_WHEN_SHORT), max)
     }
 
-    /// Returns whether connections take much of the memory.
+    /// Returns whether connections use much memory: half of the budget or more, or three quarters
+    /// together with values that are received in place.
     pub(crate) fn holds_much(&self) -> bool {
         self.room_held() == 0
     }
 
-    /// Returns the bytes that connections may still take before they take much memory.
+    /// Returns the bytes that connections may take in addition before they use much memory.
     fn room_held(&self) -> u64 {
         let (memory, held) = (self.cache.memory(), self.held());
         let max = memory / HELD_RATIO;
@@ -328,18 +340,19 @@ impl Server {
         taken < self.cache.memory() / 4 * MAX_IN_PLACE_QUARTERS && !self.is_short_of_memory()
     }
 
-    /// Returns whether connections take little memory again. Between both limits nothing changes.
+    /// Returns whether connections use little memory again. While they use more than this and less
+    /// than much, saving memory neither starts nor stops.
     pub(crate) fn has_memory_to_spare(&self) -> bool {
         self.held() <= self.cache.memory() / SPARE_RATIO
     }
 
-    /// Returns the maximum length of a reply in bytes, which is what connections may still take. It
-    /// applies to replies that may be far longer than their request.
+    /// Returns the maximum length of a reply in bytes, for replies that may be far longer than
+    /// their request: what is left of the memory that connections may use, but at least 64 KiB.
     pub fn max_reply_len(&self) -> usize {
         usize::try_from(self.room_held().max(MIN_REPLY_LEN)).unwrap_or(usize::MAX)
     }
 
-    /// Registers a thread, and returns its metrics. Each thread calls it once.
+    /// Registers a worker thread, and returns its metrics. Each worker thread calls it once.
     pub fn thread(&self) -> Arc<Metrics> {
         let metrics = Arc::new(Metrics::default());
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -347,7 +360,7 @@ impl Server {
         metrics
     }
 
-    /// Returns the totals of all threads since the server started.
+    /// Returns the metrics of all threads since the server started, added up.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,8 @@
 use crate::number::integer;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// Settings that can change at runtime. Reading one is as cheap as reading a number.
+/// The settings that `CONFIG SET` and reloads can change while the server runs. Each is an atomic
+/// number, so reading one is cheap.
 #[derive(Debug)]
 pub struct Settings {
     timeout_s: AtomicI64,
@@ -17,7 +18,7 @@ pub struct Settings {
     output_soft_limit: AtomicI64,
     output_soft_s: AtomicI64,
     changes: AtomicU64,
-    /// Upper bound of `maxclients`.
+    /// Upper bound of `maxclients`, from the limit of open files.
     clients_limit: AtomicU64,
 }
 
@@ -41,12 +42,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns how often a setting was changed.
+    /// Returns the number of changes so far. Worker threads apply the settings when it has changed.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Returns the idle seconds after which a connection is closed; `None` if disabled.
+    /// Returns the seconds without input after which a connection is closed; `None` if disabled.
     pub fn timeout_s(&self) -> Option<u64> {
         u64::try_from(self.timeout_s.load(Ordering::Relaxed)).ok().filter(|s| *s > 0)
     }
@@ -61,23 +62,25 @@ impl Settings {
         self.clients_limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Returns the maximum bytes of an argument.
+    /// Returns the maximum length of a RESP argument in bytes, as set; the cache may allow less.
     pub fn max_bulk_len(&self) -> u64 {
         self.max_bulk_len.load(Ordering::Relaxed).unsigned_abs()
     }
 
-    /// Returns the idle seconds after which a connection is probed; `None` if disabled.
+    /// Returns the idle seconds after which keepalive probes of a connection begin; `None` if
+    /// disabled.
     pub fn keepalive_s(&self) -> Option<u64> {
         Self::unless_zero(&self.keepalive_s)
     }
 
-    /// Returns the bytes of output beyond which a client is closed at once; `None` if disabled.
+    /// Returns the bytes of unsent replies beyond which a client is closed at once; `None` if
+    /// disabled.
     pub fn output_hard_limit(&self) -> Option<u64> {
         Self::unless_zero(&self.output_hard_limit)
     }
 
-    /// Returns the bytes of output beyond which a client is closed after this many seconds; `None`
-    /// if disabled.
+    /// Returns the bytes of unsent replies beyond which a client is closed after a time, and that
+    /// time in seconds; `None` if disabled.
     pub fn output_soft_limit(&self) -> Option<(u64, u64)> {
         let seconds = self.output_soft_s.load(Ordering::Relaxed).unsigned_abs();
         Self::unless_zero(&self.output_soft_limit).map(|bytes| (bytes, seconds))
@@ -87,29 +90,32 @@ impl Settings {
         u64::try_from(setting.load(Ordering::Relaxed)).ok().filter(|number| *number > 0)
     }
 
-    /// Changes a setting as `CONFIG SET` does.
+    /// Changes a setting as `CONFIG SET` does, by its Redis name. Unlike
+    /// [`change_all`](Self::change_all), does not compare `maxclients` with the limit of open
+    /// files.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the name or the text.
+    /// Fails if no changeable setting has this name, or if the text is invalid for it.
     pub fn change(&self, name: &str, text: &str) -> Result<(), String> {
         let setting = CHANGEABLE.iter().find(|setting| setting.name == name);
         let setting =
-            setting.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
+            setting.ok_or_else(|| format!("no changeable setting has the name `{name}`"))?;
         setting.set(self, setting.parse(text.as_bytes())?);
         Ok(())
     }
 
-    /// Changes settings as `CONFIG SET` does: all of them, or none.
+    /// Changes settings as `CONFIG SET` does, by their Redis names: all of them, or none.
     ///
     /// # Errors
     ///
-    /// Returns which text is invalid for its setting.
+    /// Fails if no changeable setting has one of the names, or if a text is invalid for its
+    /// setting. The error names the setting.
     pub fn change_all(&self, settings: &[(&'static str, String)]) -> Result<(), String> {
         let parse = |(name, text): &(&'static str, String)| {
             let setting = CHANGEABLE.iter().find(|setting| setting.name == *name);
             let setting =
-                setting.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
+                setting.ok_or_else(|| format!("no changeable setting has the name `{name}`"))?;
             let number = setting.parse(text.as_bytes());
             let number = number.and_then(|number| setting.check(self, number));
             Ok((setting, number.map_err(|problem| format!("{name}: {problem}"))?))
@@ -196,7 +202,8 @@ pub(crate) const CHANGEABLE: &[Changeable] = &[
     },
 ];
 
-/// Settings that clients request and that never change. Setting one to its own value does nothing.
+/// Settings of Redis without an effect here, which clients read. Setting one to its own value does
+/// nothing.
 pub(crate) const CONSTANTS: &[(&str, &str)] = &[
     ("save", ""),
     ("appendonly", "no"),

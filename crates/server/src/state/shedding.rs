@@ -1,34 +1,35 @@
-//! Selects clients to close when the memory of their buffers is needed.
+//! Shedding: selects clients to close when the memory of their buffers is needed.
 
 use super::Server;
 use super::clients::Connection;
 use crate::log;
 use std::cmp::Reverse;
 
-/// Minimum buffers of a client that is closed, since less would free too little memory; unless
-/// connections take too much: see [`MIN_SHARE`].
+/// Minimum bytes of the buffers of a client that is closed, since less would free too little
+/// memory. While connections use too much memory, [`MIN_SHARE`] applies instead.
 const MIN_BUFFERS: u64 = 64 << 10;
 
-/// Clients are closed for a write if connections take more than one eighth of the budget, or if
-/// their output holds items that were removed from the cache.
+/// Clients are closed for a write that finds no memory if connections hold more than one of this
+/// many bytes of the budget, or if their output keeps items that were removed from the cache.
 const HELD_RATIO: u64 = 8;
 
-/// The first round closes clients until their buffers are one thirty-second of the budget. Each
-/// round of the same request closes twice as many bytes as the one before.
+/// The first round for a request closes clients until their buffers are one of this many bytes of
+/// the budget. Each later round for the same request closes twice as many bytes as the one before.
 const CLOSED_RATIO: u64 = 32;
 
 /// Maximum number of rounds that a request waits for. The last one closes all clients whose buffers
 /// are long enough.
 pub(crate) const MAX_ROUNDS: u32 = 16;
 
-/// Clients are closed without a write, too, once connections take so many eighths of the budget.
+/// Clients are closed even without a write once connections hold more than this many eighths of the
+/// budget.
 const MAX_HELD_EIGHTHS: u64 = 5;
 
-/// Once connections take too much, the buffers of clients that are not closed take at most one
-/// quarter of the budget, in equal shares.
+/// While connections use too much memory, clients whose buffers are within an equal share of one of
+/// this many bytes of the budget are not closed.
 const SHARED_RATIO: u64 = 4;
 
-/// Minimum share of a client: buffers that are shorter close no client.
+/// Minimum of that share: clients with shorter buffers are not closed.
 const MIN_SHARE: u64 = 1 << 10;
 
 /// The buffers of a connection, read once: the thread of the connection changes them at any time.
@@ -51,7 +52,7 @@ impl<'a> Buffers<'a> {
 }
 
 impl Server {
-    /// Returns whether connections take so much memory that some must be closed.
+    /// Returns whether connections use so much memory that some must be closed.
     pub(crate) fn holds_too_much(&self) -> bool {
         self.held() > self.cache.memory() / 8 * MAX_HELD_EIGHTHS
     }

@@ -1,22 +1,22 @@
-//! Who may do what: the users of a file in the format of Redis, or a subset of it.
+//! Users with their passwords and permissions, from a file in a subset of the format of Redis.
 //!
-//! A line is `user NAME RULE...`, and empty lines and those that begin with `#` say nothing.
+//! A line is `user NAME RULE...`. Empty lines and lines that begin with `#` are ignored.
 //!
 //! | rule | meaning |
 //! |---|---|
-//! | `on`, `off` | the user may log in, or not, which is so from the start |
-//! | `>PASSWORD`, `#SHA256` | a password, plain or as the hexadecimal digits of its hash |
-//! | `nopass` | any password will do |
-//! | `resetpass` | forgets passwords and `nopass` |
-//! | `~PATTERN`, `allkeys` | keys that the user's commands may name, all keys |
-//! | `resetkeys` | forgets keys |
-//! | `+COMMAND`, `-COMMAND` | allows or denies a command, or one such as `config|get` |
+//! | `on`, `off` | the user may log in, or may not; `off` by default |
+//! | `>PASSWORD`, `#SHA256` | adds a password, plain or as the 64 hexadecimal digits of its hash |
+//! | `nopass` | every password is accepted |
+//! | `resetpass` | removes all passwords and `nopass` |
+//! | `~PATTERN`, `allkeys` | permits keys that match a glob pattern, or all keys; none by default |
+//! | `resetkeys` | permits no keys |
+//! | `+COMMAND`, `-COMMAND` | permits or denies a command or subcommand, such as `config|get` |
 //! | `+@GROUP`, `-@GROUP` | the same for `all`, `read`, `write`, `connection`, `dangerous` |
 //! | `allcommands`, `nocommands` | the same as `+@all` and `-@all` |
-//! | `reset` | as the user was before the first rule |
+//! | `reset` | restores the defaults: `off`, no passwords, no commands, no keys |
 //!
-//! Rules apply in their order. A user named `default` is who clients are before they log in; where
-//! the file has none, that user may do everything without a password.
+//! Rules apply from left to right. A client that has not logged in is the user `default`. If the
+//! file does not define that user, it has all permissions and needs no password.
 
 use super::Catalog;
 use super::permissions::Permissions;
@@ -34,7 +34,7 @@ const BAD_HASH: &str = "expected 64 hexadecimal digits after #, found something 
 /// The user of clients before they log in.
 pub(crate) const DEFAULT: &str = "default";
 
-/// A user. Passwords are stored as hashes.
+/// A user: a name, passwords as SHA-256 hashes, and permissions.
 #[derive(Clone)]
 pub struct User {
     name: String,
@@ -68,7 +68,7 @@ impl User {
 
     /// Returns whether the password with this hash is accepted.
     fn accepts(&self, hash: &Hash) -> bool {
-        // Compares all in constant time, so that the duration reveals nothing.
+        // Compares with all passwords in constant time, so that the duration reveals nothing.
         let equal = self.passwords.iter().map(|one| one.as_slice().ct_eq(hash));
         let equal = equal.fold(Choice::from(0), |one, other| one | other);
         self.on && (self.any_password | bool::from(equal))
@@ -119,14 +119,15 @@ fn parse_hash(digits: &str) -> Option<Hash> {
     Some(hash)
 }
 
-/// An error in a users file. It quotes no rule, since that may be a password.
+/// An error in a users file: its place and the problem. It does not quote the rule, which may be a
+/// password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsersError {
-    /// The line, from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
-    /// The word of the line, from 1, which is `user`.
+    /// The number of the word in the line, counted from 1: `user` is word 1, the first rule word 3.
     pub word: usize,
-    /// The problem.
+    /// What was expected and what was found.
     pub problem: &'static str,
 }
 
@@ -139,7 +140,7 @@ impl fmt::Display for UsersError {
 
 impl std::error::Error for UsersError {}
 
-/// All users.
+/// All users of a server, by name. There is always a user `default`.
 #[derive(Clone, Debug)]
 pub struct Users(BTreeMap<String, Arc<User>>);
 
@@ -191,7 +192,7 @@ impl Users {
         Ok(users)
     }
 
-    /// Sets the only password of the default user. An empty one means that none is required.
+    /// Sets the only password of the user `default`. With an empty one, that user needs none.
     pub fn require_password(&mut self, password: &[u8]) {
         let Some(user) = self.0.get_mut(DEFAULT).map(Arc::make_mut) else { return };
         user.passwords.clear();
@@ -201,7 +202,7 @@ impl Users {
         }
     }
 
-    /// Returns whether clients must log in.
+    /// Returns whether clients must log in: the user `default` is off or needs a password.
     pub fn must_log_in(&self) -> bool {
         self.open().is_none()
     }
@@ -211,7 +212,7 @@ impl Users {
         self.0.get(DEFAULT).is_some_and(|user| !user.any_password)
     }
 
-    /// Returns the default user if no login is required.
+    /// Returns the user `default` if clients need not log in.
     pub(crate) fn open(&self) -> Option<Arc<User>> {
         self.0.get(DEFAULT).filter(|user| user.on && user.any_password).cloned()
     }
@@ -227,7 +228,7 @@ impl Users {
 
     /// Returns the user with this name if the password is right.
     pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
-        // Hashed for unknown users as well, since the duration would reveal them.
+        // Hashes for unknown users as well, since the duration would reveal which users exist.
         let hash = hash(password);
         let name = std::str::from_utf8(name).ok()?;
         self.0.get(name).filter(|user| user.accepts(&hash)).cloned()

@@ -14,7 +14,7 @@ pub enum ValueLimit {
     Memory,
     /// The memory of the cache for a value that is copied from its request: at most 3/8 of it.
     CopiedMemory,
-    /// The maximum length of an item.
+    /// The maximum length of a value in any cache, 512 MiB.
     Item,
     /// The limit before login.
     BeforeLogin,

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Files in PEM.
+/// The files of a TLS configuration, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The server's certificate, followed by its chain up to one that clients trust.
@@ -32,15 +32,16 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, is not PEM of its kind, or does not match the others. The error
-    /// names the file, what was expected and found, and what to do.
+    /// Fails if a file cannot be read, has other content than expected, or if certificate and key
+    /// do not belong together. The error names the file, what was expected and found, and what to
+    /// do.
     pub fn open(files: &TlsFiles) -> Result<Self, TlsError> {
         let TlsFiles { cert, key, client_ca } = files;
         ServerTls::open_with(cert, key, client_ca.as_deref()).map(Self)
     }
 
-    /// Returns whether a client with these certificates may connect. `None` is a client without a
-    /// certificate, or before the end of its handshake.
+    /// Returns whether a client with these certificates may connect: always if clients need no
+    /// certificate. `None` stands for a client that has sent none, or none yet.
     #[must_use]
     pub fn accepts(&self, certificates: Option<&[CertificateDer<'_>]>) -> bool {
         self.0.accepts(certificates.unwrap_or_default())
@@ -55,9 +56,9 @@ impl Tls {
 /// Approximate bytes that a session takes: keys, and incomplete records.
 pub(crate) const SESSION_LEN: usize = 24 << 10;
 
-/// Maximum bytes of replies that are encrypted at a time. This takes some ten microseconds, and the
-/// encrypted bytes are sent before the next ones are made. The shorter length applies while
-/// connections take much memory, since each client that does not read has a slice.
+/// Maximum bytes of replies that are encrypted at a time, which takes some ten microseconds. The
+/// encrypted bytes are sent before more are encrypted. The shorter length applies while connections
+/// use much memory, since each client that does not read holds a slice.
 const SLICE_LEN: usize = 128 << 10;
 const SLICE_LEN_WHEN_SHORT: usize = 16 << 10;
 
@@ -75,7 +76,7 @@ pub(crate) struct Session {
 impl Session {
     fn new(config: Arc<ServerConfig>) -> io::Result<Self> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
-        // Written bytes are taken at once, and the connection limits how many wait.
+        // `send` limits the bytes of each call, and the connection limits the bytes that wait.
         tls.set_buffer_limit(None);
         Ok(Self { tls, sent_close: false, plain: VecDeque::new(), encrypted: 0 })
     }

@@ -61,10 +61,9 @@ impl Clock {
     /// them, or bytes are available, although a receive operation is in progress. The operation
     /// must be restarted.
     ///
-    /// If bytes and the end arrive at the same time, Linux may report the bytes alone, and nothing
-    /// afterwards: 6.18 does so on Unix sockets. So each connection is checked once after a second
-    /// without input. What arrives after that is reported. The check finds unread bytes at no
-    /// further cost, so no client would wait forever if the kernel missed those.
+    /// If bytes and the end arrive at the same time, Linux may report only the bytes: 6.18 does so
+    /// on Unix sockets. So each connection is checked once, after a second without input. Input
+    /// after that check is reported. The check also finds bytes that the kernel did not report.
     pub(crate) fn find_unreported<'c>(
         &mut self,
         connections: impl Iterator<Item = (Number, &'c mut Connection)>,
@@ -112,13 +111,14 @@ impl Clock {
         self.now_s
     }
 
-    /// Returns the milliseconds of the same clock, which has a resolution of a few of them.
+    /// Returns the milliseconds at the start of the iteration. The clock has a resolution of a few
+    /// milliseconds.
     #[inline]
     pub(crate) fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// Returns whether connections are to be checked in this iteration.
+    /// Returns whether connections are to be checked in this iteration: once a second.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }

@@ -7,8 +7,8 @@ use crate::state::Server;
 use std::sync::atomic::Ordering;
 
 impl Worker<'_> {
-    /// Applies changes of settings, users, certificates and kills. Wakes the other threads, which
-    /// may be waiting.
+    /// Applies changed settings, users and certificates, and closes killed connections. If there
+    /// were changes, wakes the other threads, which may be waiting for events.
     pub(super) fn apply_changes(&mut self) {
         let Server { clients, settings, .. } = &self.common.server;
         let users = self.common.server.users_changes();
@@ -71,7 +71,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes connections whose input is discarded and that were idle for a while.
+    /// Closes connections whose input is discarded and that have sent nothing for
+    /// [`DISCARD_IDLE_S`] seconds.
     pub(super) fn close_discarding(&mut self) {
         if !self.clock.begin_discarding_check() {
             return;

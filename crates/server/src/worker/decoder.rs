@@ -24,8 +24,8 @@ pub(crate) enum ProtocolDecoder {
 impl Decoders for ProtocolDecoder {
     type Session = Session;
 
-    /// Creates a decoder at the start of a request. A client that is not trusted must log in first,
-    /// and its requests are limited to that.
+    /// Creates a decoder at the start of a request. If the client is not trusted, it must log in
+    /// first, and the limits allow no more than a login needs.
     fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self {
         match protocol {
             Protocol::Resp => Self::Resp(resp::Decoder::new(resp_limits(server, trusted))),

@@ -1,14 +1,15 @@
-//! Memory that the allocator keeps after it was freed.
+//! Returning freed memory from the allocator to the system.
 
-/// Has the allocator return blocks to the system when they are freed, if they have at least twice
-/// this many bytes, and keep at most as many at the end of each heap. A buffer that gathers a
-/// shorter request may have up to twice as many bytes, and its block is used again and again.
+/// Makes glibc return blocks of at least `2 * len` bytes to the system when they are freed, and
+/// keep at most `2 * len` freed bytes at the end of each heap. Does nothing with other allocators.
+///
+/// A request of up to `len` bytes is gathered in a buffer of up to twice that length. The allocator
+/// keeps blocks of such buffers for the next requests.
 ///
 /// By default glibc raises both thresholds when a longer mapped block is freed, the second one up
 /// to 64 MiB. A heap then keeps that much freed memory in addition to the memory budget, which
-/// counts the buffers of long requests and replies only until they are freed. Other allocators are
-/// not called.
-pub(crate) fn return_blocks_from(len: usize) {
+/// counts the buffers of long requests and replies only until they are freed.
+pub(crate) fn set_return_threshold(len: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         let max = libc::c_int::try_from(len.saturating_mul(2)).unwrap_or(libc::c_int::MAX);
@@ -22,12 +23,13 @@ pub(crate) fn return_blocks_from(len: usize) {
     let _ = len;
 }
 
-/// Returns freed memory of the allocator to the system.
+/// Returns freed memory of the allocator to the system. Does nothing with allocators other than
+/// glibc's.
 ///
-/// glibc returns a freed block only if it was mapped by itself or lies at the end of its heap, and
-/// blocks that are shorter than [`return_blocks_from`] has set come from heaps. After thousands of
-/// clients with incomplete requests or unread replies nearly all of their memory stays with the
-/// process otherwise. Other allocators are not called.
+/// glibc by itself returns a block only if it was mapped separately, which blocks below the
+/// [threshold](set_return_threshold) are not, or if it is at the end of its heap. Without this call
+/// the process would keep nearly all memory of thousands of clients that had incomplete requests or
+/// unread replies.
 pub(crate) fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

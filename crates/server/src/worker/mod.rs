@@ -47,17 +47,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Maximum and minimum number of receive buffers of a worker. Buffers of all workers take at most
-/// this part of the budget.
+/// Maximum and minimum number of receive buffers of a worker.
 const MAX_BUFFERS: u64 = 256;
 const MIN_BUFFERS: u64 = 16;
+/// The receive buffers of all workers use at most one of this many bytes of the budget, unless
+/// [`MIN_BUFFERS`] need more.
 const BUFFERS_RATIO: u64 = 16;
 
 /// Minimum change of a worker's memory that is reported to the server.
 const MIN_REPORTED_CHANGE: isize = 64 << 10;
 
-/// Replies of at least this length are sent before others are produced, while they are in the
-/// processor's cache.
+/// Output of at least this many bytes is sent before the next batch is executed, while it is still
+/// in the processor's cache.
 const MIN_EARLY_SEND_LEN: usize = 64 << 10;
 
 /// Unanswered probes after which an idle connection is closed.
@@ -159,10 +160,12 @@ pub(crate) struct Worker<'c> {
     starving: Vec<Number>,
     /// Connections that were marked to be closed and were removed in this iteration.
     closed: u64,
-    /// Change of memory that is not reported to the server yet.
+    /// Bytes by which the memory of this worker's connections and buffers has changed since it was
+    /// last reported to the server.
     uncounted: isize,
     metrics: Arc<Metrics>,
-    /// Marked connections, changed settings, replaced users and certificates, as last seen.
+    /// The numbers of marks, changed settings, replaced users and replaced certificates that this
+    /// worker has handled.
     changes: [u64; 4],
     /// The clock, and periodic checks of connections.
     clock: Clock,
@@ -261,9 +264,9 @@ impl<'c> Worker<'c> {
                     found.receiving = more;
                     match &bytes {
                         Ok(Some(_)) => self.clock.note_received(found),
-                        // A socket that this server shut down reports the end, too.
+                        // A socket that this worker has shut down reports the end of input, too.
                         Ok(None) => found.read_closed |= !found.is_shut_down,
-                        Err(error) if is_passing(error) => {}
+                        Err(error) if is_transient(error) => {}
                         Err(_) => (found.closing, found.is_shut_down) = (true, true),
                     }
                 }
@@ -323,7 +326,7 @@ impl<'c> Worker<'c> {
         connection.client.zero_copy.enable();
         if is_refused {
             connection.refuse(TooManyClients::TEXT);
-            // It would keep its file descriptor, of which there are too few.
+            // Discarding its input would keep its file descriptor, of which there are too few.
             connection.discards = 0;
         }
         let number = self.connections.insert(connection);
@@ -369,7 +372,7 @@ impl<'c> Worker<'c> {
                 }
             }
         }
-        // Connections that were not served are the last, and become the first.
+        // The last connections were not served. They are the first ones in the next iteration.
         self.waiting[waiting..].rotate_left(begun);
         for work in works.drain(..) {
             match work.source {
@@ -426,7 +429,7 @@ impl<'c> Worker<'c> {
             connection.sending = outgoing.bytes().len();
             connection.sending_buffer = outgoing.buffered_len();
             if connection.tls.is_some() {
-                // Encrypted bytes are in addition to the replies that were counted.
+                // The encrypted bytes use memory in addition to the replies, which were counted.
                 self.uncounted += connection.count_memory();
             }
             return self.reactor.send(&connection.socket, number, outgoing);
@@ -514,16 +517,17 @@ fn buffers(memory: u64, workers: usize) -> u16 {
     1 << max.ilog2()
 }
 
-/// Returns whether receiving can continue: no buffer was free, or the operation was stopped.
-fn is_passing(error: &io::Error) -> bool {
+/// Returns whether the connection is not affected by this error of a receive operation: no buffer
+/// was free, or the operation was cancelled or interrupted.
+fn is_transient(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::NOBUFS, Errno::CANCELED, Errno::INTR, Errno::AGAIN]
         .iter()
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// Enables probes of a connection after this many idle seconds. It is closed after three unanswered
-/// probes in the same time. Unix sockets have no probes.
+/// Enables keepalive probes after this many idle seconds. The kernel sends three probes in another
+/// period of this length, and ends the connection if none is answered. Unix sockets have no probes.
 fn keep_alive(socket: &OwnedFd, idle_s: u64) {
     let interval = Duration::from_secs((idle_s / KEEPALIVE_PROBES).max(1));
     let _ = set_tcp_keepidle(socket, Duration::from_secs(idle_s))

@@ -4,8 +4,8 @@ use super::Worker;
 use super::heap;
 
 impl Worker<'_> {
-    /// Starts or stops saving memory, as connections take much or little of it. Meanwhile, each
-    /// iteration frees spare buffers.
+    /// Starts saving memory when connections use much of it, and stops when they use little again.
+    /// In between, frees spare buffers in each iteration.
     pub(super) fn apply_memory_pressure(&mut self) {
         let server = &self.common.server;
         if server.holds_much() {
@@ -25,9 +25,8 @@ impl Worker<'_> {
         self.buffers_len = len;
     }
 
-    /// Marks clients to be closed for the memory of their buffers, if connections take too much of
-    /// it. It runs at the end of an iteration, when the connections that were closed in it are
-    /// removed.
+    /// Marks clients to be closed if the buffers of connections use too much memory. Runs at the
+    /// end of an iteration, after the connections that were closed in it have been removed.
     pub(super) fn shed_buffers(&self) {
         let server = &self.common.server;
         if server.holds_too_much() {
@@ -39,8 +38,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Has the allocator return memory to the system that connections have freed, at most once a
-    /// second. It runs at the end of an iteration, when what was closed in it is freed.
+    /// Makes the allocator return memory to the system that connections have freed, at most once a
+    /// second. Runs at the end of an iteration, after the memory of closed connections was freed.
     pub(super) fn return_freed_memory(&mut self) {
         let server = &self.common.server;
         let has_freed = server.has_freed_memory();
@@ -56,8 +55,8 @@ impl Worker<'_> {
         !self.waiting.is_empty() || !self.starving.is_empty() && self.may_retry()
     }
 
-    /// Returns whether the memory of all clients that were to be closed is free, so that requests
-    /// that found none can be executed again.
+    /// Returns whether the memory of all clients that were marked to be closed is free, so that
+    /// requests that found no memory can be executed again.
     pub(super) fn may_retry(&self) -> bool {
         !self.common.server.clients.is_closing()
     }
@@ -71,8 +70,8 @@ impl Worker<'_> {
         }
     }
 
-    fn save_memory(&mut self, little: bool) {
-        self.saves_memory = little;
-        self.reactor.save_memory(little);
+    fn save_memory(&mut self, saves: bool) {
+        self.saves_memory = saves;
+        self.reactor.save_memory(saves);
     }
 }

@@ -1,7 +1,8 @@
 //! Output buffers that are used again, since fresh memory costs more than most replies.
 
-/// Maximum bytes of all spare buffers of a worker, and maximum part of the budget.
+/// Maximum bytes of all spare buffers of a worker, whatever the budget.
 const MAX_HELD: u64 = 8 << 20;
+/// The spare buffers of a worker hold at most one of this many bytes of the budget.
 const HELD_RATIO: u64 = 64;
 
 /// Empty buffers. The last one is the most recently used.
@@ -18,7 +19,8 @@ impl SpareBuffers {
         Self { buffers: Vec::new(), held: 0, max }
     }
 
-    /// Adds a buffer unless the maximum is reached. Returns the bytes that are held in addition.
+    /// Adds an empty buffer unless the maximum would be exceeded. Returns the bytes by which the
+    /// memory of spare buffers grows.
     pub(crate) fn put(&mut self, buffer: Vec<u8>) -> isize {
         let len = buffer.capacity();
         if self.held + len > self.max {

@@ -44,8 +44,8 @@ impl Worker<'_> {
         }
         for number in &self.touched {
             if let Some(connection) = self.connections.get(*number) {
-                // Requests that the client sent before are executed, too. They arrive with a later
-                // event.
+                // Requests that the client has sent already are executed, too. Bytes in the socket
+                // are reported by a later event.
                 let arrives = ioctl_fionread(&connection.socket).is_ok_and(|len| len > 0);
                 connection.closing |= !arrives && !connection.is_under_way();
             }

@@ -37,7 +37,7 @@ fn field(line: &str, name: &str) -> u64 {
     value.expect(name).parse().expect("a number")
 }
 
-/// Before, each field of `INFO` could be a constant 0.
+/// Regression test: each field of `INFO` could be a constant 0.
 #[test]
 fn rates_and_processor_time_become_positive_under_load() {
     const FIELDS: [&str; 7] = [

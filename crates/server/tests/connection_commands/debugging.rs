@@ -31,7 +31,7 @@ fn debug_needs_permission_that_cannot_be_granted_later() {
     }
 }
 
-/// Before, the help had the text of Redis, which describes a logarithm and seconds.
+/// Regression test: the help had the text of Redis, which describes a logarithm and seconds.
 #[test]
 fn object_help_describes_freq_and_idletime() {
     let harness = Harness::new();

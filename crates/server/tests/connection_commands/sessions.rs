@@ -128,7 +128,7 @@ fn transactions_have_a_maximum_length() {
         queued += 1;
         assert!(queued < 100, "queued without an end");
     };
-    assert_eq!(refusal, b"-ERR the transaction is too long\r\n");
+    assert_eq!(refusal, b"-ERR the transaction exceeds 64 MiB\r\n");
     let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
     assert_eq!(harness.ask(&mut client, "EXEC"), aborted);
 }
@@ -261,7 +261,7 @@ fn a_client_may_ask_for_the_newer_protocol() {
     assert_eq!(harness.ask(&mut client, "GET absent"), "$-1\r\n");
 }
 
-/// Before, these names used memory that was not counted.
+/// Regression test: these names used memory that was not counted.
 #[test]
 fn client_names_have_a_maximum_length() {
     let harness = Harness::new();

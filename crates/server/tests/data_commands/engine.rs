@@ -68,7 +68,7 @@ impl Connection<'_> {
             match result {
                 Ok(()) => return out,
                 Err(Failure::Full) => assert!(guard.renew(), "a new guard has memory"),
-                Err(Failure::Answer(text)) => panic!("it was not answered: {text}"),
+                Err(Failure::Reply(text)) => panic!("it was not answered: {text}"),
             }
         }
     }

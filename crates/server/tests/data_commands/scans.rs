@@ -134,7 +134,7 @@ fn scan_returns_long_keys_in_several_replies_and_keys_refuses() {
     let reply = connection.run(&["SCAN", "0", "COUNT", "1000000"]);
     assert!(reply.len() < 3 << 20, "{} bytes", reply.len());
     assert_eq!(scan(&mut connection, &["COUNT", "1000000"]), keys);
-    let too_long = b"-ERR the answer is longer than there is memory for\r\n";
+    let too_long = b"-ERR the reply is longer than the free memory for connections\r\n";
     assert_eq!(
         connection.run(&["KEYS", "*"]).escape_ascii().to_string(),
         too_long.escape_ascii().to_string()

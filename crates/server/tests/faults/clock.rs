@@ -1,4 +1,4 @@
-//! Tests a clock that goes back, forward, and to its limits.
+//! Tests a system clock that is set back, set forward, and set to its limits.
 
 use crate::{MEMCACHE, PMC, RESP, Subject, ask};
 
@@ -29,7 +29,7 @@ fn a_clock_that_goes_back_only_delays_expiry() {
     ask(&mut memcache, b"get m stays\r\n", b"VALUE stays 0 1\r\nv\r\nEND\r\n");
 }
 
-/// Before, the removal wrote items that expire at the time of their write.
+/// Regression test: the removal wrote items that expire at the time of their write.
 #[test]
 fn removed_items_stay_removed_when_the_clock_goes_back() {
     let subject = Subject::new();
@@ -71,7 +71,8 @@ fn expired_items_come_back_complete_or_not_at_all() {
     ask(&mut resp, b"PTTL k\r\n", b":3601500\r\n");
 }
 
-/// All memory is in segments of expired items; then the clock goes back and they are valid again.
+/// All memory is in segments of expired items. Then the clock is set back, and they are valid
+/// again.
 #[test]
 fn writes_succeed_when_the_clock_goes_back_without_free_memory() {
     let subject = Subject::new();

@@ -7,13 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 /// The number of connections, one after the other.
-const GOING: usize = 500;
+const CONNECTIONS: usize = 500;
 
-/// Sends a request in many pieces and disconnects with an unread reply: the server may learn of the
-/// last piece and of the end at once.
+/// Sends a request in many pieces and disconnects with an unread reply: the kernel may report the
+/// last piece and the end of input to the server at the same time.
 fn leave<S: Read + Write>(connect: impl Fn() -> S) {
     let mut control = connect();
-    for _ in 0..GOING {
+    for _ in 0..CONNECTIONS {
         let mut stream = connect();
         ask(&mut stream, b"PING\r\nPING\r\n", b"+PONG\r\n");
         stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n").expect("sent");
@@ -25,7 +25,7 @@ fn leave<S: Read + Write>(connect: impl Fn() -> S) {
     assert!(alone, "{} connections stay", clients(&mut control) - 1);
 }
 
-/// Some kernels report the input, and not the end that came with it.
+/// Some kernels report the input, but not the end that arrived with it.
 #[test]
 fn clients_that_disconnect_after_a_request_are_removed() {
     let subject = Subject::new();

@@ -63,7 +63,7 @@ fn incomplete_values_of_many_clients_stay_within_the_memory() {
     }
 }
 
-/// Before, the positions of arguments within the request used memory that was not counted.
+/// Regression test: the positions of arguments within the request used memory that was not counted.
 #[test]
 fn incomplete_requests_with_many_arguments_stay_within_the_memory() {
     send_incomplete(RESP, b"*100000\r\n", &b"$0\r\n\r\n".repeat(LEN / 6));

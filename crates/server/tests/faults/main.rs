@@ -1,5 +1,5 @@
-//! Tests what clients can do wrong, and what can be used up: in every protocol the reply is an
-//! error or the connection ends, and the server serves other clients.
+//! Tests invalid input, clients that misbehave, and resources that are used up: in every protocol
+//! the reply is an error or the connection ends, and the server serves other clients.
 
 mod clock;
 mod disconnects;
@@ -190,7 +190,7 @@ fn get(listener: usize, key: &str, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-/// Returns the reply that says that the key does not exist.
+/// Returns the reply for a missing key.
 fn miss(listener: usize) -> &'static [u8] {
     [&b"$-1\r\n"[..], b"END\r\n", b"(nil)\x1f", b"\0\0\0\0"][listener]
 }

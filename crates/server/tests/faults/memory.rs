@@ -89,7 +89,7 @@ fn removed_values_free_their_memory() {
         assert!(again * 20 >= first * 19, "{first} values at first, {again} later");
         ask(&mut stream, b"FLUSHALL\r\n", b"+OK\r\n");
         for number in 0..first {
-            // Another thread may hold the memory for the last values for a moment.
+            // Another thread may briefly hold the memory for the last values.
             let (request, _) = set(RESP, &format!("k:{number}"), &VALUE[..VALUE.len() * 9 / 10]);
             ask(&mut stream, &request, b"+OK\r\n");
         }
@@ -246,7 +246,7 @@ fn fill_to_the_last(subject: &Subject) {
     panic!("there is no end to the memory");
 }
 
-/// Before, they wrote an expired item, for which there was no memory.
+/// Regression test: these commands wrote an expired item, for which there was no memory.
 #[test]
 fn commands_that_remove_an_item_need_no_memory() {
     let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);

@@ -8,7 +8,7 @@ static VALUE: [u8; 60_000] = [b'v'; 60_000];
 /// The keys of a request: their values together would have 6 GB.
 const KEYS: usize = 100_000;
 
-const TOO_LONG: &str = "-ERR the answer is longer than there is memory for\r\n";
+const TOO_LONG: &str = "-ERR the reply is longer than the free memory for connections\r\n";
 
 #[test]
 fn the_reply_to_one_request_fits_into_memory() {
@@ -54,7 +54,7 @@ fn replies_that_repeat_a_value_fit_into_memory() {
     assert_eq!(list.matches(" addr=127.0.0.1:").count(), 3, "{list}");
 }
 
-/// Before, a refused `MGET` removed the replies before its own, too.
+/// Regression test: a refused `MGET` removed the replies before its own, too.
 #[test]
 fn a_reply_without_memory_leaves_earlier_replies() {
     let subject = Subject::new();

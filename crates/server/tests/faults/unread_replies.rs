@@ -38,7 +38,7 @@ fn is_end(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
-/// Connects with sockets that hold little.
+/// Connects with small socket buffers.
 fn connect(subject: &Subject, listener: usize) -> TcpStream {
     let stream = subject.connect(listener);
     set_socket_recv_buffer_size(&stream, 64 << 10).expect("a socket");
@@ -46,7 +46,8 @@ fn connect(subject: &Subject, listener: usize) -> TcpStream {
     stream
 }
 
-/// Then the clients read: every reply is there, and the request that was sent in part is continued.
+/// At the end the clients read: every reply arrives, and the request that was sent in part is
+/// completed.
 #[test]
 fn the_server_does_not_read_from_a_client_that_does_not_read() {
     let subject = Subject::new();
@@ -128,14 +129,14 @@ fn ask_without_reading(subject: &Subject, key: &str, times: usize) -> TcpStream 
     stream
 }
 
-/// Waits until the output of clients references values of the cache, or until none does.
-fn wait_for_leases(subject: &Subject, some: bool) {
+/// Waits until the output of clients has item references, or until it has none.
+fn wait_for_item_refs(subject: &Subject, some: bool) {
     while (subject.cache.stats().memory_referenced > 0) != some {
         std::thread::yield_now();
     }
 }
 
-/// Reads to the end, and returns how many bytes came.
+/// Reads to the end, and returns the number of bytes.
 fn rest(mut stream: TcpStream) -> usize {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -152,10 +153,10 @@ fn a_killed_client_that_does_not_read_is_closed_at_once() {
         let (request, stored) = set(RESP, "k", &vec![b'v'; LONG]);
         ask(&mut control, &request, stored);
         let streams: Vec<_> = (0..2).map(|_| ask_without_reading(&subject, "k", 1)).collect();
-        wait_for_leases(&subject, true);
+        wait_for_item_refs(&subject, true);
         assert!((0..TRIES).any(|_| clients(&mut control) == 3), "both are connected");
         ask(&mut control, b"CLIENT KILL TYPE normal SKIPME yes\r\n", b":2\r\n");
-        wait_for_leases(&subject, false);
+        wait_for_item_refs(&subject, false);
         // A value as long as those fits again.
         ask(&mut control, &request, stored);
         for stream in streams {
@@ -182,9 +183,9 @@ fn a_client_beyond_an_output_limit_is_closed() {
         ask(&mut control, limit.as_bytes(), b"+OK\r\n");
         let stream = ask_without_reading(&subject, "k", 1);
         if is_kept {
-            wait_for_leases(&subject, true);
+            wait_for_item_refs(&subject, true);
         }
-        wait_for_leases(&subject, false);
+        wait_for_item_refs(&subject, false);
         assert!(rest(stream) < LONG);
         // Shorter replies are within the limit.
         ask(&mut control, b"GETRANGE k 0 3\r\n", b"$4\r\nvvvv\r\n");
@@ -240,7 +241,8 @@ fn an_unread_value_of_many_clients_counts_once() {
     }
 }
 
-/// All memory is in the output of clients that do not read, as values that were replaced since.
+/// All memory is used by values that have been replaced, and that the output of clients keeps which
+/// do not read.
 #[test]
 fn a_write_is_not_refused_because_of_unread_output() {
     // Without eviction, all keys that are written must fit.

@@ -1,5 +1,5 @@
-//! Sends random requests through every protocol, each alone and all together, and compares with one
-//! plain model.
+//! Sends random requests in every protocol, first in one protocol and then in all together, and
+//! compares the replies with those of one simple model.
 //!
 //! Connections send random requests in random pieces, several requests at a time. Each has keys
 //! that no other one uses before all replies have arrived; then they change. The clock goes forward

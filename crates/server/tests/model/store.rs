@@ -135,7 +135,7 @@ impl Store {
         if same_version && same_number {
             return Ok(());
         }
-        Err(format!("the number {number} does not tell this value from all others"))
+        Err(format!("the number {number} does not distinguish this value from all others"))
     }
 
     /// Returns a number for compare-and-set as a client might send it: the last one that it

@@ -84,7 +84,8 @@ fn before_login_requests_are_limited(io_backend: IoBackend) {
     assert_eq!(answer, r"-ERR Protocol error: unauthenticated multibulk length\r\n");
 }
 
-/// Before, lines of RESP and messages of poor-man's-cache could be as long as after a login.
+/// Regression test: lines of RESP and messages of poor-man's-cache could be as long as after a
+/// login.
 fn before_login_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
     let server = server(USERS, io_backend);
     let x = |len: usize| "x".repeat(len);
@@ -113,7 +114,7 @@ fn before_login_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
     }
 }
 
-/// Before, each connection held a megabyte of errors, and the input after them.
+/// Regression test: each connection held a megabyte of errors, and the input after them.
 fn before_login_clients_that_do_not_read_use_little_memory(io_backend: IoBackend) {
     const CLIENTS: usize = 20;
     const EACH: usize = 64 << 10;

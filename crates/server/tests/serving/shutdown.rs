@@ -15,7 +15,7 @@ with_every_io_backend! {
     a_panic_in_one_thread_stops_the_others
 }
 
-/// No test waits for so long: pending work is finished by then, or the test fails.
+/// A time that no test reaches: pending work is finished before it, or the test fails.
 const LONG: Duration = Duration::from_mins(2);
 
 /// Reads until the server closes the connection.

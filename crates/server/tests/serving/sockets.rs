@@ -129,7 +129,7 @@ fn a_client_that_does_not_read_is_not_read_from(io_backend: IoBackend) {
     let value = vec![b'v'; 10_000];
     let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$10000\r\n", &value[..], b"\r\n"].concat();
     ask(&mut stream, &set, b"+OK\r\n");
-    // 200 MB of replies, far more than sockets and server hold.
+    // 200 MB of replies, far more than sockets and server buffer.
     let mut writer = stream.try_clone().expect("a socket");
     let writer = std::thread::spawn(move || {
         for _ in 0..20_000 {

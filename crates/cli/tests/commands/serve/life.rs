@@ -107,7 +107,7 @@ fn two_servers_do_not_share_a_folder() {
 #[test]
 fn without_an_address_there_is_nothing_to_serve() {
     let folder = Folder::new();
-    let message = "expected an address to listen at, found none";
+    let message = "expected an address to listen on, found none";
     folder.fails(&["--resp=off", "--memcache=off"], 2, message);
     let run = folder.run_serve(&["--max-value=1k"], &[]);
     assert!(run.stderr.starts_with("nuthatch: --max-value: "), "{}", run.stderr);

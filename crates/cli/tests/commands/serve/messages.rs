@@ -71,7 +71,7 @@ fn wrong_addresses_and_filters_are_named() {
         (&["--admin", "0.0.0.0:0"][..], "--admin 0.0.0.0:0: this address is reachable by other"),
         (&["--admin", "9464"], "--admin: expected host:port or unix:PATH, found `9464`"),
         (&["--resp", "0.0.0.0:0"], "--resp 0.0.0.0:0: this address is reachable by other"),
-        (&["--resp", "off", "--memcache", "off"], "expected an address to listen at, found none"),
+        (&["--resp", "off", "--memcache", "off"], "expected an address to listen on, found none"),
         (&["--log", "chatty"], "--log: expected a level: off, error, warn"),
     ] {
         let run = folder.run(&[&["serve"], arguments].concat());

@@ -109,7 +109,7 @@ fn contradicting_store_settings_are_refused() {
         "--grpc 0.0.0.0:0: this address is reachable by other machines, and connections to it are \
          not encrypted; expected TLS, found none; --insecure allows it",
     );
-    fails(&["--store=db", "--grpc=off"], 2, "--grpc: expected an address to listen at, found none");
+    fails(&["--store=db", "--grpc=off"], 2, "--grpc: expected an address to listen on, found none");
     let run = folder.run_serve(&["--store=none", "--resp=127.0.0.1:0", "--memory=16MiB"], &[]);
     assert_eq!(run.status, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("none: expected the folder of a store"), "{}", run.stderr);

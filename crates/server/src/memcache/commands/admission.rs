@@ -1,4 +1,4 @@
-//! Permissions of memcached clients. Users log in with their first `set`, as in memcached.
+//! Permissions of memcached clients. Clients log in with their first `set`, as in memcached.
 
 use crate::memcache::reply::{self, Line};
 use crate::memcache::{Error, KeyBuffer, Meta, MetaVerb, Request, Store, StoreMode};

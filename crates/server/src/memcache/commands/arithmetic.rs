@@ -15,7 +15,7 @@ pub(crate) struct Counting<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) direction: Direction,
     pub(crate) delta: u64,
-    /// The new expiry. Without it the expiry does not change.
+    /// The new expiry; `None` keeps the current one.
     pub(crate) end: Option<End>,
     /// The CAS number that the item must have.
     pub(crate) compare: Option<u64>,
@@ -58,14 +58,14 @@ impl Counting<'_> {
         };
         // In the order of memcached, for requests with two errors.
         if item.value().is_empty() {
-            return Err(Refusal::Answer(Error::NotNumeric));
+            return Err(Refusal::Reply(Error::NotNumeric));
         }
         // CAS number 0 means no comparison.
         let compare = self.compare.filter(|cas| *cas != 0);
         if compare.is_some() && compare != item.cas() {
             return Ok((Counted::Exists, 0, 0));
         }
-        let number = parse(item.value()).ok_or(Refusal::Answer(Error::NotNumeric))?;
+        let number = parse(item.value()).ok_or(Refusal::Reply(Error::NotNumeric))?;
         let number = match self.direction {
             Direction::Increment => number.wrapping_add(self.delta),
             Direction::Decrement => number.saturating_sub(self.delta),

@@ -42,8 +42,8 @@ impl Call<'_> {
         self.zero_copy.truncate_output(self.out, start);
     }
 
-    /// Replies with a line, unless the client asked for no reply.
-    pub(crate) fn answer(&mut self, noreply: bool, line: Line) {
+    /// Replies with a line, unless the request has `noreply`.
+    pub(crate) fn reply_line(&mut self, noreply: bool, line: Line) {
         if !noreply {
             reply::line(self.out, line);
         }

@@ -14,8 +14,8 @@ use crate::state::OtherRequest;
 ///
 /// # Errors
 ///
-/// [`Full`] if there is no memory. Nothing was replied: the caller renews the guard and tries once
-/// more, then calls [`out_of_memory`].
+/// [`Full`] if there is no memory. The request had no effect and got no reply then. The caller
+/// renews the guard and calls this once more, and after a second failure calls [`out_of_memory`].
 #[inline]
 pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Result<Next, Full> {
     call.shared.flush_if_due(call.guard);
@@ -26,7 +26,7 @@ pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Resul
             call.truncate_output(start);
             Err(Full)
         }
-        Err(Refusal::Answer(error)) => {
+        Err(Refusal::Reply(error)) => {
             call.truncate_output(start);
             refuse(call, request, error);
             Ok(Next::Continue)
@@ -34,7 +34,8 @@ pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Resul
     }
 }
 
-/// Refuses a request for which there is no memory even after the guard was renewed.
+/// Replies with an error to a request for which there is no memory even after the guard was
+/// renewed. Removes the old value if the request would have replaced it unconditionally.
 pub fn out_of_memory(call: &mut Call<'_>, request: &Request<'_>) {
     refuse(call, request, Error::OutOfMemory);
 }
@@ -64,7 +65,8 @@ pub fn replaces(request: &Request<'_>) -> bool {
     }
 }
 
-/// Returns the kind under which a request is counted, and its approximate length in bytes.
+/// Returns the kind under which a request is counted, and the approximate length of the request in
+/// bytes; `usize::MAX` for a request that must be timed alone.
 #[inline]
 pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     match request {
@@ -117,19 +119,19 @@ fn run(call: &mut Call<'_>, request: &Request<'_>) -> Result<Next> {
         Request::Touch { key, exptime, noreply } => text::touch(call, key, *exptime, *noreply)?,
         Request::Delete { key, noreply } => {
             let was_there = call.guard.remove(key);
-            call.answer(*noreply, if was_there { Line::Deleted } else { Line::NotFound });
+            call.reply_line(*noreply, if was_there { Line::Deleted } else { Line::NotFound });
         }
         Request::FlushAll { exptime, noreply } => {
             let end = End::new(*exptime, call.guard.now_ms());
             call.shared.flush_at(call.guard, end.0);
-            call.answer(*noreply, Line::Ok);
+            call.reply_line(*noreply, Line::Ok);
         }
         Request::Stats { args } => stats::stats(call, args),
         Request::Version => reply::version(call.out, stats::COMPATIBLE_VERSION),
         // There is no log level to change.
-        Request::Verbosity { noreply, .. } => call.answer(*noreply, Line::Ok),
+        Request::Verbosity { noreply, .. } => call.reply_line(*noreply, Line::Ok),
         Request::Noop => reply::line(call.out, Line::Noop),
-        Request::TooLarge(_) => return Err(Refusal::Answer(Error::TooLarge)),
+        Request::TooLarge(_) => return Err(Refusal::Reply(Error::TooLarge)),
         Request::Quit => return Ok(Next::Close),
     }
     Ok(Next::Continue)
@@ -149,7 +151,7 @@ fn refuse(call: &mut Call<'_>, request: &Request<'_>, error: Error) {
 }
 
 /// Returns the key that a request replaces unconditionally. If the new value cannot be stored, the
-/// old one must be removed, so that no client takes it for the new one.
+/// old one must be removed, since clients would take it for the new one.
 fn replaced<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> Option<&'r [u8]> {
     match request {
         Request::Store(Store { mode: StoreMode::Set, cas: None, key, .. }) => Some(key),

@@ -96,7 +96,7 @@ pub(crate) fn facts(item: &Item<'_>, now_ms: u64) -> Facts {
 }
 
 #[inline]
-fn answer(out: &mut Vec<u8>, request: &Meta<'_>, facts: &Facts, value: &[u8]) {
+fn reply_item(out: &mut Vec<u8>, request: &Meta<'_>, facts: &Facts, value: &[u8]) {
     if meta_reply::reply(out, request, Outcome::Done(facts)) {
         out.extend_from_slice(value);
         out.extend_from_slice(LINE_END);
@@ -132,7 +132,7 @@ fn change(
                     renewal: Renewal::Won,
                     ..Facts::default()
                 };
-                answer(out, request, &facts, b"");
+                reply_item(out, request, &facts, b"");
                 return (Some(write(end, made_cas).protocol_bits(WON)), ());
             };
             let renewal = wants.renewal(&item);
@@ -145,7 +145,7 @@ fn change(
                 renewal,
                 ..facts(&item, now_ms)
             };
-            answer(out, request, &facts, item.value());
+            reply_item(out, request, &facts, item.value());
             if !wants.change(&item) {
                 return (None, ());
             }

@@ -9,20 +9,20 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Refusal>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The error that the client gets.
-    Answer(Error),
+    Reply(Error),
     /// No memory is available under this guard. There may be some after it is renewed.
     Full,
 }
 
 /// There is no memory for a value that is derived from another one.
-pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::Answer(Error::OutOfMemory);
+pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::Reply(Error::OutOfMemory);
 
 impl From<nuthatch_cache::Error> for Refusal {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {
             nuthatch_cache::Error::Full => Self::Full,
-            nuthatch_cache::Error::TooLong { .. } => Self::Answer(Error::TooLarge),
-            _ => Self::Answer(Error::OutOfMemory),
+            nuthatch_cache::Error::TooLong { .. } => Self::Reply(Error::TooLarge),
+            _ => Self::Reply(Error::OutOfMemory),
         }
     }
 }

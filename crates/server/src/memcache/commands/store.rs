@@ -19,7 +19,7 @@ pub(crate) struct Storing<'a> {
     pub(crate) compare: Option<u64>,
     /// The new CAS number of the item, if it must have one at once.
     pub(crate) cas: Option<u64>,
-    /// A value older than the item is stored nevertheless, and marked as stale.
+    /// Whether a value that is older than the item is stored nevertheless, and marked as stale.
     pub(crate) invalidate: bool,
     /// The expiry of the item that an append or prepend creates if the key is missing.
     pub(crate) vivify: Option<End>,
@@ -103,7 +103,8 @@ impl Storing<'_> {
     }
 
     /// Stores the value if the item has this CAS number. If the number of the item is later, stores
-    /// the value as stale, and no other client is asked to renew it.
+    /// the value and marks it as stale. If a client was already chosen to renew the item, no other
+    /// one is.
     fn store_or_invalidate(&self, guard: &Guard<'_>, cas: u64) -> Result<Stored> {
         let change = |item: Option<Item<'_>>| {
             let Some(item) = item else { return (None, Stored::NotFound) };

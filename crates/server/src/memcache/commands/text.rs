@@ -27,7 +27,7 @@ pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
             call.value(&item);
         }
         if call.out.len() > max {
-            return Err(Refusal::Answer(Error::AnswerTooLong));
+            return Err(Refusal::Reply(Error::ReplyTooLong));
         }
     }
     reply::line(call.out, Line::End);
@@ -77,7 +77,7 @@ pub(crate) fn store(call: &mut Call<'_>, store: &Store<'_>) -> Result {
         Stored::Exists => Line::Exists,
         Stored::NotFound => Line::NotFound,
     };
-    call.answer(store.noreply, line);
+    call.reply_line(store.noreply, line);
     Ok(())
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
     match counting.count(call.guard)? {
         Counted::To { number, .. } if !arith.noreply => reply::number(call.out, number),
         Counted::To { .. } => {}
-        Counted::NotFound | Counted::Exists => call.answer(arith.noreply, Line::NotFound),
+        Counted::NotFound | Counted::Exists => call.reply_line(arith.noreply, Line::NotFound),
     }
     Ok(())
 }
@@ -110,6 +110,6 @@ pub(crate) fn touch(call: &mut Call<'_>, key: &[u8], exptime: i64, noreply: bool
         |item, value| (item.map(|item| rewritten(&item, end, item.cas(), value)), item.is_some()),
     )?;
     let was_there = was_there.ok_or(OUT_OF_MEMORY)?;
-    call.answer(noreply, if was_there { Line::Touched } else { Line::NotFound });
+    call.reply_line(noreply, if was_there { Line::Touched } else { Line::NotFound });
     Ok(())
 }

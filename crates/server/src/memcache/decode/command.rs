@@ -15,7 +15,7 @@ pub(crate) enum Command<'b> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) error: Error,
-    /// Whether the client asked for no reply. As in memcached, it does not get this error either.
+    /// Whether the request has `noreply`. As in memcached, the client then gets no error either.
     pub(crate) quiet: bool,
     pub(crate) rest: Rest,
 }

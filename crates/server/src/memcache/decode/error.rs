@@ -76,7 +76,7 @@ errors! {
     /// A data block exceeds the limit.
     TooLarge = "SERVER_ERROR object too large for cache",
     /// The values of a reply exceed the available memory.
-    AnswerTooLong = "SERVER_ERROR out of memory writing get response",
+    ReplyTooLong = "SERVER_ERROR out of memory writing get response",
     /// There is no memory for an item.
     OutOfMemory = "SERVER_ERROR out of memory storing object",
 }

@@ -74,7 +74,7 @@ impl<'b> Flags<'b> {
         self.seen & bit(letter) != 0
     }
 
-    /// Returns whether only unusual results are replied (`q`).
+    /// Returns whether usual results are not replied (`q`): see [`crate::memcache::meta_reply`].
     pub fn quiet(&self) -> bool {
         self.has(b'q')
     }
@@ -84,7 +84,7 @@ impl<'b> Flags<'b> {
         self.has(b'v')
     }
 
-    /// Returns whether the request does not count as a use of the item (`u`).
+    /// Returns whether the request does not count as a read of the item (`u`).
     pub fn no_bump(&self) -> bool {
         self.has(b'u')
     }
@@ -110,8 +110,8 @@ impl<'b> Flags<'b> {
         signed(self.token(b'N')?)
     }
 
-    /// Returns the time before which an item must expire for the client to win the right to renew
-    /// it (`R`).
+    /// Returns the time of a recache (`R`): if the item expires earlier, one client is chosen to
+    /// renew it.
     pub fn recache(&self) -> Option<i64> {
         signed(self.token(b'R')?)
     }
@@ -126,7 +126,7 @@ impl<'b> Flags<'b> {
         unsigned(self.token(b'E')?)
     }
 
-    /// Returns the number that the client stores with the value (`F`), or 0.
+    /// Returns the client's flags to store with the value (`F`), or 0.
     pub fn client_flags(&self) -> u32 {
         self.token(b'F').and_then(unsigned_32).unwrap_or(0)
     }

@@ -62,11 +62,10 @@ pub enum Step<'b> {
         /// The number of bytes that it takes.
         consumed: usize,
         /// Whether the connection must be closed, since the start of the next request is unknown.
-        /// The error is then replied even if the client asked for no reply.
+        /// The error is then replied even if the request has `noreply`.
         close: bool,
     },
-    /// Bytes without a reply: the data of a refused request, or an invalid request whose client
-    /// asked for no reply.
+    /// Bytes without a reply: the data of a refused request, or an invalid request with `noreply`.
     Skip {
         /// The number of bytes.
         consumed: usize,
@@ -91,8 +90,7 @@ pub struct Decoder {
     needed: usize,
     /// The number of missing bytes of a refused data block.
     skip: usize,
-    /// The offset of the data block of the incomplete request, and whether its value is received
-    /// elsewhere.
+    /// The offset of the data block of the incomplete request.
     block_start: usize,
     elided: bool,
     /// Whether the value of the last request was received elsewhere.

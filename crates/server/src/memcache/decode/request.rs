@@ -7,9 +7,10 @@ use super::words::plain_len;
 /// A request. Its text borrows from the decoded bytes. Keys are 1 to 250 bytes without control
 /// characters.
 ///
-/// Times are as received: 0 is never, a negative one has expired, up to 30 days is relative to now,
-/// and more is Unix time. With `noreply` nothing is replied, and for `quiet` meta requests only
-/// unusual results: see [`crate::memcache::meta_reply`].
+/// Times are as received, in seconds: 0 means never, a negative time has expired, a time of up to
+/// 30 days is relative to now, and a greater one is Unix time. A request with `noreply` gets no
+/// reply. A meta request with the flag `q` gets no reply with a usual result: see
+/// [`crate::memcache::meta_reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'b> {
     /// `get`, `gets`, `gat`, `gats`: the value of each key that exists, then `END`.
@@ -34,9 +35,9 @@ pub enum Request<'b> {
         /// Whether nothing is replied.
         noreply: bool,
     },
-    /// `flush_all`: at this time, everything that was stored before it expires.
+    /// `flush_all`: removes all items that were stored before this time.
     FlushAll {
-        /// The time; 0 is now.
+        /// The time; 0 means now.
         exptime: i64,
         /// Whether nothing is replied.
         noreply: bool,
@@ -48,7 +49,7 @@ pub enum Request<'b> {
     },
     /// `version`: the version of the server.
     Version,
-    /// `verbosity`: the log level.
+    /// `verbosity`: sets the log level of memcached; has no effect here.
     Verbosity {
         /// The level.
         level: u32,
@@ -59,9 +60,9 @@ pub enum Request<'b> {
     Quit,
     /// `mg`, `ms`, `md`, `ma`, `me`.
     Meta(Meta<'b>),
-    /// `mn`: replies `MN`, so that the client knows that everything before it is answered.
+    /// `mn`: replies `MN`, so that the client knows that all requests before it are answered.
     Noop,
-    /// An object that exceeds the limit. The decoder skips its bytes.
+    /// A request whose value exceeds the limit. The decoder skips the value.
     TooLarge(TooLarge<'b>),
 }
 
@@ -123,7 +124,7 @@ impl<'b> Iterator for KeysIter<'b> {
 /// The condition of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
-    /// None.
+    /// None: stores in any case.
     Set,
     /// The key is missing.
     Add,
@@ -232,7 +233,7 @@ impl<'b> Key<'b> {
 pub struct TooLarge<'b> {
     /// The key.
     pub key: Key<'b>,
-    /// Whether the stored value must be removed, so that no client takes it for the newer one.
+    /// Whether the stored value must be removed, since clients would take it for the new one.
     pub remove: bool,
     /// Whether nothing is replied, instead of [`crate::memcache::Error::TooLarge`].
     pub noreply: bool,

@@ -57,7 +57,7 @@ fn words<'r, 'b>(rest: &'b [u8], room: &'r mut [&'b [u8]; MAX_WORDS]) -> &'r [&'
     &room[..len]
 }
 
-/// Returns whether the last word asks for no reply. It counts even if other words are invalid.
+/// Returns whether the last word is `noreply`. It counts even if other words are invalid.
 fn noreply(words: &[&[u8]]) -> bool {
     words.last().is_some_and(|word| *word == b"noreply")
 }
@@ -93,9 +93,9 @@ fn cas<'b>(words: &[&'b [u8]]) -> Result<Command<'b>, Fault> {
     block(StoreMode::Set, [key, flags, exptime, len], Some(cas), noreply(words))
 }
 
-/// Parses a storage command. Unlike memcached, which parses the data block of an invalid line as
-/// lines, skips the block. If its length is unknown, the connection is closed. So no value is ever
-/// executed as a command.
+/// Parses a storage command. If the line is invalid, the data block is skipped, or the connection
+/// is closed if the length of the block is unknown. So no value is ever executed as a command.
+/// memcached parses the data block of an invalid line as commands.
 fn block<'b>(
     mode: StoreMode,
     words: [&'b [u8]; 4],

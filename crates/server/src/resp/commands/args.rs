@@ -9,7 +9,7 @@ use nuthatch_cache::PendingValue;
 pub struct Args<'a> {
     bytes: &'a [u8],
     spans: &'a [Span],
-    /// The value of the argument that is not in `bytes`.
+    /// The pending value that contains the elided argument, if there is one.
     pending_value: Option<&'a PendingValue>,
 }
 
@@ -20,13 +20,14 @@ impl<'a> Args<'a> {
         Self { bytes, spans, pending_value: None }
     }
 
-    /// Returns the same arguments. The value of one of them may be in this pending value.
+    /// Returns the same arguments. If one of them was elided, its bytes are those of this pending
+    /// value.
     #[inline]
     pub(crate) fn with_pending_value(self, pending_value: Option<&'a PendingValue>) -> Self {
         Self { pending_value, ..self }
     }
 
-    /// Returns the number of arguments.
+    /// Returns the number of arguments, the name included.
     #[inline]
     pub fn len(&self) -> usize {
         self.spans.len()
@@ -38,7 +39,8 @@ impl<'a> Args<'a> {
         self.spans.is_empty()
     }
 
-    /// Returns the argument at this index; empty after the last one.
+    /// Returns the argument at this index: 0 is the name. Returns no bytes for an index beyond the
+    /// last argument.
     #[inline]
     pub fn get(&self, at: usize) -> &'a [u8] {
         self.spans.get(at).map(|span| self.of(*span)).unwrap_or_default()
@@ -48,18 +50,18 @@ impl<'a> Args<'a> {
     fn of(&self, span: Span) -> &'a [u8] {
         match span.of(self.bytes) {
             Some(argument) => argument,
-            None => self.elsewhere(span),
+            None => self.elided(span),
         }
     }
 
     #[cold]
-    fn elsewhere(&self, span: Span) -> &'a [u8] {
-        let pending_value = self.pending_value.filter(|_| span.is_elsewhere());
+    fn elided(&self, span: Span) -> &'a [u8] {
+        let pending_value = self.pending_value.filter(|_| span.is_elided());
         pending_value.and_then(PendingValue::value).unwrap_or_default()
     }
 
     /// Returns the arguments from this index on, as if the first of them were the name.
-    pub(crate) fn behind(&self, at: usize) -> Self {
+    pub(crate) fn starting_at(&self, at: usize) -> Self {
         Self { spans: self.spans.get(at..).unwrap_or_default(), ..*self }
     }
 

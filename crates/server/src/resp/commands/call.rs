@@ -1,4 +1,5 @@
-//! Commands, requests and the state of a client. These types refer to each other.
+//! Commands, requests and the state of a client. They are in one file since these types refer to
+//! each other.
 
 use super::{Args, Result};
 use crate::output::MIN_VALUE_REF_LEN;
@@ -12,13 +13,13 @@ use std::fmt;
 pub struct Command {
     /// The name in lower case.
     pub name: &'static str,
-    /// The number of arguments with the name, or the negated minimum.
+    /// The number of arguments, the name included; if negative, the negated minimum.
     pub arity: i32,
     /// Which arguments are keys.
     pub keys: Keys,
-    /// Properties.
+    /// Properties, such as whether the command writes.
     pub flags: Flags,
-    /// The function that executes it.
+    /// The function that executes the command and appends its reply.
     pub run: fn(&mut Call<'_>) -> Result,
 }
 
@@ -42,7 +43,7 @@ pub struct Found {
     pub(crate) number: usize,
 }
 
-/// What RESP stores for a connection.
+/// The state of a connection that only RESP needs: its transaction.
 #[derive(Debug, Default)]
 pub struct Session {
     /// Queued requests and watched keys.
@@ -56,7 +57,7 @@ impl crate::state::Session for Session {
     }
 }
 
-/// The state of a connection.
+/// The state of a connection, in any protocol.
 pub type Client = crate::state::Client<Session>;
 
 /// Queued requests and watched keys of a transaction.
@@ -65,7 +66,7 @@ pub(crate) struct Transaction {
     pub(crate) queued: Vec<Queued>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) bytes: usize,
-    /// Whether a request was refused, so that `EXEC` will be, too.
+    /// Whether a request was refused, so that `EXEC` will be refused, too.
     pub(crate) aborted: bool,
 }
 
@@ -103,7 +104,7 @@ impl Seen {
     }
 }
 
-/// A request, with all that its execution needs.
+/// A request, and everything that its execution needs.
 pub struct Call<'a> {
     /// The cache, under an epoch guard.
     pub guard: &'a Guard<'a>,
@@ -136,7 +137,7 @@ impl Call<'_> {
         self.reply().bulk_end();
     }
 
-    /// Returns the maximum length of the output after this reply. Applies to replies that may be
+    /// Returns the maximum length of the output buffer after this reply, for replies that may be
     /// far longer than their request.
     pub(crate) fn max_out_len(&self) -> usize {
         self.out.len().saturating_add(self.server.max_reply_len())

@@ -3,9 +3,10 @@
 use super::{Call, Command, Failure, Result};
 use crate::state::{Flags, Keys};
 
+/// Creates a container.
 pub(crate) const fn container(name: &'static str, arity: i32) -> Command {
-    // Never run: without a subcommand the number of arguments is wrong, and with one the subcommand
-    // runs.
+    // The function is never called: without a subcommand the number of arguments is wrong, and with
+    // one the function of the subcommand is called.
     Command { name, arity, keys: Keys::NONE, flags: Flags::CONTAINER, run: nothing }
 }
 
@@ -26,7 +27,7 @@ pub(crate) const fn part(
 pub(crate) fn wrong(call: &Call<'_>, container: &str) -> Failure {
     let name = String::from_utf8_lossy(call.args.get(1));
     let text = "ERR unknown subcommand or wrong number of arguments for";
-    Failure::Answer(format!("{text} '{name}'. Try {container} HELP.").into())
+    Failure::Reply(format!("{text} '{name}'. Try {container} HELP.").into())
 }
 
 /// Replies with the help of a container.

@@ -4,14 +4,16 @@ use super::failure::failure_of;
 use super::run::{OUT_OF_MEMORY, check, run, takes};
 use super::table::{find_part, lookup};
 use super::{Call, Client, Failure, Found, Result};
-use crate::state::{Answers, Denied, Server, State};
+use crate::state::{Denied, ReplyMode, Server, State};
 
 /// Executes a request and appends its reply.
 ///
 /// # Errors
 ///
-/// The [`Failure`] to answer with. With [`Failure::Full`] nothing was replied: the caller renews
-/// the guard and tries once more.
+/// - [`Failure::Full`] if there is no memory. The request had no effect and got no reply: the
+///   caller
+///   renews the guard and calls this once more.
+/// - [`Failure::Reply`] is never returned: such errors are replied.
 #[inline]
 pub fn execute(call: &mut Call<'_>) -> Result {
     let found = lookup(call.args.get(0));
@@ -43,26 +45,26 @@ pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
 #[inline(never)]
 fn execute_checked(call: &mut Call<'_>, found: Option<Found>) -> Result {
     let start = call.out.len();
-    if call.client.state.answers == Answers::SkipNext {
-        call.client.state.answers = Answers::Skip;
+    if call.client.state.reply_mode == ReplyMode::SkipNext {
+        call.client.state.reply_mode = ReplyMode::Skip;
     }
     let result = match admit(call, found) {
         Ok(Some(found)) => run(call, found),
         Ok(None) => Ok(()),
         Err(Failure::Full) => Err(Failure::Full),
-        Err(Failure::Answer(text)) => {
+        Err(Failure::Reply(text)) => {
             refuse(call, found, &text);
             Ok(())
         }
     };
-    match call.client.state.answers {
-        Answers::All => {}
-        Answers::SkipNext | Answers::None => call.truncate_output(start),
-        // Nothing was replied, so the next attempt must be skipped.
-        Answers::Skip if result.is_err() => call.client.state.answers = Answers::SkipNext,
-        Answers::Skip => {
+    match call.client.state.reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::SkipNext | ReplyMode::Off => call.truncate_output(start),
+        // The request got no reply yet, so the reply of the next attempt must be skipped.
+        ReplyMode::Skip if result.is_err() => call.client.state.reply_mode = ReplyMode::SkipNext,
+        ReplyMode::Skip => {
             call.truncate_output(start);
-            call.client.state.answers = Answers::All;
+            call.client.state.reply_mode = ReplyMode::On;
         }
     }
     result
@@ -73,15 +75,15 @@ fn execute_checked(call: &mut Call<'_>, found: Option<Found>) -> Result {
 #[cold]
 pub(crate) fn refuse_for_memory(call: &mut Call<'_>, found: Option<Found>) {
     let start = call.out.len();
-    if let Failure::Answer(text) = OUT_OF_MEMORY {
+    if let Failure::Reply(text) = OUT_OF_MEMORY {
         refuse(call, found, &text);
     }
-    let answers = &mut call.client.state.answers;
-    match *answers {
-        Answers::All => {}
-        Answers::None => call.truncate_output(start),
-        Answers::Skip | Answers::SkipNext => {
-            *answers = Answers::All;
+    let reply_mode = &mut call.client.state.reply_mode;
+    match *reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::Off => call.truncate_output(start),
+        ReplyMode::Skip | ReplyMode::SkipNext => {
+            *reply_mode = ReplyMode::On;
             call.truncate_output(start);
         }
     }
@@ -97,7 +99,7 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
             let name = String::from_utf8_lossy(&name[..name.len().min(128)]);
             let container = found.command.name.to_uppercase();
             let text = format!("ERR unknown subcommand '{name}'. Try {container} HELP.");
-            return Err(Failure::Answer(text.into()));
+            return Err(Failure::Reply(text.into()));
         };
         found = part;
     }
@@ -105,7 +107,7 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
     if !takes(command.arity, call.args.len()) {
         let name = command.name;
         let text = format!("ERR wrong number of arguments for '{name}' command");
-        return Err(Failure::Answer(text.into()));
+        return Err(Failure::Reply(text.into()));
     }
     permit(call, found)?;
     if call.client.state.queues && !command.flags.never_queued {
@@ -185,5 +187,5 @@ fn unknown(call: &Call<'_>) -> Failure {
         args.extend(["'", &text(arg, SHOWN - args.len()), "' "]);
     }
     let text = format!("ERR unknown command '{name}', with args beginning with: {args}");
-    Failure::Answer(text.into())
+    Failure::Reply(text.into())
 }

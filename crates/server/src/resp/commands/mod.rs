@@ -2,8 +2,8 @@
 //!
 //! A command is a [`Command`] in the table of its file: name, arity, keys, flags and a function
 //! over a [`Call`]. The function gets the arguments, the cache under an epoch guard, the client and
-//! the server, and appends one reply. `table.rs` collects the tables; nothing below it looks up
-//! commands.
+//! the server, and appends one reply. `table.rs` collects the tables. Only `execute.rs` and the
+//! driver look up commands by name; the functions of commands do not.
 
 #![expect(
     clippy::unnecessary_wraps,

@@ -5,7 +5,7 @@ use super::failure::{Result, value_too_long};
 use crate::state::ValueLimit;
 use nuthatch_cache::{Expiry, Item, Write};
 
-/// Returns the write for a changed value of an item, whose flags and expiry do not change.
+/// Returns the write that stores a changed value of an item and keeps its flags and expiry.
 pub(crate) fn in_place_of(item: Option<Item<'_>>) -> Write<'static> {
     Write::new().expiry(Expiry::Keep).flags(item.map_or(0, |item| item.flags()))
 }
@@ -30,13 +30,13 @@ pub(crate) fn check_len(call: &Call<'_>, len: usize) -> Result {
     if len <= max {
         return Ok(());
     }
-    // If both limits are exceeded, the text is that of Redis, which has only the setting.
+    // If the setting is exceeded, too, the error names it, as in Redis.
     let exceeds_setting = len as u64 > call.server.settings.max_bulk_len();
     let limit = if exceeds_setting { ValueLimit::Setting } else { ValueLimit::of_cache(max) };
     Err(value_too_long(limit))
 }
 
-/// Converts a length, count or position, which never needs the 64th bit.
+/// Converts a length, count or position to a signed number. They never need the 64th bit.
 pub(crate) fn signed(count: usize) -> i64 {
     count.cast_signed() as i64
 }

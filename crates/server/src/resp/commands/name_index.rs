@@ -2,8 +2,8 @@
 
 use super::{Command, Found};
 
-/// Slots, of which less than half are used.
-const PLACES: usize = 512;
+/// The number of slots. Less than half are used.
+const SLOTS: usize = 512;
 /// Multiplier that mixes the bits of a name into the upper bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -46,9 +46,9 @@ impl Name {
 
     /// Returns the first slot to examine.
     #[inline]
-    const fn place(self) -> usize {
+    const fn slot(self) -> usize {
         let mixed = (self.first ^ self.last.rotate_left(32) ^ self.len as u64).wrapping_mul(SPREAD);
-        (mixed >> (64 - PLACES.ilog2())) as usize
+        (mixed >> (64 - SLOTS.ilog2())) as usize
     }
 }
 
@@ -72,7 +72,7 @@ struct Entry {
 }
 
 /// All commands by name.
-pub(crate) struct Index([Entry; PLACES]);
+pub(crate) struct Index([Entry; SLOTS]);
 
 impl Index {
     /// Builds the index of these tables. Errors in them fail the compilation.
@@ -80,7 +80,7 @@ impl Index {
     pub(crate) const fn new(tables: &'static [&'static [Command]]) -> Self {
         let name = Name { first: 0, last: 0, len: 0 };
         let empty = Entry { name, command: None, number: 0 };
-        let mut index = Self([empty; PLACES]);
+        let mut index = Self([empty; SLOTS]);
         let (mut table, mut taken) = (0, 0);
         while table < tables.len() {
             let mut at = 0;
@@ -91,7 +91,7 @@ impl Index {
             }
             table += 1;
         }
-        assert!(taken < PLACES / 2, "more places are needed");
+        assert!(taken < SLOTS / 2, "more slots are needed");
         index
     }
 
@@ -99,25 +99,25 @@ impl Index {
         let Some(name) = Name::new(command.name.as_bytes()) else {
             panic!("the name of a command has 1 to 16 bytes");
         };
-        let mut place = name.place();
-        while self.0[place].command.is_some() {
-            place = (place + 1) % PLACES;
+        let mut slot = name.slot();
+        while self.0[slot].command.is_some() {
+            slot = (slot + 1) % SLOTS;
         }
-        self.0[place] = Entry { name, command: Some(command), number };
+        self.0[slot] = Entry { name, command: Some(command), number };
     }
 
     /// Returns the command with this name, in any case, and its number.
     #[inline]
     pub(crate) fn find(&self, name: &[u8]) -> Option<Found> {
         let name = Name::new(name)?;
-        let mut place = name.place();
+        let mut slot = name.slot();
         loop {
-            let entry = &self.0[place];
+            let entry = &self.0[slot];
             let command = entry.command?;
             if entry.name == name {
                 return Some(Found { command, number: entry.number });
             }
-            place = (place + 1) % PLACES;
+            slot = (slot + 1) % SLOTS;
         }
     }
 }

@@ -56,15 +56,15 @@ impl Time {
 
 /// Returns the error for an invalid time.
 pub(crate) fn invalid_expiry(command: &str) -> Failure {
-    Failure::Answer(format!("ERR invalid expire time in '{command}' command").into())
+    Failure::Reply(format!("ERR invalid expire time in '{command}' command").into())
 }
 
 /// The expiry that options request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ttl {
-    /// No option is set.
+    /// The request has no such option.
     #[default]
-    Unsaid,
+    Unset,
     /// The expiry of the old item.
     Keep,
     /// No expiry.
@@ -90,14 +90,14 @@ impl Ttl {
     /// Parses the option at `at` unless it conflicts with others, and returns the number of its
     /// arguments. An option with a time may be repeated, and the last one counts.
     fn take(&mut self, args: Args<'_>, at: usize, alone: (&str, Self)) -> Option<usize> {
-        if args.is(at, alone.0) && matches!(*self, Self::Unsaid | Self::Keep | Self::Persist) {
+        if args.is(at, alone.0) && matches!(*self, Self::Unset | Self::Keep | Self::Persist) {
             *self = alone.1;
             return Some(1);
         }
         let timed = Self::timed(args.get(at), at + 1).filter(|_| at + 1 < args.len())?;
         let same = match (*self, timed) {
             (Self::At(old, _), Self::At(new, _)) => old == new,
-            _ => *self == Self::Unsaid,
+            _ => *self == Self::Unset,
         };
         *self = timed;
         same.then_some(2)
@@ -116,7 +116,7 @@ pub(crate) struct SetOptions<'a> {
 impl<'a> SetOptions<'a> {
     /// Parses all arguments after the value.
     pub(crate) fn parse(args: Args<'a>) -> Result<Self> {
-        let mut options = Self { condition: Condition::Always, get: false, ttl: Ttl::Unsaid };
+        let mut options = Self { condition: Condition::Always, get: false, ttl: Ttl::Unset };
         let mut at = 3;
         while at < args.len() {
             at += options.take(args, at).ok_or(SYNTAX)?;
@@ -153,7 +153,7 @@ impl<'a> SetOptions<'a> {
 
 /// Parses the options of `GETEX`.
 pub(crate) fn getex(args: Args<'_>) -> Result<Ttl> {
-    let mut ttl = Ttl::Unsaid;
+    let mut ttl = Ttl::Unset;
     let mut at = 2;
     while at < args.len() {
         at += ttl.take(args, at, ("persist", Ttl::Persist)).ok_or(SYNTAX)?;

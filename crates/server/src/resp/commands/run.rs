@@ -3,9 +3,9 @@
 use super::{Args, Call, Command, Failure, Found, Result, slow_request};
 use crate::state::{Denied, Keys, Metrics, Permissions};
 
-/// The error if there is no memory even after the guard was renewed.
+/// The error for a request for which there is no memory even after the guard was renewed.
 pub const OUT_OF_MEMORY: Failure =
-    Failure::answer("OOM command not allowed when used memory > 'maxmemory'.");
+    Failure::reply("OOM command not allowed when used memory > 'maxmemory'.");
 
 /// Returns whether a command with this arity accepts this many arguments.
 #[inline]
@@ -30,7 +30,7 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
             call.truncate_output(start);
             return Err(Failure::Full);
         }
-        Err(Failure::Answer(text)) => {
+        Err(Failure::Reply(text)) => {
             call.truncate_output(start);
             call.reply().error(text.as_bytes());
             call.client.metrics.error(&text, Some(number), true);

@@ -4,7 +4,7 @@ use super::{Call, Command};
 use crate::state::slowlog::Entry;
 
 /// Maximum arguments of an entry, and maximum bytes of an argument. The entry has the number of
-/// those left out.
+/// arguments and bytes that were left out.
 const MAX_ARGS: usize = 32;
 const MAX_ARG_LEN: usize = 128;
 

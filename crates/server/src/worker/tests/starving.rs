@@ -52,8 +52,8 @@ fn set(key: &str, len: usize) -> Vec<u8> {
     [head.as_bytes(), &vec![b'v'; len], b"\r\n"].concat()
 }
 
-/// Sends bytes until all are sent and the worker rests, or until it takes no more. Returns the
-/// maximum number of times that the request has waited for memory.
+/// Sends bytes until all are sent and the worker has nothing to do, or until it reads no more.
+/// Returns the maximum number of times that the request has waited for memory.
 fn send(worker: &mut Worker<'_>, (client, number): &mut (UnixStream, Number), bytes: &[u8]) -> u32 {
     let (mut rest, mut waits) = (bytes, 0);
     for _ in 0..ENOUGH_ITERATIONS {

@@ -2,10 +2,10 @@
 
 use crate::log;
 use crate::resp::commands::container::{self, part};
-use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
+use crate::resp::commands::failure::{REPLY_TOO_LONG, SYNTAX};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
-use crate::state::Answers;
+use crate::state::ReplyMode;
 use crate::state::clients::{ClientInfo, Connection};
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn printable(text: &[u8]) -> Option<&str> {
 /// Checks a name that a client chooses for itself.
 pub(crate) fn check_name(name: &[u8]) -> Result<&str> {
     let text = "ERR Client names cannot contain spaces, newlines or special characters.";
-    let name = printable(name).ok_or(Failure::answer(text))?;
+    let name = printable(name).ok_or(Failure::reply(text))?;
     check_name_len("Client names", name)?;
     Ok(name)
 }
@@ -83,7 +83,7 @@ fn check_name_len(what: &str, name: &str) -> Result {
         return Ok(());
     }
     let text = format!("ERR {what} cannot have more than {MAX_NAME_LEN} bytes");
-    Err(Failure::Answer(text.into()))
+    Err(Failure::Reply(text.into()))
 }
 
 /// `CLIENT ID`
@@ -122,11 +122,11 @@ fn set_info(call: &mut Call<'_>) -> Result {
             (|info| &mut info.library_version, "lib-ver")
         } else {
             let option = String::from_utf8_lossy(option);
-            return Err(Failure::Answer(format!("ERR Unrecognized option '{option}'").into()));
+            return Err(Failure::Reply(format!("ERR Unrecognized option '{option}'").into()));
         };
     let Some(value) = printable(value) else {
         let text = "cannot contain spaces, newlines or special characters.";
-        return Err(Failure::Answer(format!("ERR {named} {text}").into()));
+        return Err(Failure::Reply(format!("ERR {named} {text}").into()));
     };
     check_name_len(named, value)?;
     call.client.connection.update_info(|info| value.clone_into(of_info(info)));
@@ -141,7 +141,7 @@ fn is_type(name: &[u8]) -> Result<bool> {
         b"master" | b"slave" | b"replica" | b"pubsub" => Ok(false),
         _ => {
             let name = String::from_utf8_lossy(name);
-            Err(Failure::Answer(format!("ERR Unknown client type '{name}'").into()))
+            Err(Failure::Reply(format!("ERR Unknown client type '{name}'").into()))
         }
     }
 }
@@ -159,7 +159,7 @@ fn list(call: &mut Call<'_>) -> Result {
     } else if call.args.len() > 3 && option.eq_ignore_ascii_case(b"id") {
         let mut chosen = Vec::new();
         for id in call.args.from(3) {
-            let id = integer(id).ok_or(Failure::answer("ERR Invalid client ID"))?;
+            let id = integer(id).ok_or(Failure::reply("ERR Invalid client ID"))?;
             // No connection has the number 0. Connections are sorted by number.
             let id = u64::try_from(id).unwrap_or(0);
             let found = connections.binary_search_by_key(&id, |connection| connection.id);
@@ -169,15 +169,15 @@ fn list(call: &mut Call<'_>) -> Result {
     } else if call.args.len() != 2 {
         return Err(SYNTAX);
     }
-    answer_lines(call, &connections)
+    reply_lines(call, &connections)
 }
 
 /// `CLIENT INFO`
 fn info(call: &mut Call<'_>) -> Result {
-    answer_lines(call, &[Arc::clone(&call.client.connection)])
+    reply_lines(call, &[Arc::clone(&call.client.connection)])
 }
 
-fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result {
+fn reply_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result {
     let now_ms = call.guard.now_ms();
     // The list of all connections is never refused. Only repeated numbers can make it longer.
     let max = if connections.len() > call.server.clients.len() {
@@ -190,7 +190,7 @@ fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result 
         text.push_str(&connection.line(now_ms, call.server.catalog));
         text.push('\n');
         if text.len() > max {
-            return Err(ANSWER_TOO_LONG);
+            return Err(REPLY_TOO_LONG);
         }
     }
     call.reply().verbatim(text.as_bytes());
@@ -221,7 +221,7 @@ impl<'a> Filter<'a> {
                 b"id" => {
                     let text = "ERR client-id should be greater than 0";
                     let id = integer(value).and_then(|id| u64::try_from(id).ok());
-                    filter.id = Some(id.filter(|id| *id > 0).ok_or(Failure::answer(text))?);
+                    filter.id = Some(id.filter(|id| *id > 0).ok_or(Failure::reply(text))?);
                 }
                 b"type" => filter.matches_none |= !is_type(value)?,
                 b"addr" => filter.peer = Some(value),
@@ -230,7 +230,7 @@ impl<'a> Filter<'a> {
                     let exists = call.server.users().names().any(|name| name.as_bytes() == value);
                     if !exists {
                         let user = String::from_utf8_lossy(value);
-                        return Err(Failure::Answer(format!("ERR No such user '{user}'").into()));
+                        return Err(Failure::Reply(format!("ERR No such user '{user}'").into()));
                     }
                     filter.user = Some(value);
                 }
@@ -280,7 +280,7 @@ fn kill(call: &mut Call<'_>) -> Result {
         }
     }
     match (by_address, killed) {
-        (true, 0) => return Err(Failure::answer("ERR No such client")),
+        (true, 0) => return Err(Failure::reply("ERR No such client")),
         (true, _) => call.reply().ok(),
         (false, _) => call.reply().integer(killed),
     }
@@ -289,15 +289,15 @@ fn kill(call: &mut Call<'_>) -> Result {
 
 /// `CLIENT REPLY ON|OFF|SKIP`
 fn reply(call: &mut Call<'_>) -> Result {
-    let answers = &mut call.client.state.answers;
+    let reply_mode = &mut call.client.state.reply_mode;
     match call.args.get(2).to_ascii_lowercase().as_slice() {
-        b"on" => *answers = Answers::All,
-        b"off" => *answers = Answers::None,
-        b"skip" if *answers == Answers::None => {}
-        b"skip" => *answers = Answers::SkipNext,
+        b"on" => *reply_mode = ReplyMode::On,
+        b"off" => *reply_mode = ReplyMode::Off,
+        b"skip" if *reply_mode == ReplyMode::Off => {}
+        b"skip" => *reply_mode = ReplyMode::SkipNext,
         _ => return Err(SYNTAX),
     }
-    if *answers == Answers::All {
+    if *reply_mode == ReplyMode::On {
         call.reply().ok();
     }
     Ok(())

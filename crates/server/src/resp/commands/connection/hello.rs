@@ -1,4 +1,4 @@
-//! Commands over the connection itself.
+//! Commands for the connection itself: `HELLO`, `AUTH`, `PING`, `SELECT`, `QUIT` and similar ones.
 
 use super::client::check_name;
 use crate::resp::commands::failure::SYNTAX;
@@ -26,7 +26,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 /// `PING [message]`
 fn ping(call: &mut Call<'_>) -> Result {
     if call.args.len() > 2 {
-        return Err(Failure::answer("ERR wrong number of arguments for 'ping' command"));
+        return Err(Failure::reply("ERR wrong number of arguments for 'ping' command"));
     }
     let message = call.args.get(1);
     if call.args.len() > 1 {
@@ -48,7 +48,7 @@ fn echo(call: &mut Call<'_>) -> Result {
 fn select(call: &mut Call<'_>) -> Result {
     match integer(call.args.get(1)) {
         Some(0) => call.reply().ok(),
-        Some(_) => return Err(Failure::answer("ERR DB index is out of range")),
+        Some(_) => return Err(Failure::reply("ERR DB index is out of range")),
         None => return Err(NOT_AN_INTEGER),
     }
     Ok(())
@@ -71,7 +71,7 @@ fn reset(call: &mut Call<'_>) -> Result {
 /// `AUTH [user] password`
 fn auth(call: &mut Call<'_>) -> Result {
     match call.args.len() {
-        2 if !call.server.users().requires_password() => Err(Failure::answer(
+        2 if !call.server.users().requires_password() => Err(Failure::reply(
             "ERR AUTH <password> called without any password configured for the default user. \
              Are you sure your configuration is correct?",
         )),
@@ -86,7 +86,7 @@ fn auth(call: &mut Call<'_>) -> Result {
 fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result {
     let wrong = "WRONGPASS invalid username-password pair or user is disabled.";
     let right = call.client.log_in(call.server, name, password);
-    if right { Ok(()) } else { Err(Failure::answer(wrong)) }
+    if right { Ok(()) } else { Err(Failure::reply(wrong)) }
 }
 
 /// `HELLO [version [AUTH user password] [SETNAME name]]`
@@ -95,10 +95,10 @@ fn hello(call: &mut Call<'_>) -> Result {
         (1, _) => call.client.version,
         (_, Some(2)) => Version::Resp2,
         (_, Some(3)) => Version::Resp3,
-        (_, Some(_)) => return Err(Failure::answer("NOPROTO unsupported protocol version")),
+        (_, Some(_)) => return Err(Failure::reply("NOPROTO unsupported protocol version")),
         (_, None) => {
             let text = "ERR Protocol version is not an integer or out of range";
-            return Err(Failure::answer(text));
+            return Err(Failure::reply(text));
         }
     };
     let mut name = None;
@@ -115,11 +115,11 @@ fn hello(call: &mut Call<'_>) -> Result {
         } else {
             let option = String::from_utf8_lossy(option);
             let text = format!("ERR Syntax error in HELLO option '{option}'");
-            return Err(Failure::Answer(text.into()));
+            return Err(Failure::Reply(text.into()));
         }
     }
     if call.client.user.is_none() {
-        return Err(Failure::answer(
+        return Err(Failure::reply(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
              HELLO AUTH <user> <pass> option can be used to authenticate the client and select \
              the RESP protocol version at the same time",

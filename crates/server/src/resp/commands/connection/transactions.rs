@@ -7,7 +7,7 @@
 //! missing at `WATCH`, and was created and removed before `EXEC`, has not changed; in Redis it has.
 
 use crate::resp::commands::call::{Queued, Seen, Transaction, Watched};
-use crate::resp::commands::failure::ANSWER_TOO_LONG;
+use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::run::{OUT_OF_MEMORY, check, run};
 use crate::resp::commands::{Args, Call, Client, Command, Failure, Found, Result};
 use crate::span::Span;
@@ -66,7 +66,7 @@ impl Transaction {
 
     fn take_room(&mut self, len: usize) -> Result {
         if self.bytes + len > MAX_BYTES {
-            return Err(Failure::answer("ERR the transaction is too long"));
+            return Err(Failure::reply("ERR the transaction exceeds 64 MiB"));
         }
         self.bytes += len;
         Ok(())
@@ -76,7 +76,7 @@ impl Transaction {
         if self.watched.iter().any(|watched| *watched.key == *key) {
             return Ok(());
         }
-        // The item first, since there may be no memory for its CAS number.
+        // Looks up the item first, since there may be no memory for its CAS number.
         let item = guard.get_with_cas(key)?.map(|(item, _)| Seen::new(item));
         self.take_room(key.len() + size_of::<Watched>())?;
         self.watched.push(Watched { key: key.into(), item });
@@ -89,7 +89,8 @@ impl Transaction {
 }
 
 impl Client {
-    /// Resets the client to the state after connecting, except for its number.
+    /// Resets the client to the state after connecting. Its number, and the name and version of its
+    /// library, do not change.
     pub(crate) fn reset(&mut self) {
         self.set_version(Version::default());
         self.state = State::default();
@@ -122,7 +123,7 @@ impl Client {
 /// `MULTI`
 fn multi(call: &mut Call<'_>) -> Result {
     if call.client.state.queues {
-        return Err(Failure::answer("ERR MULTI calls can not be nested"));
+        return Err(Failure::reply("ERR MULTI calls can not be nested"));
     }
     call.client.state.queues = true;
     call.client.session.transaction.aborted = false;
@@ -134,7 +135,7 @@ fn multi(call: &mut Call<'_>) -> Result {
 /// `DISCARD`
 fn discard(call: &mut Call<'_>) -> Result {
     if !call.client.state.queues {
-        return Err(Failure::answer("ERR DISCARD without MULTI"));
+        return Err(Failure::reply("ERR DISCARD without MULTI"));
     }
     call.client.leave_transaction();
     call.reply().ok();
@@ -144,7 +145,7 @@ fn discard(call: &mut Call<'_>) -> Result {
 /// `WATCH key...`
 fn watch(call: &mut Call<'_>) -> Result {
     if call.client.state.queues {
-        return Err(Failure::answer("ERR WATCH inside MULTI is not allowed"));
+        return Err(Failure::reply("ERR WATCH inside MULTI is not allowed"));
     }
     for key in call.args.from(1) {
         call.client.session.transaction.watch(call.guard, key)?;
@@ -167,13 +168,13 @@ fn unwatch(call: &mut Call<'_>) -> Result {
 /// `EXEC`
 fn exec(call: &mut Call<'_>) -> Result {
     if !call.client.state.queues {
-        return Err(Failure::answer("ERR EXEC without MULTI"));
+        return Err(Failure::reply("ERR EXEC without MULTI"));
     }
     let transaction = std::mem::take(&mut call.client.session.transaction);
     call.client.leave_transaction();
     if transaction.aborted {
         let text = "EXECABORT Transaction discarded because of previous errors.";
-        return Err(Failure::answer(text));
+        return Err(Failure::reply(text));
     }
     if transaction.has_changed(call.guard) {
         call.reply().null_array();
@@ -194,7 +195,7 @@ fn exec(call: &mut Call<'_>) -> Result {
         if call.out.len() > max {
             // The command was executed, but its reply does not fit.
             call.truncate_output(start);
-            if let Failure::Answer(text) = ANSWER_TOO_LONG {
+            if let Failure::Reply(text) = REPLY_TOO_LONG {
                 call.reply().error(text.as_bytes());
             }
         }
@@ -218,7 +219,7 @@ fn execute_queued(call: &mut Call<'_>, found: Found) {
         call.client.metrics.error(&text, Some(found.number), false);
         call.reply().error(text.as_bytes());
     } else if run(call, found) == Err(Failure::Full) {
-        let Failure::Answer(text) = OUT_OF_MEMORY else { return };
+        let Failure::Reply(text) = OUT_OF_MEMORY else { return };
         call.client.metrics.error(&text, Some(found.number), false);
         call.reply().error(text.as_bytes());
     }

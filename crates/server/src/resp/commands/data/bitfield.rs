@@ -13,7 +13,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("bitfield_ro", -2, Flags::READS, bitfield_ro),
 ];
 
-const NOT_A_TYPE: Failure = Failure::answer(
+const NOT_A_TYPE: Failure = Failure::reply(
     "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 \
      is.",
 );
@@ -137,7 +137,7 @@ fn parse(args: Args<'_>) -> Result<Vec<(Field, Operation)>> {
                 b"wrap" => Overflow::Wrap,
                 b"sat" => Overflow::Saturate,
                 b"fail" => Overflow::Fail,
-                _ => return Err(Failure::answer("ERR Invalid OVERFLOW type specified")),
+                _ => return Err(Failure::reply("ERR Invalid OVERFLOW type specified")),
             };
             at += 2;
             continue;
@@ -175,7 +175,7 @@ fn bitfield(call: &mut Call<'_>) -> Result {
 fn bitfield_ro(call: &mut Call<'_>) -> Result {
     let operations = parse(call.args)?;
     match writes_to(&operations) {
-        Some(_) => Err(Failure::answer("ERR BITFIELD_RO only supports the GET subcommand")),
+        Some(_) => Err(Failure::reply("ERR BITFIELD_RO only supports the GET subcommand")),
         None => read(call, &operations),
     }
 }

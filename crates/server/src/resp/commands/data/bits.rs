@@ -26,8 +26,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
 ];
 
-const NOT_AN_OFFSET: Failure = Failure::answer("ERR bit offset is not an integer or out of range");
-const NOT_A_BIT: Failure = Failure::answer("ERR bit is not an integer or out of range");
+const NOT_AN_OFFSET: Failure = Failure::reply("ERR bit offset is not an integer or out of range");
+const NOT_A_BIT: Failure = Failure::reply("ERR bit is not an integer or out of range");
 
 /// The number of bits of the longest string of Redis.
 const OFFSETS: i64 = 512 << 20 << 3;
@@ -152,7 +152,7 @@ fn bitpos(call: &mut Call<'_>) -> Result {
     let args = call.args;
     let set = match args.integer(2)? {
         bit @ (0 | 1) => bit == 1,
-        _ => return Err(Failure::answer("ERR The bit argument must be 1 or 0.")),
+        _ => return Err(Failure::reply("ERR The bit argument must be 1 or 0.")),
     };
     let Some(item) = call.guard.get(args.get(1)) else {
         call.reply().integer(if set { -1 } else { 0 });
@@ -205,7 +205,7 @@ fn bitop(call: &mut Call<'_>) -> Result {
         b"not" if args.len() == 4 => |byte, other| *byte = !other,
         b"not" => {
             let text = "ERR BITOP NOT must be called with a single source key.";
-            return Err(Failure::answer(text));
+            return Err(Failure::reply(text));
         }
         _ => return Err(SYNTAX),
     };

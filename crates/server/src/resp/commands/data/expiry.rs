@@ -22,14 +22,14 @@ pub(crate) const COMMANDS: &[Command] = &[
 /// Conditions on the current expiry.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "four options, most of which go together")]
-struct Only {
+struct ExpiryCondition {
     absent: bool,
     present: bool,
     later: bool,
     earlier: bool,
 }
 
-impl Only {
+impl ExpiryCondition {
     fn parse(args: Args<'_>) -> Result<Self> {
         let mut only = Self::default();
         for at in 3..args.len() {
@@ -40,18 +40,18 @@ impl Only {
                 b"lt" => &mut only.earlier,
                 _ => {
                     let option = String::from_utf8_lossy(args.get(at));
-                    return Err(Failure::Answer(format!("ERR Unsupported option {option}").into()));
+                    return Err(Failure::Reply(format!("ERR Unsupported option {option}").into()));
                 }
             };
             *option = true;
         }
         if only.absent && (only.present || only.later || only.earlier) {
             let text = "ERR NX and XX, GT or LT options at the same time are not compatible";
-            return Err(Failure::answer(text));
+            return Err(Failure::reply(text));
         }
         if only.later && only.earlier {
             let text = "ERR GT and LT options at the same time are not compatible";
-            return Err(Failure::answer(text));
+            return Err(Failure::reply(text));
         }
         Ok(only)
     }
@@ -67,7 +67,7 @@ impl Only {
 
 /// `EXPIRE key time [NX | XX | GT | LT]`, and `PEXPIRE`, `EXPIREAT`, `PEXPIREAT`
 fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
-    let only = Only::parse(call.args)?;
+    let only = ExpiryCondition::parse(call.args)?;
     let now_ms = call.guard.now_ms();
     let at_ms = time.at_ms(call.args.integer(2)?, now_ms).ok_or_else(|| invalid_expiry(name))?;
     let at_ms = u64::try_from(at_ms).unwrap_or(0);

@@ -1,5 +1,6 @@
-//! Floating-point numbers of 80 bits, with which Redis adds on most machines: its `0.1 + 0.2` is
-//! `0.3`, while 64 bits give `0.30000000000000004`. Sums have exactly the digits of Redis.
+//! Floating-point numbers of 80 bits, for `INCRBYFLOAT`. Redis adds with them on most machines: its
+//! `0.1 + 0.2` is `0.3`, while 64 bits give `0.30000000000000004`. Sums here have exactly the
+//! digits of Redis.
 
 use super::big_integer::Big;
 

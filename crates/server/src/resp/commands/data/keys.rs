@@ -26,7 +26,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "copy", arity: -3, keys: Keys::TWO, flags: Flags::WRITES_TOGETHER, run: copy },
 ];
 
-const NO_SUCH_KEY: Failure = Failure::answer("ERR no such key");
+const NO_SUCH_KEY: Failure = Failure::reply("ERR no such key");
 
 /// Replies with the number of keys for which `holds` is true.
 fn count(call: &mut Call<'_>, mut holds: impl FnMut(&Call<'_>, &[u8]) -> bool) -> Result {
@@ -53,8 +53,8 @@ fn touch(call: &mut Call<'_>) -> Result {
 
 /// `TYPE key`
 fn type_of(call: &mut Call<'_>) -> Result {
-    let there = call.guard.peek(call.args.get(1)).is_some();
-    call.reply().simple(if there { b"string" } else { b"none" });
+    let exists = call.guard.peek(call.args.get(1)).is_some();
+    call.reply().simple(if exists { b"string" } else { b"none" });
     Ok(())
 }
 
@@ -106,8 +106,8 @@ fn copy(call: &mut Call<'_>) -> Result {
             1
         } else if args.is(at, "db") && at + 1 < args.len() {
             // There is one database only.
-            if small(args.integer(at + 1)?)? != 0 {
-                return Err(Failure::answer("ERR DB index is out of range"));
+            if check_32_bits(args.integer(at + 1)?)? != 0 {
+                return Err(Failure::reply("ERR DB index is out of range"));
             }
             2
         } else {
@@ -116,7 +116,7 @@ fn copy(call: &mut Call<'_>) -> Result {
     }
     let (from, to) = (args.get(1), args.get(2));
     if from == to {
-        return Err(Failure::answer("ERR source and destination objects are the same"));
+        return Err(Failure::reply("ERR source and destination objects are the same"));
     }
     let source = call.guard.peek(from).filter(|_| replace || call.guard.peek(to).is_none());
     if let Some(item) = source {
@@ -126,12 +126,12 @@ fn copy(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Checks that a number has 32 bits.
-fn small(number: i64) -> Result<i64> {
+/// Checks that a number fits in 32 bits.
+fn check_32_bits(number: i64) -> Result<i64> {
     if i32::try_from(number).is_ok() {
         return Ok(number);
     }
     let (min, max) = (i32::MIN, i32::MAX);
     let text = format!("ERR value is out of range, value must between {min} and {max}");
-    Err(Failure::Answer(text.into()))
+    Err(Failure::Reply(text.into()))
 }

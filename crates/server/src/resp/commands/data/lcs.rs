@@ -10,12 +10,12 @@ pub(crate) const COMMANDS: &[Command] =
 
 /// Maximum steps of a request. Redis uses four bytes for each, and refuses requests that exceed
 /// this memory.
-const STEPS: usize = 512 << 20 >> 2;
+const MAX_STEPS: usize = 512 << 20 >> 2;
 
 const TOO_MANY_STEPS: Failure =
-    Failure::answer("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
+    Failure::reply("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
 const LEN_AND_IDX: Failure =
-    Failure::answer("ERR If you want both the length and indexes, please just use IDX.");
+    Failure::reply("ERR If you want both the length and indexes, please just use IDX.");
 
 #[derive(Default)]
 struct Options {
@@ -52,7 +52,7 @@ fn lcs(call: &mut Call<'_>) -> Result {
     let value = |at| call.guard.get(call.args.get(at)).map_or(&[][..], |item| item.value());
     let (a, b) = (value(1), value(2));
     let options = Options::parse(call.args)?;
-    if (a.len() + 1).saturating_mul(b.len() + 1) > STEPS {
+    if (a.len() + 1).saturating_mul(b.len() + 1) > MAX_STEPS {
         return Err(TOO_MANY_STEPS);
     }
     let table = Table::new(a, b);

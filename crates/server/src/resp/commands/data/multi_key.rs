@@ -1,6 +1,6 @@
 //! Commands over the values of several keys.
 
-use crate::resp::commands::failure::ANSWER_TOO_LONG;
+use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::modify::check_len;
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::state::{Flags, Keys};
@@ -49,7 +49,7 @@ fn mget(call: &mut Call<'_>) -> Result {
                 None => call.reply().null(),
             }
             if call.out.len() > max {
-                return Err(ANSWER_TOO_LONG);
+                return Err(REPLY_TOO_LONG);
             }
         }
     }
@@ -85,7 +85,7 @@ fn set_all(call: &Call<'_>) -> Result {
 fn check_pairs(call: &Call<'_>, name: &str) -> Result {
     if call.args.len().is_multiple_of(2) {
         let text = format!("ERR wrong number of arguments for '{name}' command");
-        return Err(Failure::Answer(text.into()));
+        return Err(Failure::Reply(text.into()));
     }
     call.args.from(1).skip(1).step_by(2).try_for_each(|value| check_len(call, value.len()))
 }

@@ -16,7 +16,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("incrbyfloat", 3, Flags::WRITES, incrbyfloat),
 ];
 
-const WOULD_OVERFLOW: Failure = Failure::answer("ERR increment or decrement would overflow");
+const WOULD_OVERFLOW: Failure = Failure::reply("ERR increment or decrement would overflow");
 
 /// `INCRBY key increment`
 fn incrby(call: &mut Call<'_>) -> Result {
@@ -26,7 +26,7 @@ fn incrby(call: &mut Call<'_>) -> Result {
 /// `DECRBY key decrement`
 fn decrby(call: &mut Call<'_>) -> Result {
     let text = "ERR decrement would overflow";
-    let by = call.args.integer(2)?.checked_neg().ok_or(Failure::answer(text))?;
+    let by = call.args.integer(2)?.checked_neg().ok_or(Failure::reply(text))?;
     add(call, by)
 }
 
@@ -63,6 +63,6 @@ fn incrbyfloat(call: &mut Call<'_>) -> Result {
 fn add_float(number: &[u8], by: &[u8]) -> Result<String> {
     let number = Extended::parse(number).ok_or(NOT_A_FLOAT)?;
     let by = Extended::parse(by).ok_or(NOT_A_FLOAT)?;
-    let infinite = Failure::answer("ERR increment would produce NaN or Infinity");
+    let infinite = Failure::reply("ERR increment would produce NaN or Infinity");
     number.add(by).text().ok_or(infinite)
 }

@@ -44,7 +44,7 @@ fn object(call: &mut Call<'_>) -> Result {
         _ => {
             let name = String::from_utf8_lossy(call.args.get(1));
             let text = format!("ERR unknown subcommand '{name}'. Try OBJECT HELP.");
-            return Err(Failure::Answer(text.into()));
+            return Err(Failure::Reply(text.into()));
         }
     };
     if call.args.len() != 3 {
@@ -65,7 +65,7 @@ enum Fact {
 
 fn wrong_count(subcommand: &str) -> Failure {
     let text = format!("ERR wrong number of arguments for 'object|{subcommand}' command");
-    Failure::Answer(text.into())
+    Failure::Reply(text.into())
 }
 
 fn help(call: &mut Call<'_>) -> Result {

@@ -57,7 +57,7 @@ fn getrange(call: &mut Call<'_>) -> Result {
 fn setrange(call: &mut Call<'_>) -> Result {
     let offset = call.args.integer(2)?;
     let Ok(offset) = usize::try_from(offset) else {
-        return Err(Failure::answer("ERR offset is out of range"));
+        return Err(Failure::reply("ERR offset is out of range"));
     };
     let piece = call.args.get(3);
     if piece.is_empty() {

@@ -1,6 +1,6 @@
 //! Commands over all keys.
 
-use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
+use crate::resp::commands::failure::{REPLY_TOO_LONG, SYNTAX};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::{Reply, Version};
 use crate::state::glob::Glob;
@@ -12,9 +12,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "randomkey", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: randomkey },
 ];
 
-/// Keys that `SCAN` examines by default, as in Redis.
-const COUNT: usize = 10;
-/// Maximum keys that one `SCAN` examines, since other clients wait meanwhile.
+/// Keys that one `SCAN` examines by default, as in Redis.
+const DEFAULT_COUNT: usize = 10;
+/// Maximum keys that one `SCAN` examines: the other clients of the thread wait meanwhile.
 const MAX_COUNT: usize = 4096;
 /// Bytes of the reply after which `SCAN` returns early.
 const ENOUGH_REPLY_BYTES: usize = 64 << 10;
@@ -26,13 +26,13 @@ const KEYS_STEP: usize = 4096;
 /// The keys that a scan returns.
 struct Filter<'a> {
     pattern: Option<Glob<'a>>,
-    /// Whether another type than `string` was requested.
-    none: bool,
+    /// Whether no key matches, since another type than `string` was requested.
+    matches_none: bool,
 }
 
 impl Filter<'_> {
     fn matches(&self, key: &[u8]) -> bool {
-        !self.none && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(key))
+        !self.matches_none && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(key))
     }
 }
 
@@ -40,19 +40,19 @@ impl Filter<'_> {
 fn scan(call: &mut Call<'_>) -> Result {
     let args = call.args;
     let cursor = cursor(args.get(1))?;
-    let mut filter = Filter { pattern: None, none: false };
-    let mut count = COUNT;
+    let mut filter = Filter { pattern: None, matches_none: false };
+    let mut count = DEFAULT_COUNT;
     for at in (2..args.len()).step_by(2) {
         if at + 1 == args.len() {
             return Err(SYNTAX);
         }
         if args.is(at, "count") {
-            let asked = args.integer(at + 1)?;
-            count = usize::try_from(asked).ok().filter(|count| *count > 0).ok_or(SYNTAX)?;
+            let requested = args.integer(at + 1)?;
+            count = usize::try_from(requested).ok().filter(|count| *count > 0).ok_or(SYNTAX)?;
         } else if args.is(at, "match") {
             filter.pattern = Glob::new(args.get(at + 1));
         } else if args.is(at, "type") {
-            filter.none = !args.is(at + 1, "string");
+            filter.matches_none = !args.is(at + 1, "string");
         } else {
             return Err(SYNTAX);
         }
@@ -79,14 +79,15 @@ fn scan(call: &mut Call<'_>) -> Result {
 
 fn cursor(text: &[u8]) -> Result<u64> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.ok_or(Failure::answer("ERR invalid cursor"))
+    number.ok_or(Failure::reply("ERR invalid cursor"))
 }
 
-/// Encoded keys. Their number precedes them in the reply, and is known last.
+/// Keys that a scan has found, encoded. They are collected here, since their number comes first in
+/// the reply.
 struct Found {
     count: usize,
     replies: Vec<u8>,
-    /// Maximum bytes.
+    /// Maximum bytes of the encoded keys.
     max_len: usize,
 }
 
@@ -109,7 +110,7 @@ impl Found {
 
     fn reply(&self, mut reply: Reply<'_>) -> Result {
         if self.is_too_long() {
-            return Err(ANSWER_TOO_LONG);
+            return Err(REPLY_TOO_LONG);
         }
         reply.array(self.count);
         reply.append(&self.replies);
@@ -119,7 +120,7 @@ impl Found {
 
 /// `KEYS pattern`
 fn keys(call: &mut Call<'_>) -> Result {
-    let filter = Filter { pattern: Glob::new(call.args.get(1)), none: false };
+    let filter = Filter { pattern: Glob::new(call.args.get(1)), matches_none: false };
     // Keys are copied once, so both copies exist for a moment.
     let mut found = Found::new(call.server.max_reply_len() / 2);
     let mut cursor = 0;

@@ -39,7 +39,7 @@ fn set(call: &mut Call<'_>) -> Result {
     }
     let options = SetOptions::parse(call.args)?;
     let expiry = match options.ttl {
-        Ttl::Unsaid | Ttl::Persist => Expiry::Never,
+        Ttl::Unset | Ttl::Persist => Expiry::Never,
         Ttl::Keep => Expiry::Keep,
         Ttl::At(time, at) => time.expiry(call, at, "set")?,
     };
@@ -76,9 +76,9 @@ fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> 
     Ok(())
 }
 
-/// Replies with the value of the first argument, and changes the same item. `len` returns the
-/// length of the new value from that of the old one.
-fn answer_old<'w>(
+/// Replies with the old value of the key in the first argument, and changes its item. `len` returns
+/// the length of the new value from that of the old one.
+fn reply_old<'w>(
     call: &mut Call<'_>,
     len: impl Fn(usize) -> usize,
     mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> Option<Write<'w>>,
@@ -132,13 +132,13 @@ fn getset(call: &mut Call<'_>) -> Result {
 /// `GETEX key [EX seconds | PX ms | EXAT seconds | PXAT ms | PERSIST]`
 fn getex(call: &mut Call<'_>) -> Result {
     let expiry = match options::getex(call.args)? {
-        Ttl::Unsaid | Ttl::Keep => return get(call),
+        Ttl::Unset | Ttl::Keep => return get(call),
         // The time is not checked if there is no item.
         _ if call.guard.peek(call.args.get(1)).is_none() => return get(call),
         Ttl::Persist => Expiry::Never,
         Ttl::At(time, at) => time.expiry(call, at, "getex")?,
     };
-    answer_old(
+    reply_old(
         call,
         |old| old,
         |item, value| {
@@ -152,5 +152,5 @@ fn getex(call: &mut Call<'_>) -> Result {
 /// `GETDEL key`
 fn getdel(call: &mut Call<'_>) -> Result {
     let write = removal();
-    answer_old(call, |_| 0, |item, _| item.map(|_| write))
+    reply_old(call, |_| 0, |item, _| item.map(|_| write))
 }

@@ -2,7 +2,7 @@
 
 use crate::resp::Reply;
 use crate::resp::commands::container::{self, part};
-use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
+use crate::resp::commands::failure::{REPLY_TOO_LONG, SYNTAX};
 use crate::resp::commands::run::takes;
 use crate::resp::commands::{Args, Call, Command, Failure, Result};
 use crate::state::glob::Glob;
@@ -72,7 +72,7 @@ fn info(call: &mut Call<'_>) -> Result {
             None => call.reply().null(),
         }
         if call.out.len() > max {
-            return Err(ANSWER_TOO_LONG);
+            return Err(REPLY_TOO_LONG);
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ fn docs(call: &mut Call<'_>) -> Result {
     call.reply().map(commands.len());
     for command in commands {
         if call.out.len() > max {
-            return Err(ANSWER_TOO_LONG);
+            return Err(REPLY_TOO_LONG);
         }
         let mut reply = call.reply();
         let group = match () {
@@ -185,16 +185,16 @@ fn list(call: &mut Call<'_>) -> Result {
 /// `COMMAND GETKEYS name [argument...]`
 fn get_keys(call: &mut Call<'_>) -> Result {
     let command = find(call.server.catalog, call.args);
-    let command = command.ok_or(Failure::answer("ERR Invalid command specified"))?;
+    let command = command.ok_or(Failure::reply("ERR Invalid command specified"))?;
     let keys = command.keys;
     if keys == Keys::NONE {
-        return Err(Failure::answer("ERR The command has no key arguments"));
+        return Err(Failure::reply("ERR The command has no key arguments"));
     }
     if !takes(command.arity, call.args.len() - 2) {
         let text = "ERR Invalid number of arguments specified for command";
-        return Err(Failure::answer(text));
+        return Err(Failure::reply(text));
     }
-    let keys: Vec<_> = call.args.behind(2).keys(keys).collect();
+    let keys: Vec<_> = call.args.starting_at(2).keys(keys).collect();
     let mut reply = call.reply();
     reply.array(keys.len());
     for key in keys {

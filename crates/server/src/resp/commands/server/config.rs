@@ -29,7 +29,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-/// Replaces a password, of which only the hash is stored.
+/// Stands for the password in replies: the server knows only its hash.
 const HIDDEN: &str = "(hidden)";
 
 fn help(call: &mut Call<'_>) -> Result {
@@ -72,7 +72,7 @@ fn get(call: &mut Call<'_>) -> Result {
     for (name, text) in texts {
         // An exact name is returned with its spelling in the request.
         let mut spelt = call.args.from(2);
-        let spelt = spelt.find(|asked| asked.eq_ignore_ascii_case(name.as_bytes()));
+        let spelt = spelt.find(|requested| requested.eq_ignore_ascii_case(name.as_bytes()));
         call.reply().bulk(spelt.unwrap_or(name.as_bytes()));
         call.reply().bulk(text.as_bytes());
     }
@@ -98,7 +98,7 @@ fn set(call: &mut Call<'_>) -> Result {
         if !texts.iter().any(|(setting, _)| name.eq_ignore_ascii_case(setting.as_bytes())) {
             let name = String::from_utf8_lossy(name);
             let text = "ERR Unknown option or number of arguments for CONFIG SET -";
-            return Err(Failure::Answer(format!("{text} '{name}'").into()));
+            return Err(Failure::Reply(format!("{text} '{name}'").into()));
         }
         if names[..at].iter().any(|earlier| earlier.eq_ignore_ascii_case(name)) {
             return Err(refused(name, "duplicate parameter"));
@@ -113,7 +113,7 @@ fn set(call: &mut Call<'_>) -> Result {
             Change::Setting(setting, parsed.map_err(|problem| refused(name, &problem))?)
         } else if is("requirepass") {
             if value.is_empty() && call.server.must_keep_password {
-                let problem = "this server listens beyond its machine: a password is needed";
+                let problem = "other machines can reach this server, so it needs a password";
                 return Err(refused(name, problem));
             }
             Change::Password(value)
@@ -144,11 +144,11 @@ fn reset_counts(call: &mut Call<'_>) -> Result {
 /// `CONFIG REWRITE`: does not write a password, since only its hash is known.
 fn rewrite(call: &mut Call<'_>) -> Result {
     let Some(rewrite) = &call.server.rewrite else {
-        return Err(Failure::answer("ERR The server is running without a config file"));
+        return Err(Failure::reply("ERR The server is running without a config file"));
     };
     let settings: Vec<_> = changing(call.server).collect();
     rewrite.run(&settings).map_err(|problem| {
-        Failure::Answer(format!("ERR Rewriting config file: {problem}").into())
+        Failure::Reply(format!("ERR Rewriting config file: {problem}").into())
     })?;
     call.reply().ok();
     Ok(())
@@ -158,5 +158,5 @@ fn rewrite(call: &mut Call<'_>) -> Result {
 fn refused(name: &[u8], problem: &str) -> Failure {
     let name = String::from_utf8_lossy(name);
     let text = "ERR CONFIG SET failed (possibly related to argument";
-    Failure::Answer(format!("{text} '{name}') - {problem}").into())
+    Failure::Reply(format!("{text} '{name}') - {problem}").into())
 }

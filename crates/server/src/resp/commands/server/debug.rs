@@ -14,18 +14,18 @@ pub(crate) const COMMANDS: &[Command] =
 const HELP: &[&str] = &[
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "ERROR <string>",
-    "    Answer with an error of this text.",
+    "    Reply with an error of this text.",
     "OBJECT <key>",
-    "    Show what is known of a key's value.",
+    "    Show the encoding and the length of a value.",
     "PROTOCOL <type>",
-    "    Answer with a value of this type: string, integer, double, bignum, null, array, set, map,",
+    "    Reply with a value of this type: string, integer, double, bignum, null, array, set, map,",
     "    attrib, push, verbatim, true or false.",
     "PANIC",
     "    Panic in the thread of this connection: `nuthatch serve` ends with status 101.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Accepted, and without effect.",
     "SLEEP <seconds>",
-    "    Keep the thread of this connection from its work for so long. Decimals are allowed.",
+    "    Block the thread of this connection for this time, which may have decimals.",
     "HELP",
     "    Prints this help.",
 ];
@@ -33,7 +33,7 @@ const HELP: &[&str] = &[
 /// `DEBUG name [argument...]`
 fn debug(call: &mut Call<'_>) -> Result {
     if !call.server.debug.allows(call.client.peer()) {
-        return Err(Failure::answer(
+        return Err(Failure::reply(
             "ERR DEBUG command not allowed. If the enable-debug-command option is set to \
              \"local\", you can run it from a local connection, otherwise you need to set this \
              option in the configuration file, and then restart the server.",
@@ -66,28 +66,28 @@ fn sleep(call: &mut Call<'_>) -> Result {
     let seconds = std::str::from_utf8(call.args.get(2)).ok().and_then(|text| text.parse().ok());
     let seconds = seconds.filter(|seconds: &f64| !seconds.is_nan());
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
-    rest(time.ok_or(NOT_A_FLOAT)?, || call.server.is_ending());
+    sleep_until(time.ok_or(NOT_A_FLOAT)?, || call.server.is_ending());
     call.reply().ok();
     Ok(())
 }
 
-/// Sleeps for this time, or until `is_over` is true.
-fn rest(time: Duration, is_over: impl Fn() -> bool) {
-    /// Maximum time until the end of the server is noticed.
-    const NAP: Duration = Duration::from_millis(50);
+/// Sleeps for this time, or until `is_over` returns true.
+fn sleep_until(time: Duration, is_over: impl Fn() -> bool) {
+    /// Maximum time between two calls of `is_over`.
+    const MAX_SLEEP: Duration = Duration::from_millis(50);
     let start = Instant::now();
     while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
         if is_over() {
             return;
         }
         // May return earlier; the loop continues then.
-        std::thread::park_timeout(left.min(NAP));
+        std::thread::park_timeout(left.min(MAX_SLEEP));
     }
 }
 
 /// `DEBUG OBJECT key`: the fields of Redis, as far as they apply.
 fn object(call: &mut Call<'_>) -> Result {
-    let item = call.guard.peek(call.args.get(2)).ok_or(Failure::answer("ERR no such key"))?;
+    let item = call.guard.peek(call.args.get(2)).ok_or(Failure::reply("ERR no such key"))?;
     let (encoding, len) = (encoding(item.value()), item.value().len());
     let text = format!(
         "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \
@@ -138,7 +138,7 @@ fn protocol(call: &mut Call<'_>) -> Result {
             reply.bulk(b"Some real reply following the attribute");
         }
         b"push" if reply.version() == Version::Resp2 => {
-            return Err(Failure::answer("ERR RESP2 is not supported by this command"));
+            return Err(Failure::reply("ERR RESP2 is not supported by this command"));
         }
         b"push" => {
             reply.push(2);
@@ -150,7 +150,7 @@ fn protocol(call: &mut Call<'_>) -> Result {
         b"true" => reply.boolean(true),
         b"false" => reply.boolean(false),
         _ => {
-            return Err(Failure::answer(
+            return Err(Failure::reply(
                 "ERR Wrong protocol type name. Please use one of the following: \
                  string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
             ));
@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn debug_sleep_ends_when_the_server_stops() {
-        let asked = Cell::new(0);
-        rest(Duration::MAX, || {
-            asked.set(asked.get() + 1);
-            asked.get() == 3
+        let checks = Cell::new(0);
+        sleep_until(Duration::MAX, || {
+            checks.set(checks.get() + 1);
+            checks.get() == 3
         });
-        assert_eq!(asked.get(), 3);
-        rest(Duration::ZERO, || panic!("there is nothing to wait for"));
+        assert_eq!(checks.get(), 3);
+        sleep_until(Duration::ZERO, || panic!("there is nothing to wait for"));
     }
 }

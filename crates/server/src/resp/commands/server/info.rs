@@ -28,9 +28,9 @@ const SECTIONS: &[Section] = &[
 
 /// `INFO [section...]`
 pub(crate) fn info(call: &mut Call<'_>) -> Result {
-    let asked: Vec<_> = call.args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
-    let has = |name: &str| asked.iter().any(|one| one == name.as_bytes());
-    let (every, usual) = (has("all") || has("everything"), asked.is_empty() || has("default"));
+    let requested: Vec<_> = call.args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
+    let has = |name: &str| requested.iter().any(|one| one == name.as_bytes());
+    let (every, usual) = (has("all") || has("everything"), requested.is_empty() || has("default"));
     let mut text = String::new();
     for (name, shown, write) in SECTIONS {
         if every || (usual && *shown) || has(&name.to_ascii_lowercase()) {

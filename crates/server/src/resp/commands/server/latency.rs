@@ -18,7 +18,7 @@ pub(crate) const SUBCOMMANDS: &[Command] = &[
 const HELP: &[&str] = &[
     "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "DOCTOR, GRAPH <event>, HISTORY <event>, LATEST, RESET [<event> ...]",
-    "    Accepted: there are no events.",
+    "    Accepted, but this server records no events.",
     "HISTOGRAM [COMMAND ...]",
     "    Return a cumulative distribution of latencies in the format of a histogram for the \
      specified command names.",
@@ -89,12 +89,13 @@ fn reset(call: &mut Call<'_>) -> Result {
 /// `LATENCY GRAPH event`
 fn graph(call: &mut Call<'_>) -> Result {
     let event = String::from_utf8_lossy(call.args.get(2));
-    Err(Failure::Answer(format!("ERR No samples available for event '{event}'").into()))
+    Err(Failure::Reply(format!("ERR No samples available for event '{event}'").into()))
 }
 
 /// `LATENCY DOCTOR`
 fn doctor(call: &mut Call<'_>) -> Result {
-    let text = "No events are recorded here: LATENCY HISTOGRAM and SLOWLOG GET tell what is slow.";
+    let text =
+        "This server records no events. See LATENCY HISTOGRAM and SLOWLOG GET for slow commands.";
     call.reply().verbatim(text.as_bytes());
     Ok(())
 }

@@ -25,7 +25,7 @@ const HELP: &[&str] = &[
     "DOCTOR",
     "    Return memory problems reports.",
     "PURGE",
-    "    Accepted: freed memory needs no purge.",
+    "    Accepted, and without effect: the server returns freed memory by itself.",
     "STATS",
     "    Return information about the memory usage of the server.",
     "USAGE <key> [SAMPLES <count>]",
@@ -34,8 +34,8 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-/// Maximum bytes of an item besides key and value, including index and expiry.
-const MAX_OVERHEAD: usize = 16;
+/// Bytes that `MEMORY USAGE` adds to key and value for the header, the expiry and the index.
+const OVERHEAD: usize = 16;
 
 fn help(call: &mut Call<'_>) -> Result {
     container::help(call, HELP);
@@ -58,7 +58,7 @@ fn usage(call: &mut Call<'_>) -> Result {
     }
     let item = call.guard.peek(call.args.get(2));
     match item.map(|item| item.key().len() + item.value().len()) {
-        Some(len) => call.reply().integer((len + MAX_OVERHEAD).cast_signed() as i64),
+        Some(len) => call.reply().integer((len + OVERHEAD).cast_signed() as i64),
         None => call.reply().null(),
     }
     Ok(())
@@ -86,7 +86,7 @@ fn stats(call: &mut Call<'_>) -> Result {
 fn doctor(call: &mut Call<'_>) -> Result {
     let stats = call.server.cache.stats();
     let text = format!(
-        "{} of {} bytes are in use. One budget holds for all of it: no more will be.",
+        "{} of {} bytes are in use, by items, index and connections. maxmemory limits their sum.",
         stats.memory, stats.memory_limit
     );
     call.reply().verbatim(text.as_bytes());

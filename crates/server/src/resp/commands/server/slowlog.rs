@@ -1,7 +1,7 @@
 //! `SLOWLOG`: recent slow requests.
 
 use crate::resp::commands::container::{self, part};
-use crate::resp::commands::failure::ANSWER_TOO_LONG;
+use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
 use crate::state::slowlog::Entry;
@@ -35,7 +35,7 @@ fn get(call: &mut Call<'_>) -> Result {
         3 => {
             let text = "ERR count should be greater than or equal to -1";
             let count = integer(call.args.get(2)).filter(|count| *count >= -1);
-            count.ok_or(Failure::answer(text))?
+            count.ok_or(Failure::reply(text))?
         }
         _ => return Err(container::wrong(call, "SLOWLOG")),
     };
@@ -45,7 +45,7 @@ fn get(call: &mut Call<'_>) -> Result {
     call.reply().array(entries.len());
     for Entry { id, time_s, us, args, peer, name } in entries {
         if call.out.len() > max_out_len {
-            return Err(ANSWER_TOO_LONG);
+            return Err(REPLY_TOO_LONG);
         }
         let mut reply = call.reply();
         reply.array(6);
