@@ -11,20 +11,21 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// The wait after a connection could not be accepted, for example because the process has no file
-/// descriptor left.
+/// The pause after a connection could not be accepted, for example because the process has no free
+/// file descriptor.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 
-/// The maximum number of connections that a listener accepts although no slot is free. The server
-/// only knows of a waiting client once its connection is accepted: then an idle connection can end.
+/// The maximum number of connections that a listener accepts while no slot is free. The server must
+/// accept the connection of a waiting client to notice that client, and to close an idle connection
+/// for it.
 const MAX_WAITING: usize = 8;
 
-/// Binds all addresses. Returns the listeners, and the addresses with the ports that the system
-/// selected for port 0.
+/// Binds all addresses. Returns nonblocking listeners, and the addresses with the ports that the
+/// system selected for port 0.
 ///
 /// # Errors
 ///
-/// Fails if an address cannot be bound; the error names it.
+/// Fails if an address cannot be bound. The error names the address.
 pub fn bind_all(
     addresses: &[SocketAddr],
 ) -> io::Result<(Vec<std::net::TcpListener>, Vec<SocketAddr>)> {
@@ -40,11 +41,15 @@ fn bind(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> 
     Ok((listener, bound))
 }
 
-/// Runs `accept` for each listener as a task. Must be called on a runtime.
+/// Runs the future that `accept` returns as a task, for each listener.
 ///
 /// # Errors
 ///
-/// Fails if the runtime cannot watch a listener.
+/// Fails if the runtime cannot register a listener.
+///
+/// # Panics
+///
+/// If it is called outside of a tokio runtime.
 pub fn spawn_acceptors<F>(
     listeners: Vec<std::net::TcpListener>,
     accept: impl Fn(TcpListener) -> F,
@@ -59,9 +64,11 @@ where
     Ok(acceptors)
 }
 
-/// Accepts connections until `draining` is ready, and returns when all connections have ended. Each
-/// connection is served by a task of its own once it has a slot. Then `slots` is closed:
-/// connections that still wait for a slot are closed unserved.
+/// Accepts connections until `draining` is ready, and returns when all connections have ended.
+///
+/// Each connection has a task of its own, which waits for one of `slots` and then runs the future
+/// that `serve` returns. When `draining` is ready, the listener and `slots` are closed: connections
+/// that still wait for a slot are closed without being served.
 ///
 /// Calls `log_error` with the reason when a connection could not be accepted.
 pub async fn accept<S, F>(

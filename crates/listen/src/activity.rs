@@ -1,11 +1,11 @@
-//! Whether a connection is idle: the calls that it has in progress.
+//! Detects whether a connection is idle, from the calls that it has in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The calls of one connection.
+/// The calls of one connection. The connection is idle while none is in progress.
 #[derive(Debug, Default)]
 pub struct Activity {
     calls_begun: AtomicU64,
@@ -24,7 +24,8 @@ impl Activity {
         OpenCall(Arc::clone(self))
     }
 
-    /// Returns the number of calls so far if none is in progress.
+    /// Returns the number of calls so far if none is in progress, and `None` otherwise. If two
+    /// calls of this function return the same number, the connection was idle in between.
     #[must_use]
     pub fn idle_after(&self) -> Option<u64> {
         // The order matters: if a call begins in between, the numbers differ.
@@ -33,8 +34,8 @@ impl Activity {
         (begun == ended).then_some(ended)
     }
 
-    /// Waits until no call has been in progress for `limit` without interruption. Returns up to
-    /// `limit` later than that.
+    /// Waits until the connection has been idle for `limit` without interruption. May return up to
+    /// `limit` later.
     pub async fn idle_for(&self, limit: Duration) {
         loop {
             let before = self.idle_after();

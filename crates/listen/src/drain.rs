@@ -1,4 +1,5 @@
-//! How a server stops: first it begins nothing new, then it ends what is in progress.
+//! The phases in which a server stops: it drains, so that work in progress can finish, then it
+//! ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,18 +10,18 @@ use tokio::time::sleep;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Serving,
-    /// Nothing new begins; what is in progress may finish.
+    /// No new work begins. Work in progress may finish.
     Draining,
-    /// What is in progress is abandoned.
+    /// Work in progress is abandoned.
     Ended,
 }
 
-/// The phase of a server, which all clones share. A new one is serving.
+/// The phase of a server: serving, draining or ended. All clones share it.
 #[derive(Clone, Debug)]
 pub struct Lifecycle(Arc<watch::Sender<Phase>>);
 
 impl Lifecycle {
-    /// Returns the lifecycle of a server that serves.
+    /// Creates the lifecycle of a server that serves.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(Phase::Serving)))
@@ -32,8 +33,8 @@ impl Lifecycle {
         DrainSignal(self.0.subscribe())
     }
 
-    /// Begins to drain. Calls `log` first, unless the server drains or has ended already: once
-    /// tasks see the new phase, the process may end at any time.
+    /// Begins to drain, unless the server drains or has ended already. Calls `log` before that,
+    /// since the process may end at any time after tasks see the new phase.
     pub fn drain(&self, log: impl FnOnce()) {
         self.0.send_if_modified(|phase| {
             let is_serving = *phase == Phase::Serving;
@@ -45,7 +46,8 @@ impl Lifecycle {
         });
     }
 
-    /// Waits until the server drains and then for `limit`, and abandons what is in progress.
+    /// Waits until the server drains, gives work in progress the time `limit` to finish, and then
+    /// ends the server.
     pub async fn end_after(&self, limit: Duration) {
         self.signal().draining().await;
         sleep(limit).await;
@@ -65,17 +67,17 @@ impl Default for Lifecycle {
     }
 }
 
-/// Becomes ready when a server drains, and when it ends.
+/// Lets tasks wait until a server drains or ends.
 #[derive(Clone, Debug)]
 pub struct DrainSignal(watch::Receiver<Phase>);
 
 impl DrainSignal {
-    /// Waits until the server drains.
+    /// Waits until the server drains or has ended.
     pub async fn draining(&self) {
         self.reached(Phase::Draining).await;
     }
 
-    /// Waits until the server abandons what is in progress.
+    /// Waits until the server abandons work in progress.
     pub async fn ended(&self) {
         self.reached(Phase::Ended).await;
     }
@@ -86,7 +88,7 @@ impl DrainSignal {
     }
 }
 
-/// Stops a server, from any thread.
+/// A handle that stops a server, from any thread.
 #[derive(Clone, Debug)]
 pub struct Stopper {
     pub(crate) lifecycle: Lifecycle,
@@ -94,8 +96,8 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Makes the server drain: nothing new begins, and what is in progress may finish within the
-    /// limit that the options of the server set.
+    /// Makes the server drain: no new work begins, and work in progress may finish within the time
+    /// that the options of the server set. Returns at once.
     pub fn stop(&self) {
         self.lifecycle.drain(self.log);
     }

@@ -1,4 +1,4 @@
-//! Refuses to serve other machines without protection.
+//! Refuses addresses that other machines can reach without TLS or a login.
 
 use std::net::SocketAddr;
 
@@ -7,12 +7,15 @@ use std::net::SocketAddr;
 pub struct Protection {
     /// Whether connections use TLS.
     pub has_tls: bool,
-    /// Whether clients need a token or a certificate.
+    /// Whether clients need a token or a client certificate.
     pub requires_login: bool,
 }
 
-/// Returns what is wrong with the addresses of a server: there is none, or other machines can reach
-/// one although the server has no TLS or requires no login. `is_insecure` allows the second.
+/// Checks the addresses of a server, and returns the text of the first problem, or `None`:
+///
+/// - There is no address.
+/// - Other machines can reach an address, and the server has no TLS or requires no login. With
+///   `is_insecure`, this is no problem.
 #[must_use]
 pub fn exposure_problem(
     addresses: &[SocketAddr],
@@ -20,7 +23,7 @@ pub fn exposure_problem(
     is_insecure: bool,
 ) -> Option<String> {
     if addresses.is_empty() {
-        return Some("expected an address to listen at, found none".to_owned());
+        return Some("expected an address to listen on, found none".to_owned());
     }
     let address = addresses.iter().find(|address| !address.ip().is_loopback())?;
     if is_insecure {

@@ -1,19 +1,21 @@
-//! What the servers on tokio share.
+//! Code that the servers on tokio share: those of the store and of the chunk cache. The cache
+//! server uses only [`tls`].
 //!
 //! | module | content |
 //! |---|---|
 //! | `accept` | binds addresses and accepts connections |
-//! | `slots` | the maximum number of connections; idle ones end for clients that wait |
-//! | `activity` | whether a connection is idle |
-//! | `drain` | how a server stops: it drains, then it ends |
+//! | `slots` | limits the number of connections, and closes idle ones for clients that wait |
+//! | `activity` | detects whether a connection is idle |
+//! | `drain` | the phases in which a server stops: it drains, then it ends |
 //! | `thread` | the thread of a running server |
 //! | `exposure` | refuses addresses that other machines can reach without TLS or a login |
 //! | `reload` | refuses a reload that would switch a protection on or off |
 //! | `metrics` | metrics in the text format of Prometheus |
-//! | `tls` | TLS of servers, with the feature `tls` |
+//! | `tls` | certificates and keys of servers, with the feature `tls` |
 //!
-//! A server binds its addresses with [`bind_all`], serves them on a [`ServerThread`], accepts with
-//! [`accept`] up to the limit of its [`ConnectionSlots`], and stops when its [`Stopper`] says so.
+//! A server binds its addresses with [`bind_all`] and runs on a [`ServerThread`]. It accepts
+//! connections with [`accept`], as many as its [`ConnectionSlots`] allow, until [`Stopper::stop`]
+//! is called.
 
 mod accept;
 mod activity;

@@ -1,4 +1,4 @@
-//! Protections that a reload replaces, and cannot switch on or off.
+//! Protections that a reload may replace, but not switch on or off.
 
 use std::fmt;
 use std::io;
@@ -7,9 +7,9 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReloadError(&'static str);
 
-/// Checks that a protection, such as TLS, is on after a reload if and only if it was on before.
-/// The check of the addresses at the start ([`exposure_problem`](crate::exposure_problem)) depends
-/// on it.
+/// Checks that a protection, such as TLS, is on after a reload if and only if it was on before. The
+/// check of the addresses at the start ([`exposure_problem`](crate::exposure_problem)) would not
+/// hold otherwise. `protection` is its name for the error.
 ///
 /// # Errors
 ///

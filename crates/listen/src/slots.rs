@@ -1,4 +1,4 @@
-//! The maximum number of connections: clients that wait for a slot, and idle connections that end
+//! Limits the number of connections. Clients beyond the limit wait, and idle connections are closed
 //! for them.
 
 use crate::activity::Activity;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The connections that a server can serve at once: each has a slot.
+/// The slots of a server, which limit its connections: each served connection has one.
 #[derive(Debug)]
 pub struct ConnectionSlots {
-    /// One permit for each connection that can still be served.
+    /// One permit for each free slot.
     free: Arc<Semaphore>,
-    /// Clients that wait for a permit.
+    /// Number of clients that wait for a slot.
     waiting: AtomicUsize,
-    /// One permit for each time that a client began to wait. Of the connections that are idle, the
-    /// one that became idle first takes it.
+    /// Requests of waiting clients to close an idle connection: one permit for each time that a
+    /// client began to wait. The connection that became idle first takes it.
     requests: Semaphore,
 }
 
@@ -27,11 +27,11 @@ pub struct Slot(#[expect(dead_code, reason = "held until it is dropped")] OwnedS
 struct WaitingClient<'a>(&'a ConnectionSlots);
 
 impl ConnectionSlots {
-    /// The time that the client of a connection which may have to end has to use it: to send its
-    /// first request, or to see that the server closes the connection.
+    /// The time that a client has before its connection may be closed for another client: to send
+    /// its first request, or to notice that the server is closing the connection.
     pub const GRACE: Duration = Duration::from_millis(500);
 
-    /// Returns `connections` free slots.
+    /// Creates this many free slots.
     #[must_use]
     pub fn new(connections: usize) -> Self {
         Self {
@@ -41,8 +41,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// Waits until another connection can be served, and returns its slot. Returns `None` after
-    /// [`close`](Self::close).
+    /// Waits for a free slot and returns it. Returns `None` after [`close`](Self::close).
     pub async fn acquire(&self) -> Option<Slot> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(Slot(permit));
@@ -53,14 +52,14 @@ impl ConnectionSlots {
         Arc::clone(&self.free).acquire_owned().await.ok().map(Slot)
     }
 
-    /// Refuses all further connections, including those that wait for a slot.
+    /// Makes [`acquire`](Self::acquire) return `None` from now on, also to connections that wait.
     pub fn close(&self) {
         self.free.close();
     }
 
-    /// Waits until a connection has been idle for `idle` without interruption and must end for a
-    /// client that waits for a slot. Of several idle connections, the one that has been idle for
-    /// the longest time must end. The wait for `idle` takes up to twice as long.
+    /// Waits until a connection must be closed for a client that waits for a slot. The connection
+    /// has been idle for at least `idle` without interruption then. Of several idle connections,
+    /// the one that has been idle for longest must be closed. `activity` is that of the connection.
     pub async fn must_yield(&self, activity: &Activity, idle: Duration) {
         loop {
             activity.idle_for(idle).await;

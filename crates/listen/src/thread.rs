@@ -7,11 +7,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// The time that threads of the runtime have, after the server has ended, to finish what they read.
+/// Maximum wait for blocking threads of the runtime, such as those that read files, after the
+/// server has ended.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(1);
 
-/// The log lines of a server, written by functions of its crate: the target of a line is a
-/// constant.
+/// Functions that write the log lines of a server. They belong to the crate of the server, since
+/// the target of a log line must be a constant.
 #[derive(Clone, Copy, Debug)]
 pub struct LogLines {
     /// Logs that the server begins to drain.
@@ -30,12 +31,12 @@ pub struct ServerThread {
 }
 
 impl ServerThread {
-    /// Starts a thread, called `name`, that runs `serve` on `runtime`. The addresses are those of
-    /// the listeners that `serve` accepts at.
+    /// Starts a thread with this name that runs `serve` on `runtime`. `serve` must return when
+    /// `lifecycle` drains or ends. `addresses` are those of its listeners.
     ///
     /// # Errors
     ///
-    /// Fails if the system starts no thread.
+    /// Fails if the system cannot start a thread.
     pub fn start(
         name: &str,
         runtime: Runtime,
@@ -74,7 +75,7 @@ impl ServerThread {
 
     fn join(&mut self) -> io::Result<()> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
-        let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")));
+        let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
         (self.log.stopped)();
         ended
     }
@@ -88,7 +89,8 @@ impl Drop for ServerThread {
     }
 }
 
-/// Returns the default number of I/O threads: one for each core, up to 8.
+/// Returns the default number of I/O threads: one for each core, up to 8; 2 if the number of cores
+/// is unknown.
 #[must_use]
 pub fn default_threads() -> usize {
     thread::available_parallelism().map_or(2, usize::from).clamp(1, 8)

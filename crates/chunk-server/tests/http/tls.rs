@@ -116,5 +116,5 @@ fn addresses_that_other_machines_reach_need_tls_and_a_login() {
     assert_eq!(guarded().tls(server.clone()).problem(), None);
     assert_eq!(open().tls(server).client_certificates(Arc::new(|_| true)).problem(), None);
     assert_eq!(open().insecure(true).problem(), None);
-    assert!(refused(crate::Options::new(Vec::new())).contains("an address to listen at"));
+    assert!(refused(crate::Options::new(Vec::new())).contains("an address to listen on"));
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// The minimum of time limits, in milliseconds. A lower limit would end requests of busy clients.
 pub(crate) const MIN_LIMIT_MS: u64 = 100;
 
-/// Parses an address to listen at.
+/// Parses an address to listen on.
 pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let expected = "expected host:port, with a port from 0 to 65535";
     let mut found = text.to_socket_addrs().map_err(|error| format!("{expected}: {error}"))?;

@@ -1,5 +1,5 @@
-//! Reads certificates and private keys in PEM. Errors say what is wrong with a file and how to
-//! repair it.
+//! Reads certificates and private keys in PEM. Errors name the file, what was expected and found,
+//! and what to do.
 
 use rustix::process::geteuid;
 use rustls::RootCertStore;
@@ -25,7 +25,8 @@ impl fmt::Display for TlsError {
 impl std::error::Error for TlsError {}
 
 impl TlsError {
-    /// Returns the error for a file with this problem.
+    /// Creates the error for a file. `problem` should say what was expected, what was found and
+    /// what to do.
     pub fn new(path: &Path, problem: impl Into<String>) -> Self {
         Self { path: path.to_owned(), problem: problem.into() }
     }
@@ -67,7 +68,7 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsErro
     }
 }
 
-/// Reads the certificates of a file as the issuers to trust.
+/// Reads the certificates of a file as those of trusted issuers.
 ///
 /// # Errors
 ///
@@ -97,7 +98,8 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
         .map_err(|error| unusable(path, &bytes, &error, PemContent::PrivateKey))
 }
 
-/// Reads a file that should have this content, which is not checked.
+/// Reads the bytes of a file, without a check of their content. `content` is what the error says
+/// that the file should contain.
 ///
 /// # Errors
 ///
@@ -109,7 +111,7 @@ pub fn read(path: &Path, content: PemContent) -> Result<Vec<u8>, TlsError> {
     })
 }
 
-/// Returns the text for a file that cannot be read: why, and what to do about it.
+/// Returns a text for the error of a file that cannot be read: the reason, and what to do.
 #[must_use]
 pub fn unreadable(error: &io::Error) -> String {
     match error.kind() {

@@ -1,4 +1,4 @@
-//! TLS of servers: files in PEM, and what a server needs for its connections.
+//! TLS of servers: reading certificates and keys in PEM, and the configuration of connections.
 
 mod files;
 mod server;

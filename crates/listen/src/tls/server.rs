@@ -1,4 +1,4 @@
-//! What a server needs for TLS.
+//! The TLS configuration of a server.
 
 use super::files::{TlsError, certificates, no_issuers, private_key, roots};
 use rustls::ServerConfig;
@@ -11,8 +11,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a server needs for TLS: its certificate with the private key, and the issuers of the
-/// certificates of clients, if clients need one.
+/// The TLS configuration of a server: its certificate and private key, and, if clients need a
+/// certificate, the issuers that it trusts.
 #[derive(Clone)]
 pub struct ServerTls {
     identity: CertifiedKey,
@@ -21,19 +21,20 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Reads the server's certificate, followed by the chain to one that clients trust, and its
-    /// private key.
+    /// Reads the file `cert`, with the server's certificate followed by its chain up to one that
+    /// clients trust, and the file `key`, with its private key. Clients need no certificate.
     ///
     /// # Errors
     ///
-    /// Fails if a file cannot be read, is no PEM of its kind, or does not fit the other. The error
-    /// names the file, what was expected and found, and what to do.
+    /// Fails if a file cannot be read, has other content than expected, or if certificate and key
+    /// do not belong together. The error names the file, what was expected and found, and what to
+    /// do.
     pub fn open(cert: &Path, key: &Path) -> Result<Self, TlsError> {
         Self::open_with(cert, key, None)
     }
 
-    /// Reads the same files as [`open`](Self::open), and before them the certificates of the
-    /// issuers of clients' certificates, if a path is given. Clients then need a certificate.
+    /// Reads the same files as [`open`](Self::open), and before them the file of
+    /// [`client_ca`](Self::client_ca), if its path is given.
     ///
     /// # Errors
     ///
@@ -61,8 +62,8 @@ impl ServerTls {
         Ok(Self { identity, verifier, config })
     }
 
-    /// Reads the certificates of the issuers of clients' certificates. Clients then need a
-    /// certificate.
+    /// Reads the certificates of trusted issuers. From then on, clients need a certificate that one
+    /// of them has issued.
     ///
     /// # Errors
     ///
@@ -74,13 +75,13 @@ impl ServerTls {
         Ok(Self { verifier: Some(verifier), config, ..self })
     }
 
-    /// Returns the configuration of connections, without protocols for ALPN.
+    /// Returns the rustls configuration for connections, without protocols for ALPN.
     #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
     }
 
-    /// Returns the configuration of connections that speak HTTP/2, which ALPN announces.
+    /// Returns the rustls configuration for connections that speak HTTP/2, with `h2` for ALPN.
     #[must_use]
     pub fn http2_config(&self) -> Arc<ServerConfig> {
         let mut config = ServerConfig::clone(&self.config);
@@ -95,7 +96,7 @@ impl ServerTls {
     }
 
     /// Returns whether a client with these certificates may connect: its own, followed by those of
-    /// issuers.
+    /// its issuers. Returns true for all clients if they need no certificate.
     #[must_use]
     pub fn accepts(&self, certificates: &[CertificateDer<'_>]) -> bool {
         let Some(verifier) = &self.verifier else { return true };

@@ -345,7 +345,7 @@ fn addresses_that_other_machines_reach_need_tls_and_a_login() {
         (open(), "expected TLS, found none"),
         (open().tokens(tokens()), "expected TLS, found none"),
         (open().tls(tls()), "expected tokens, or certificates of clients, found none"),
-        (Options::new(Vec::new()), "expected an address to listen at, found none"),
+        (Options::new(Vec::new()), "expected an address to listen on, found none"),
     ] {
         let error = start(&options).expect_err(problem).to_string();
         assert!(error.ends_with(problem), "{error}");

@@ -27,7 +27,7 @@ pub(super) fn listeners(loaded: &LoadedSettings) -> Result<Vec<Listener>, Failur
     });
     let listeners: Vec<_> = listeners.collect();
     if listeners.is_empty() {
-        return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
+        return Err(Failure::Usage("expected an address to listen on, found none".to_owned()));
     }
     Ok(listeners)
 }

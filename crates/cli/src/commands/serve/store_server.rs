@@ -157,7 +157,7 @@ fn addresses(loaded: &LoadedSettings) -> Result<Vec<SocketAddr>, Failure> {
     let grpc = &loaded.settings.grpc;
     if grpc.is_empty() {
         let at = loaded.source("grpc").named();
-        let text = format!("{at}: expected an address to listen at, found none");
+        let text = format!("{at}: expected an address to listen on, found none");
         return Err(Failure::Usage(text));
     }
     if grpc.iter().any(|listen_address| listen_address.tls) {
