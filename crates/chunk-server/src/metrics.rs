@@ -1,6 +1,8 @@
-//! Counters of the server.
+//! Counters of the server, and its metrics as text.
 
+use nuthatch_chunks::Stat;
 use nuthatch_listen::MetricsText;
+use nuthatch_origins::{Counts, NotKept};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The statuses with a counter of their own.
@@ -62,24 +64,105 @@ impl Counters {
         self.cut_off.fetch_add(1, Relaxed);
     }
 
-    /// Adds all of it to a text of metrics.
+    /// Adds the counters to a text of metrics.
     pub(crate) fn write(&self, text: &mut MetricsText) {
         let responses = self.responses.iter().enumerate().map(|(at, count)| {
             let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
             (status, count.load(Relaxed))
         });
-        text.by_label("responses_total", "Responses, by status.", "status", responses);
+        text.counter("nuthatch_chunks_responses", "Responses, by status.")
+            .by_label("status", responses);
         let load = |count: &AtomicU64| count.load(Relaxed);
-        text.metric("responses_cut_off_total", "Responses that ended early.", load(&self.cut_off));
-        text.metric("sent_bytes_total", "Bytes of bodies sent to clients.", load(&self.sent));
-        text.metric("requests_open", "Requests in progress.", load(&self.open));
-        text.metric("connections", "Open client connections.", load(&self.connections));
+        text.counter("nuthatch_chunks_responses_cut_off", "Responses that ended early.")
+            .sample(&[], load(&self.cut_off));
+        text.counter("nuthatch_chunks_sent_bytes", "Bytes of bodies sent to clients.")
+            .sample(&[], load(&self.sent));
+        text.gauge("nuthatch_chunks_requests_open", "Requests in progress.")
+            .sample(&[], load(&self.open));
+        text.gauge("nuthatch_chunks_connections", "Open client connections.")
+            .sample(&[], load(&self.connections));
+    }
+}
+
+/// Adds what the object cache read, and from where.
+pub(crate) fn write_counts(text: &mut MetricsText, counts: &Counts) {
+    let causes = NotKept::ALL.map(|cause| (cause.code(), counts.not_kept_by(cause)));
+    let help = "Blocks sent to clients and not kept in the cache, by cause.";
+    text.counter("nuthatch_chunks_not_kept", help).by_label("cause", causes);
+    for (name, help, value) in [
+        ("nuthatch_chunks_from_cache_bytes", "Bytes read from the cache.", counts.from_cache),
+        ("nuthatch_chunks_from_origin_bytes", "Bytes read from the origin.", counts.from_origin),
+        (
+            "nuthatch_chunks_coalesced_bytes",
+            "Bytes read from the fetch of another request.",
+            counts.coalesced,
+        ),
+        (
+            "nuthatch_chunks_fetched_bytes",
+            "Bytes that the origin sent, including bytes that no client read.",
+            counts.fetched,
+        ),
+        ("nuthatch_chunks_origin_requests", "Requests to the origin for bytes.", counts.requests),
+        (
+            "nuthatch_chunks_origin_checks",
+            "Requests to the origin for the current version of an object.",
+            counts.checks,
+        ),
+        ("nuthatch_chunks_origin_retries", "Retried requests to the origin.", counts.retries),
+        (
+            "nuthatch_chunks_fetch_lock_timeouts",
+            "Fetches whose wait for the fetch lock of another process timed out.",
+            counts.fetch_lock_timeouts,
+        ),
+        (
+            "nuthatch_chunks_stale",
+            "Objects opened in a version that the origin could not confirm.",
+            counts.stale,
+        ),
+    ] {
+        text.counter(name, help).sample(&[], value);
+    }
+}
+
+/// Adds the metrics of the folder.
+pub(crate) fn write_stat(text: &mut MetricsText, stat: &Stat) {
+    for (name, help, value) in [
+        (
+            "nuthatch_chunks_cache_read_only",
+            "1 if this process can only read the folder now, otherwise 0.",
+            u64::from(stat.read_only),
+        ),
+        (
+            "nuthatch_chunks_cache_bytes",
+            "Bytes in use or reserved in the folder, by all processes.",
+            stat.used,
+        ),
+        ("nuthatch_chunks_cache_limit_bytes", "Size limit of the folder in bytes.", stat.limit),
+        (
+            "nuthatch_chunks_cache_chunks",
+            "Approximate number of chunks in the folder, including those with metadata.",
+            stat.parts,
+        ),
+    ] {
+        text.gauge(name, help).sample(&[], value);
+    }
+    for (name, help, value) in [
+        ("nuthatch_chunks_cache_evicted", "Segments evicted by any process.", stat.evicted),
+        (
+            "nuthatch_chunks_cache_displaced",
+            "Chunks that the index dropped because it was full and could not grow.",
+            stat.displaced,
+        ),
+        ("nuthatch_chunks_cache_damaged", "Damaged chunks found by this process.", stat.damaged),
+    ] {
+        text.counter(name, help).sample(&[], value);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nuthatch_listen::MetricsFormat;
     use std::sync::Arc;
 
     #[derive(Clone, Default)]
@@ -99,7 +182,7 @@ mod tests {
         open.counters().count_response(299);
         open.counters().count_sent(5);
         let line = |expected: &str| {
-            let mut text = MetricsText::new("nuthatch_chunks_");
+            let mut text = MetricsText::new(MetricsFormat::Prometheus);
             shared.0.write(&mut text);
             text.finish().lines().any(|line| line == expected)
         };

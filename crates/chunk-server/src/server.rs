@@ -2,14 +2,14 @@
 
 use crate::connections::Serving;
 use crate::credentials::{Credentials, Reloader};
-use crate::metrics::Counters;
+use crate::metrics::{Counters, write_counts, write_stat};
 use crate::options::Options;
 use crate::site::{Shared, Site};
 use nuthatch_listen::{
-    ConnectionSlots, Lifecycle, LogLines, MetricsText, ServerThread, Stopper, bind_all,
-    spawn_acceptors,
+    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsText, ServerThread, Stopper,
+    bind_all, spawn_acceptors,
 };
-use nuthatch_origins::{LogLimit, NotKept, ObjectCache, Prefix};
+use nuthatch_origins::{LogLimit, ObjectCache, Prefix};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -46,65 +46,11 @@ impl Metrics {
 
     /// Returns all metrics in the text format of Prometheus.
     pub fn exposition(&self) -> String {
-        let mut text = MetricsText::new("nuthatch_chunks_");
+        let mut text = MetricsText::new(MetricsFormat::Prometheus);
         self.shared.counters.write(&mut text);
-        let counts = self.shared.cache.counts();
-        let causes = NotKept::ALL.map(|cause| (cause.code(), counts.not_kept_by(cause)));
-        let help = "Blocks sent to clients and not kept in the cache, by cause.";
-        text.by_label("not_kept_total", help, "cause", causes);
+        write_counts(&mut text, &self.shared.cache.counts());
         let stat = self.shared.cache.chunks().map(|chunks| chunks.stat()).unwrap_or_default();
-        for (name, help, value) in [
-            ("from_cache_bytes_total", "Bytes read from the cache.", counts.from_cache),
-            ("from_origin_bytes_total", "Bytes read from the origin.", counts.from_origin),
-            (
-                "coalesced_bytes_total",
-                "Bytes read from the fetch of another request.",
-                counts.coalesced,
-            ),
-            (
-                "fetched_bytes_total",
-                "Bytes that the origin sent, including bytes that no client read.",
-                counts.fetched,
-            ),
-            ("origin_requests_total", "Requests to the origin for bytes.", counts.requests),
-            (
-                "origin_checks_total",
-                "Requests to the origin for the current version of an object.",
-                counts.checks,
-            ),
-            ("origin_retries_total", "Retried requests to the origin.", counts.retries),
-            (
-                "fetch_lock_timeouts_total",
-                "Fetches whose wait for the fetch lock of another process timed out.",
-                counts.fetch_lock_timeouts,
-            ),
-            (
-                "stale_total",
-                "Objects opened in a version that the origin could not confirm.",
-                counts.stale,
-            ),
-            (
-                "cache_read_only",
-                "1 if this process can only read the folder now, otherwise 0.",
-                u64::from(stat.read_only),
-            ),
-            ("cache_bytes", "Bytes in use or reserved in the folder, by all processes.", stat.used),
-            ("cache_limit_bytes", "Size limit of the folder in bytes.", stat.limit),
-            (
-                "cache_chunks",
-                "Approximate number of chunks in the folder, including those with metadata.",
-                stat.parts,
-            ),
-            ("cache_evicted_total", "Segments evicted by any process.", stat.evicted),
-            (
-                "cache_displaced_total",
-                "Chunks that the index dropped because it was full and could not grow.",
-                stat.displaced,
-            ),
-            ("cache_damaged_total", "Damaged chunks found by this process.", stat.damaged),
-        ] {
-            text.metric(name, help, value);
-        }
+        write_stat(&mut text, &stat);
         text.finish()
     }
 }

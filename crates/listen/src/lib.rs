@@ -10,7 +10,7 @@
 //! | `thread` | the thread of a running server |
 //! | `exposure` | refuses addresses that other machines can reach without TLS or a login |
 //! | `reload` | refuses a reload that would switch a protection on or off |
-//! | `metrics` | metrics in the text format of Prometheus |
+//! | `exposition` | metrics as text: Prometheus and OpenMetrics |
 //! | `tls` | certificates and keys of servers, with the feature `tls` |
 //!
 //! A server binds its addresses with [`bind_all`] and runs on a [`ServerThread`]. It accepts
@@ -20,8 +20,8 @@
 mod accept;
 mod activity;
 mod drain;
+mod exposition;
 mod exposure;
-mod metrics;
 mod reload;
 mod slots;
 mod thread;
@@ -31,8 +31,8 @@ pub mod tls;
 pub use accept::{accept, bind_all, spawn_acceptors};
 pub use activity::{Activity, OpenCall};
 pub use drain::{DrainSignal, Lifecycle, Stopper};
+pub use exposition::{Label, MetricFamily, MetricsFormat, MetricsText};
 pub use exposure::{Protection, exposure_problem};
-pub use metrics::MetricsText;
 pub use reload::{ReloadError, check_switch};
 pub use slots::{ConnectionSlots, Slot};
 pub use thread::{LogLines, ServerThread, default_threads};

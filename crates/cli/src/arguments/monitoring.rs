@@ -5,7 +5,7 @@ use crate::logs::{self, Logs};
 use crate::outcome::Failure;
 use clap::Args;
 use nuthatch_server::Address;
-use nuthatch_server::admin::{Admin, Format, MetricsSource};
+use nuthatch_server::admin::{Admin, MetricsFormat, MetricsSource};
 use std::sync::Arc;
 
 /// The problem with an admin endpoint that other machines can reach.
@@ -71,8 +71,8 @@ struct Metrics<C> {
 }
 
 impl<C: Send + Sync + 'static> MetricsSource for Metrics<C> {
-    fn metrics(&self, format: Format) -> String {
-        format.page(&(self.exposition)(&self.counts))
+    fn metrics(&self, format: MetricsFormat) -> String {
+        format.convert(&(self.exposition)(&self.counts))
     }
 
     fn is_stopping(&self) -> bool {

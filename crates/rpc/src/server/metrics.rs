@@ -2,7 +2,7 @@
 
 use crate::server::methods::Method;
 use http::HeaderMap;
-use nuthatch_listen::MetricsText;
+use nuthatch_listen::{MetricFamily, MetricsText};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tonic::Code;
@@ -14,9 +14,6 @@ struct MethodCounters {
     open: AtomicU64,
     sent: AtomicU64,
 }
-
-/// The name and the help text of a metric, and its counter.
-type Metric = (&'static str, &'static str, fn(&MethodCounters) -> &AtomicU64);
 
 /// The counters of all calls, by method.
 pub(crate) struct CallCounters(Vec<MethodCounters>);
@@ -42,19 +39,25 @@ impl CallCounters {
 
     /// Adds the counters to a text of metrics.
     pub(crate) fn write(&self, text: &mut MetricsText) {
-        let families: [Metric; 4] = [
-            ("calls_total", "Calls that were started.", |line| &line.begun),
-            ("calls_failed_total", "Calls that failed or were cancelled by the client.", |line| {
-                &line.failed
-            }),
-            ("calls_open", "Calls in progress.", |line| &line.open),
-            ("sent_bytes_total", "Bytes of sent responses.", |line| &line.sent),
-        ];
-        for (name, help, field) in families {
-            let value = |line| field(line).load(Ordering::Relaxed);
-            let lines = Method::names().zip(&self.0);
-            text.by_label(name, help, "method", lines.map(|(method, line)| (method, value(line))));
-        }
+        let help = "Calls that were started.";
+        self.write_family(text.counter("nuthatch_rpc_calls", help), |line| &line.begun);
+        let help = "Calls that failed or were cancelled by the client.";
+        self.write_family(text.counter("nuthatch_rpc_calls_failed", help), |line| &line.failed);
+        let help = "Calls in progress.";
+        self.write_family(text.gauge("nuthatch_rpc_calls_open", help), |line| &line.open);
+        let help = "Bytes of sent responses.";
+        self.write_family(text.counter("nuthatch_rpc_sent_bytes", help), |line| &line.sent);
+    }
+
+    /// Adds one of the counters, by method.
+    fn write_family(
+        &self,
+        mut family: MetricFamily<'_>,
+        counter: fn(&MethodCounters) -> &AtomicU64,
+    ) {
+        let value = |line| counter(line).load(Ordering::Relaxed);
+        let lines = Method::names().zip(&self.0);
+        family.by_label("method", lines.map(|(method, line)| (method, value(line))));
     }
 }
 
@@ -106,6 +109,7 @@ impl Drop for CountedCall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nuthatch_listen::MetricsFormat;
 
     #[test]
     fn calls_are_counted_from_their_beginning_to_their_end() {
@@ -117,7 +121,7 @@ mod tests {
         call.note_status(Code::NotFound);
         drop(call);
         drop(counters.begin(Method::of("/elsewhere/Get")));
-        let mut text = MetricsText::new("nuthatch_rpc_");
+        let mut text = MetricsText::new(MetricsFormat::Prometheus);
         counters.write(&mut text);
         let text = text.finish();
         for line in ["calls_total", "calls_failed_total"] {

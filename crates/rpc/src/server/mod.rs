@@ -21,8 +21,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use metrics::CallCounters;
 use middleware::{CallLayer, CallPolicy};
 use nuthatch_listen::{
-    ConnectionSlots, Lifecycle, LogLines, MetricsText, ServerThread, Stopper, bind_all,
-    spawn_acceptors,
+    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsText, ServerThread, Stopper,
+    bind_all, spawn_acceptors,
 };
 use nuthatch_store::{BatchOptions, Store};
 use options::Options;
@@ -98,15 +98,12 @@ impl Metrics {
     /// Returns all metrics in the text format of Prometheus. Their names begin with
     /// `nuthatch_rpc_`.
     pub fn exposition(&self) -> String {
-        let mut text = MetricsText::new("nuthatch_rpc_");
+        let mut text = MetricsText::new(MetricsFormat::Prometheus);
         self.counters.write(&mut text);
-        text.metric(
-            "held_bytes",
-            "Bytes that requests and responses hold, of the memory limit.",
-            self.held_bytes(),
-        );
+        let help = "Bytes that requests and responses hold, of the memory limit.";
+        text.gauge("nuthatch_rpc_held_bytes", help).sample(&[], self.held_bytes());
         let help = "Temporary failures to read the store for watches. Each read is retried.";
-        text.metric("watch_failures_total", help, self.watch_failures());
+        text.counter("nuthatch_rpc_watch_failures", help).sample(&[], self.watch_failures());
         text.finish()
     }
 }

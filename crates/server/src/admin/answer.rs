@@ -1,11 +1,11 @@
 //! Requests to the admin endpoint and their responses.
 
 use super::MetricsSource;
-use super::exposition::Format;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use nuthatch_listen::MetricsFormat;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -71,7 +71,7 @@ impl Answer {
 
 /// Returns the metrics format that the `Accept` headers prefer: OpenMetrics if it is named and no
 /// other format has a higher weight.
-fn wanted(headers: &HeaderMap) -> Format {
+fn wanted(headers: &HeaderMap) -> MetricsFormat {
     let (mut open, mut text) = (0.0, 0.0);
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     for range in values.flat_map(|value| value.split(',')) {
@@ -93,7 +93,7 @@ fn wanted(headers: &HeaderMap) -> Format {
             _ => {}
         }
     }
-    if open > 0.0 && open >= text { Format::OpenMetrics } else { Format::Prometheus }
+    if open > 0.0 && open >= text { MetricsFormat::OpenMetrics } else { MetricsFormat::Prometheus }
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_preferred_format_is_used() {
-        use Format::{OpenMetrics, Prometheus};
+        use MetricsFormat::{OpenMetrics, Prometheus};
         for (accept, expected) in [
             ("", Prometheus),
             ("*/*", Prometheus),

@@ -5,14 +5,13 @@
 
 mod answer;
 mod client;
-mod exposition;
 mod families;
 mod process;
 #[cfg(test)]
 mod tests;
 
 pub use client::Client;
-pub use exposition::Format;
+pub use nuthatch_listen::MetricsFormat;
 
 use crate::log;
 use crate::net::address::{Address, SocketFiles};
@@ -39,15 +38,15 @@ use tokio::time::{sleep, timeout};
 /// What the admin endpoint reports. It is called on the thread of the endpoint.
 pub trait MetricsSource: Send + Sync + 'static {
     /// Returns the metrics in this format.
-    fn metrics(&self, format: Format) -> String;
+    fn metrics(&self, format: MetricsFormat) -> String;
 
     /// Returns whether the server is stopping, and so is unhealthy.
     fn is_stopping(&self) -> bool;
 }
 
 impl MetricsSource for Server {
-    fn metrics(&self, format: Format) -> String {
-        families::page(self, format)
+    fn metrics(&self, format: MetricsFormat) -> String {
+        families::text(self, format)
     }
 
     fn is_stopping(&self) -> bool {

@@ -1,23 +1,23 @@
 //! Metrics of this process.
 
-use super::exposition::Page;
 use crate::state::process::Process;
+use nuthatch_listen::MetricsText;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
 /// Adds the metrics of this process, under the names that exporters use by convention.
-pub(super) fn tell(page: &mut Page) {
+pub(super) fn write(text: &mut MetricsText) {
     let process = Process::now();
     let process = process.as_ref();
     let files = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
-    page.counter("process_cpu_seconds", "Processor time, of user and system.")
-        .known(process.map(|process| process.user_seconds + process.system_seconds));
+    text.counter("process_cpu_seconds", "Processor time, of user and system.")
+        .sample_if_known(process.map(|process| process.user_seconds + process.system_seconds));
     let help = "Memory of the process that is resident, shared pages included.";
-    page.gauge("process_resident_memory_bytes", help)
-        .known(process.map(|process| process.resident_bytes));
-    page.gauge("process_start_time_seconds", "When it started, since 1970.")
-        .known(process.map(|process| process.start_seconds));
-    page.gauge("process_open_fds", "Open file descriptors.").known(files);
-    page.gauge("process_max_fds", "File descriptors there may be.")
-        .known(getrlimit(Resource::Nofile).current);
+    text.gauge("process_resident_memory_bytes", help)
+        .sample_if_known(process.map(|process| process.resident_bytes));
+    text.gauge("process_start_time_seconds", "When it started, since 1970.")
+        .sample_if_known(process.map(|process| process.start_seconds));
+    text.gauge("process_open_fds", "Open file descriptors.").sample_if_known(files);
+    text.gauge("process_max_fds", "File descriptors there may be.")
+        .sample_if_known(getrlimit(Resource::Nofile).current);
 }

@@ -2,7 +2,7 @@
 
 mod redis_settings;
 
-use crate::admin::{Admin, Format, Listeners, MetricsSource};
+use crate::admin::{Admin, Listeners, MetricsFormat, MetricsSource};
 use crate::log;
 use crate::net::address::{Address, SocketFiles};
 use crate::net::listener::{Bound, Listener, Listening, listen};
@@ -152,7 +152,7 @@ impl Reloader {
 }
 
 impl MetricsSource for Common {
-    fn metrics(&self, format: Format) -> String {
+    fn metrics(&self, format: MetricsFormat) -> String {
         self.server.metrics(format)
     }
 

@@ -1,37 +1,41 @@
-//! The text format of metrics: that of Prometheus, or OpenMetrics for clients that accept it.
+//! Metrics as text, in the format of Prometheus or in OpenMetrics.
 
-use crate::state::bucket_end_ns;
 use std::fmt::{self, Display, Write};
+use std::ops::RangeInclusive;
 
-/// Versions of the text format.
+/// The formats of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum MetricsFormat {
     /// Version 0.0.4 of the Prometheus text format.
     Prometheus,
     /// Version 1.0.0 of OpenMetrics.
     OpenMetrics,
 }
 
-impl Format {
+impl MetricsFormat {
     /// Returns the `Content-Type` of the format.
-    pub(super) fn content_type(self) -> &'static str {
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
         }
     }
 
-    /// Converts a page in the Prometheus text format to this format.
-    pub fn page(self, text: &str) -> String {
-        let mut page = Page::new(self);
-        page.append(text);
-        page.finish()
+    /// Converts a text in the Prometheus text format to this format.
+    #[must_use]
+    pub fn convert(self, text: &str) -> String {
+        let mut converted = MetricsText::new(self);
+        converted.append(text);
+        converted.finish()
     }
 }
 
+/// The initial capacity of a text in bytes.
+const INITIAL_CAPACITY: usize = 64 << 10;
+
 /// Nanoseconds, displayed in seconds.
-#[derive(Clone, Copy)]
-pub(super) struct Seconds(pub(super) u64);
+struct Seconds(u64);
 
 impl Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,54 +44,60 @@ impl Display for Seconds {
 }
 
 /// A label and its value.
-pub(super) type Label<'a> = (&'a str, &'a str);
+pub type Label<'a> = (&'a str, &'a str);
 
-/// Metrics as text, one family after the other.
-pub(super) struct Page {
+/// A text of metrics, one family after the other.
+///
+/// Names and help texts are written as they are and must be valid. Values of labels are escaped.
+#[derive(Debug)]
+pub struct MetricsText {
     text: String,
-    format: Format,
+    format: MetricsFormat,
 }
 
 /// A metric to which samples are added.
-pub(super) struct Family<'p> {
-    page: &'p mut Page,
+#[derive(Debug)]
+pub struct MetricFamily<'t> {
+    metrics: &'t mut MetricsText,
     /// The name of the samples.
     name: String,
 }
 
-impl Page {
-    pub(super) fn new(format: Format) -> Self {
-        Self { text: String::with_capacity(64 << 10), format }
+impl MetricsText {
+    /// Returns an empty text.
+    #[must_use]
+    pub fn new(format: MetricsFormat) -> Self {
+        Self { text: String::with_capacity(INITIAL_CAPACITY), format }
     }
 
     /// Begins a counter. `name` is without the suffix `_total` that samples have.
-    pub(super) fn counter(&mut self, name: &str, help: &str) -> Family<'_> {
+    pub fn counter(&mut self, name: &str, help: &str) -> MetricFamily<'_> {
         let samples = format!("{name}_total");
         let family = match self.format {
-            Format::Prometheus => &samples,
-            Format::OpenMetrics => name,
+            MetricsFormat::Prometheus => &samples,
+            MetricsFormat::OpenMetrics => name,
         };
         self.head(family, "counter", help);
-        Family { page: self, name: samples }
+        MetricFamily { metrics: self, name: samples }
     }
 
     /// Begins a gauge.
-    pub(super) fn gauge(&mut self, name: &str, help: &str) -> Family<'_> {
+    pub fn gauge(&mut self, name: &str, help: &str) -> MetricFamily<'_> {
         self.head(name, "gauge", help);
-        Family { page: self, name: name.to_owned() }
+        MetricFamily { metrics: self, name: name.to_owned() }
     }
 
     /// Begins a histogram of durations.
-    pub(super) fn histogram(&mut self, name: &str, help: &str) -> Family<'_> {
+    pub fn histogram(&mut self, name: &str, help: &str) -> MetricFamily<'_> {
         self.head(name, "histogram", help);
-        Family { page: self, name: name.to_owned() }
+        MetricFamily { metrics: self, name: name.to_owned() }
     }
 
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         self.line(format_args!("# HELP {name} {help}"));
         self.line(format_args!("# TYPE {name} {kind}"));
         let unit = ["seconds", "bytes"].into_iter().find(|unit| name.ends_with(unit));
-        if let (Format::OpenMetrics, Some(unit)) = (self.format, unit) {
+        if let (MetricsFormat::OpenMetrics, Some(unit)) = (self.format, unit) {
             self.line(format_args!("# UNIT {name} {unit}"));
         }
     }
@@ -99,12 +109,12 @@ impl Page {
     }
 
     /// Adds metrics of another part of the program, in the Prometheus text format.
-    pub(super) fn append(&mut self, text: &str) {
+    pub fn append(&mut self, text: &str) {
         for line in text.lines() {
             let mut words = line.splitn(4, ' ');
             match (self.format, words.next(), words.next(), words.next(), words.next()) {
                 // OpenMetrics names a counter without the suffix, and its samples with it.
-                (Format::OpenMetrics, Some("#"), Some(word), Some(name), Some(rest)) => {
+                (MetricsFormat::OpenMetrics, Some("#"), Some(word), Some(name), Some(rest)) => {
                     let name = name.strip_suffix("_total").unwrap_or(name);
                     self.line(format_args!("# {word} {name} {rest}"));
                 }
@@ -114,43 +124,58 @@ impl Page {
     }
 
     /// Returns the whole text.
-    pub(super) fn finish(mut self) -> String {
-        if self.format == Format::OpenMetrics {
+    #[must_use]
+    pub fn finish(mut self) -> String {
+        if self.format == MetricsFormat::OpenMetrics {
             self.text.push_str("# EOF\n");
         }
         self.text
     }
 }
 
-impl Family<'_> {
+impl MetricFamily<'_> {
     /// Adds a sample.
-    pub(super) fn sample(&mut self, labels: &[Label<'_>], value: impl Display) -> &mut Self {
+    pub fn sample(&mut self, labels: &[Label<'_>], value: impl Display) -> &mut Self {
         self.add("", labels, value);
         self
     }
 
     /// Adds the sample of a metric without labels if its value is known.
-    pub(super) fn known(&mut self, value: Option<impl Display>) {
+    pub fn sample_if_known(&mut self, value: Option<impl Display>) {
         if let Some(value) = value {
             self.sample(&[], value);
         }
     }
 
-    /// Adds the buckets, sum and count of a histogram. Buckets end at powers of two of nanoseconds
-    /// whose base-2 logarithms are in `logarithms`. A duration is below the end of its bucket.
-    pub(super) fn times(
+    /// Adds a sample for each value of a label.
+    pub fn by_label<L: AsRef<str>>(
+        &mut self,
+        label: &str,
+        samples: impl IntoIterator<Item = (L, impl Display)>,
+    ) {
+        for (of, value) in samples {
+            self.sample(&[(label, of.as_ref())], value);
+        }
+    }
+
+    /// Adds the buckets, the sum and the count of a histogram of durations.
+    ///
+    /// `buckets` has the end of each bucket in nanoseconds, in ascending order, and the number of
+    /// durations in it; each is below the end. Only buckets that end at a power of two are written,
+    /// if its base-2 logarithm is in `logarithms`; the counts of the others are in the next one
+    /// that is.
+    pub fn durations(
         &mut self,
         labels: &[Label<'_>],
-        counts: &[u64],
+        buckets: impl IntoIterator<Item = (u64, u64)>,
         sum_ns: u64,
-        logarithms: std::ops::RangeInclusive<u32>,
+        logarithms: RangeInclusive<u32>,
     ) {
         let mut below = 0;
-        for (bucket, count) in counts.iter().enumerate() {
+        for (end_ns, count) in buckets {
             below += count;
-            let end = bucket_end_ns(bucket);
-            if end.is_power_of_two() && logarithms.contains(&end.ilog2()) {
-                let end = Seconds(end).to_string();
+            if end_ns.is_power_of_two() && logarithms.contains(&end_ns.ilog2()) {
+                let end = Seconds(end_ns).to_string();
                 self.add("_bucket", &[labels, &[("le", &end)]].concat(), below);
             }
         }
@@ -160,7 +185,7 @@ impl Family<'_> {
     }
 
     fn add(&mut self, suffix: &str, labels: &[Label<'_>], value: impl Display) {
-        let text = &mut self.page.text;
+        let text = &mut self.metrics.text;
         text.push_str(&self.name);
         text.push_str(suffix);
         for (at, (name, value)) in labels.iter().enumerate() {
@@ -173,7 +198,7 @@ impl Family<'_> {
         if !labels.is_empty() {
             text.push('}');
         }
-        self.page.line(format_args!(" {value}"));
+        self.metrics.line(format_args!(" {value}"));
     }
 }
 
@@ -192,23 +217,23 @@ fn escape(value: &str, text: &mut String) {
 mod tests {
     use super::*;
 
-    fn page(format: Format) -> String {
-        let mut page = Page::new(format);
-        page.counter("sent_bytes", "Bytes.").sample(&[("to", "a\"b\\c\nd")], 12);
-        page.gauge("items", "Items.").sample(&[], 3);
-        page.finish()
+    fn text(format: MetricsFormat) -> String {
+        let mut text = MetricsText::new(format);
+        text.counter("sent_bytes", "Bytes.").sample(&[("to", "a\"b\\c\nd")], 12);
+        text.gauge("items", "Items.").sample(&[], 3);
+        text.finish()
     }
 
     #[test]
     fn the_formats_differ_in_the_names_of_counters_and_at_the_end() {
         assert_eq!(
-            page(Format::Prometheus),
+            text(MetricsFormat::Prometheus),
             "# HELP sent_bytes_total Bytes.\n# TYPE sent_bytes_total counter\n\
              sent_bytes_total{to=\"a\\\"b\\\\c\\nd\"} 12\n\
              # HELP items Items.\n# TYPE items gauge\nitems 3\n"
         );
         assert_eq!(
-            page(Format::OpenMetrics),
+            text(MetricsFormat::OpenMetrics),
             "# HELP sent_bytes Bytes.\n# TYPE sent_bytes counter\n# UNIT sent_bytes bytes\n\
              sent_bytes_total{to=\"a\\\"b\\\\c\\nd\"} 12\n\
              # HELP items Items.\n# TYPE items gauge\nitems 3\n# EOF\n"
@@ -217,20 +242,31 @@ mod tests {
 
     #[test]
     fn extra_metrics_are_in_both_formats() {
-        let prometheus = page(Format::Prometheus);
-        assert_eq!(Format::Prometheus.page(&prometheus), prometheus);
-        let open = page(Format::OpenMetrics).replace("# UNIT sent_bytes bytes\n", "");
-        assert_eq!(Format::OpenMetrics.page(&prometheus), open);
+        let prometheus = text(MetricsFormat::Prometheus);
+        assert_eq!(MetricsFormat::Prometheus.convert(&prometheus), prometheus);
+        let open = text(MetricsFormat::OpenMetrics).replace("# UNIT sent_bytes bytes\n", "");
+        assert_eq!(MetricsFormat::OpenMetrics.convert(&prometheus), open);
+    }
+
+    #[test]
+    fn each_value_of_a_label_has_a_sample() {
+        let mut text = MetricsText::new(MetricsFormat::Prometheus);
+        text.gauge("a_open", "Open calls.").sample(&[], 2);
+        text.counter("a_sent", "Sent.").by_label("to", [("x", 1), ("y", 0)]);
+        assert_eq!(
+            text.finish(),
+            "# HELP a_open Open calls.\n# TYPE a_open gauge\na_open 2\n\
+             # HELP a_sent_total Sent.\n# TYPE a_sent_total counter\n\
+             a_sent_total{to=\"x\"} 1\na_sent_total{to=\"y\"} 0\n"
+        );
     }
 
     #[test]
     fn buckets_add_up() {
-        let mut counts = vec![0; 40];
-        // Below 64 ns, below 160 ns and below 320 ns.
-        (counts[0], counts[6], counts[10]) = (5, 2, 1);
-        let mut page = Page::new(Format::Prometheus);
-        page.histogram("t_seconds", "Times.").times(&[("of", "x")], &counts, 900, 7..=8);
-        let text = page.finish();
+        let buckets = [(64, 5), (96, 0), (128, 0), (192, 2), (256, 0), (384, 1), (512, 0)];
+        let mut text = MetricsText::new(MetricsFormat::Prometheus);
+        text.histogram("t_seconds", "Times.").durations(&[("of", "x")], buckets, 900, 7..=8);
+        let text = text.finish();
         let samples: Vec<_> = text.lines().skip(2).collect();
         assert_eq!(
             samples,
