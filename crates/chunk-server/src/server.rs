@@ -6,8 +6,8 @@ use crate::metrics::{Counters, write_counts, write_stat};
 use crate::options::Options;
 use crate::site::{Shared, Site};
 use nuthatch_listen::{
-    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsText, ServerThread, Stopper,
-    bind_all, spawn_acceptors,
+    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsSource, MetricsText, ServerThread,
+    Stopper, bind_all, spawn_acceptors,
 };
 use nuthatch_origins::{LogLimit, ObjectCache, Prefix};
 use std::fmt;
@@ -52,6 +52,16 @@ impl Metrics {
         let stat = self.shared.cache.chunks().map(|chunks| chunks.stat()).unwrap_or_default();
         write_stat(&mut text, &stat);
         text.finish()
+    }
+}
+
+impl MetricsSource for Metrics {
+    fn metrics(&self, format: MetricsFormat) -> String {
+        format.convert(&self.exposition())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.lifecycle.is_draining()
     }
 }
 

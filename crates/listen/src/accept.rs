@@ -1,13 +1,15 @@
 //! Binds addresses and accepts connections.
 
 use crate::slots::ConnectionSlots;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -29,15 +31,18 @@ const MAX_WAITING: usize = 8;
 pub fn bind_all(
     addresses: &[SocketAddr],
 ) -> io::Result<(Vec<std::net::TcpListener>, Vec<SocketAddr>)> {
-    let bound = addresses.iter().map(|address| bind(*address));
+    let bound = addresses.iter().map(|address| {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
+        bind(*address).map_err(named)
+    });
     Ok(bound.collect::<io::Result<Vec<_>>>()?.into_iter().unzip())
 }
 
-fn bind(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
-    let listener = std::net::TcpListener::bind(address).map_err(named)?;
-    listener.set_nonblocking(true).map_err(named)?;
-    let bound = listener.local_addr().map_err(named)?;
+/// Binds one address.
+pub(crate) fn bind(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let bound = listener.local_addr()?;
     Ok((listener, bound))
 }
 
@@ -82,38 +87,62 @@ pub async fn accept<S, F>(
     F: Future<Output = ()> + Send + 'static,
 {
     let mut connections = JoinSet::new();
+    let (tasks, shared) = (&mut connections, Arc::clone(&slots));
+    let begin = move |stream, wait| {
+        let (slots, served) = (Arc::clone(&shared), serve(stream));
+        tasks.spawn(async move {
+            let slot = slots.acquire().await;
+            drop(wait);
+            if slot.is_some() {
+                served.await;
+            }
+        });
+        while tasks.try_join_next().is_some() {}
+    };
+    let next = |context: &mut Context<'_>| listener.poll_accept(context).map_ok(without_address);
     let waiting = Arc::new(Semaphore::new(MAX_WAITING));
+    accept_each(next, waiting, draining, begin, log_error).await;
+    // Frees the port.
+    drop(listener);
+    slots.close();
+    while connections.join_next().await.is_some() {}
+}
+
+/// Accepts connections until `draining` is ready, and passes them to `begin`. Before it accepts a
+/// connection, it waits for a permit, which `begin` gets, too: a connection without one waits in
+/// the kernel.
+///
+/// Calls `log_error` with the reason when a connection could not be accepted.
+pub(crate) async fn accept_each<S>(
+    next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
+    permits: Arc<Semaphore>,
+    draining: impl Future<Output = ()>,
+    mut begin: impl FnMut(S, OwnedSemaphorePermit),
+    log_error: impl Fn(&io::Error),
+) {
     let mut draining = pin!(draining);
     loop {
         let accepted = async {
             // The semaphore is never closed.
-            let wait = Arc::clone(&waiting).acquire_owned().await.ok();
-            listener.accept().await.map(|(stream, _)| (stream, wait))
+            let permit = Arc::clone(&permits).acquire_owned().await.map_err(io::Error::other)?;
+            poll_fn(&next).await.map(|stream| (stream, permit))
         };
         let accepted: io::Result<_> = tokio::select! {
             () = &mut draining => break,
             accepted = accepted => accepted,
         };
         match accepted {
-            Ok((stream, wait)) => {
-                let (slots, served) = (Arc::clone(&slots), serve(stream));
-                connections.spawn(async move {
-                    let slot = slots.acquire().await;
-                    drop(wait);
-                    if slot.is_some() {
-                        served.await;
-                    }
-                });
-            }
+            Ok((stream, permit)) => begin(stream, permit),
             Err(error) => {
                 log_error(&error);
+                // File descriptors may be exhausted: without a pause this loop would spin.
                 sleep(PAUSE_AFTER_ERROR).await;
             }
         }
-        while connections.try_join_next().is_some() {}
     }
-    // Frees the port.
-    drop(listener);
-    slots.close();
-    while connections.join_next().await.is_some() {}
+}
+
+/// Returns an accepted connection without the address of its client.
+pub(crate) fn without_address<S, A>((stream, _): (S, A)) -> S {
+    stream
 }

@@ -1,5 +1,4 @@
-//! Code that the servers on tokio share: those of the store and of the chunk cache. The cache
-//! server uses only [`tls`].
+//! Code that the servers of the cache, the store and the chunk cache share.
 //!
 //! | module | content |
 //! |---|---|
@@ -10,18 +9,28 @@
 //! | `thread` | the thread of a running server |
 //! | `exposure` | refuses addresses that other machines can reach without TLS or a login |
 //! | `reload` | refuses a reload that would switch a protection on or off |
+//! | `rate_limit` | limits log lines that clients can cause |
 //! | `exposition` | metrics as text: Prometheus and OpenMetrics |
+//! | `metrics_source` | what a server reports to the admin endpoint |
+//! | `address` | addresses of the network and of socket files, with the feature `addresses` |
+//! | `admin` | the admin endpoint and its client, with the feature `admin` |
 //! | `tls` | certificates and keys of servers, with the feature `tls` |
 //!
-//! A server binds its addresses with [`bind_all`] and runs on a [`ServerThread`]. It accepts
-//! connections with [`accept`], as many as its [`ConnectionSlots`] allow, until [`Stopper::stop`]
-//! is called.
+//! A server on tokio binds its addresses with [`bind_all`] and runs on a [`ServerThread`]. It
+//! accepts connections with [`accept`], as many as its [`ConnectionSlots`] allow, until
+//! [`Stopper::stop`] is called.
 
 mod accept;
 mod activity;
+#[cfg(feature = "addresses")]
+mod address;
+#[cfg(feature = "admin")]
+pub mod admin;
 mod drain;
 mod exposition;
 mod exposure;
+mod metrics_source;
+mod rate_limit;
 mod reload;
 mod slots;
 mod thread;
@@ -30,9 +39,13 @@ pub mod tls;
 
 pub use accept::{accept, bind_all, spawn_acceptors};
 pub use activity::{Activity, OpenCall};
+#[cfg(feature = "addresses")]
+pub use address::{Address, SocketFiles};
 pub use drain::{DrainSignal, Lifecycle, Stopper};
 pub use exposition::{Label, MetricFamily, MetricsFormat, MetricsText};
 pub use exposure::{Protection, exposure_problem};
+pub use metrics_source::MetricsSource;
+pub use rate_limit::RateLimit;
 pub use reload::{ReloadError, check_switch};
 pub use slots::{ConnectionSlots, Slot};
 pub use thread::{LogLines, ServerThread, default_threads};

@@ -23,14 +23,14 @@ pub struct LogLines {
 
 /// The thread of a running server. Dropping it stops the server and waits for its end.
 #[derive(Debug)]
-pub struct ServerThread {
-    addresses: Vec<SocketAddr>,
+pub struct ServerThread<A = SocketAddr> {
+    addresses: Vec<A>,
     lifecycle: Lifecycle,
     log: LogLines,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl ServerThread {
+impl<A> ServerThread<A> {
     /// Starts a thread with this name that runs `serve` on `runtime`. `serve` must return when
     /// `lifecycle` drains or ends. `addresses` are those of its listeners.
     ///
@@ -40,7 +40,7 @@ impl ServerThread {
     pub fn start(
         name: &str,
         runtime: Runtime,
-        addresses: Vec<SocketAddr>,
+        addresses: Vec<A>,
         (lifecycle, log): (Lifecycle, LogLines),
         serve: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> io::Result<Self> {
@@ -54,7 +54,7 @@ impl ServerThread {
 
     /// Returns the addresses of the server, with the ports that the system selected for port 0.
     #[must_use]
-    pub fn addresses(&self) -> &[SocketAddr] {
+    pub fn addresses(&self) -> &[A] {
         &self.addresses
     }
 
@@ -81,7 +81,7 @@ impl ServerThread {
     }
 }
 
-impl Drop for ServerThread {
+impl<A> Drop for ServerThread<A> {
     fn drop(&mut self) {
         self.stopper().stop();
         // A caller that needs the error calls `wait`.

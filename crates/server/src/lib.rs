@@ -7,7 +7,7 @@
 //! `resp`, `memcache`, `pmc` or `mrcache`). It executes a batch of requests on the cache (the
 //! `commands` of each protocol), and then sends the replies of the whole batch.
 
-pub mod admin;
+mod admin;
 mod full;
 mod http_guard;
 mod log;
@@ -26,9 +26,9 @@ mod tls;
 mod worker;
 
 pub use full::Full;
-pub use net::address::Address;
 pub use net::listener::{ListenError, Listener};
 pub use net::reactor::IoBackend;
+pub use nuthatch_listen::Address;
 pub use output::ZeroCopyValues;
 pub use protocol::Protocol;
 pub use serve::{Options, Reload, Reloader, Running, Stopper};

@@ -4,9 +4,9 @@
 //! of each kind in ten seconds. The field `unlogged` of the next line has the number of lines that
 //! were suppressed.
 
+use nuthatch_listen::RateLimit;
 use std::fmt::Display;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::{Level, enabled, error, event, info};
 
@@ -14,44 +14,9 @@ use tracing::{Level, enabled, error, event, info};
 const SERVER: &str = "nuthatch::server";
 const CONNECTIONS: &str = "nuthatch::connections";
 const USERS: &str = "nuthatch::users";
-const ADMIN: &str = "nuthatch::admin";
-
-/// Maximum lines of one kind in each window of time.
-const MAX_LINES: u32 = 5;
-const WINDOW: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of a user name that are logged, since clients choose them.
 const MAX_NAME_LEN: usize = 64;
-
-/// Limits the lines of one kind, and counts those that it suppresses.
-struct RateLimit(Mutex<Window>);
-
-struct Window {
-    start: Option<Instant>,
-    logged: u32,
-    unlogged: u64,
-}
-
-impl RateLimit {
-    const fn new() -> Self {
-        Self(Mutex::new(Window { start: None, logged: 0, unlogged: 0 }))
-    }
-
-    /// Returns the number of lines suppressed since the last one that was logged, if a line may be
-    /// logged now. Otherwise counts a suppressed line and returns `None`.
-    fn admit(&self, now: Instant) -> Option<u64> {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if window.start.is_none_or(|start| now.duration_since(start) >= WINDOW) {
-            (window.start, window.logged) = (Some(now), 0);
-        }
-        if window.logged == MAX_LINES {
-            window.unlogged += 1;
-            return None;
-        }
-        window.logged += 1;
-        Some(std::mem::take(&mut window.unlogged))
-    }
-}
 
 /// Logs a line that clients can cause, unless there were too many of its kind.
 macro_rules! rate_limited {
@@ -171,26 +136,4 @@ pub(crate) fn request_malformed(peer: &str, problem: &dyn Display) {
 pub(crate) fn login_failed(peer: &str, name: &[u8]) {
     let user = String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_LEN)]);
     rate_limited!(WARN, USERS, peer, user = user.as_ref(), "a login failed");
-}
-
-pub(crate) fn admin_accept_failed(error: &io::Error) {
-    rate_limited!(WARN, ADMIN, %error, "a connection to the admin port could not be accepted");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn suppressed_lines_are_counted() {
-        let (rate_limit, start) = (RateLimit::new(), Instant::now());
-        for _ in 0..MAX_LINES {
-            assert_eq!(rate_limit.admit(start), Some(0));
-        }
-        for _ in 0..3 {
-            assert_eq!(rate_limit.admit(start + WINDOW / 2), None);
-        }
-        assert_eq!(rate_limit.admit(start + WINDOW), Some(3));
-        assert_eq!(rate_limit.admit(start + WINDOW), Some(0));
-    }
 }

@@ -41,6 +41,7 @@ const IMPORTS: &[Arrows] = &[
             "filesystem",
             "chunks",
             "chunk-server",
+            "listen",
             "origins",
             "server",
             "rpc",

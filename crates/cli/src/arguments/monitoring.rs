@@ -4,8 +4,8 @@ use super::listen::start_failure;
 use crate::logs::{self, Logs};
 use crate::outcome::Failure;
 use clap::Args;
-use nuthatch_server::Address;
-use nuthatch_server::admin::{Admin, MetricsFormat, MetricsSource};
+use nuthatch_listen::admin::{Admin, Listeners};
+use nuthatch_listen::{Address, MetricsSource};
 use std::sync::Arc;
 
 /// The problem with an admin endpoint that other machines can reach.
@@ -51,31 +51,10 @@ impl MonitoringArgs {
         }
     }
 
-    /// Opens the admin endpoint. Returns it and its addresses; dropping it closes it.
-    pub(crate) fn open_admin<C: Send + Sync + 'static>(
-        &self,
-        counts: C,
-        exposition: fn(&C) -> String,
-        is_stopping: fn(&C) -> bool,
-    ) -> Result<(Admin, Vec<Address>), Failure> {
-        let source: Arc<dyn MetricsSource> = Arc::new(Metrics { counts, exposition, is_stopping });
-        Admin::open(&self.admin, &source).map_err(|error| start_failure("--admin", &error))
-    }
-}
-
-/// The metrics of a server, for the admin endpoint.
-struct Metrics<C> {
-    counts: C,
-    exposition: fn(&C) -> String,
-    is_stopping: fn(&C) -> bool,
-}
-
-impl<C: Send + Sync + 'static> MetricsSource for Metrics<C> {
-    fn metrics(&self, format: MetricsFormat) -> String {
-        format.convert(&(self.exposition)(&self.counts))
-    }
-
-    fn is_stopping(&self) -> bool {
-        (self.is_stopping)(&self.counts)
+    /// Opens the admin endpoint of a server. Dropping the returned value closes it.
+    pub(crate) fn open_admin(&self, source: impl MetricsSource) -> Result<Admin, Failure> {
+        let admin = Listeners::bind(&self.admin)
+            .and_then(|listeners| Admin::start(listeners, Arc::new(source)));
+        admin.map_err(|error| start_failure("--admin", &error))
     }
 }

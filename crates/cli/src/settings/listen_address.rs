@@ -1,6 +1,6 @@
 //! Addresses to listen at, in the notation of settings.
 
-use nuthatch_server::Address;
+use nuthatch_listen::Address;
 use std::fmt;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::streams::Stdout;
 use crate::outcome::Failure;
-use nuthatch_server::Address;
+use nuthatch_listen::Address;
 use std::net::SocketAddr;
 
 /// Prints the addresses of a server and of its admin endpoint, and `line`.

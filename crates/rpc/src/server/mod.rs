@@ -21,8 +21,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use metrics::CallCounters;
 use middleware::{CallLayer, CallPolicy};
 use nuthatch_listen::{
-    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsText, ServerThread, Stopper,
-    bind_all, spawn_acceptors,
+    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsSource, MetricsText, ServerThread,
+    Stopper, bind_all, spawn_acceptors,
 };
 use nuthatch_store::{BatchOptions, Store};
 use options::Options;
@@ -105,6 +105,16 @@ impl Metrics {
         let help = "Temporary failures to read the store for watches. Each read is retried.";
         text.counter("nuthatch_rpc_watch_failures", help).sample(&[], self.watch_failures());
         text.finish()
+    }
+}
+
+impl MetricsSource for Metrics {
+    fn metrics(&self, format: MetricsFormat) -> String {
+        format.convert(&self.exposition())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.lifecycle.is_draining()
     }
 }
 

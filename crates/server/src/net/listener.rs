@@ -1,7 +1,7 @@
 //! Listeners: an address, and the protocol that clients speak there.
 
-use super::address::{Address, SocketFiles};
 use crate::protocol::Protocol;
+use nuthatch_listen::{Address, SocketFiles};
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;

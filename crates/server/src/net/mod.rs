@@ -2,9 +2,7 @@
 //! the I/O backends.
 
 pub(crate) mod accepting;
-pub(crate) mod address;
 pub(crate) mod batch;
-mod bind_retry;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod decoders;
@@ -13,5 +11,4 @@ pub(crate) mod listener;
 pub(crate) mod pending_value;
 pub(crate) mod reactor;
 mod receive_value;
-pub(crate) mod socket_file;
 pub(crate) mod work;

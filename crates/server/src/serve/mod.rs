@@ -2,9 +2,7 @@
 
 mod redis_settings;
 
-use crate::admin::{Admin, Listeners, MetricsFormat, MetricsSource};
 use crate::log;
-use crate::net::address::{Address, SocketFiles};
 use crate::net::listener::{Bound, Listener, Listening, listen};
 use crate::net::pending_value::min_in_place_len;
 use crate::net::reactor::IoBackend;
@@ -14,6 +12,8 @@ use crate::tls::Tls;
 use crate::worker::heap;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction, Prefill};
+use nuthatch_listen::admin::{Admin, Listeners as AdminListeners};
+use nuthatch_listen::{Address, MetricsFormat, MetricsSource, SocketFiles};
 use redis_settings::fixed_settings;
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -197,13 +197,13 @@ impl Running {
         let mut files = SocketFiles::default();
         let bound = listen(&options.listeners, options.threads, &mut files)?;
         let Bound { sockets, listeners, skipped } = bound;
-        let admin = match Listeners::bind(&options.admin) {
+        let admin = match AdminListeners::bind(&options.admin) {
             Err(error) if options.admin_optional && error.kind() == io::ErrorKind::AddrInUse => {
-                Listeners::default()
+                AdminListeners::default()
             }
             bound => bound?,
         };
-        let admin_addresses = admin.addresses.clone();
+        let admin_addresses = admin.addresses().to_vec();
         server.event_loop = reactor.name();
         server.evicts = server.cache.eviction() != Eviction::None;
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
@@ -226,8 +226,7 @@ impl Running {
             running.spawn(number, listening)?;
         }
         if !running.admin_addresses.is_empty() {
-            let source: Arc<dyn MetricsSource> = Arc::<Common>::clone(&running.common);
-            running.admin = Some(Admin::start(admin, &source)?);
+            running.admin = Some(Admin::start(admin, Arc::<Common>::clone(&running.common))?);
         }
         let Self { listeners, admin_addresses, .. } = &running;
         let addresses = addresses(listeners, admin_addresses);

@@ -1,8 +1,8 @@
 //! Settings of `CONFIG GET` that describe listeners and threads, under their Redis names.
 
-use crate::net::address::Address;
 use crate::net::listener::Listener;
 use crate::protocol::Protocol;
+use nuthatch_listen::Address;
 
 /// Returns the settings that describe RESP listeners and threads.
 pub(crate) fn fixed_settings(

@@ -1,7 +1,7 @@
 //! Tests the admin port as an HTTP server.
 
 use crate::serving::{admin, ask, get, serve, serve_at};
-use nuthatch_server::admin::{BindError, Client};
+use nuthatch_listen::admin::{BindError, Client};
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

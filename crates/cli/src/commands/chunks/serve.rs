@@ -13,7 +13,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
 use crate::terminal::greet;
 use clap::Args;
-use nuthatch_chunk_server::{Metrics, Options, Server};
+use nuthatch_chunk_server::{Options, Server};
 use nuthatch_chunks::Options as FolderOptions;
 use nuthatch_origins::{Prefix, Settings};
 use nuthatch_units::{bytes, parse_size};
@@ -238,11 +238,7 @@ impl Serve {
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options);
         let server = server.map_err(|error| start_failure("--listen", &error))?;
-        let (_admin, admin) = self.monitoring.open_admin(
-            server.metrics(),
-            Metrics::exposition,
-            Metrics::is_stopping,
-        )?;
+        let admin = self.monitoring.open_admin(server.metrics())?;
         let cached = match cache.chunks() {
             Some(chunks) => {
                 let (folder, limit) = (chunks.path().display(), bytes(chunks.stat().limit));
@@ -251,7 +247,7 @@ impl Serve {
             None => format!("{shown}: without a folder"),
         };
         let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
-        greet(scheme, server.addresses(), &admin, &cached)?;
+        greet(scheme, server.addresses(), admin.addresses(), &cached)?;
         server_started();
         let (stopper, reloader, serve) = (server.stopper(), server.reloader(), self.clone());
         let reload = move || {

@@ -3,7 +3,7 @@
 use crate::logs;
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
-use nuthatch_server::admin::BindError;
+use nuthatch_listen::admin::BindError;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{ListenError, Listener, Protocol, Running};
 

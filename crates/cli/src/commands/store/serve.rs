@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
 use crate::terminal::greet;
 use clap::{Args, ValueEnum};
-use nuthatch_rpc::{Metrics, Options, Server};
+use nuthatch_rpc::{Options, Server};
 use nuthatch_store::{Durability, Options as StoreOptions};
 use nuthatch_units::{bytes, parse_size};
 use std::net::SocketAddr;
@@ -189,14 +189,10 @@ impl Serve {
         let process = ServerProcess::begin()?;
         let server =
             Server::start(store, &options).map_err(|error| start_failure("--listen", &error))?;
-        let (_admin, admin) = self.monitoring.open_admin(
-            server.metrics(),
-            Metrics::exposition,
-            Metrics::is_stopping,
-        )?;
+        let admin = self.monitoring.open_admin(server.metrics())?;
         let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
-        greet(scheme, server.addresses(), &admin, &line)?;
+        greet(scheme, server.addresses(), admin.addresses(), &line)?;
         server_started();
         let (stopper, reloader) = (server.stopper(), server.reloader());
         let credentials = self.access.credentials();

@@ -2,8 +2,8 @@
 
 use super::sample::Sample;
 use crate::settings::DEFAULT_ADMIN;
-use nuthatch_server::Address;
-use nuthatch_server::admin::Client;
+use nuthatch_listen::Address;
+use nuthatch_listen::admin::Client;
 use std::fmt::Display;
 use std::io;
 

@@ -8,7 +8,7 @@ use super::view::View;
 use crate::outcome::Failure;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use crossterm::terminal;
-use nuthatch_server::admin::Client;
+use nuthatch_listen::admin::Client;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;

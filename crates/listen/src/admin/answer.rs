@@ -1,11 +1,11 @@
 //! Requests to the admin endpoint and their responses.
 
-use super::MetricsSource;
+use crate::exposition::MetricsFormat;
+use crate::metrics_source::MetricsSource;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use nuthatch_listen::MetricsFormat;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";

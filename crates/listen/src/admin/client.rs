@@ -1,6 +1,6 @@
 //! A client of the admin endpoint.
 
-use crate::net::address::Address;
+use crate::address::Address;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -37,6 +37,7 @@ impl Client {
     }
 
     /// Returns the address that requests are sent to.
+    #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }

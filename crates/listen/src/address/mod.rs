@@ -1,6 +1,8 @@
-//! Addresses to listen on.
+//! Addresses to listen on, and the sockets that listen there.
 
-use super::{bind_retry, socket_file};
+mod bind_retry;
+pub(crate) mod socket_file;
+
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 use std::fmt;
@@ -49,6 +51,7 @@ impl fmt::Display for Address {
 
 impl Address {
     /// Returns the port of a network address.
+    #[must_use]
     pub fn port(&self) -> Option<u16> {
         match self {
             Self::Tcp(address) => Some(address.port()),
@@ -58,6 +61,7 @@ impl Address {
 
     /// Returns whether only this machine can reach the address: a loopback address or a socket
     /// file.
+    #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().is_loopback(),
@@ -65,9 +69,13 @@ impl Address {
         }
     }
 
-    /// Listens on this address. Returns the socket, and the address with the port that the system
-    /// selected for port 0. Fails if another process listens there.
-    pub(crate) fn listen(&self) -> io::Result<(OwnedFd, Self)> {
+    /// Listens on this address. Returns the socket and the bound address, with the port that the
+    /// system selected for port 0.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address cannot be bound, for example because another process listens there.
+    pub fn listen(&self) -> io::Result<(OwnedFd, Self)> {
         match self {
             Self::Tcp(address) => {
                 let socket = bind_retry::listen_tcp(*address, || {
@@ -89,7 +97,11 @@ impl Address {
 
     /// Returns another socket that listens on the address of `first`. The kernel distributes
     /// connections among them.
-    pub(crate) fn listen_too(&self, first: &OwnedFd) -> io::Result<OwnedFd> {
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error of the system.
+    pub fn listen_too(&self, first: &OwnedFd) -> io::Result<OwnedFd> {
         match self {
             Self::Tcp(address) => {
                 let socket = tcp_socket(*address)?;
@@ -106,18 +118,18 @@ impl Address {
 
 /// Socket files, removed when this is dropped. A file that is left behind blocks its path.
 #[derive(Debug, Default)]
-pub(crate) struct SocketFiles(Vec<PathBuf>);
+pub struct SocketFiles(Vec<PathBuf>);
 
 impl SocketFiles {
     /// Adds the file of an address, if it has one.
-    pub(crate) fn note(&mut self, address: &Address) {
+    pub fn note(&mut self, address: &Address) {
         if let Address::Unix(path) = address {
             self.0.push(path.clone());
         }
     }
 
     /// Removes the files.
-    pub(crate) fn remove(&mut self) {
+    pub fn remove(&mut self) {
         for path in self.0.drain(..) {
             // The file may have been removed already.
             let _ = std::fs::remove_file(path);

@@ -1,0 +1,199 @@
+//! The admin endpoint: an HTTP server with metrics and health, on its own thread, and its client.
+//!
+//! It only reads, from a [`MetricsSource`]. Its limits bound what its clients can make it hold:
+//! connections, the bytes and the time of the head of a request, and the time of a connection.
+
+mod answer;
+mod client;
+mod listeners;
+#[cfg(test)]
+mod tests;
+
+pub use client::Client;
+pub use listeners::{BindError, Listeners};
+
+use crate::accept::{accept_each, without_address};
+use crate::address::{Address, SocketFiles};
+use crate::drain::{DrainSignal, Lifecycle};
+use crate::metrics_source::MetricsSource;
+use crate::rate_limit::RateLimit;
+use crate::thread::{LogLines, ServerThread};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use listeners::Listener;
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tracing::{Level, enabled, warn};
+
+/// The log target.
+const TARGET: &str = "nuthatch::admin";
+
+/// Maximum bytes of the head of a request, and maximum number of its header fields.
+const MAX_HEAD_LEN: usize = 16 << 10;
+const MAX_FIELDS: usize = 64;
+
+/// The server that the endpoint belongs to logs its start and its end.
+const NO_LOG: LogLines = LogLines { stopping: || {}, stopped: || {} };
+
+/// Bounds on what clients of the admin endpoint can make it hold.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Maximum connections. Further ones wait to be accepted.
+    connections: usize,
+    /// Maximum time until the head of a request is complete, including the wait for its first byte.
+    head: Duration,
+    /// Time after which a connection accepts no more requests.
+    lifetime: Duration,
+    /// Time after `lifetime` in which the client must read its last response.
+    leave: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 32,
+            head: Duration::from_secs(10),
+            lifetime: Duration::from_mins(1),
+            leave: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A running admin endpoint. Dropping it ends its thread.
+#[derive(Debug)]
+pub struct Admin {
+    thread: ServerThread<Address>,
+    /// Removed last.
+    _files: SocketFiles,
+}
+
+impl Admin {
+    /// Serves the metrics and the health of `source` on these listeners.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error of the system if the thread cannot be started.
+    pub fn start(listeners: Listeners, source: Arc<dyn MetricsSource>) -> io::Result<Self> {
+        Self::start_within(Limits::default(), listeners, source)
+    }
+
+    fn start_within(
+        limits: Limits,
+        listeners: Listeners,
+        source: Arc<dyn MetricsSource>,
+    ) -> io::Result<Self> {
+        let Listeners { all, addresses, files } = listeners;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let lifecycle = Lifecycle::new();
+        let permits = Arc::new(Semaphore::new(limits.connections));
+        let endpoint = Endpoint { source, permits, limits, drain: lifecycle.signal() };
+        let guard = runtime.enter();
+        for listener in all {
+            let endpoint = endpoint.clone();
+            match listener {
+                Listener::Tcp(listener) => {
+                    let listener = TcpListener::from_std(listener)?;
+                    runtime.spawn(endpoint.accept(move |context| {
+                        listener.poll_accept(context).map_ok(without_address)
+                    }));
+                }
+                Listener::Unix(listener) => {
+                    let listener = UnixListener::from_std(listener)?;
+                    runtime.spawn(endpoint.accept(move |context| {
+                        listener.poll_accept(context).map_ok(without_address)
+                    }));
+                }
+            }
+        }
+        drop(guard);
+        let drain = lifecycle.signal();
+        // When it ends, the runtime ends with all connections.
+        let serve = async move {
+            drain.draining().await;
+            Ok(())
+        };
+        let control = (lifecycle, NO_LOG);
+        let thread = ServerThread::start("nuthatch-admin", runtime, addresses, control, serve)?;
+        Ok(Self { thread, _files: files })
+    }
+
+    /// Returns the bound addresses, with the ports that the system selected for port 0.
+    #[must_use]
+    pub fn addresses(&self) -> &[Address] {
+        self.thread.addresses()
+    }
+}
+
+/// What all connections share.
+#[derive(Clone)]
+struct Endpoint {
+    source: Arc<dyn MetricsSource>,
+    /// One permit for each connection that can still be accepted.
+    permits: Arc<Semaphore>,
+    limits: Limits,
+    drain: DrainSignal,
+}
+
+impl Endpoint {
+    /// Accepts connections until the endpoint ends.
+    async fn accept<S>(self, next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let begin = |stream, permit| {
+            let (source, limits) = (Arc::clone(&self.source), self.limits);
+            tokio::spawn(async move {
+                serve(stream, &*source, limits).await;
+                drop(permit);
+            });
+        };
+        let permits = Arc::clone(&self.permits);
+        accept_each(next, permits, self.drain.draining(), begin, log_accept_failed).await;
+    }
+}
+
+/// Serves the requests of one connection.
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    source: &dyn MetricsSource,
+    limits: Limits,
+) {
+    let answer = service_fn(async |request| {
+        Ok::<_, Infallible>(answer::answer::<hyper::body::Incoming>(&request, source))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(MAX_HEAD_LEN)
+        .max_headers(MAX_FIELDS)
+        .serve_connection(TokioIo::new(stream), answer);
+    let mut connection = pin!(connection);
+    // The result is ignored: the client has disconnected or has its response.
+    if timeout(limits.lifetime, connection.as_mut()).await.is_err() {
+        connection.as_mut().graceful_shutdown();
+        let _ = timeout(limits.leave, connection).await;
+    }
+}
+
+/// Logs why a connection was not accepted, unless too many such lines were logged recently.
+fn log_accept_failed(error: &io::Error) {
+    static RATE_LIMIT: RateLimit = RateLimit::new();
+    if enabled!(target: TARGET, Level::WARN)
+        && let Some(unlogged) = RATE_LIMIT.admit(Instant::now())
+    {
+        warn!(
+            target: TARGET,
+            unlogged, %error, "a connection to the admin port could not be accepted"
+        );
+    }
+}
