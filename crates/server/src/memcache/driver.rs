@@ -118,7 +118,9 @@ fn execute<T: Decoders<Session = Session>>(
     let next = commands::execute(&mut call(context), request)?;
     let Connection { client, out, .. } = &*context.connection;
     client.end(context.server, (kind, len, out.len() - start), context.guard.now_ms());
-    context.connection.closing |= next == Next::Close;
+    if next == Next::Close {
+        context.connection.state.close();
+    }
     Ok(())
 }
 

@@ -93,7 +93,7 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
                 } else {
                     log::request_malformed(peer, error);
                 }
-                context.connection.closing = true;
+                context.connection.state.close();
                 return Ok(());
             }
         };
@@ -103,7 +103,7 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
             let denied = client.admit(context.server, command, commands::key(parsed).into_iter());
             if denied.is_err() {
                 // There is no reply for it, and a miss would be wrong.
-                context.connection.closing = true;
+                context.connection.state.close();
                 return Ok(());
             }
             context.connection.note_admitted(context.server);

@@ -104,7 +104,7 @@ impl<T: Decoders> Connection<T> {
             && matches!(self.in_place, InPlace::None)
             && self.trusted
             && !self.waits
-            && !self.closing
+            && !self.state.is_closing()
         {
             self.in_place = InPlace::Gathered;
             if server.may_receive_in_place(len) {

@@ -145,7 +145,9 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         if !connection.trusted {
             connection.update_login(server);
         }
-        connection.closing |= connection.client.closing;
+        if connection.client.closing {
+            connection.state.close();
+        }
         Ok(())
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Clock {
     now_ms: u64,
     checked_s: u64,
     due: bool,
-    /// Whether connections have [unchecked](Connection::eof_unchecked) input.
+    /// Whether connections have unchecked input.
     eof_unchecked: bool,
     /// Whether the input of connections is being discarded.
     discarding: bool,
@@ -53,7 +53,7 @@ impl Clock {
     #[inline]
     pub(crate) fn note_received(&mut self, connection: &mut Connection) {
         connection.active_s = self.now_s;
-        connection.eof_unchecked = true;
+        connection.operations.eof_unchecked = true;
         self.eof_unchecked = true;
     }
 
@@ -74,14 +74,14 @@ impl Clock {
         self.eof_unchecked = false;
         let (mut numbers, mut sockets) = (Vec::new(), Vec::new());
         for (number, connection) in connections {
-            if connection.eof_unchecked && connection.active_s < self.now_s {
-                connection.eof_unchecked = false;
-                if connection.receiving {
+            if connection.operations.eof_unchecked && connection.active_s < self.now_s {
+                connection.operations.eof_unchecked = false;
+                if connection.operations.receiving {
                     numbers.push(number);
                     sockets.push(PollFd::new(&connection.socket, PollFlags::RDHUP | PollFlags::IN));
                 }
             }
-            self.eof_unchecked |= connection.eof_unchecked;
+            self.eof_unchecked |= connection.operations.eof_unchecked;
         }
         // If the poll fails, the end is detected with later input.
         let _ = poll(&mut sockets, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::log;
-use crate::net::connection::DISCARD_IDLE_S;
+use crate::net::connection::state::DISCARD_IDLE_S;
 use crate::state::Server;
 use std::sync::atomic::Ordering;
 
@@ -78,9 +78,9 @@ impl Worker<'_> {
             return;
         }
         for (number, connection) in self.connections.iter() {
-            if connection.discards_input() {
+            if connection.state.discards_input() {
                 if self.clock.now_s().saturating_sub(connection.active_s) >= DISCARD_IDLE_S {
-                    connection.discards = 0;
+                    connection.state.end_discarding();
                 }
                 self.touched.push(number);
             }

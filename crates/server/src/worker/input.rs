@@ -14,8 +14,8 @@ impl Worker<'_> {
         let Self { common, reactor, connections, works, session, starving, .. } = self;
         let server = &common.server;
         let Some(connection) = connections.get(number) else { return reactor.give_back(filled) };
-        if connection.closing {
-            connection.discard(filled.len());
+        if connection.state.is_closing() {
+            connection.state.discard(filled.len());
             return reactor.give_back(filled);
         }
         let works = &mut works[connection.decoder.protocol().index()];
@@ -104,7 +104,9 @@ fn receive_tls(
     };
     let before = inbox.len();
     // Complete requests before the end are executed.
-    connection.read_closed |= !tls.receive(bytes, inbox);
+    if !tls.receive(bytes, inbox) {
+        connection.state.end_input();
+    }
     connection.tls = Some(tls);
     if is_unfinished {
         // The inbox is not part of the work of this iteration.

@@ -18,6 +18,7 @@ use crate::mrcache::driver::MrcacheDriver;
 use crate::net::accepting::Listeners;
 use crate::net::batch::{Batch, Resources};
 use crate::net::connection::MAX_KEPT_CAPACITY;
+use crate::net::connection::state::State;
 use crate::net::connections::Connections;
 use crate::net::driver::Driver;
 use crate::net::listener::Listening;
@@ -261,13 +262,12 @@ impl<'c> Worker<'c> {
             Event::Received { connection, bytes, more } => {
                 self.touched.push(connection);
                 if let Some(found) = self.connections.get(connection) {
-                    found.receiving = more;
+                    found.operations.receiving = more;
                     match &bytes {
                         Ok(Some(_)) => self.clock.note_received(found),
-                        // A socket that this worker has shut down reports the end of input, too.
-                        Ok(None) => found.read_closed |= !found.is_shut_down,
+                        Ok(None) => found.state.end_input(),
                         Err(error) if is_transient(error) => {}
-                        Err(_) => (found.closing, found.is_shut_down) = (true, true),
+                        Err(_) => found.state.shut_down(),
                     }
                 }
                 if let Ok(Some(filled)) = bytes {
@@ -278,12 +278,12 @@ impl<'c> Worker<'c> {
             Event::Sent { connection, outgoing, result } => {
                 self.touched.push(connection);
                 let Some(found) = self.connections.get(connection) else { return Ok(()) };
-                (found.sending, found.sending_buffer) = (0, 0);
+                (found.operations.sending, found.operations.sending_buffer) = (0, 0);
                 found.active_s = self.clock.now_s();
                 found.client.note_progress(found.active_s);
                 self.metrics.add_sent(outgoing.bytes().len() as u64);
                 if result.is_err() {
-                    (found.closing, found.is_shut_down) = (true, true);
+                    found.state.shut_down();
                     found.drop_output();
                 } else if let Outgoing::Bytes(mut buffer) = outgoing {
                     buffer.clear();
@@ -327,7 +327,7 @@ impl<'c> Worker<'c> {
         if is_refused {
             connection.refuse(TooManyClients::TEXT);
             // Discarding its input would keep its file descriptor, of which there are too few.
-            connection.discards = 0;
+            connection.state.end_discarding();
         }
         let number = self.connections.insert(connection);
         self.touched.push(number);
@@ -414,7 +414,7 @@ impl<'c> Worker<'c> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
         let short =
             connection.out.len() < MIN_EARLY_SEND_LEN && connection.client.zero_copy.is_empty();
-        if short || connection.sending > 0 || connection.is_shut_down {
+        if short || connection.operations.sending > 0 || connection.state.is_shut_down() {
             return Ok(());
         }
         self.send_output(number)?;
@@ -426,15 +426,15 @@ impl<'c> Worker<'c> {
     fn send_output(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
         if let Ok(outgoing) = connection.take_output(self.saves_memory) {
-            connection.sending = outgoing.bytes().len();
-            connection.sending_buffer = outgoing.buffered_len();
+            connection.operations.sending = outgoing.bytes().len();
+            connection.operations.sending_buffer = outgoing.buffered_len();
             if connection.tls.is_some() {
                 // The encrypted bytes use memory in addition to the replies, which were counted.
                 self.uncounted += connection.count_memory();
             }
             return self.reactor.send(&connection.socket, number, outgoing);
         }
-        (connection.closing, connection.is_shut_down) = (true, true);
+        connection.state.shut_down();
         Ok(())
     }
 
@@ -448,7 +448,7 @@ impl<'c> Worker<'c> {
         while let Some(number) = self.touched.pop() {
             let Some(connection) = self.connections.get(number) else { continue };
             connection.enforce_input_before_login();
-            if connection.is_too_long(input_limit) && !connection.closing {
+            if connection.is_too_long(input_limit) && !connection.state.is_closing() {
                 if connection.may_wait_for_memory(&self.common.server) {
                     connection.waits = true;
                     self.starving.push(number);
@@ -464,24 +464,28 @@ impl<'c> Worker<'c> {
             connection.publish_buffers(self.clock.now_s());
             // Input that arrived before the end is executed first.
             let is_pending = connection.blocked || connection.waits;
-            connection.closing |= connection.read_closed && !is_pending;
-            if connection.sending == 0 && connection.has_output() && !connection.is_shut_down {
+            if connection.state == State::ReadClosed && !is_pending {
+                connection.state.close();
+            }
+            let is_sending = connection.operations.sending > 0;
+            if !is_sending && connection.has_output() && !connection.state.is_shut_down() {
                 self.send_output(number)?;
             }
             let Some(connection) = self.connections.get(number) else { continue };
-            let discards = connection.discards_input();
-            if connection.closing && connection.sending == 0 {
-                if discards {
-                    connection.close_write();
-                    self.clock.note_discarding();
-                } else {
-                    connection.is_shut_down = true;
+            if connection.operations.sending == 0 {
+                match connection.state {
+                    State::Discarding { .. } => {
+                        connection.close_write();
+                        self.clock.note_discarding();
+                    }
+                    State::Closing(_) => connection.state.shut_down(),
+                    State::Open | State::ReadClosed | State::ShutDown(_) => {}
                 }
             }
-            if connection.is_shut_down {
+            if connection.state.is_shut_down() {
                 // Ends operations of the kernel. The client may have disconnected.
                 let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
-                if connection.is_idle() {
+                if connection.operations.is_idle() {
                     connection.leave();
                     self.uncounted -= connection.counted.cast_signed();
                     self.closed += u64::from(connection.client.close());
@@ -491,14 +495,11 @@ impl<'c> Worker<'c> {
                 continue;
             }
             let has_enough = connection.blocked || connection.is_ahead();
-            if has_enough && connection.receiving {
+            let is_receiving = connection.operations.receiving;
+            if has_enough && is_receiving {
                 self.reactor.pause(number)?;
-            } else if !has_enough
-                && (!connection.closing || discards)
-                && !connection.receiving
-                && !connection.read_closed
-            {
-                connection.receiving = true;
+            } else if !has_enough && !is_receiving && connection.state.receives() {
+                connection.operations.receiving = true;
                 self.reactor.receive(&connection.socket, number)?;
             }
         }

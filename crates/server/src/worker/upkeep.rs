@@ -47,7 +47,9 @@ impl Worker<'_> {
                 // Requests that the client has sent already are executed, too. Bytes in the socket
                 // are reported by a later event.
                 let arrives = ioctl_fionread(&connection.socket).is_ok_and(|len| len > 0);
-                connection.closing |= !arrives && !connection.is_under_way();
+                if !arrives && !connection.is_under_way() {
+                    connection.state.close();
+                }
             }
         }
     }

@@ -344,7 +344,7 @@ fn bytes_that_the_kernel_did_not_report_are_received(kind: Backend) {
     client.write_all(b"PING\r\n").expect("sent");
     let connection = worker.connections.get(number).expect("it is open");
     worker.clock.note_received(connection);
-    while worker.connections.get(number).expect("it is open").eof_unchecked {
+    while worker.connections.get(number).expect("it is open").operations.eof_unchecked {
         run_iteration(&mut worker);
     }
     expect(&mut worker, &mut client, b"+PONG\r\n");
