@@ -73,7 +73,6 @@ mod write;
 mod writer;
 
 pub use changes::{Change, Operation};
-pub use clock::{Clock, SystemClock};
 pub use error::{Damage, Error, FullCause, IoError, Result};
 pub use file::walk::{Verified, verify_closed};
 pub use nuthatch_clock::{Clock, ManualClock, SystemClock};
