@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::error::Error;
 use crate::ring::{Handler, Ring};
+use nuthatch_uring::BUFFER_LEN;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -74,7 +75,7 @@ impl Echo {
         let reply = self.reply.bytes();
         // A buffer contains at most this many request ends, including a request from an earlier
         // buffer.
-        let most = crate::buffers::BUFFER_BYTES / self.request_bytes + 1;
+        let most = BUFFER_LEN / self.request_bytes + 1;
         let mut ring = Ring::new(Arc::new(reply.repeat(most)), CONNECTIONS)?;
         ring.listen(self.listener)?;
         let (request_bytes, reply_bytes) = (self.request_bytes, reply.len());

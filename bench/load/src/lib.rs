@@ -10,7 +10,6 @@
 mod address;
 pub mod arguments;
 mod batches;
-mod buffers;
 mod cpu;
 mod echo;
 mod echo_program;
@@ -24,7 +23,6 @@ mod replies;
 mod report;
 mod ring;
 mod signals;
-mod uring;
 
 pub use address::Address;
 pub use batches::{Work, Workload};

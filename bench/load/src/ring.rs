@@ -1,7 +1,7 @@
 //! Sockets of one thread: a handler receives the bytes of each socket, and the ring sends its
 //! replies.
 
-use crate::uring::{Event, Filled, Uring, is};
+use nuthatch_uring::{Completion, Filled, Outbox, RingOptions, SocketRing};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use std::collections::VecDeque;
@@ -40,14 +40,19 @@ struct Socket {
     sending: VecDeque<Range<usize>>,
 }
 
+const NEEDED: &str = "io_uring is required (Linux 6.1 or later, permitted by seccomp and sysctl)";
+
+/// The number of the listening socket. Completions of listeners and of connections differ.
+const LISTENER: u32 = 0;
+
 /// The sockets of one `io_uring`.
 pub(crate) struct Ring {
     // Declared before the sockets: dropping it cancels the operations that use them.
-    uring: Uring,
+    uring: SocketRing<Outbox>,
     listener: Option<OwnedFd>,
     sockets: Vec<Option<Socket>>,
     free: Vec<usize>,
-    events: Vec<Event>,
+    events: Vec<Completion<()>>,
 }
 
 impl Ring {
@@ -57,14 +62,18 @@ impl Ring {
         // buffers run out, receiving continues after the next wait.
         let buffers = connections.next_power_of_two().clamp(64, 1024);
         let entries = (2 * connections).next_power_of_two().clamp(64, 16_384);
-        let uring = Uring::new(outbox, entries as u32, buffers as u16)?;
+        let operations = entries as u32;
+        let completions = 4 * operations;
+        let options = RingOptions { operations, completions, counts_as_iowait: true };
+        let uring = SocketRing::new(&options, buffers as u16, Outbox::new(outbox))
+            .map_err(|error| io::Error::new(error.kind(), format!("{NEEDED}: {error}")))?;
         let (sockets, free, events) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { uring, listener: None, sockets, free, events })
     }
 
     /// Starts accepting connections.
     pub(crate) fn listen(&mut self, listener: OwnedFd) -> io::Result<()> {
-        self.uring.accept(listener.as_fd())?;
+        self.uring.accept(listener.as_fd(), LISTENER)?;
         self.listener = Some(listener);
         Ok(())
     }
@@ -75,7 +84,7 @@ impl Ring {
             self.sockets.push(None);
             self.sockets.len() - 1
         });
-        self.uring.receive(fd.as_fd(), connection)?;
+        self.uring.receive(fd.as_fd(), connection as u32)?;
         let socket = Socket { fd, is_open: true, sending: VecDeque::new() };
         self.sockets[connection] = Some(socket);
         Ok(connection)
@@ -88,12 +97,14 @@ impl Ring {
         if socket.sending.len() > 1 {
             return Ok(()); // concurrent sends on a socket could interleave
         }
-        self.uring.send(socket.fd.as_fd(), connection, part)
+        self.uring.send_part(socket.fd.as_fd(), connection as u32, part)
     }
 
     /// Submits the queued operations, and waits for an event for at most `at_most`.
     pub(crate) fn wait(&mut self, at_most: Duration) -> io::Result<()> {
-        self.uring.wait(at_most, &mut self.events)
+        self.uring.wait(Some(at_most))?;
+        self.uring.take_completions(|completion| self.events.push(completion));
+        Ok(())
     }
 
     /// Passes the events to the handler.
@@ -101,29 +112,31 @@ impl Ring {
         let mut events = mem::take(&mut self.events);
         for event in events.drain(..) {
             match event {
-                Event::Accepted { fd, more } => {
-                    handler.opened(self.add(fd?)?);
+                Completion::Accepted { socket, more, .. } => {
+                    handler.opened(self.add(socket?)?);
                     if let (false, Some(listener)) = (more, &self.listener) {
-                        self.uring.accept(listener.as_fd())?;
+                        self.uring.accept(listener.as_fd(), LISTENER)?;
                     }
                 }
-                Event::Received { connection, filled: Ok(Some(filled)), more } => {
-                    self.received(connection, filled, more, handler)?;
+                Completion::Received { connection, bytes: Ok(Some(filled)), more } => {
+                    self.received(connection as usize, filled, more, handler)?;
                 }
                 // All buffers were in use. They are free at the next wait.
-                Event::Received { connection, filled: Err(error), .. }
-                    if is(&error, Errno::NOBUFS) =>
+                Completion::Received { connection, bytes: Err(error), .. }
+                    if error.raw_os_error() == Some(Errno::NOBUFS.raw_os_error()) =>
                 {
-                    self.receive_again(connection)?;
+                    self.receive_again(connection as usize)?;
                 }
-                Event::Received { connection, filled, .. } => {
-                    handler.closed(connection, filled.err())?;
+                Completion::Received { connection, bytes, .. } => {
+                    let connection = connection as usize;
+                    handler.closed(connection, bytes.err())?;
                     if let Some(socket) = self.sockets[connection].as_mut() {
                         socket.is_open = false;
                     }
                     self.forget_if_done(connection);
                 }
-                Event::Sent { connection, len } => self.sent(connection, len)?,
+                Completion::Sent { connection, len, .. } => self.sent(connection as usize, len)?,
+                Completion::Woken => {}
             }
         }
         self.events = events;
@@ -137,8 +150,9 @@ impl Ring {
         more: bool,
         handler: &mut H,
     ) -> Result<(), H::Error> {
-        let answer = self.uring.read(filled, |bytes| handler.received(connection, bytes))?;
-        if let Some(part) = answer {
+        let answer = handler.received(connection, self.uring.bytes(&filled));
+        self.uring.give_back(filled);
+        if let Some(part) = answer? {
             self.send(connection, part)?;
         }
         if !more {
@@ -149,13 +163,13 @@ impl Ring {
 
     fn receive_again(&mut self, connection: usize) -> io::Result<()> {
         let Some(socket) = &self.sockets[connection] else { return Ok(()) };
-        self.uring.receive(socket.fd.as_fd(), connection)
+        self.uring.receive(socket.fd.as_fd(), connection as u32)
     }
 
-    fn sent(&mut self, connection: usize, len: io::Result<usize>) -> io::Result<()> {
+    fn sent(&mut self, connection: usize, len: io::Result<u32>) -> io::Result<()> {
         let Some(socket) = self.sockets[connection].as_mut() else { return Ok(()) };
         match (len, socket.sending.front_mut()) {
-            (Ok(len), Some(first)) if len < first.len() => first.start += len,
+            (Ok(len), Some(first)) if (len as usize) < first.len() => first.start += len as usize,
             (Ok(_), _) => drop(socket.sending.pop_front()),
             (Err(_), _) => {
                 // The shutdown ends receiving, which reports the end of the connection to the
@@ -165,7 +179,7 @@ impl Ring {
             }
         }
         if let Some(next) = socket.sending.front() {
-            return self.uring.send(socket.fd.as_fd(), connection, next.clone());
+            return self.uring.send_part(socket.fd.as_fd(), connection as u32, next.clone());
         }
         self.forget_if_done(connection);
         Ok(())

@@ -9,6 +9,7 @@
 //! - Shorter values are copied.
 
 use nuthatch_cache::{Cache, Guard, Item, ItemRef, ValueRef};
+use nuthatch_uring::StableBytes;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -50,6 +51,15 @@ impl Outgoing {
             Self::Bytes(buffer) => buffer.capacity(),
             Self::Value(_) => 0,
         }
+    }
+}
+
+// SAFETY: the bytes of a buffer are on the heap, and only an exclusive reference to it modifies
+// them. Those of a value are in a segment of the cache, which the item reference keeps as it is.
+unsafe impl StableBytes for Outgoing {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        Self::bytes(self)
     }
 }
 

@@ -27,9 +27,10 @@ const IMPORTS: &[Arrows] = &[
     ("listen", &[]),
     ("origins", &["chunks"]),
     ("chunk-server", &["chunks", "listen", "origins"]),
-    ("server", &["cache", "listen"]),
+    ("server", &["cache", "listen", "uring"]),
     ("rpc", &["store", "listen"]),
     ("units", &[]),
+    ("uring", &[]),
     ("import", &["snapshot"]),
     (
         "cli",
@@ -65,7 +66,14 @@ const UNSAFE: &[(&str, &[&str])] = &[
     ("memory of the cache that sessions share", &["crates/cache/src/memory/arena.rs"]),
     (
         "memory that io_uring reads and writes",
-        &["bench/load/src/uring.rs", "crates/server/src/net/reactor/uring.rs"],
+        &[
+            "crates/server/src/output.rs",
+            "crates/uring/src/buffers/provided.rs",
+            "crates/uring/src/queue.rs",
+            "crates/uring/src/sockets/completion.rs",
+            "crates/uring/src/sockets/ring.rs",
+            "crates/uring/src/sockets/sends.rs",
+        ],
     ),
     (
         "SIMD, prefetching, and lists of numbers that are read in place",

@@ -1,10 +1,10 @@
 //! One interface to both I/O backends.
 
 use super::epoll::Epoll;
-use super::event::{Event, Filled, Number, Socket};
+use super::event::{Event, Number, Socket};
 use super::uring::Uring;
-use super::waker::Waker;
 use crate::output::Outgoing;
+use nuthatch_uring::{Filled, Waker};
 use std::fmt;
 use std::io;
 use std::time::Duration;

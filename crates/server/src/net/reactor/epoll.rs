@@ -5,9 +5,9 @@
 //! only while an operation is in progress on it, so that a socket that was shut down does not end
 //! waits again and again.
 
-use super::pool::Pool;
 use super::{Event, Filled, Number, Socket, Waker};
 use crate::output::Outgoing;
+use nuthatch_uring::BufferPool;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -36,7 +36,7 @@ pub(crate) struct Epoll {
     listeners: Vec<Option<Socket>>,
     /// Connections that receive or send.
     active: Vec<Option<Active>>,
-    buffers: Pool,
+    buffers: BufferPool,
     /// Events of one system call, at most as many as there are buffers.
     ready: Vec<epoll::Event>,
     /// Events of operations that completed without waiting.
@@ -71,7 +71,7 @@ impl Epoll {
             list,
             listeners: Vec::new(),
             active: Vec::new(),
-            buffers: Pool::new(buffers)?,
+            buffers: BufferPool::new(buffers)?,
             ready: Vec::with_capacity(usize::from(buffers).max(1)),
             done: Vec::new(),
             has_waited: false,
@@ -174,13 +174,13 @@ impl Epoll {
 
     /// Returns a buffer, to be filled again.
     pub(crate) fn give_back(&mut self, filled: Filled) {
-        self.buffers.put(filled);
+        self.buffers.give_back(filled);
     }
 
     /// Returns the bytes of memory of all buffers.
     #[inline]
     pub(crate) fn buffers_len(&self) -> usize {
-        self.buffers.len()
+        self.buffers.memory_len()
     }
 
     /// Limits the memory of buffers, or ends the limit.

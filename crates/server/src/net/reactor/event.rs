@@ -1,12 +1,10 @@
 //! Events of sockets: accepted connections, received bytes, completed send operations.
 
 use crate::output::Outgoing;
+use nuthatch_uring::Filled;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-
-/// Bytes of a receive buffer.
-pub(crate) const BUFFER_LEN: usize = 16 << 10;
 
 /// The number with which a connection was registered.
 pub(crate) type Number = u32;
@@ -46,18 +44,4 @@ pub(crate) enum Event {
     },
     /// A [`Waker`](super::Waker) was called.
     Woken,
-}
-
-/// A buffer with received bytes.
-#[derive(Debug)]
-pub(crate) struct Filled {
-    pub(crate) id: u16,
-    pub(crate) len: u32,
-}
-
-impl Filled {
-    /// Returns the number of bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.len as usize
-    }
 }

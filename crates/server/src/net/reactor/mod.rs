@@ -4,18 +4,14 @@
 //! sent, until their event.
 
 mod backend;
-mod buffers;
 mod choice;
 mod epoll;
 mod event;
-mod memory;
-mod pool;
 #[cfg(test)]
 mod tests;
 mod uring;
-mod waker;
 
 pub(crate) use backend::{Backend, Reactor};
 pub use choice::IoBackend;
-pub(crate) use event::{BUFFER_LEN, Event, Filled, Number, Socket};
-pub(crate) use waker::Waker;
+pub(crate) use event::{Event, Number, Socket};
+pub(crate) use nuthatch_uring::{BUFFER_LEN, Filled, Waker};
