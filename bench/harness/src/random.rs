@@ -4,6 +4,9 @@
 pub(crate) const SEED: u64 = 2026;
 
 /// A `SplitMix64` generator. Its state is one word, and its quality suffices to select keys.
+///
+/// Not that of `nuthatch-testing`, a dev-dependency: the workloads of published figures follow from
+/// these numbers and from how [`below`](Self::below) scales them.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

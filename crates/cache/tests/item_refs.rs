@@ -1,6 +1,7 @@
 //! Items that stay in memory after their guard ended.
 
 use nuthatch_cache::{Cache, Error, Eviction, ItemRef, Options, Session, Write};
+use nuthatch_testing::random;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
@@ -12,11 +13,6 @@ const LENS: [usize; 3] = [100, 50_000, 3 << 20];
 
 fn cache(eviction: Eviction) -> Arc<Cache> {
     Arc::new(Cache::new(Options::new().memory(MEMORY).eviction(eviction)).expect("a cache"))
-}
-
-fn value(number: u64, len: usize) -> Vec<u8> {
-    let word = |at: u64| (number << 32 ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes();
-    (0..len.div_ceil(8) as u64).flat_map(word).take(len).collect()
 }
 
 fn store(session: &mut Session<'_>, number: u64, value: &[u8]) {
@@ -39,7 +35,7 @@ fn item_ref(cache: &Arc<Cache>, session: &mut Session<'_>, number: u64) -> ItemR
 fn flood(session: &mut Session<'_>) {
     for number in 0..3000_u64 {
         let len = LENS[number as usize % LENS.len()].min(300_000);
-        store(session, 1 << 40 | number, &value(number, len));
+        store(session, 1 << 40 | number, &random::bytes(number, len));
     }
 }
 
@@ -49,7 +45,7 @@ fn an_item_ref_outlives_changes_of_its_key() {
     let operations: [Operation; 5] = [
         |session| assert!(session.guard().remove(&0_u64.to_le_bytes())),
         |session| store(session, 0, b"another"),
-        |session| store(session, 0, &value(9, 4 << 20)),
+        |session| store(session, 0, &random::bytes(9, 4 << 20)),
         |session| session.guard().clear(),
         flood,
     ];
@@ -57,7 +53,7 @@ fn an_item_ref_outlives_changes_of_its_key() {
         for operation in operations {
             let cache = cache(Eviction::S3Fifo);
             let mut session = cache.session().expect("a session");
-            let stored = value(0, len);
+            let stored = random::bytes(0, len);
             store(&mut session, 0, &stored);
             let item_ref = item_ref(&cache, &mut session, 0);
             operation(&mut session);
@@ -80,12 +76,12 @@ fn memory_is_freed_when_the_last_item_ref_is_dropped() {
     for len in LENS {
         let cache = cache(Eviction::None);
         let mut session = cache.session().expect("a session");
-        store(&mut session, 0, &value(0, len));
+        store(&mut session, 0, &random::bytes(0, len));
         let item_refs = [(); 3].map(|()| item_ref(&cache, &mut session, 0));
         assert!(session.guard().remove(&0_u64.to_le_bytes()));
         // Seals the segment of the item.
         for number in 0..20_000 {
-            store(&mut session, 1, &value(number, 100));
+            store(&mut session, 1, &random::bytes(number, 100));
         }
         let one = cache.referenced_bytes() / 3;
         assert!((len as u64..len as u64 + 30).contains(&one), "{one} of {len}");
@@ -114,10 +110,10 @@ fn an_item_ref_keeps_an_item_removed_under_the_same_guard() {
         let [mut one, mut other] = [(); 2].map(|()| cache.session().expect("a session"));
         let mut kept = Vec::new();
         for round in 0..200_u64 {
-            let stored = value(round, len);
+            let stored = random::bytes(round, len);
             store(&mut one, 0, &stored);
             // Into another segment, so that the previous one can be retired.
-            store(&mut one, 1, &value(round, 120_000));
+            store(&mut one, 1, &random::bytes(round, 120_000));
             let guard = one.guard();
             let item = guard.get(&0_u64.to_le_bytes()).expect("there");
             assert!(other.guard().remove(&0_u64.to_le_bytes()));
@@ -132,7 +128,7 @@ fn an_item_ref_keeps_an_item_removed_under_the_same_guard() {
             }
             flood_lightly(&mut other, round);
             for (round, item_ref) in &kept {
-                assert!(item_ref.value() == value(*round, len), "round {round}");
+                assert!(item_ref.value() == random::bytes(*round, len), "round {round}");
             }
         }
         drop(kept);
@@ -145,7 +141,11 @@ fn an_item_ref_keeps_an_item_removed_under_the_same_guard() {
 
 fn flood_lightly(session: &mut Session<'_>, round: u64) {
     for number in 0..8 {
-        store(session, 1 << 50 | round << 8 | number, &value(number, 70_000 * number as usize));
+        store(
+            session,
+            1 << 50 | round << 8 | number,
+            &random::bytes(number, 70_000 * number as usize),
+        );
     }
 }
 
@@ -155,18 +155,23 @@ fn item_refs_that_are_never_dropped_only_reduce_the_memory_for_others() {
     let mut session = cache.session().expect("a session");
     let mut item_refs = Vec::new();
     for number in 0..7 {
-        store(&mut session, number, &value(number, 3 << 20));
+        store(&mut session, number, &random::bytes(number, 3 << 20));
         item_refs.push(item_ref(&cache, &mut session, number));
     }
     for _ in 0..3 {
         flood(&mut session);
         let stats = cache.stats();
         assert!(stats.memory <= MEMORY && stats.memory_referenced >= 21 << 20, "{stats:?}");
-        assert!(item_refs.iter().zip(0..).all(|(l, number)| l.value() == value(number, 3 << 20)));
+        assert!(
+            item_refs
+                .iter()
+                .zip(0..)
+                .all(|(l, number)| l.value() == random::bytes(number, 3 << 20))
+        );
     }
     // More than is left.
     let mut guard = session.guard();
-    let longest = value(7, cache.max_value_len());
+    let longest = random::bytes(7, cache.max_value_len());
     assert!(matches!(guard.set(b"longest", &longest, &Write::new()), Err(Error::Full)));
     assert!(!guard.renew() || guard.set(b"longest", &longest, &Write::new()).is_err());
     drop(guard);
@@ -185,6 +190,11 @@ fn an_item_ref_with_another_cache_panics() {
     guard.item_ref(&other, &item);
 }
 
+/// Returns a value that begins with its number.
+fn numbered(number: u64, len: usize) -> Vec<u8> {
+    [&number.to_le_bytes(), &random::bytes(number, len - 8)[..]].concat()
+}
+
 /// References are read and dropped in other threads, while items are replaced, removed and evicted.
 #[test]
 fn item_refs_are_complete_in_other_threads() {
@@ -196,8 +206,8 @@ fn item_refs_are_complete_in_other_threads() {
         scope.spawn(move || {
             for item_ref in receive {
                 let stored = item_ref.value();
-                let round = u64::from_le_bytes(stored[..8].try_into().expect("eight bytes")) >> 32;
-                assert!(stored == value(round, stored.len()), "round {round}");
+                let number = u64::from_le_bytes(stored[..8].try_into().expect("eight bytes"));
+                assert!(stored == numbered(number, stored.len()), "number {number}");
             }
         });
         let writers = [0_u64, 1].map(|writer| {
@@ -206,7 +216,7 @@ fn item_refs_are_complete_in_other_threads() {
                 let mut session = cache.session().expect("a session");
                 for round in 0..400 {
                     let len = LENS[(round * 5 + writer) as usize % LENS.len()];
-                    store(&mut session, round * 7 % 40, &value(round << 1 | writer, len));
+                    store(&mut session, round * 7 % 40, &numbered(round << 1 | writer, len));
                     if round % 4 == 0 {
                         session.guard().remove(&(round % 40).to_le_bytes());
                     }

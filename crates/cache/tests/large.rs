@@ -4,6 +4,7 @@ use nuthatch_cache::{
     Cache, Clock, Condition, Error, Eviction, Expiry, Guard, ManualClock, Options, Outcome, Result,
     Session, Write,
 };
+use nuthatch_testing::random;
 use std::sync::Arc;
 
 const MIB: usize = 1 << 20;
@@ -11,12 +12,6 @@ const MEMORY: u64 = 64 << 20;
 
 fn cache(eviction: Eviction) -> Cache {
     Cache::new(Options::new().memory(MEMORY).eviction(eviction)).expect("a cache")
-}
-
-/// Returns bytes that depend on a number and on their position.
-fn value(number: u64, len: usize) -> Vec<u8> {
-    let word = |at: u64| (number << 32 ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes();
-    (0..len.div_ceil(8) as u64).flat_map(word).take(len).collect()
 }
 
 fn key(number: u64) -> [u8; 8] {
@@ -50,7 +45,7 @@ fn a_value_may_have_five_eighths_of_the_budget_and_no_more() {
         let mut session = cache.session().expect("a session");
         let most = cache.max_value_len();
         assert!(most > memory as usize / 8 * 5 - 100_000, "{most} of {memory}");
-        let longest = value(1, most + 1);
+        let longest = random::bytes(1, most + 1);
         let key = vec![b'k'; Cache::MAX_KEY_LEN];
         let guard = session.guard();
         guard.set(&key, &longest[..most], &Write::new()).map(drop).expect("room");
@@ -97,7 +92,7 @@ fn the_newest_large_item_stays_and_the_budget_holds() {
         [100, 60_000, 70_000, 131_000, 300_000, MIB, 5 * MIB, 20 * MIB, cache.max_value_len()];
     for number in 0..500_u64 {
         let len = lens[number as usize * 7 % 26 % lens.len()];
-        let stored = value(number, len - number as usize % 50);
+        let stored = random::bytes(number, len - number as usize % 50);
         store(&mut session, number, &stored);
         let stats = cache.stats();
         assert!(stats.memory <= MEMORY, "{stats:?}");
@@ -113,7 +108,7 @@ fn the_newest_large_item_stays_and_the_budget_holds() {
 fn a_large_item_that_is_read_stays_in_place() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let [hot, cold] = [1_u64, 2].map(|number| value(number, 4 * MIB));
+    let [hot, cold] = [1_u64, 2].map(|number| random::bytes(number, 4 * MIB));
     store(&mut session, 1, &hot);
     store(&mut session, 2, &cold);
     let place = session.guard().get(&key(1)).expect("stored").value().as_ptr().addr();
@@ -150,7 +145,7 @@ fn large_items_that_are_not_read_evict_each_other() {
     let before = kept(&session.guard());
     assert!(before > 190_000, "{before}");
     for number in 0..30_u64 {
-        store(&mut session, 1 << 50 | number, &value(number, 15 * MIB));
+        store(&mut session, 1 << 50 | number, &random::bytes(number, 15 * MIB));
     }
     let after = kept(&session.guard());
     assert!(after > before * 9 / 10, "{after} of {before}");
@@ -162,7 +157,7 @@ fn large_items_that_are_not_read_evict_each_other() {
 fn writes_of_one_guard_evict_no_more_large_items_than_necessary() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let large = value(0, MIB);
+    let large = random::bytes(0, MIB);
     let mut filled = 0;
     while cache.stats().evicted == 0 {
         store(&mut session, filled, &large);
@@ -185,11 +180,11 @@ fn an_item_that_can_never_fit_evicts_nothing() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
     for number in 0..10 {
-        store(&mut session, number, &value(number, MIB));
+        store(&mut session, number, &random::bytes(number, MIB));
     }
     cache.reserve(MEMORY / 10 * 7);
     let mut guard = session.guard();
-    let longest = value(99, cache.max_value_len());
+    let longest = random::bytes(99, cache.max_value_len());
     let refused = set(&mut guard, 99, &longest, &Write::new()).expect_err("no room");
     assert!(matches!(refused, Error::Full), "{refused}");
     assert!((0..10).all(|number| guard.get(&key(number)).is_some()));
@@ -204,7 +199,7 @@ fn without_eviction_large_items_fail_and_nothing_is_lost() {
     let mut session = cache.session().expect("a session");
     let (mut stored, mut failed) = (Vec::new(), 0);
     for number in 0..100_u64 {
-        let stored_value = value(number, MIB + number as usize * 10_000);
+        let stored_value = random::bytes(number, MIB + number as usize * 10_000);
         match set(&mut session.guard(), number, &stored_value, &Write::new()) {
             Ok(_) => stored.push(number),
             Err(error) => {
@@ -218,7 +213,7 @@ fn without_eviction_large_items_fail_and_nothing_is_lost() {
     assert!(stored.len() > 35 && failed > 30, "{} stored, {failed} not", stored.len());
     let there = |guard: &Guard<'_>, number: u64| {
         let item = guard.get(&key(number)).expect("nothing is evicted");
-        assert!(item.value() == value(number, MIB + number as usize * 10_000), "{number}");
+        assert!(item.value() == random::bytes(number, MIB + number as usize * 10_000), "{number}");
     };
     let guard = session.guard();
     for number in &stored {
@@ -229,7 +224,7 @@ fn without_eviction_large_items_fail_and_nothing_is_lost() {
     for (at, number) in stored.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
         let mut guard = session.guard();
         assert!(guard.remove(&key(*number)));
-        let new = value(1000 + at as u64, MIB);
+        let new = random::bytes(1000 + at as u64, MIB);
         set(&mut guard, 1000 + at as u64, &new, &Write::new()).map(drop).expect("room");
     }
     let guard = session.guard();
@@ -248,12 +243,12 @@ fn without_eviction_compaction_makes_room_for_a_large_item() {
     let cache = cache(Eviction::None);
     let mut session = cache.session().expect("a session");
     for number in 0..400_000_u64 {
-        store(&mut session, number, &value(number, 100));
+        store(&mut session, number, &random::bytes(number, 100));
     }
     for number in (0..400_000_u64).filter(|number| number % 4 != 0) {
         assert!(session.guard().remove(&key(number)));
     }
-    let large = value(1 << 40, 23 * MIB);
+    let large = random::bytes(1 << 40, 23 * MIB);
     store(&mut session, 1 << 40, &large);
     let stats = cache.stats();
     assert!(stats.memory <= MEMORY && stats.evicted == 0, "{stats:?}");
@@ -262,7 +257,7 @@ fn without_eviction_compaction_makes_room_for_a_large_item() {
     for number in (0..400_000_u64).filter(|number| number % 4 == 0) {
         assert_eq!(
             guard.get(&key(number)).expect("nothing is evicted").value(),
-            value(number, 100)
+            random::bytes(number, 100)
         );
     }
 }
@@ -274,7 +269,7 @@ fn short_and_long_values_replace_each_other() {
         let mut session = cache.session().expect("a session");
         for round in 0..300_u64 {
             let len = if round % 2 == 0 { 3 * MIB + round as usize } else { 10 };
-            let stored = value(round, len);
+            let stored = random::bytes(round, len);
             for number in 0..2 {
                 store(&mut session, number, &stored);
                 assert!(session.guard().get(&key(number)).expect("stored").value() == stored);
@@ -291,7 +286,7 @@ fn conditions_and_updates_hold_for_large_items() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
     let mut guard = session.guard();
-    let (one, other) = (value(1, 2 * MIB), value(2, 3 * MIB));
+    let (one, other) = (random::bytes(1, 2 * MIB), random::bytes(2, 3 * MIB));
     let only = |condition| Write::new().condition(condition);
     let set = |guard: &mut Guard<'_>, value: &[u8], write: &Write<'_>| {
         set(guard, 1, value, write).expect("room")
@@ -328,11 +323,13 @@ fn expired_large_items_are_removed_before_others_are_evicted() {
     let cache = Cache::new(options.eviction(Eviction::None)).expect("a cache");
     let mut session = cache.session().expect("a session");
     for number in 0..5 {
-        store(&mut session, 1 << 40 | number, &value(number, MIB));
+        store(&mut session, 1 << 40 | number, &random::bytes(number, MIB));
     }
     for number in 0..2_000_u64 {
         let write = Write::new().expires_in_ms(1000);
-        set(&mut session.guard(), number, &value(number, 2 * MIB), &write).map(drop).expect("room");
+        set(&mut session.guard(), number, &random::bytes(number, 2 * MIB), &write)
+            .map(drop)
+            .expect("room");
         clock.advance(100);
     }
     let guard = session.guard();
@@ -352,8 +349,8 @@ fn a_cleared_cache_returns_its_memory() {
     let mut session = cache.session().expect("a session");
     for round in 0..50_u64 {
         for number in 0..4 {
-            store(&mut session, number, &value(round, 10 * MIB));
-            store(&mut session, 100 + number, &value(round, 1000));
+            store(&mut session, number, &random::bytes(round, 10 * MIB));
+            store(&mut session, 100 + number, &random::bytes(round, 1000));
         }
         let guard = session.guard();
         guard.clear();
@@ -369,8 +366,8 @@ fn statistics_divide_memory_by_kind() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
     cache.reserve(1_000_000);
-    store(&mut session, 1, &value(1, 3 * MIB));
-    store(&mut session, 2, &value(2, 100));
+    store(&mut session, 1, &random::bytes(1, 3 * MIB));
+    store(&mut session, 2, &random::bytes(2, 100));
     let stats = cache.stats();
     assert_eq!((stats.memory_reserved, stats.memory_referenced), (1_000_000, 0));
     assert!((3 << 20..(3 << 20) + 8192).contains(&stats.memory_large), "{stats:?}");

@@ -4,6 +4,7 @@ use nuthatch_cache::{
     Cache, Condition, Error, Eviction, Expiry, Guard, Options, Outcome, PendingValue, Result,
     Session, Write,
 };
+use nuthatch_testing::random::{self, Random};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
@@ -14,12 +15,6 @@ const MEMORY: u64 = 64 << 20;
 fn cache(eviction: Eviction) -> Arc<Cache> {
     let options = Options::new().memory(MEMORY).eviction(eviction);
     Arc::new(Cache::new(options).expect("a cache"))
-}
-
-/// Returns bytes that depend on a number and on their position.
-fn value(number: u64, len: usize) -> Vec<u8> {
-    let word = |at: u64| (number << 32 ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes();
-    (0..len.div_ceil(8) as u64).flat_map(word).take(len).collect()
 }
 
 /// Pushes as a server does: without memory, again under the next guard.
@@ -75,7 +70,7 @@ fn a_pending_value_becomes_an_item_in_place() {
     let mut session = cache.session().expect("a session");
     let longest = vec![b'k'; Cache::MAX_KEY_LEN];
     for (key, len) in [(&b"k"[..], 140_000), (b"", 300_001), (&*longest, 9 * MIB + 7)] {
-        let stored = value(1, len);
+        let stored = random::bytes(1, len);
         let pending = whole(&cache, &mut session, key.len(), &stored);
         assert_eq!((pending.remaining(), pending.value_len()), (0, len));
         let write = Write::new().flags(7).cas(9).expires_in_ms(60_000).protocol_bits(2);
@@ -100,7 +95,7 @@ fn a_pending_value_becomes_an_item_in_place() {
 fn a_pending_value_is_charged_as_it_grows_and_freed_when_dropped() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let stored = value(1, 20 * MIB);
+    let stored = random::bytes(1, 20 * MIB);
     for come in [0, 1, 200_000, 7 * MIB, 20 * MIB - 1, 20 * MIB] {
         let mut guard = session.guard();
         let mut pending = guard.begin_value(&cache, 10, stored.len()).expect("room");
@@ -126,7 +121,7 @@ fn a_pending_value_accepts_no_more_than_it_misses() {
     let mut session = cache.session().expect("a session");
     let guard = session.guard();
     let mut pending = guard.begin_value(&cache, 1, 300_000).expect("room");
-    let bytes = value(1, 300_010);
+    let bytes = random::bytes(1, 300_010);
     let mut taken = 0;
     while pending.remaining() > 0 {
         taken += pending.push(&guard, &bytes[taken..]).expect("room");
@@ -141,7 +136,7 @@ fn a_pending_value_of_512_mib_fits_the_default_budget() {
     let cache = Arc::new(Cache::new(Options::new()).expect("a cache"));
     assert_eq!(cache.max_value_len(), 512 * MIB);
     let mut session = cache.session().expect("a session");
-    let piece = value(1, MIB);
+    let piece = random::bytes(1, MIB);
     for _ in 0..2 {
         let mut guard = session.guard();
         let mut pending = guard.begin_value(&cache, 1, 512 * MIB).expect("room");
@@ -161,7 +156,7 @@ fn a_pending_value_of_512_mib_fits_the_default_budget() {
 fn a_pending_value_whose_condition_fails_can_be_stored_later() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let stored = value(1, MIB);
+    let stored = random::bytes(1, MIB);
     let pending = whole(&cache, &mut session, 3, &stored);
     let value = pending.value().expect("whole");
     let guard = session.guard();
@@ -195,7 +190,7 @@ fn a_pending_value_whose_condition_fails_can_be_stored_later() {
 fn values_that_do_not_match_a_pending_value_are_copied() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let stored = value(1, MIB);
+    let stored = random::bytes(1, MIB);
     let pending = whole(&cache, &mut session, 3, &stored);
     let value = pending.value().expect("whole");
     let guard = session.guard();
@@ -238,7 +233,7 @@ fn growing_pending_values_evict_items_and_their_items_are_evicted() {
     flood(&mut session);
     for round in 0..20_u64 {
         let len = [cache.max_value_len(), 3 * MIB, 17 * MIB, 400_000][round as usize % 4];
-        let stored = value(round, len);
+        let stored = random::bytes(round, len);
         let pending = whole(&cache, &mut session, 1, &stored);
         let stats = cache.stats();
         assert!(stats.memory <= MEMORY, "{stats:?}");
@@ -254,7 +249,7 @@ fn growing_pending_values_evict_items_and_their_items_are_evicted() {
 fn an_item_from_a_pending_value_is_evicted_like_others() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let pending = whole(&cache, &mut session, 1, &value(1, 3 * MIB));
+    let pending = whole(&cache, &mut session, 1, &random::bytes(1, 3 * MIB));
     store(&mut session, &pending);
     drop(pending);
     let evicted = cache.stats().evicted;
@@ -271,7 +266,7 @@ fn an_item_from_a_pending_value_is_evicted_like_others() {
 fn a_pending_value_outlives_its_item() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let stored = value(1, 5 * MIB);
+    let stored = random::bytes(1, 5 * MIB);
     let pending = whole(&cache, &mut session, 1, &stored);
     store(&mut session, &pending);
     assert!(session.guard().remove(b"k"));
@@ -288,7 +283,7 @@ fn a_pending_value_outlives_its_item() {
 fn without_eviction_a_pending_value_fails_at_its_start_or_when_others_used_the_memory() {
     let cache = cache(Eviction::None);
     let mut session = cache.session().expect("a session");
-    let stored = value(1, 30 * MIB);
+    let stored = random::bytes(1, 30 * MIB);
     let mut guard = session.guard();
     let mut pending = guard.begin_value(&cache, 1, stored.len()).expect("room");
     push(&mut guard, &mut pending, &stored[..MIB]).expect("room");
@@ -314,24 +309,21 @@ fn pending_values_match_a_model() {
     let cache = cache(Eviction::None);
     let mut session = cache.session().expect("a session");
     let (mut model, mut pending_values) = (HashMap::new(), Vec::<(PendingValue, Vec<u8>)>::new());
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = Random::new(1);
     for round in 0..3_000_u64 {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let key = (random >> 40) % 5;
-        let len = 100_000 + (random >> 20) as usize % 2_000_000;
+        let key = random.below(5);
+        let len = 100_000 + random.below(2_000_000) as usize;
         let mut guard = session.guard();
-        match random % 6 {
+        match random.below(6) {
             0 if pending_values.len() < 3 => {
                 if let Ok(pending) = guard.begin_value(&cache, 8, len) {
-                    pending_values.push((pending, value(round, len)));
+                    pending_values.push((pending, random::bytes(round, len)));
                 }
             }
             1 => drop((!pending_values.is_empty()).then(|| pending_values.swap_remove(0))),
             2 => assert_eq!(guard.remove(&key.to_le_bytes()), model.remove(&key).is_some()),
             3 => {
-                let copied = value(round, len);
+                let copied = random::bytes(round, len);
                 if guard.set(&key.to_le_bytes(), &copied, &Write::new()).is_ok() {
                     model.insert(key, copied);
                 }
@@ -374,7 +366,7 @@ fn pending_values_match_a_model() {
 fn two_threads_that_store_a_pending_value_make_one_item_of_it() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let stored = value(1, MIB);
+    let stored = random::bytes(1, MIB);
     for _ in 0..20 {
         let pending = whole(&cache, &mut session, 5, &stored);
         let bytes = pending.value().expect("whole");

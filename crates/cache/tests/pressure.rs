@@ -1,6 +1,7 @@
 //! Writing more than fits.
 
 use nuthatch_cache::{Cache, Error, Eviction, Guard, Options, Session, Write};
+use nuthatch_testing::random::Random;
 
 const MEMORY: u64 = 16 << 20;
 
@@ -229,9 +230,9 @@ fn short_items_stay_when_their_neighbours_are_overwritten() {
     let cache = cache(Eviction::None);
     let mut session = cache.session().expect("a session");
     let mut last = vec![0_u32; KEYS as usize];
-    let drawn = |number: u64| (number * number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let mut random = Random::new(1);
     in_short_guards(&mut session, 0..3_000_000, |guard, number| {
-        let key = if number < KEYS { number } else { drawn(number) % KEYS };
+        let key = if number < KEYS { number } else { random.below(KEYS) };
         last[key as usize] = number as u32;
         let (key, value) = ((key as u32).to_le_bytes(), (number as u32).to_le_bytes());
         guard.set(&key, &value, &Write::new()).map(drop).expect("room");

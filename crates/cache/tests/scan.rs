@@ -1,6 +1,7 @@
 //! Iterating over all items.
 
 use nuthatch_cache::{Cache, Options, Write};
+use nuthatch_testing::random::Random;
 use std::collections::HashSet;
 
 fn cache_of(keys: u64) -> Cache {
@@ -90,8 +91,9 @@ fn every_key_can_be_picked_at_random() {
     let cache = cache_of(100);
     let mut session = cache.session().expect("a session");
     let guard = session.guard();
-    let chosen = (0..20_000_u64)
-        .map(|seed| guard.random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).expect("an item"))
+    let mut seeds = Random::new(1);
+    let chosen = (0..20_000)
+        .map(|_| guard.random(seeds.next_u64()).expect("an item"))
         .map(|item| key_of(item.key()));
     assert_eq!(chosen.collect::<HashSet<_>>().len(), 100);
     guard.clear();

@@ -2,6 +2,8 @@
 //! rows, or the snapshot that the rows were read from.
 
 use nuthatch_snapshot::{Snapshot, Value, WriterOptions};
+#[cfg(feature = "zstd")]
+use nuthatch_testing::random::Random;
 
 type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -86,11 +88,10 @@ fn repeated_values_are_shared_alike_with_any_threads_and_memory() -> AnyResult {
 /// Returns text that is different for each value and long enough for all match finders of zstd.
 #[cfg(feature = "zstd")]
 fn text(number: usize, len: usize) -> Vec<u8> {
-    let mut state = number as u64;
+    let mut random = Random::new(number as u64);
     let mut text = Vec::with_capacity(len + 16);
     while text.len() < len {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let word = (state >> 33) % 900;
+        let word = random.below(900);
         text.extend(format!("{:x} ", word * word).bytes());
     }
     text.truncate(len);

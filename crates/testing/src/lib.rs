@@ -2,7 +2,7 @@
 //!
 //! - [`tidy`] contains the rules for the source code of the repository, as functions over text.
 //! - [`page`] reads the tables of documentation pages, which tests compare with the code.
-//! - [`random`] generates pseudo-random numbers that are the same in each run.
+//! - [`random`] generates pseudo-random numbers and bytes that are the same in each run.
 
 pub mod page;
 pub mod random;

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers for tests: the same in each run, and on each machine.
+//! Pseudo-random numbers and bytes for tests: the same in each run, and on each machine.
 
 /// A generator of pseudo-random numbers (splitmix64).
 ///
@@ -32,6 +32,19 @@ impl Random {
     }
 }
 
+/// Returns `len` pseudo-random bytes, which do not compress. Different seeds yield unrelated bytes;
+/// the bytes of a shorter length are a prefix of those of a longer one.
+#[must_use]
+pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut bytes = Vec::with_capacity(len.next_multiple_of(8));
+    while bytes.len() < len {
+        bytes.extend_from_slice(&random.next_u64().to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +67,14 @@ mod tests {
             has_seen[random.below(5) as usize] = true;
         }
         assert_eq!(has_seen, [true; 5]);
+    }
+
+    #[test]
+    fn bytes_of_a_shorter_length_are_a_prefix() {
+        let long = bytes(7, 1000);
+        for len in [0, 1, 7, 8, 9, 999] {
+            assert_eq!(bytes(7, len), long[..len]);
+        }
+        assert_ne!(bytes(8, 1000), long);
     }
 }

@@ -206,7 +206,8 @@ pub(crate) fn content_range(range: &Range<u64>, len: u64) -> String {
     format!("bytes {}-{}/{len}", range.start, range.end - 1)
 }
 
-/// Returns a boundary that occurs in no object: it has 128 random bits.
+/// Returns a boundary that occurs in no object: it has 128 random bits, those of the seeds of hash
+/// maps in the standard library.
 pub(crate) fn boundary() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("nuthatch-{:016x}{:016x}", random(), random())

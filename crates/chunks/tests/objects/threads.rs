@@ -1,5 +1,6 @@
 use crate::{Case, pattern};
 use nuthatch_chunks::{Check, Key, Lookup, Options};
+use nuthatch_testing::random::Random;
 
 #[test]
 fn threads_read_write_and_evict_at_once() {
@@ -10,16 +11,16 @@ fn threads_read_write_and_evict_at_once() {
             for thread in 0..6_u64 {
                 let chunks = &chunks;
                 scope.spawn(move || {
-                    let mut state = thread + 1;
+                    let mut random = Random::new(thread);
                     for _ in 0..400 {
-                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                        let object = state >> 33 & 31;
-                        let chunk = state >> 40 & 15;
+                        let object = random.below(32);
+                        let chunk = random.below(16);
                         let key = Key::named(object.to_le_bytes()).expect("a key");
                         let data = pattern(object * 16 + chunk, 0..40_000);
-                        if state >> 60 < 6 {
+                        let operation = random.below(16);
+                        if operation < 6 {
                             chunks.put(&key, chunk..chunk + 1, &[0, 40_000], &data).expect("a put");
-                        } else if state >> 60 < 11 {
+                        } else if operation < 11 {
                             let read = chunks.get(&key, chunk..chunk + 1).expect("a get");
                             assert!(read.found().is_none_or(|read| read.data == data));
                         } else if let Lookup::Found(view) =

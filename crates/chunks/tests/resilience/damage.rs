@@ -1,6 +1,6 @@
 //! Damage to the files of the folder.
 
-use crate::Random;
+use nuthatch_testing::random::Random;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;

@@ -10,6 +10,7 @@ mod watch;
 mod worker;
 
 use damage::Damage;
+use nuthatch_testing::random::Random;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -22,26 +23,6 @@ pub(crate) const LIMIT: u64 = 24 << 20;
 const ROLE: &str = "NUTHATCH_RESILIENCE_FOLDER";
 /// A worker without output for this long hangs.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
-
-/// Random numbers from a seed.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
-    }
-
-    pub(crate) fn below(&mut self, max: u64) -> u64 {
-        self.next() % max
-    }
-}
 
 /// A worker process and its output.
 struct Worker {
@@ -117,7 +98,7 @@ impl Worker {
 
 fn run(folder: &Path, seconds: u64, seed: u64) -> Result<String, String> {
     let mut random = Random::new(seed);
-    let start = |random: &mut Random| Worker::start(folder, random.next());
+    let start = |random: &mut Random| Worker::start(folder, random.next_u64());
     let mut workers: Vec<_> = (0..WORKERS).map(|_| start(&mut random)).collect();
     let (stop, stopped) = mpsc::channel();
     let watched = folder.to_owned();

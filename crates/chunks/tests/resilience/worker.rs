@@ -1,7 +1,8 @@
 //! A worker process: stores and reads, and compares every byte.
 
-use crate::{LIMIT, Random};
+use crate::LIMIT;
 use nuthatch_chunks::{Check, Chunks, Error, Key, Lookup, Options};
+use nuthatch_testing::random::{self, Random};
 use std::io::{Read, Write, stdin, stdout};
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,14 +22,7 @@ fn len_of(object: u64, chunk: u64) -> usize {
 
 /// Appends the bytes of a chunk.
 fn append(object: u64, chunk: u64, out: &mut Vec<u8>) {
-    let mut state = object << 32 | chunk | 1 << 60;
-    let len = len_of(object, chunk);
-    let end = out.len() + len;
-    while out.len() < end {
-        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        let word = (state ^ state >> 29).to_le_bytes();
-        out.extend_from_slice(&word[..word.len().min(end - out.len())]);
-    }
+    out.extend_from_slice(&random::bytes(object << 32 | chunk, len_of(object, chunk)));
 }
 
 fn bytes(object: u64, range: std::ops::Range<u64>) -> (Vec<u8>, Vec<u64>) {

@@ -3,6 +3,7 @@
 
 use nuthatch_chunks::Options;
 use nuthatch_origins::{ObjectCache, Settings};
+use nuthatch_testing::random;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -125,8 +126,7 @@ fn objects_of_a_bucket_are_read_and_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let moto = Moto::start(folder.path());
     let kept = folder.path().join("cache");
-    let body: Vec<u8> =
-        (0..1_000_003_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let body = random::bytes(1, 1_000_003);
     moto.request("PUT", "/bucket", b"");
     moto.request("PUT", "/bucket/some%20folder/a%2Bb", &body);
     let address = "s3://bucket/some folder/a+b";

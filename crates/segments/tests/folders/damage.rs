@@ -1,5 +1,6 @@
 use crate::{Case, bytes, get, name, put, small};
 use nuthatch_segments::{Check, Id, Options, Outcome};
+use nuthatch_testing::random::Random;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -194,15 +195,12 @@ fn scrambled_words_of_the_index_return_no_wrong_bytes() {
     let path = case.path().join("index");
     let file = open(&path);
     let mut words = std::fs::read(&path).expect("an index");
-    let mut state = 88_172_645_463_325_252_u64;
+    let mut random = Random::new(1);
     let from = 4096 + 256 * 64;
     for _ in 0..200 {
         for byte in &mut words[from..] {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            if state.is_multiple_of(64) {
-                *byte ^= 1 << (state >> 32 & 7);
+            if random.below(64) == 0 {
+                *byte ^= 1 << random.below(8);
             }
         }
         file.write_all_at(&words[from..], from as u64).expect("words");

@@ -122,6 +122,7 @@ mod tests {
     use super::*;
     use crate::state::Endpoints;
     use nuthatch_cache::{Cache, Options};
+    use nuthatch_testing::random::Random;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
@@ -136,11 +137,10 @@ mod tests {
         let (has_begun, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let mut random = 1_u64;
+                let mut random = Random::new(1);
                 while !is_done.load(Ordering::Relaxed) {
                     for connection in &connections {
-                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                        connection.output_buffer_len.set(40_000 + (random >> 50));
+                        connection.output_buffer_len.set(40_000 + random.below(1 << 14));
                     }
                     has_begun.store(true, Ordering::Relaxed);
                 }

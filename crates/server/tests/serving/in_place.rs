@@ -4,6 +4,7 @@ use crate::served::{LOCAL, ask, at, connect_to, pass_time, with_every_io_backend
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::state::{Server, Users};
 use nuthatch_server::{IoBackend, Options, Protocol, Running};
+use nuthatch_testing::random;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -99,12 +100,6 @@ impl Subject {
     }
 }
 
-/// Returns bytes that depend on the number and on their position.
-fn value(number: u64, len: usize) -> Vec<u8> {
-    let word = |at: u64| (number << 32 ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes();
-    (0..len.div_ceil(8) as u64).flat_map(word).take(len).collect()
-}
-
 fn framed(args: &[&[u8]]) -> Vec<u8> {
     let mut out = format!("*{}\r\n", args.len()).into_bytes();
     for arg in args {
@@ -144,7 +139,7 @@ fn the_longest_values_are_set_and_got_back(io_backend: IoBackend) {
     let max = subject.cache.max_value_len();
     assert!(max > MEMORY as usize / 8 * 5 - 100_000);
     for (number, len) in [(0, LONG), (1, max), (2, max - 1), (3, 3 * LONG + 7), (4, max)] {
-        let stored = value(number, len);
+        let stored = random::bytes(number, len);
         ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"k", &stored]), b"+OK\r\n");
         ask_long(&mut stream, b"GET k\r\n", &bulk(&stored));
         let stats = subject.cache.stats();
@@ -157,7 +152,7 @@ fn the_longest_values_are_set_and_got_back(io_backend: IoBackend) {
 fn requests_with_long_values_may_be_split_anywhere(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let mut clock = subject.connect(RESP);
-    let stored = value(1, LONG + 5);
+    let stored = random::bytes(1, LONG + 5);
     let requests = [
         (RESP, framed(&[b"SET", b"k", &stored, b"PX", b"100000"]), &b"+OK\r\n+PONG\r\n"[..]),
         (
@@ -205,7 +200,7 @@ fn requests_with_long_values_may_be_split_anywhere(io_backend: IoBackend) {
 fn all_options_of_set_apply_to_long_values(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let mut stream = subject.connect(RESP);
-    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let [one, two] = [1, 2].map(|number| random::bytes(number, LONG + number as usize));
     let mut set = |stored: &[u8], options: &[&[u8]], expected: &[u8]| {
         let request = framed(&[&[&b"SET"[..], b"k", stored], options].concat());
         ask_slowly(&subject, &mut stream, &request, expected);
@@ -232,7 +227,7 @@ fn all_options_of_set_apply_to_long_values(io_backend: IoBackend) {
 fn other_commands_take_long_values(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let mut stream = subject.connect(RESP);
-    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let [one, two] = [1, 2].map(|number| random::bytes(number, LONG + number as usize));
     let mut slowly = |args: &[&[u8]], expected: &[u8]| {
         let request = framed(args);
         if request.len() > LONG {
@@ -268,7 +263,7 @@ fn other_commands_take_long_values(io_backend: IoBackend) {
 
 fn requests_after_a_long_value_are_executed(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
-    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let [one, two] = [1, 2].map(|number| random::bytes(number, LONG + number as usize));
     let before = [b"PING\r\n", &framed(&[b"SET", b"k", b"short"])[..]].concat();
     let requests = [
         &before[..],
@@ -311,7 +306,7 @@ fn requests_after_a_long_value_are_executed(io_backend: IoBackend) {
 fn long_values_are_stored_by_memcached_commands(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
     let mut stream = subject.connect(MEMCACHE);
-    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let [one, two] = [1, 2].map(|number| random::bytes(number, LONG + number as usize));
     let mut slowly = |verb: &str, stored: &[u8], more: &str, expected: &str| {
         let line = match verb {
             "ms" => format!("ms k {} {more}\r\n", stored.len()),
@@ -356,7 +351,7 @@ fn an_incomplete_value_returns_its_memory(io_backend: IoBackend) {
             let mut stream = subject.connect(listener);
             stream.write_all(head.as_bytes()).expect("sent");
             subject.wait("it begins", |cache| cache.pending_bytes() > 0);
-            stream.write_all(&value(1, len)[..len.min(max)]).expect("sent");
+            stream.write_all(&random::bytes(1, len)[..len.min(max)]).expect("sent");
             if len > max {
                 stream.write_all(b"\r").expect("sent");
             }
@@ -371,7 +366,7 @@ fn an_incomplete_value_returns_its_memory(io_backend: IoBackend) {
 
 fn a_value_longer_than_announced_is_refused(io_backend: IoBackend) {
     let subject = Subject::new(io_backend);
-    let stored = value(1, LONG);
+    let stored = random::bytes(1, LONG);
     let request = framed(&[b"SET", b"k", &stored]);
     let mut stream = subject.connect(RESP);
     let end = request.len() - 2;
@@ -385,7 +380,7 @@ fn a_value_longer_than_announced_is_refused(io_backend: IoBackend) {
 fn a_client_that_may_not_store_is_refused_and_stays_connected(io_backend: IoBackend) {
     let users = "user default on nopass ~a* +@all\nuser reader on >r ~* +get +ping +auth +flushall";
     let subject = Subject::with(Eviction::S3Fifo, users, io_backend);
-    let stored = value(1, LONG);
+    let stored = random::bytes(1, LONG);
     let mut stream = subject.connect(RESP);
     let denied =
         b"-NOPERM this user has no permissions to access one of the keys used as arguments\r\n";
@@ -407,7 +402,7 @@ fn a_client_that_may_not_store_is_refused_and_stays_connected(io_backend: IoBack
 fn without_memory_long_values_are_refused_and_other_requests_executed(io_backend: IoBackend) {
     let subject = Subject::with(Eviction::None, ALL, io_backend);
     let mut stream = subject.connect(RESP);
-    let stored = value(1, 12 << 20);
+    let stored = random::bytes(1, 12 << 20);
     let request = |key: usize| framed(&[b"SET", format!("k{key}").as_bytes(), &stored]);
     let fits = (0..10).take_while(|key| {
         stream.write_all(&request(*key)).expect("sent");
@@ -449,7 +444,7 @@ fn many_long_values_at_once_are_stored_or_refused(io_backend: IoBackend) {
 }
 
 fn many_long_values_at_once(subject: &Subject) {
-    let stored = value(1, 18 << 20);
+    let stored = random::bytes(1, 18 << 20);
     let request = framed(&[b"SET", b"k", &stored]);
     for _ in 0..3 {
         let streams: Vec<_> = (0..5).map(|_| subject.connect(RESP)).collect();

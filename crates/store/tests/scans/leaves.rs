@@ -3,6 +3,7 @@
 
 use crate::{Case, ROWS, key, value};
 use nuthatch_store::{Options, Range, Read, ReadTxn, Scan, Store, Table};
+use nuthatch_testing::random::Random;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use tempfile::TempDir;
@@ -56,22 +57,19 @@ fn rows_of_all_lengths_in_many_orders_are_shown() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let store = Store::open(folder.path().join("store"), &Options::new()).expect("a store");
     let table = store.table("rows").expect("a table");
-    let mut state = 7_u64;
-    let mut draw = |most: u64| {
-        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(11);
-        (state >> 33) % most
-    };
+    let mut random = Random::new(7);
     for round in 0..6 {
         store
             .update(|txn| {
                 for _ in 0..3000 {
-                    let key = vec![draw(256) as u8; 1 + draw(510) as usize];
-                    let key = [place(draw(1 << 31)).as_bytes(), &key].concat();
-                    let len = if draw(50) == 0 { draw(9000) } else { draw(40) };
+                    let key = vec![random.below(256) as u8; 1 + random.below(510) as usize];
+                    let key = [place(random.below(1 << 31)).as_bytes(), &key].concat();
+                    let len =
+                        if random.below(50) == 0 { random.below(9000) } else { random.below(40) };
                     txn.put(&table, &key[..key.len().min(511)], &vec![round; len as usize])?;
                 }
                 // Leaves with few rows, and branches whose entries are removed.
-                let from = draw(1 << 31);
+                let from = random.below(1 << 31);
                 if round % 2 == 1 {
                     let range = Range::all().from(place(from)).before(place(from + (1 << 29)));
                     txn.delete_range(&table, &range)?;

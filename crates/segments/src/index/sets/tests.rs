@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::layout::GRAIN;
+use nuthatch_testing::random::Random;
 use std::collections::HashMap;
 use std::fs::File;
 
@@ -77,14 +78,11 @@ fn sets_behave_like_a_map() {
     let shape = Shape::new(0, 5, 0);
     let sets = Sets::new(&words, &shape);
     let mut model: HashMap<u64, Place> = HashMap::new();
-    let mut state = 88_172_645_463_325_252_u64;
+    let mut random = Random::new(1);
     for step in 0..100_000 {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let number = state >> 20 & 511;
+        let number = random.below(512);
         let hash = hash_of(number);
-        match (state >> 40 & 7, model.get(&number).copied()) {
+        match (random.below(8), model.get(&number).copied()) {
             (0..4, None) if sets.insert(hash, place(number), 0, |_| false) == Inserted::Done => {
                 model.insert(number, place(number));
             }
