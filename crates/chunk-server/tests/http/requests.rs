@@ -3,6 +3,7 @@
 use crate::client::Response;
 use crate::origin::noise;
 use crate::{BLOCK, Front, Origin, options, quick};
+use nuthatch_testing::page::table_with_header;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -245,13 +246,11 @@ fn chunks_that_the_index_displaced_are_counted() {
 #[test]
 fn the_page_of_operations_lists_all_metrics() {
     let page = include_str!("../../../../docs/operations.md");
-    let head = "| metric of the chunk cache | type | labels | meaning |\n";
-    let (_, table) = page.split_once(head).expect("a table");
-    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
-    let cells = |row: &str| -> Vec<String> {
-        row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
-    };
-    let listed: BTreeSet<_> = rows.map(cells).map(|row| (row[1].clone(), row[2].clone())).collect();
+    let header = "| metric of the chunk cache | type | labels | meaning |";
+    let listed: BTreeSet<_> = table_with_header(page, header, 0)
+        .into_iter()
+        .map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone()))
+        .collect();
     let front = Front::new(Vec::new());
     let text = front.server.metrics().exposition();
     let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
