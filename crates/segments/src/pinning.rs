@@ -82,11 +82,10 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
     use crate::layout::PINS_NAME;
+    use crate::{Options, checksum};
     use std::fs;
     use tempfile::TempDir;
-    use xxhash_rust::xxh3::xxh3_64;
 
     const GROUP: Name = [9; 16];
 
@@ -112,7 +111,7 @@ mod tests {
         let folder = TempDir::new().expect("a folder");
         let segments = segments(&folder);
         let names = [[1; 16], [2; 16]].concat();
-        let bytes = [&at::MAGIC_1[..], &xxh3_64(&names).to_le_bytes(), &names].concat();
+        let bytes = [&at::MAGIC_1[..], &checksum(&names).to_le_bytes(), &names].concat();
         fs::write(folder.path().join(PINS_NAME), bytes).expect("a file");
         assert_eq!(segments.pinned().expect("a list"), [[1; 16], [2; 16]].into());
         segments.pin([1; 16], false).expect("no pin");

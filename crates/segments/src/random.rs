@@ -1,10 +1,11 @@
 //! Random numbers, and a number that identifies the boot of the machine.
 
+use crate::checksum::checksum;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
-use xxhash_rust::xxh3::xxh3_64;
 
-/// Returns a random number.
+/// Returns a random number, for salts. It comes from the seeds of hash maps in the standard
+/// library, which differ between processes and calls.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -16,6 +17,6 @@ pub(crate) fn boot() -> u64 {
     static BOOT: OnceLock<u64> = OnceLock::new();
     *BOOT.get_or_init(|| {
         let id = std::fs::read("/proc/sys/kernel/random/boot_id");
-        id.map_or_else(|_| random(), |id| xxh3_64(&id))
+        id.map_or_else(|_| random(), |id| checksum(&id))
     })
 }

@@ -1,6 +1,7 @@
-//! The checksum of parts: XXH3-64. It can also be computed while bytes are copied or read. Then the
-//! bytes at the destination are summed, so another process cannot change them between the copy and
-//! the check.
+//! Checksums: XXH3-64. No other module calls the library.
+//!
+//! The checksum of a part can also be computed while bytes are copied or read. Then the bytes at
+//! the destination are summed: another process cannot change them between the copy and the check.
 //!
 //! Long inputs use the loops of [`stripes`], with the widest instructions of the processor:
 //! checking a part from the page cache then takes no longer than loading its bytes.
@@ -33,6 +34,7 @@ const LAST_SECRET: usize = SECRET_LEN - STRIPE - 7;
 const MERGE_SECRET: usize = 11;
 
 /// Returns the checksum of a part: XXH3-64 of its bytes.
+#[inline]
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u64 {
     if bytes.len() <= MAX_SHORT_LEN {
@@ -40,6 +42,11 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     } else {
         sum(Instructions::best(), bytes)
     }
+}
+
+/// Returns the checksum of the head of a record: XXH3-64 of its bytes, with a seed.
+pub(crate) fn seeded_checksum(bytes: &[u8], seed: u64) -> u64 {
+    XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
 /// Copies at least `MIN_STRIPED_LEN` bytes to a slice of the same length. Returns the checksum of
@@ -126,15 +133,8 @@ fn secret() -> &'static [u8; SECRET_LEN] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn bytes(len: usize) -> Vec<u8> {
-        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-        let mut next = || {
-            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-            (state >> 56) as u8
-        };
-        (0..len).map(|_| next()).collect()
-    }
+    use nuthatch_testing::random;
+    use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
     /// Returns lengths around the limits of the algorithm; without Miri also all lengths up to
     /// 5000.
@@ -147,18 +147,13 @@ mod tests {
             .collect()
     }
 
-    /// Returns XXH3-64 computed by another implementation, one without SIMD under Miri.
-    fn expected(bytes: &[u8]) -> u64 {
-        if cfg!(miri) { xxhash_rust::xxh3::xxh3_64(bytes) } else { XxHash3_64::oneshot(bytes) }
-    }
-
     #[test]
     fn all_instruction_sets_agree_with_another_implementation() {
-        let all = bytes(70_100);
+        let all = random::bytes(1, 70_100);
         for len in lengths() {
             // Each length begins at another alignment.
             let from = &all[len % 67..][..len];
-            let expected = expected(from);
+            let expected = xxh3_64(from);
             for instructions in Instructions::all() {
                 let mut to = vec![0x5A; len + 2];
                 let place = &mut to[1..=len];
@@ -183,8 +178,19 @@ mod tests {
     }
 
     #[test]
+    fn checksums_are_those_of_another_implementation() {
+        let all = random::bytes(1, 20_000);
+        for len in (0..MIN_STRIPED_LEN).chain(lengths().into_iter().filter(|len| *len < 20_000)) {
+            let bytes = &all[..len];
+            assert_eq!(checksum(bytes), xxh3_64(bytes), "{len} bytes");
+            let seed = len as u64 ^ 0xD1B5_4A32_D192_ED03;
+            assert_eq!(seeded_checksum(bytes, seed), xxh3_64_with_seed(bytes, seed), "{len} bytes");
+        }
+    }
+
+    #[test]
     fn a_buffer_that_is_filled_in_pieces_has_the_same_sum() {
-        let all = bytes(70_001);
+        let all = random::bytes(1, 70_001);
         for len in (0..MIN_STRIPED_LEN).chain(lengths()) {
             for piece in [BLOCK, 4 * BLOCK, 128 << 10] {
                 let mut out = vec![0; len];
@@ -192,7 +198,7 @@ mod tests {
                     out.copy_from_slice(&all[at as usize..][..out.len()]);
                     Ok::<(), ()>(())
                 });
-                assert_eq!(filled, Ok(expected(&all[..len])), "{len} bytes in pieces of {piece}");
+                assert_eq!(filled, Ok(xxh3_64(&all[..len])), "{len} bytes in pieces of {piece}");
             }
         }
         for len in [5000, 50_000] {
@@ -207,7 +213,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_changes_the_checksum() {
         let len = if cfg!(miri) { 1100 } else { 3200 };
-        let good = bytes(len);
+        let good = random::bytes(1, len);
         let mut to = vec![0; len];
         for instructions in Instructions::all() {
             let sum = copy_with(instructions, &good, &mut to);

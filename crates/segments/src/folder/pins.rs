@@ -4,13 +4,13 @@
 //! version and one group for all versions, so that a pin can move to a new version.
 
 use super::Folder;
+use crate::checksum::checksum;
 use crate::error::Result;
 use crate::layout::{PINS_NAME, PINS_NEW, pins as at};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io::Read;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// A name of parts, or of a group.
 pub(crate) type Name = [u8; 16];
@@ -40,7 +40,7 @@ pub(crate) fn load(folder: &Folder) -> Result<Pins> {
 /// Decodes a list. Returns `None` if it is damaged.
 fn decode(bytes: &[u8]) -> Option<Pins> {
     let (head, entries) = bytes.split_at_checked(at::NAMES)?;
-    if head[at::CHECK..] != xxh3_64(entries).to_le_bytes() {
+    if head[at::CHECK..] != checksum(entries).to_le_bytes() {
         return None;
     }
     let name = |bytes: &[u8]| bytes.try_into().ok();
@@ -69,7 +69,7 @@ pub(crate) fn store(folder: &Folder, pins: &Pins) -> Result<()> {
     let entries = pins.iter().flat_map(|(name, group)| [*name, *group]);
     let entries = entries.collect::<Vec<_>>().concat();
     let mut bytes = at::MAGIC.to_vec();
-    bytes.extend(xxh3_64(&entries).to_le_bytes());
+    bytes.extend(checksum(&entries).to_le_bytes());
     bytes.extend(entries);
     folder.replace(PINS_NEW, PINS_NAME, &bytes)
 }

@@ -4,13 +4,13 @@
 //! and which is restored from the file if it is damaged.
 
 use super::Folder;
+use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::layout::{INDEX_NAME, SETTINGS_NAME, SETTINGS_NEW, settings as at};
 use crate::options::{DEFAULT_LIMIT, Options};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::Read;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// The settings of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Settings {
         put(at::MIN_FREE, &self.min_free.to_le_bytes());
         put(at::PARTS, &self.parts.to_le_bytes());
         put(at::SHARED, &u64::from(self.shared).to_le_bytes());
-        let check = xxh3_64(&bytes[..at::CHECK]);
+        let check = checksum(&bytes[..at::CHECK]);
         bytes[at::CHECK..].copy_from_slice(&check.to_le_bytes());
         bytes
     }
@@ -87,7 +87,7 @@ impl Settings {
             word.copy_from_slice(&bytes[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        let is_valid = word(at::CHECK) == xxh3_64(&bytes[..at::CHECK]);
+        let is_valid = word(at::CHECK) == checksum(&bytes[..at::CHECK]);
         if bytes[..at::VERSION] != *at::MAGIC || !is_valid {
             return Ok(None);
         }
@@ -147,7 +147,7 @@ fn of_version_1(folder: &Folder) -> Option<Settings> {
     let word = |at: usize| bytes[at..at + 8].try_into().ok().map(u64::from_le_bytes);
     let mut checked = [0x5A; 24];
     checked[..16].copy_from_slice(&bytes[96..112]);
-    let of_version_1 = bytes[..12] == *b"NUTINDEX\x01\0\0\0" && word(112)? == xxh3_64(&checked);
+    let of_version_1 = bytes[..12] == *b"NUTINDEX\x01\0\0\0" && word(112)? == checksum(&checked);
     let (limit, min_free) = (word(96)?, word(104)?);
     of_version_1.then_some(Settings { limit, min_free, ..Settings::DEFAULT })
 }

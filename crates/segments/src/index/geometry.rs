@@ -1,7 +1,7 @@
 //! The size of an index, and the fields of its header that never change.
 
+use crate::checksum::checksum;
 use crate::layout::{index as at, slot};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Length of the fields of the header that never change.
 pub(super) const FIXED_LEN: usize = at::CHECK + 8;
@@ -75,7 +75,7 @@ impl Geometry {
         put(at::SETS, &(1_u64 << self.base_bits).to_le_bytes());
         put(at::GROWN, &u64::from(self.grown).to_le_bytes());
         put(at::FAMILY, &family.to_le_bytes());
-        let check = xxh3_64(&bytes[..at::CHECK]);
+        let check = checksum(&bytes[..at::CHECK]);
         bytes[at::CHECK..].copy_from_slice(&check.to_le_bytes());
         bytes
     }
@@ -86,7 +86,8 @@ impl Geometry {
     pub(super) fn decode(bytes: &[u8; FIXED_LEN]) -> Option<std::result::Result<(Self, u64), u32>> {
         let four = |at: usize| bytes[at..at + 4].try_into().ok().map(u32::from_le_bytes);
         let eight = |at: usize| bytes[at..at + 8].try_into().ok().map(u64::from_le_bytes);
-        if bytes[..at::VERSION] != *at::MAGIC || eight(at::CHECK)? != xxh3_64(&bytes[..at::CHECK]) {
+        if bytes[..at::VERSION] != *at::MAGIC || eight(at::CHECK)? != checksum(&bytes[..at::CHECK])
+        {
             return None;
         }
         let version = four(at::VERSION)?;

@@ -7,6 +7,7 @@ mod shape;
 pub(crate) mod table;
 pub(crate) mod word;
 
+use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::folder::Folder;
 use crate::folder::settings::Settings;
@@ -25,7 +26,6 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use table::Table;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// An open index, with the segments that were opened through it.
 pub(crate) struct Index {
@@ -226,7 +226,7 @@ fn check_of(settings: &Settings) -> u64 {
     for (chunk, word) in bytes.chunks_exact_mut(8).zip(words_of(settings)) {
         chunk.copy_from_slice(&word.to_le_bytes());
     }
-    xxh3_64(&bytes)
+    checksum(&bytes)
 }
 
 /// Returns whether a read error means that the file is damaged or too short.

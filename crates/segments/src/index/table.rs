@@ -1,10 +1,10 @@
 //! The table of segments. Rows change only under the table lock. Any thread may read the number in
 //! a row at any time.
 
+use crate::checksum::checksum;
 use crate::layout::{index, slot as at};
 use crate::map::Words;
 use std::sync::atomic::{AtomicU64, Ordering};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ fn check(slot: u32, words: &[u64; 4]) -> u64 {
     }
     bytes[32..].copy_from_slice(&u64::from(slot).to_le_bytes());
     // A row of zeros is free.
-    if *words == [0; 4] { 0 } else { xxh3_64(&bytes) }
+    if *words == [0; 4] { 0 } else { checksum(&bytes) }
 }
 
 /// The table of an index.

@@ -1,8 +1,8 @@
 //! The header of a segment.
 
 use super::OpenError;
+use crate::checksum::checksum;
 use crate::layout::segment as at;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Encodes the header of a new segment.
 pub(crate) fn header(number: u64, salt: u64, boot: u64) -> [u8; at::HEADER_LEN] {
@@ -13,7 +13,7 @@ pub(crate) fn header(number: u64, salt: u64, boot: u64) -> [u8; at::HEADER_LEN] 
     put(at::NUMBER, &number.to_le_bytes());
     put(at::SALT, &salt.to_le_bytes());
     put(at::BOOT, &boot.to_le_bytes());
-    let check = xxh3_64(&bytes[..at::CHECK]);
+    let check = checksum(&bytes[..at::CHECK]);
     bytes[at::CHECK..].copy_from_slice(&check.to_le_bytes());
     bytes
 }
@@ -34,7 +34,7 @@ pub(super) fn read_header(
     };
     let is_valid = bytes[..at::VERSION] == *at::MAGIC
         && word(at::NUMBER) == number
-        && word(at::CHECK) == xxh3_64(&bytes[..at::CHECK]);
+        && word(at::CHECK) == checksum(&bytes[..at::CHECK]);
     match word(at::VERSION) as u32 {
         at::VERSION_NOW if is_valid => Ok((word(at::SALT), word(at::BOOT))),
         version if is_valid && version > at::VERSION_NOW => Err(OpenError::Newer),

@@ -1,5 +1,6 @@
 //! Records: parts that were written together, and the head that describes them.
 
+use crate::checksum::seeded_checksum;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::layout::{GRAIN, record as at};
@@ -8,7 +9,6 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The end of a part in the data of its record, and the checksum of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Record<'_> {
             put(place + 8, &part.checksum.to_le_bytes());
             place += at::PART_LEN;
         }
-        let check = xxh3_64_with_seed(&head[at::NAME..exact_len], salt ^ offset);
+        let check = seeded_checksum(&head[at::NAME..exact_len], salt ^ offset);
         head[at::CHECK..at::NAME].copy_from_slice(&check.to_le_bytes());
         head
     }
@@ -217,7 +217,7 @@ pub(crate) fn encoded_head_len(bytes: &[u8]) -> Option<usize> {
 pub(crate) fn decode(bytes: &[u8], salt: u64, offset: u64, now: u64) -> Option<Head> {
     let exact_len = encoded_head_len(bytes)?;
     let bytes = bytes.get(..exact_len)?;
-    let check = xxh3_64_with_seed(&bytes[at::NAME..], salt ^ offset);
+    let check = seeded_checksum(&bytes[at::NAME..], salt ^ offset);
     if check != u64_at(bytes, at::CHECK)? {
         return None;
     }
