@@ -136,6 +136,8 @@ pub enum FullCause {
     Addresses,
 }
 
+// `IoError` and `Damage` are also in nuthatch-snapshot. Engines import nothing from each other.
+
 /// A failed system call, with the file and the operation.
 #[derive(Debug)]
 pub struct IoError {
