@@ -7,3 +7,4 @@ pub(crate) mod header;
 pub mod layout;
 pub(crate) mod line;
 pub(crate) mod record;
+pub(crate) mod totals;

@@ -9,6 +9,7 @@ use crate::format::header::Section;
 use crate::format::layout::{SECTION_ALIGN, directory, header as header_at, line, record};
 use crate::format::line::Line;
 use crate::format::record::Record;
+use crate::format::totals::Totals;
 use crate::parallel;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -146,32 +147,6 @@ impl Snapshot {
     /// Returns the offset of these bytes, which must be a part of the file.
     fn offset_of(&self, part: &[u8]) -> u64 {
         (part.as_ptr().addr() - self.map.bytes().as_ptr().addr()) as u64
-    }
-}
-
-/// The counts of the header, computed from entries.
-#[derive(Clone, Debug, Default)]
-struct Totals {
-    entries: u64,
-    key_bytes: u64,
-    value_bytes: u64,
-    stored_value_bytes: u64,
-    shared: u64,
-    compressed: u64,
-    by_type: [u64; 16],
-}
-
-impl Totals {
-    fn add(&mut self, other: &Self) {
-        self.entries += other.entries;
-        self.key_bytes += other.key_bytes;
-        self.value_bytes += other.value_bytes;
-        self.stored_value_bytes += other.stored_value_bytes;
-        self.shared += other.shared;
-        self.compressed += other.compressed;
-        for (sum, count) in self.by_type.iter_mut().zip(other.by_type) {
-            *sum += count;
-        }
     }
 }
 

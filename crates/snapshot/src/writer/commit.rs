@@ -2,7 +2,7 @@
 
 use super::buffer::Buffers;
 use super::compare;
-use super::emit::{BlobPiece, Image, Reference, Totals};
+use super::emit::{BlobPiece, Image, Reference};
 use super::locations::{ValueLocation, ValueLocations};
 use super::row::RowRef;
 use super::spill::SpillFile;
@@ -13,6 +13,7 @@ use crate::format::header::Section;
 use crate::format::layout::{
     SECTION_ALIGN, directory as directory_at, limits, line as line_at, record,
 };
+use crate::format::totals::Totals;
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::format::hash::KeyHash;
 use crate::format::layout::{line as line_at, record};
 use crate::format::record::RecordPlan;
+use crate::format::totals::Totals;
 use crate::values::ValueType;
 use std::collections::{HashMap, HashSet};
 
@@ -93,35 +94,6 @@ impl Frame {
             Self::Memory(bytes) => compare::Bytes::Memory(bytes),
             Self::Blob { offset, .. } => compare::Bytes::Blob(blobs, *offset),
         }
-    }
-}
-
-/// The counts of entries that the header stores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) entries: u64,
-    pub(crate) key_bytes: u64,
-    pub(crate) value_bytes: u64,
-    pub(crate) stored_value_bytes: u64,
-    pub(crate) shared: u64,
-    pub(crate) compressed: u64,
-    pub(crate) by_type: [u64; 16],
-    pub(crate) max_probe: u32,
-}
-
-impl Totals {
-    /// Adds the counts of other entries.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.entries += other.entries;
-        self.key_bytes += other.key_bytes;
-        self.value_bytes += other.value_bytes;
-        self.stored_value_bytes += other.stored_value_bytes;
-        self.shared += other.shared;
-        self.compressed += other.compressed;
-        for (sum, count) in self.by_type.iter_mut().zip(other.by_type) {
-            *sum += count;
-        }
-        self.max_probe = self.max_probe.max(other.max_probe);
     }
 }
 
