@@ -1,10 +1,9 @@
 //! Settings from environment variables.
 
 use super::raw_value::RawValue;
-use super::setting::{Setting, VARIABLE_PREFIX};
-use super::setting_type::SettingType;
+use super::setting::VARIABLE_PREFIX;
 use super::suggestion::closest_name;
-use super::table::all_settings;
+use super::table::{Setting, SettingType, all_settings};
 use std::ffi::OsString;
 
 /// The variable with the path of the settings file.

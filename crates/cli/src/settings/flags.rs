@@ -1,8 +1,7 @@
 //! Settings from flags of the command line.
 
-use super::setting::Setting;
-use super::setting_type::{Choices, SettingType};
-use super::table::{GROUPS, all_settings};
+use super::setting_type::Choices;
+use super::table::{GROUPS, Setting, SettingType, all_settings};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -60,7 +59,7 @@ fn flag(setting: &'static Setting, heading: &'static str) -> Arg {
     }
     match setting.value_type {
         SettingType::Addresses(_) => flag.action(ArgAction::Append),
-        SettingType::Choice { choices, .. } => flag.value_parser(choice(choices)),
+        SettingType::Choice(_, choices) => flag.value_parser(choice(choices)),
         // `--insecure` without a value means true.
         SettingType::Bool(_) => {
             flag.num_args(0..=1).require_equals(true).default_missing_value("true")

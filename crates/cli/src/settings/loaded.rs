@@ -4,11 +4,9 @@
 use super::environment::Environment;
 use super::flags::Flags;
 use super::raw_value::RawValue;
-use super::setting::Setting;
 use super::source::{SettingSource, Source};
-use super::table::all_settings;
+use super::table::{Setting, Settings, all_settings};
 use super::toml_file;
-use super::values::Settings;
 use crate::files::read_text;
 use crate::outcome::Failure;
 use std::fmt::Display;
@@ -127,9 +125,8 @@ impl LoadedSettings {
 
     /// Returns whether the value of a setting is from the file, and is the default.
     pub(crate) fn is_default_from_file(&self, name: &str) -> bool {
-        let value_of = |mut of: Settings| find(name).1.value_type.shown_value(&mut of);
-        self.is_from_file(name)
-            && value_of(self.settings.clone()) == value_of(Self::defaults().settings)
+        let value_of = |of: &Self| find(name).1.value_type.shown_value(&of.settings);
+        self.is_from_file(name) && value_of(self) == value_of(&Self::defaults())
     }
 
     /// Returns whether a setting is set by a file, a variable or a flag.

@@ -1,12 +1,9 @@
 //! The output of `--show-config`: all settings with the source of each value.
 
 use super::loaded::LoadedSettings;
-use super::setting::Setting;
-use super::setting_type::{SettingType, ShownValue};
-use super::table::GROUPS;
-use nuthatch_cli::output::json_string;
+use super::table::{GROUPS, Setting, SettingType, all_settings};
+use serde_json::Value;
 use std::fmt::Write;
-use toml_edit::Value;
 
 const HEAD: &str = "\
 The settings of nuthatch serve. Each key is also an environment variable (NUTHATCH_MEMORY) and, \
@@ -30,10 +27,12 @@ pub(crate) fn toml(loaded: &LoadedSettings) -> String {
             }
             choices(&mut text, setting);
             let (name, source) = (setting.name, loaded.source(setting.name));
-            let _ = match shown_value(loaded, setting) {
-                ShownValue::Hidden => writeln!(text, "# {name} = \"(hidden)\"  # {source}"),
-                ShownValue::Unset => writeln!(text, "# {name} = \"{}\"", setting.value_name),
-                value => writeln!(text, "{name} = {}  # {source}", toml_value(&value)),
+            let _ = match setting.value_type.shown_value(&loaded.settings) {
+                Value::Null => writeln!(text, "# {name} = \"{}\"", setting.value_name),
+                value => {
+                    let comment = if setting.is_secret() { "# " } else { "" };
+                    writeln!(text, "{comment}{name} = {}  # {source}", toml_value(&value))
+                }
             };
         }
     }
@@ -42,21 +41,18 @@ pub(crate) fn toml(loaded: &LoadedSettings) -> String {
 
 /// Returns the settings as one JSON object, with value and source of each.
 pub(crate) fn json(loaded: &LoadedSettings) -> String {
-    let rows = GROUPS.iter().flat_map(|group| group.settings).map(|setting| {
-        let value = json_value(&shown_value(loaded, setting));
-        let source = json_text(&loaded.source(setting.name).to_string());
-        format!("{}:{{\"value\":{value},\"from\":{source}}}", json_text(setting.name))
+    let rows = all_settings().map(|setting| {
+        let name = Value::from(setting.name);
+        let value = setting.value_type.shown_value(&loaded.settings);
+        let source = Value::from(loaded.source(setting.name).to_string());
+        format!("{name}:{{\"value\":{value},\"from\":{source}}}")
     });
     format!("{{{}}}\n", rows.collect::<Vec<_>>().join(","))
 }
 
-fn shown_value(loaded: &LoadedSettings, setting: &Setting) -> ShownValue {
-    setting.value_type.shown_value(&mut loaded.settings.clone())
-}
-
 /// Appends a comment line for each choice of a setting.
 fn choices(text: &mut String, setting: &Setting) {
-    if let SettingType::Choice { choices, .. } = setting.value_type {
+    if let SettingType::Choice(_, choices) = setting.value_type {
         for (word, meaning) in choices {
             let _ = writeln!(text, "#   {word}: {meaning}");
         }
@@ -80,36 +76,14 @@ fn comment(text: &mut String, content: &str) {
     text.push('\n');
 }
 
-fn toml_value(value: &ShownValue) -> String {
-    let text = |text: &str| Value::from(text).to_string();
+/// Returns a value in TOML.
+fn toml_value(value: &Value) -> String {
     match value {
-        ShownValue::Text(one) => text(one),
-        ShownValue::Number(number) => number.to_string(),
-        ShownValue::Bool(flag) => flag.to_string(),
-        ShownValue::List(list) => {
-            let list: Vec<_> = list.iter().map(|one| text(one)).collect();
-            format!("[{}]", list.join(", "))
+        Value::String(text) => toml_edit::Value::from(text).to_string(),
+        Value::Array(list) => {
+            format!("[{}]", list.iter().map(toml_value).collect::<Vec<_>>().join(", "))
         }
-        ShownValue::Hidden | ShownValue::Unset => String::new(),
+        // Numbers and truth values are the same as in JSON.
+        value => value.to_string(),
     }
-}
-
-fn json_value(value: &ShownValue) -> String {
-    match value {
-        ShownValue::Text(text) => json_text(text),
-        ShownValue::Number(number) => number.to_string(),
-        ShownValue::Bool(flag) => flag.to_string(),
-        ShownValue::List(list) => {
-            let list: Vec<_> = list.iter().map(|one| json_text(one)).collect();
-            format!("[{}]", list.join(","))
-        }
-        ShownValue::Hidden => json_text("(hidden)"),
-        ShownValue::Unset => "null".to_owned(),
-    }
-}
-
-fn json_text(text: &str) -> String {
-    let mut json = Vec::new();
-    json_string(text, &mut json);
-    String::from_utf8_lossy(&json).into_owned()
 }

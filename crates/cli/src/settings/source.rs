@@ -1,6 +1,6 @@
 //! The source of the value of a setting.
 
-use super::setting::Setting;
+use super::table::Setting;
 use std::fmt;
 
 /// The source of a value. Later variants override earlier ones.

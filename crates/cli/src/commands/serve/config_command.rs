@@ -6,10 +6,9 @@ use nuthatch_server::state::Server;
 
 /// Returns the settings that change while the server runs, by Redis's names.
 pub(super) fn changeable_settings(loaded: &LoadedSettings) -> Vec<(&'static str, String)> {
-    let mut settings = loaded.settings.clone();
     let changeable = all_settings().filter_map(|setting| match setting.config_name {
         ConfigName::Changeable(name) => {
-            Some((name, setting.value_type.to_config_text(&mut settings)?))
+            Some((name, setting.value_type.to_config_text(&loaded.settings)?))
         }
         ConfigName::ReadOnly(_) | ConfigName::None => None,
     });
@@ -18,10 +17,9 @@ pub(super) fn changeable_settings(loaded: &LoadedSettings) -> Vec<(&'static str,
 
 /// Passes the settings to the server that `CONFIG` shows and changes.
 pub(super) fn pass_settings(loaded: &LoadedSettings, server: &mut Server) -> Result<(), Failure> {
-    let mut settings = loaded.settings.clone();
     for setting in all_settings() {
-        let Some(text) = setting.value_type.to_config_text(&mut settings) else { continue };
-        match (setting.config_name, setting.value_type) {
+        let Some(text) = setting.value_type.to_config_text(&loaded.settings) else { continue };
+        match (setting.config_name, &setting.value_type) {
             (ConfigName::Changeable(name), _) => {
                 let changed = server.settings.change(name, &text);
                 changed.map_err(|problem| loaded.invalid(setting.name, problem))?;

@@ -3,9 +3,7 @@
 
 use crate::files::{AtomicFile, read_text};
 use crate::outcome::Failure;
-use crate::settings::{
-    ConfigName, LoadedSettings, MAX_FILE_LEN, RawValue, Setting, Settings, all_settings,
-};
+use crate::settings::{ConfigName, LoadedSettings, MAX_FILE_LEN, Setting, Settings, all_settings};
 use nuthatch_server::state::Rewrite;
 use std::fs;
 use std::io::{self, Write};
@@ -38,24 +36,20 @@ fn text(failure: Failure) -> String {
 /// `CONFIG`.
 fn edited(old: &str, wanted: &[(&'static str, String)]) -> Result<String, String> {
     let mut document: DocumentMut = old.parse().map_err(|_| "the file is not valid TOML")?;
-    let mut says = read(old)?;
+    let current = read(old)?;
     for (setting, text) in
         all_settings().filter_map(|setting| Some((setting, find(setting, wanted)?)))
     {
-        if setting.value_type.to_config_text(&mut says).as_ref() == Some(text) {
+        if setting.value_type.to_config_text(&current).as_ref() == Some(text) {
             continue;
         }
-        let raw = setting.value_type.parse_config_text(text);
-        let value = raw.and_then(toml_value).ok_or_else(|| format!("{}: {text}", setting.name))?;
-        let absent = match item(document.as_table_mut(), "", setting.name) {
-            Some(item) => {
-                exchange(item, value);
-                None
+        let value = setting.value_type.parse_config_text(text);
+        let value = value.ok_or_else(|| format!("{}: {text}", setting.name))?;
+        match item(document.as_table_mut(), "", setting.name) {
+            Some(item) => exchange(item, value),
+            None => {
+                document.insert(setting.name, Item::Value(value));
             }
-            None => Some(value),
-        };
-        if let Some(value) = absent {
-            document.insert(setting.name, Item::Value(value));
         }
     }
     let new = document.to_string();
@@ -96,15 +90,6 @@ fn exchange(item: &mut Item, mut value: Value) {
         *value.decor_mut() = old.decor().clone();
     }
     *item = Item::Value(value);
-}
-
-fn toml_value(raw: RawValue) -> Option<Value> {
-    match raw {
-        RawValue::String(text) => Some(text.into()),
-        RawValue::Integer(number) => Some(number.into()),
-        RawValue::Bool(flag) => Some(flag.into()),
-        RawValue::Untyped(_) | RawValue::List(_) | RawValue::Unsupported(_) => None,
-    }
 }
 
 /// Replaces a file atomically.
@@ -179,17 +164,12 @@ threshold = \"off\"
     fn every_changeable_setting_survives_the_notation_of_config() {
         for setting in all_settings().filter(|setting| setting.name != "password") {
             let ConfigName::Changeable(_) = setting.config_name else { continue };
-            let mut defaults = LoadedSettings::defaults().settings;
-            let text = setting.value_type.to_config_text(&mut defaults).expect("a text");
-            let raw = setting.value_type.parse_config_text(&text).expect("a value");
-            let mut again = Settings::default();
-            setting.value_type.set(&mut again, &raw, Path::new("")).expect("a value");
-            assert_eq!(
-                setting.value_type.to_config_text(&mut again),
-                Some(text),
-                "{}",
-                setting.name
-            );
+            let defaults = LoadedSettings::defaults().settings;
+            let text = setting.value_type.to_config_text(&defaults).expect("a text");
+            let value = setting.value_type.parse_config_text(&text).expect("a value");
+            let again = read(&format!("{} = {value}", setting.name)).expect("a settings file");
+            let text_again = setting.value_type.to_config_text(&again);
+            assert_eq!(text_again, Some(text), "{}", setting.name);
         }
     }
 }

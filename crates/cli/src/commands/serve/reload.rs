@@ -5,35 +5,9 @@ use super::connection_limits::max_clients;
 use super::{access, check, store_server};
 use crate::logs::{LogFilter, warn};
 use crate::outcome::Failure;
-use crate::settings::{Environment, LoadedSettings, Setting, Settings, all_settings};
+use crate::settings::{Environment, LoadedSettings, Settings, all_settings};
 use nuthatch_rpc::{ReloadError, Reloader as StoreReloader, ServerTls, Tokens};
 use nuthatch_server::{Reload, Reloader};
-
-/// Settings that a reload applies; all others need a restart.
-const RELOADED: &[&str] = &[
-    "max-clients",
-    "timeout",
-    "tcp-keepalive",
-    "client-output-hard-limit",
-    "client-output-soft-limit",
-    "client-output-soft-time",
-    "max-value",
-    "slow-log-threshold",
-    "slow-log-length",
-    "latency-tracking",
-    "log",
-    "password",
-    "password-file",
-    "users",
-    "tls-cert",
-    "tls-key",
-    "tls-client-ca",
-];
-
-/// Returns whether a reload applies a setting.
-pub(crate) fn is_reloaded(setting: &Setting) -> bool {
-    RELOADED.contains(&setting.name)
-}
 
 /// The running servers and the settings that they have.
 pub(crate) struct ReloadState {
@@ -111,36 +85,13 @@ fn keep_fixed_settings(old: &LoadedSettings, new: &mut LoadedSettings) {
     // settings.
     let is_default_memory = !new.is_set("memory");
     let (old, new) = (&old.settings, &mut new.settings);
-    for setting in all_settings().filter(|setting| !is_reloaded(setting)) {
-        let [mut before, mut after] = [old.clone(), new.clone()];
+    for setting in all_settings().filter(|setting| !setting.is_reloaded()) {
         let is_lowered = setting.name == "memory" && is_default_memory;
-        if !is_lowered
-            && setting.value_type.shown_value(&mut before)
-                != setting.value_type.shown_value(&mut after)
-        {
+        let shown_value = |of: &Settings| setting.value_type.shown_value(of);
+        if !is_lowered && shown_value(old) != shown_value(new) {
             let name = setting.name;
             warn(format_args!("{name} was changed: it needs a restart to take effect"));
         }
+        (setting.copy)(old, new);
     }
-    let fixed = old.clone();
-    *new = Settings {
-        max_clients: new.max_clients,
-        timeout: new.timeout,
-        tcp_keepalive: new.tcp_keepalive,
-        client_output_hard_limit: new.client_output_hard_limit,
-        client_output_soft_limit: new.client_output_soft_limit,
-        client_output_soft_time: new.client_output_soft_time,
-        max_value: new.max_value,
-        slow_log_threshold: new.slow_log_threshold,
-        slow_log_length: new.slow_log_length,
-        latency_tracking: new.latency_tracking,
-        log: new.log.clone(),
-        password: new.password.clone(),
-        password_file: new.password_file.clone(),
-        users: new.users.clone(),
-        tls_cert: new.tls_cert.clone(),
-        tls_key: new.tls_key.clone(),
-        tls_client_ca: new.tls_client_ca.clone(),
-        ..fixed
-    };
 }

@@ -3,7 +3,7 @@
 use crate::commands::store::{Credentials, keep_changes, open_store};
 use crate::outcome::Failure;
 use crate::process::limit_connections;
-use crate::settings::{ListenAddress, LoadedSettings, Settings};
+use crate::settings::{ListenAddress, LoadedSettings, Settings, others_in_group};
 use nuthatch_rpc::{Options, Reloader, Server, Stopper};
 use nuthatch_server::state::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
@@ -97,17 +97,8 @@ impl StoreThread {
 /// Fails if settings of the store are set without a store. A settings file may have their defaults,
 /// like the one that `--show-config` prints.
 fn refuse_without_store(loaded: &LoadedSettings) -> Result<(), Failure> {
-    let names = [
-        "grpc",
-        "store-allow-network-filesystem",
-        "store-create",
-        "store-durability",
-        "store-keep-changes",
-        "store-memory",
-        "store-tokens",
-    ];
-    let is_meant = |name: &&str| loaded.is_set(name) && !loaded.is_default_from_file(name);
-    match names.into_iter().find(is_meant) {
+    let mut names = others_in_group("store").map(|setting| setting.name);
+    match names.find(|name| loaded.is_set(name) && !loaded.is_default_from_file(name)) {
         Some(name) => {
             let at = loaded.source(name).named();
             Err(Failure::Usage(format!("{at}: expected a store as well (--store), found none")))

@@ -8,6 +8,7 @@ use crate::arguments::{MIN_LIMIT_MS, MonitoringArgs, TlsArgs, parse_address, sta
 use crate::logs::server_started;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
+use crate::settings::DEFAULT_GRPC;
 use crate::terminal::greet;
 use clap::{Args, ValueEnum};
 use nuthatch_rpc::{Options, Server};
@@ -94,7 +95,7 @@ enum Level {
 #[command(next_help_heading = "Access")]
 struct Access {
     /// Address to listen on, host:port; port 0 selects a free port; can be repeated
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7380")]
+    #[arg(long, value_name = "ADDR", default_value = DEFAULT_GRPC)]
     #[arg(value_parser = parse_address)]
     listen: Vec<SocketAddr>,
     #[command(flatten)]

@@ -1,0 +1,36 @@
+//! The values of settings as they are shown.
+
+use super::listen_address::ListenAddress;
+use super::setting_type::SettingType;
+use crate::arguments::{format_duration, format_size};
+use serde_json::Value;
+
+impl<S> SettingType<S> {
+    /// Returns the current value, as a settings file would have it: `Null` for none.
+    pub(crate) fn shown_value(&self, of: &S) -> Value {
+        match self {
+            Self::Addresses(field) => match (field.get)(of).as_slice() {
+                [] => vec!["off"].into(),
+                addresses => addresses.iter().map(ListenAddress::absolute).collect(),
+            },
+            Self::Size(field, ..) => format_size(*(field.get)(of)).into(),
+            Self::Duration(field, ..) => {
+                (field.get)(of).map_or_else(|| "off".to_owned(), format_duration).into()
+            }
+            Self::Count(field, ..) => (*(field.get)(of)).into(),
+            Self::CountOrAuto(field, ..) => {
+                (field.get)(of).map_or_else(|| "auto".into(), Value::from)
+            }
+            Self::Choice(field, _) => (*(field.get)(of)).into(),
+            Self::Bool(field) => (*(field.get)(of)).into(),
+            Self::Path(field) => (field.get)(of).as_ref().map_or(Value::Null, |path| {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                path.to_string_lossy().into()
+            }),
+            Self::Text(field, _) => (field.get)(of).as_str().into(),
+            Self::Secret(field) => {
+                (field.get)(of).as_ref().map_or(Value::Null, |_| "(hidden)".into())
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! The table of all settings. Flags, the settings file, environment variables, `--show-config`,
+//! `CONFIG` and `docs/configuration.md` follow it.
+//!
+//! A new setting is an entry in this file, which [`settings`] describes, and a row on that page. A
+//! test fails if the row is missing.
+
+use super::declare::settings;
+use super::duration_unit::{MICROSECONDS, SECONDS};
+use super::listen_address::ListenAddress;
+use super::secret::Secret;
+use super::setting::ConfigName::{Changeable, ReadOnly};
+use super::setting_type::MAX_SIZE;
+use super::{setting, setting_type};
+use crate::logs;
+use nuthatch_cache::Options as CacheOptions;
+use nuthatch_rpc::Options as StoreOptions;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A setting of the table.
+pub(crate) type Setting = setting::Setting<Settings>;
+
+/// The type of a setting of the table.
+pub(crate) type SettingType = setting_type::SettingType<Settings>;
+
+/// The default address of the admin endpoint.
+pub(crate) const DEFAULT_ADMIN: &str = "127.0.0.1:9464";
+
+/// The default address of the store.
+pub(crate) const DEFAULT_GRPC: &str = "127.0.0.1:7380";
+
+/// Returns all settings, in the order of the table.
+pub(crate) fn all_settings() -> impl Iterator<Item = &'static Setting> {
+    GROUPS.iter().flat_map(|group| group.settings)
+}
+
+/// Returns the other settings in the group of this one.
+pub(crate) fn others_in_group(name: &'static str) -> impl Iterator<Item = &'static Setting> {
+    let mut groups = GROUPS.iter().map(|group| group.settings);
+    let group = groups.find(|settings| settings.iter().any(|setting| setting.name == name));
+    group.unwrap_or_default().iter().filter(move |setting| setting.name != name)
+}
+
+settings! {
+    "Listening" {
+        resp: Vec<ListenAddress> = Addresses {
+            value_name: "ADDR",
+            default: "127.0.0.1:6379",
+            help: "Address for Redis clients: host:port, unix:PATH or off; can be repeated",
+            more: "`tls:` before host:port enables TLS. Port 0 selects a free port. A stale unix \
+                   socket is replaced.",
+            config_name: ReadOnly("bind"),
+        }
+
+        memcache: Vec<ListenAddress> = Addresses {
+            value_name: "ADDR",
+            default: "127.0.0.1:11211",
+            help: "Address for memcached clients (text and meta protocols); as --resp",
+        }
+
+        pmc: Vec<ListenAddress> = Addresses {
+            value_name: "ADDR",
+            default: "off",
+            help: "Address for clients of poor-man's-cache (its own port is 9001); as --resp",
+            more: "Clients that need a password log in with AUTH, as Redis clients do.",
+        }
+
+        mrcache: Vec<ListenAddress> = Addresses {
+            value_name: "ADDR",
+            default: "off",
+            help: "Address for clients of mrcache (its own port is 7000); as --resp",
+            more: "The protocol has no login: the address is refused if clients need a password.",
+        }
+
+        mrcache_reply: &'static str = Choice(&[
+            ("len4", "the length of the value, in four bytes"),
+            ("ver6", "0, 1 and the length, in six bytes, as clients of 2020 expect"),
+        ]) {
+            value_name: "REPLY",
+            default: "len4",
+            help: "What a reply to an mrcache client starts with",
+        }
+
+        admin: Vec<ListenAddress> = Addresses {
+            value_name: "ADDR",
+            default: DEFAULT_ADMIN,
+            help: "Address of the admin endpoint: host:port, unix:PATH or off; repeatable",
+            more: "/metrics for Prometheus and `nuthatch top`, /healthz. No TLS, no password: keep \
+                   it on loopback or a private network.",
+        }
+
+        event_loop: &'static str = Choice(&[
+            ("auto", "io_uring if available, otherwise epoll"),
+            ("io_uring", "requires Linux 6.1 or later, with io_uring not disabled"),
+            ("epoll", "any Linux"),
+        ]) {
+            value_name: "NAME",
+            default: "auto",
+            help: "I/O backend",
+        }
+    }
+
+    "Memory and threads" {
+        memory: u64 = Size(CacheOptions::MIN_MEMORY, CacheOptions::MAX_MEMORY) {
+            value_name: "SIZE",
+            default: "1GiB",
+            help: "Memory budget for keys, values, index and connections; at least 16MiB",
+            more: "A budget beyond the memory of the machine, or of the process's control group, \
+                   is refused. Where either has less than 1.33 GiB, the default is three quarters \
+                   of it. The budget is fixed while the server runs: index and segments are laid \
+                   out at startup. Resident memory can exceed it: by about 10 MiB for the program, \
+                   by the stacks of threads, and by freed memory that the allocator keeps \
+                   (docs/operations.md, \"Memory of the process\").",
+            config_name: ReadOnly("maxmemory"),
+        }
+
+        eviction: &'static str = Choice(&[
+            ("s3fifo", "evict the items that are read least (S3-FIFO)"),
+            ("none", "writes fail"),
+        ]) {
+            value_name: "POLICY",
+            default: "s3fifo",
+            help: "What happens when the memory is used up",
+            config_name: ReadOnly("maxmemory-policy"),
+        }
+
+        /// `None` for one thread per core.
+        threads: Option<u64> = CountOrAuto(1, 1000) {
+            value_name: "N",
+            default: "auto",
+            help: "Worker threads, each with its own connections; auto is one for each core",
+            config_name: ReadOnly("io-threads"),
+        }
+
+        data_dir: Option<PathBuf> = Path {
+            value_name: "DIR",
+            help: "A folder for this server alone: created if missing, and locked",
+            more: "A second server with the same folder does not start. The folder holds no items: \
+                   the cache is in memory and ends with the server.",
+            config_name: ReadOnly("dir"),
+        }
+    }
+
+    "Clients" {
+        max_clients: u64 = Count(1, u32::MAX as u64) {
+            value_name: "N",
+            default: "10000",
+            help: "Maximum number of connections; more are refused with an error",
+            more: "The server raises its limit of open files to the hard limit. If that is too \
+                   low, it allows fewer connections and logs a warning with both numbers.",
+            config_name: Changeable("maxclients"),
+        }
+
+        timeout: Option<Duration> = Duration(SECONDS, i32::MAX as u64) {
+            value_name: "TIME",
+            default: "off",
+            help: "Close connections that send nothing for this long, such as 300s or 5min; or off",
+            config_name: Changeable("timeout"),
+        }
+
+        tcp_keepalive: Option<Duration> = Duration(SECONDS, 32_767) {
+            value_name: "TIME",
+            default: "5min",
+            help: "Probe connections that are idle for this long, and close dead ones; or off",
+            more: "A connection is dead if three probes within another period of this length are \
+                   not answered. A change applies to connections accepted later.",
+            config_name: Changeable("tcp-keepalive"),
+        }
+
+        client_output_hard_limit: u64 = Size(0, MAX_SIZE) {
+            value_name: "SIZE",
+            default: "0",
+            help: "Close a client whose unsent replies exceed this size; 0: no limit",
+            more: "What the kernel does not accept at once of a reply counts, however fast the \
+                   client reads. So a limit below the length of a value can close clients that \
+                   read this value: set it above the longest value. Clients that do not read their \
+                   replies are also closed, whatever this limit is, when a write needs the memory.",
+            config_name: Changeable("client-output-hard-limit"),
+        }
+
+        client_output_soft_limit: u64 = Size(0, MAX_SIZE) {
+            value_name: "SIZE",
+            default: "0",
+            help: "Close a client whose unsent replies exceed this for client-output-soft-time; 0: \
+                   no limit",
+            config_name: Changeable("client-output-soft-limit"),
+        }
+
+        client_output_soft_time: Option<Duration> = Duration(SECONDS, i32::MAX as u64) {
+            value_name: "TIME",
+            default: "1min",
+            help: "How long a client may exceed client-output-soft-limit before it is closed",
+            more: "off is the same as 0s: it is closed at once.",
+            config_name: Changeable("client-output-soft-seconds"),
+        }
+
+        drain_ms: u64 = Count(0, 86_400_000) {
+            value_name: "MS",
+            default: "10000",
+            help: "Milliseconds that requests in progress have to finish after SIGTERM or SIGINT",
+            more: "A second signal ends the server at once.",
+        }
+
+        max_value: u64 = Size(1 << 20, MAX_SIZE) {
+            value_name: "SIZE",
+            default: "512MiB",
+            help: "Maximum length of a value that a client may send; at least 1MiB",
+            more: "The memory may allow less: a value can have at most 5/8 of it.",
+            config_name: Changeable("proto-max-bulk-len"),
+        }
+    }
+
+    "Store" {
+        store: Option<PathBuf> = Path {
+            value_name: "DIR",
+            help: "The folder of a store to serve over gRPC, as `nuthatch store serve` does",
+            more: "Other processes may use the folder at the same time.",
+        }
+
+        grpc: Vec<ListenAddress> = Addresses {
+            value_name: "ADDR",
+            default: DEFAULT_GRPC,
+            help: "Address for gRPC clients of the store: host:port; can be repeated",
+            more: "`tls:` before host:port enables TLS: for all of these addresses or for none.",
+        }
+
+        store_create: bool = Bool {
+            value_name: "BOOL",
+            default: "false",
+            help: "Create the store if it does not exist",
+        }
+
+        store_allow_network_filesystem: bool = Bool {
+            value_name: "BOOL",
+            default: "false",
+            help: "Open the store on a network filesystem; safe only if a single machine uses it",
+            more: "Machines do not share the memory maps of a store, so a store that two machines \
+                   write to is damaged without an error. Without it such a folder is refused.",
+        }
+
+        store_durability: &'static str = Choice(&[
+            ("sync", "the disk: no acknowledged write is lost"),
+            (
+                "group",
+                "the disk; a power failure may lose the last commit even if it was acknowledged",
+            ),
+            ("none", "nothing: a crash of the machine may lose or damage what was written"),
+        ]) {
+            value_name: "LEVEL",
+            default: "sync",
+            help: "What a write to the store waits for before it is acknowledged",
+        }
+
+        store_keep_changes: u64 = Count(0, u32::MAX as u64) {
+            value_name: "N",
+            default: "0",
+            help: "Maximum number of changes to keep for watches, in at most 4 KiB x N bytes (the \
+                   newest is kept even if it alone takes more); 0 leaves the store's limits \
+                   unchanged",
+        }
+
+        store_memory: u64 = Size(StoreOptions::MIN_MEMORY, MAX_SIZE) {
+            value_name: "SIZE",
+            default: "256MiB",
+            help: "Memory limit for requests to the store and their responses, in addition to \
+                   --memory; at least 1MiB",
+        }
+
+        store_tokens: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "A file with the tokens that clients of the store must present",
+            more: "Its lines are \"token NAME read|write SECRET\"; see `nuthatch store serve \
+                   --help`.",
+        }
+    }
+
+    "Access" {
+        password: Option<Secret> = Secret {
+            value_name: "TEXT",
+            help: "The password that clients need; in the file or the environment only",
+            more: "There is no flag, since all users of a machine can read command lines. See \
+                   --password-file. A settings file with a password should be readable by its \
+                   owner only.",
+            config_name: Changeable("requirepass"),
+        }
+
+        password_file: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "A file whose only line is the password that clients need",
+            reloads: true,
+        }
+
+        users: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "A file of users, their passwords, commands and keys, as `user` lines of Redis's \
+                   ACL",
+            more: "A client that has not logged in is the user `default`; `user default off` makes \
+                   clients log in. Cannot be combined with `password` or --password-file.",
+            config_name: ReadOnly("aclfile"),
+            reloads: true,
+        }
+
+        insecure: bool = Bool {
+            value_name: "BOOL",
+            default: "false",
+            help: "Listen beyond this machine without a password",
+            more: "Without it such an address is refused, unless clients must log in or, with \
+                   --tls-client-ca, present a certificate.",
+        }
+
+        enable_debug_command: &'static str = Choice(&[
+            ("no", "no client"),
+            ("local", "clients on this machine"),
+            ("yes", "all clients"),
+        ]) {
+            value_name: "WHO",
+            default: "no",
+            help: "Who may use DEBUG, which can stall and inspect a server; for tests of clients",
+            more: "DEBUG SLEEP blocks a worker thread and all of its connections.",
+            config_name: ReadOnly("enable-debug-command"),
+        }
+
+        tls_cert: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "The server's certificate and its chain in PEM, for addresses with tls:",
+            config_name: ReadOnly("tls-cert-file"),
+            reloads: true,
+        }
+
+        tls_key: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "The private key of that certificate, in PEM",
+            config_name: ReadOnly("tls-key-file"),
+            reloads: true,
+        }
+
+        tls_client_ca: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "CA certificates in PEM; TLS clients must then present a certificate issued by \
+                   one of them",
+            config_name: ReadOnly("tls-ca-cert-file"),
+            reloads: true,
+        }
+    }
+
+    "Watching" {
+        slow_log_threshold: Option<Duration> = Duration(MICROSECONDS, u64::MAX) {
+            value_name: "TIME",
+            default: "10ms",
+            help: "Commands that take longer go to the slow log; 0s logs all of them, off none",
+            config_name: Changeable("slowlog-log-slower-than"),
+        }
+
+        slow_log_length: u64 = Count(0, 1_000_000) {
+            value_name: "N",
+            default: "128",
+            help: "Maximum number of commands in the slow log",
+            config_name: Changeable("slowlog-max-len"),
+        }
+
+        latency_tracking: bool = Bool {
+            value_name: "BOOL",
+            default: "true",
+            help: "Measure how long commands take, for LATENCY HISTOGRAM and INFO latencystats",
+            config_name: Changeable("latency-tracking"),
+        }
+
+        log: String = Text(logs::check) {
+            value_name: "FILTER",
+            default: "warn",
+            help: "What is logged to stderr: a level, or levels by target",
+            more: "Levels are off, error, warn, info, debug and trace. A filter such as \
+                   warn,nuthatch::users=off sets the level of a target.",
+            reloads: true,
+        }
+
+        log_format: &'static str = Choice(&[
+            ("text", "readable text"),
+            ("json", "one JSON object per line"),
+        ]) {
+            value_name: "FORMAT",
+            default: "text",
+            help: "Format of log lines",
+        }
+    }
+}
