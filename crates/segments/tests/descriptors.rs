@@ -15,7 +15,7 @@ fn put(segments: &Segments) -> Outcome {
 }
 
 #[test]
-fn segments_that_cannot_be_opened_without_descriptors_stay() {
+fn segments_are_kept_if_no_descriptor_is_left_to_open_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let open = || Segments::open(folder.path(), &Options::new().limit(4 << 20)).expect("a folder");
     assert_eq!(put(&open()), Outcome::Kept);

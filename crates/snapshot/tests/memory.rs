@@ -170,14 +170,14 @@ fn check(workload: Workload) {
         .expect("a process");
     let output = String::from_utf8_lossy(&child.stdout);
     assert!(child.status.success(), "{output}{}", String::from_utf8_lossy(&child.stderr));
-    let told = |what: &str| -> usize {
+    let number_after = |what: &str| -> usize {
         let number = output.lines().find_map(|line| line.split_once(what)?.1.parse().ok());
         number.expect("the child tells its memory")
     };
-    let peak = told("peak=");
+    let peak = number_after("peak=");
     println!("{name}: {} MiB", peak >> 20);
     // The address sanitizer keeps freed memory. It reserves terabytes of address space.
-    let sanitized = told("reserved=") > 1 << 40;
+    let sanitized = number_after("reserved=") > 1 << 40;
     assert!(peak <= BUDGET + BESIDES || sanitized, "{name}: {} MiB", peak >> 20);
     if workload.on_duplicate == OnDuplicate::Error {
         assert!(!path.exists(), "a failed build leaves no file");

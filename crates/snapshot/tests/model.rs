@@ -218,7 +218,7 @@ fn check_entries(snapshot: &Snapshot, model: &Model) -> nuthatch_snapshot::Resul
         assert_eq!(is_owned, found.is_compressed(), "{name}");
         assert_eq!(found.in_place()?.is_none(), is_owned, "{name}");
         for asked in ValueType::ALL {
-            let right = typed_answer_is_right(snapshot, key, value, asked);
+            let right = assert_typed_lookup(snapshot, key, value, asked);
             assert!(right, "{name}: {found:?} read as {asked}");
         }
     }
@@ -254,7 +254,7 @@ fn get_typed(
     })
 }
 
-fn typed_answer_is_right(snapshot: &Snapshot, key: &[u8], value: &Owned, asked: ValueType) -> bool {
+fn assert_typed_lookup(snapshot: &Snapshot, key: &[u8], value: &Owned, asked: ValueType) -> bool {
     let Some(answer) = get_typed(snapshot, key, asked) else { return true };
     let stored = value.value_type();
     let empty_list = match asked {

@@ -22,7 +22,7 @@ fn build(path: &Path) -> nuthatch_snapshot::Result<()> {
 }
 
 #[test]
-fn a_link_stays_and_the_file_it_leads_to_is_replaced() -> AnyResult {
+fn a_symbolic_link_is_kept_and_its_target_is_replaced() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let (first, other) = (directory.path().join("first"), directory.path().join("other"));
     fs::create_dir(&first)?;
@@ -103,7 +103,7 @@ fn a_file_without_a_name_is_returned_and_leaves_nothing() -> AnyResult {
 
 /// In errors, the value in the file is `expected` and the computed value is `found`.
 #[test]
-fn messages_about_checksums_and_lengths_expect_what_the_file_says() -> AnyResult {
+fn errors_of_checksums_and_lengths_expect_the_stored_numbers() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("damaged.nut");
     build(&path)?;
@@ -135,7 +135,7 @@ fn messages_about_checksums_and_lengths_expect_what_the_file_says() -> AnyResult
 
 /// The header's lengths of the directory, the index and the data used to be printed as `found`.
 #[test]
-fn messages_about_lengths_of_sections_expect_what_the_header_says() -> AnyResult {
+fn errors_of_section_lengths_expect_the_numbers_of_the_header() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("damaged.nut");
     let mut writer = Writer::create(&path)?;

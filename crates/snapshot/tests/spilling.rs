@@ -73,7 +73,7 @@ fn the_earliest_duplicate_is_the_one_reported() -> AnyResult {
 }
 
 #[test]
-fn a_duplicate_is_reported_with_the_places_its_rows_came_from() -> AnyResult {
+fn the_error_of_a_duplicate_contains_the_inputs_of_both_rows() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("origins.nut");
     for options in in_memory_and_spilled() {

@@ -43,7 +43,7 @@ fn a_renamed_file_is_seen_and_its_old_map_is_unmapped_by_the_watch_and_never_by_
     let (mut early, mut late) = (watch.reader(), watch.reader());
     assert!(!watch.refresh(), "nothing is new");
     write(&path, 2)?;
-    assert_eq!(generation(early.current()), 1, "nobody has looked yet");
+    assert_eq!(generation(early.current()), 1, "the watch has not checked the file yet");
     assert!(watch.refresh());
     assert_eq!(generation(early.current()), 2);
     assert!(maps_of(&path)?.contains("(deleted)"), "the other reader still has the old file");
@@ -99,7 +99,7 @@ fn maps_of(path: &Path) -> std::io::Result<String> {
 }
 
 #[test]
-fn a_damaged_generation_is_rejected_and_reported_once_and_the_old_one_stays() -> AnyResult {
+fn a_damaged_generation_is_reported_once_and_the_previous_one_stays_current() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("watched.nut");
     write(&path, 1)?;

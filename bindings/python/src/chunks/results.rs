@@ -105,8 +105,8 @@ pub(crate) struct Verified {
     good: u64,
     /// Length of the intact chunks in bytes.
     good_bytes: u64,
-    /// Number of damaged chunks. They were removed from the index, unless this process can only read
-    /// the folder.
+    /// Number of damaged chunks. They were removed from the index, unless this process can only
+    /// read the folder.
     damaged: u64,
     /// Segments with bytes that do not form a record, because of damage or an incomplete write.
     torn: u64,

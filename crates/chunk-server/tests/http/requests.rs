@@ -168,7 +168,10 @@ fn errors_of_the_origin_have_statuses() {
         let response = client.get("/a", &[]);
         assert_eq!(response.status, expected, "{status}");
         let text = String::from_utf8(response.body).expect("UTF-8");
-        assert!(!text.contains("127.0.0.1"), "clients are not told where it is: {text}");
+        assert!(
+            !text.contains("127.0.0.1"),
+            "a response contains the address of the origin: {text}"
+        );
     }
     let impatient = options().origin_timeout(Duration::from_millis(50));
     let front = Front::with(noise(LEN, 6), quick(), &impatient);

@@ -68,7 +68,7 @@ fn chunks_of_56_bytes_fill_a_folder_and_none_is_displaced() {
 }
 
 #[test]
-fn a_chunk_with_other_bytes_is_an_error_and_what_is_there_stays() {
+fn a_put_of_other_bytes_is_an_error_and_the_stored_bytes_are_kept() {
     let case = Case::new();
     let chunks = case.open();
     let key = Key::named("a").expect("a key");
@@ -176,12 +176,12 @@ fn objects_are_listed_pinned_verified_and_removed() {
     chunks.put_until(&named, 0..1, &[0, 3], b"abc", u64::MAX - 5).expect("a put");
     chunks.pin(&named, true).expect("a pin");
     let list = chunks.list();
-    let told: Vec<_> =
+    let message: Vec<_> =
         list.iter().map(|o| (o.key.clone(), o.chunks, o.bytes, o.expiry, o.pinned)).collect();
     let mut expected =
         vec![(object.key().clone(), 2, 1500, 0, false), (named.clone(), 1, 3, u64::MAX - 5, true)];
     expected.sort();
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
     let Description::Blocks { address, validator, .. } = object.key().describe() else {
         panic!("blocks")
     };
@@ -199,7 +199,7 @@ fn objects_are_listed_pinned_verified_and_removed() {
 }
 
 #[test]
-fn the_limit_of_a_folder_is_that_of_whoever_set_it_last() {
+fn the_last_limit_that_any_process_set_applies() {
     let case = Case::new();
     drop(case.open());
     let chunks = case.open_with(&Options::new());

@@ -82,7 +82,7 @@ fn look_up_blocks(chunks: &Chunks, address: &str, wanted: Range<u64>, missing: &
 }
 
 #[test]
-fn every_combination_of_chunks_and_ranges_answers_what_the_table_says() {
+fn lookups_of_all_combinations_of_chunks_and_ranges_match_the_table() {
     let case = Case::new();
     let chunks = case.open();
     let mut rows = 0;

@@ -35,16 +35,16 @@ fn put(chunks: &Chunks, name: &str, bytes: &[u8]) -> Key {
 /// Returns the number of damaged chunks and the events of a verification, except progress, which
 /// must grow up to the total.
 fn verify_events(chunks: &Chunks) -> (u64, Vec<VerifyEvent>) {
-    let (mut far, mut told) = ((0, 0), Vec::new());
+    let (mut far, mut messages) = ((0, 0), Vec::new());
     let verified = chunks.verify_with(|event| match event {
         VerifyEvent::Bytes { done, total } => {
             assert!(far.0 <= done && done <= total, "{far:?} {done} {total}");
             far = (done, total);
         }
-        other => told.push(other),
+        other => messages.push(other),
     });
     assert_eq!(far.0, far.1);
-    (verified.damaged, told)
+    (verified.damaged, messages)
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn chunks_that_are_damaged_are_named() {
 }
 
 #[test]
-fn a_damaged_head_is_told_once_as_lost_chunks() {
+fn a_damaged_record_head_is_reported_once_as_lost_chunks() {
     let case = Case::new();
     let chunks = case.open();
     put(&chunks, "first", b"some bytes of the first");
@@ -78,7 +78,7 @@ fn a_damaged_head_is_told_once_as_lost_chunks() {
 }
 
 #[test]
-fn a_file_that_is_no_segment_any_more_is_told() {
+fn a_file_that_is_no_longer_a_segment_is_reported() {
     let case = Case::new();
     let chunks = case.open();
     put(&chunks, "first", b"some bytes of the first");
@@ -92,7 +92,7 @@ fn a_file_that_is_no_segment_any_more_is_told() {
 }
 
 #[test]
-fn what_was_put_long_ago_goes_but_for_what_is_pinned() {
+fn prune_removes_old_chunks_except_pinned_ones() {
     let case = Case::new();
     let chunks = case.open();
     let old = put(&chunks, "old", &[1; 5000]);

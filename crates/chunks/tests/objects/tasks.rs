@@ -62,12 +62,12 @@ fn tasks_put_and_get_on_other_threads() {
 }
 
 #[test]
-fn work_that_panics_leaves_the_thread_to_others() {
+fn a_task_that_panics_does_not_end_its_thread() {
     let case = Case::new();
     let tasks = TaskChunks::new(Arc::new(case.open()), 1).expect("a thread");
     let work = tasks.run(|_| panic!("as it should"));
     let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(work)));
-    assert!(waited.is_err(), "whoever waits is told");
+    assert!(waited.is_err(), "the waiting thread gets an error");
     assert_eq!(block_on(tasks.run(|_| 7)), 7);
 }
 

@@ -46,10 +46,10 @@ pub(crate) fn work(folder: &Path, seed: u64) -> ExitCode {
         }
     };
     let over = Arc::new(AtomicBool::new(false));
-    let told = over.clone();
+    let is_over = over.clone();
     std::thread::spawn(move || {
         let _ = stdin().read(&mut [0]);
-        told.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
     });
     let mut random = Random::new(seed);
     let (mut done, mut hits) = (0_u64, 0_u64);
@@ -125,9 +125,10 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
     }
 }
 
-/// Returns the number of bytes of a slice that are wrong. A byte that is flipped under a view shows
-/// in it. A truncated file reads as zeros, which the view detects unless a writer has extended the
-/// file since. Other wrong bytes would come from another place of the cache.
+/// Returns the number of wrong bytes of a slice, without zeros at its end, which are permitted: a
+/// file that the test truncated reads as zeros, which the view does not detect if a writer has
+/// extended the file since. Bytes that the test flipped after the view was created are wrong: at
+/// most [`FLIPS`]. More wrong bytes would be those of another place of the cache.
 fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
     let mut flipped = 0;
     let last = found.iter().rposition(|byte| {

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_and_the_file_it_leads_to_is_replaced() {
+    fn a_symbolic_link_is_kept_and_its_target_is_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let (link, target) = (folder.path().join("link"), folder.path().join("target"));
         std::os::unix::fs::symlink("target", &link).expect("a link");

@@ -85,7 +85,7 @@ fn many_rows(wrong: Option<(u32, &str)>) -> String {
 }
 
 #[test]
-fn the_same_bytes_come_of_any_number_of_threads() {
+fn any_number_of_threads_builds_the_same_bytes() {
     let folder = Folder::new();
     // Values of 32 bytes or more are shared. Every one occurs twice, far apart in the input.
     let value = |n: u32| format!("\"{}\"", format!("value {:06} ", n % 40_000).repeat(4));

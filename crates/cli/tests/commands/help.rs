@@ -83,10 +83,10 @@ fn below<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
     starts.collect()
 }
 
-/// The heading of the options for servers stood before most options of a command, so that they
-/// looked as if they worked with servers alone.
+/// Regression test: the heading of the options for servers preceded most options of a command, as
+/// if they required a server.
 #[test]
-fn only_options_for_servers_stand_below_their_heading_which_is_the_last() {
+fn the_heading_of_options_for_servers_has_only_those_and_is_the_last() {
     const HEADING: &str = "Stores at grpc://HOST:PORT";
     let connection = ["--token-file", "--tls-ca", "--tls-cert", "--tls-key"];
     let connection = [&connection[..], &["--connect-timeout-ms", "--timeout-ms"]].concat();
@@ -108,7 +108,7 @@ fn only_options_for_servers_stand_below_their_heading_which_is_the_last() {
 }
 
 #[test]
-fn no_page_calls_its_examples_of_errors_all_there_are() {
+fn pages_list_examples_of_errors_as_examples() {
     let folder = Folder::new();
     for command in COMMANDS {
         let page = folder.run(&[command, &["--help"]].concat()).stdout;
@@ -122,9 +122,9 @@ fn no_page_calls_its_examples_of_errors_all_there_are() {
     }
 }
 
-/// The example was broken into two lines, and its object was not valid on either.
+/// Regression test: the example was wrapped into two lines, neither of which was valid JSON.
 #[test]
-fn the_change_in_the_help_of_watch_has_the_fields_of_a_real_one() {
+fn the_example_in_the_help_of_watch_has_the_fields_of_a_change() {
     let folder = Folder::new();
     let page = folder.run(&["store", "watch", "--help"]).stdout;
     let example = page.lines().find(|line| line.trim_start().starts_with('{')).expect("a change");

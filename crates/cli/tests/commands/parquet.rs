@@ -103,7 +103,7 @@ fn lists_become_lists() {
         list("singles", "float element"),
         list("doubles", "double element"),
     );
-    // Three rows: a list of two, an empty one, none at all.
+    // Three rows: a list of two elements, an empty list, and null.
     let levels = (&[3, 3, 1, 0][..], &[0, 1, 0, 0][..]);
     write(
         &folder,
@@ -146,7 +146,7 @@ fn lists_become_lists() {
 }
 
 #[test]
-fn many_rows_in_many_groups_come_in_order() {
+fn rows_of_many_groups_are_imported_in_order() {
     let folder = Folder::new();
     let schema = "message m { required int64 id; required int64 n; }";
     let group = |first: i64| {

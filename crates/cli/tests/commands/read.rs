@@ -85,7 +85,7 @@ fn raw_values_are_their_bytes() {
 }
 
 #[test]
-fn missing_keys_are_named_and_the_others_printed() {
+fn missing_keys_are_reported_and_other_values_are_printed() {
     let folder = typed();
     let run = folder.run(&["get", "a.nut", "int", "né\u{1b}", "bool"]);
     assert_eq!((run.status, &run.stdout[..]), (Some(1), "int\t-5\nbool\ttrue\n"));

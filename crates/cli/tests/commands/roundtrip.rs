@@ -17,7 +17,7 @@ fn same_again(folder: &Folder, options: &[&str]) {
 }
 
 #[test]
-fn all_types_and_odd_keys_come_back() {
+fn a_dump_contains_the_rows_of_all_types_and_unusual_keys() {
     let folder = Folder::new();
     let rows = lines(&[
         ("", "[]"),
@@ -40,7 +40,7 @@ fn all_types_and_odd_keys_come_back() {
 }
 
 #[test]
-fn compressed_and_shared_values_come_back() {
+fn compressed_and_shared_values_are_dumped_unchanged() {
     let folder = Folder::new();
     let row = |n: usize| {
         let tags: Vec<_> = (0..n % 7).map(|tag| format!("\"tag number {tag} of {n}\"")).collect();
@@ -118,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn any_rows_come_back(
+    fn any_rows_are_dumped_unchanged(
         rows in prop::collection::btree_map(any::<Vec<u8>>(), json_value(), 0..40),
         compress in any::<bool>()
     ) {

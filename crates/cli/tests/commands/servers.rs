@@ -210,9 +210,9 @@ fn the_limit_of_open_files_of_a_cache_of_objects_is_raised() {
     assert_is_answered(address);
 }
 
-/// With 20 files it started, and answered 502 to each request.
+/// Regression test: with 20 files, the server started and sent status 502 for each request.
 #[test]
-fn a_cache_of_objects_that_starts_with_few_open_files_answers() {
+fn a_chunk_server_with_a_low_limit_of_open_files_serves() {
     let folder = Folder::new();
     let chunks = chunks(&folder);
     let command = folder.command(&as_texts(&chunks));
@@ -239,7 +239,7 @@ fn too_few_open_files_for_any_connection_are_an_error() {
     assert!(!folder.path("db").exists(), "nothing was created before the check");
 }
 
-/// With 0, each connection was closed at once, or each request answered with 504.
+/// Regression test: with 0, each connection was closed at once, or each request got status 504.
 #[test]
 fn times_with_which_no_request_succeeds_are_refused_by_the_cache_of_objects() {
     let folder = Folder::new();

@@ -33,8 +33,8 @@ fn a_value_that_was_put_is_read() {
     prints(&folder, &["get", "db", "user:1", "--json"], &(row("user:1", "\"Ada\"") + "\n"));
     prints(&folder, &["get", "db", "user:1", "zebra", "--raw"], "Adaa\tb\\");
     let missing = run(&folder, &["get", "db", "none", "user:2"]);
-    let told = "nuthatch: db: no key \"none\"\n".to_owned();
-    assert_eq!(missing, (1, "user:2\tGrace\n".to_owned(), told));
+    let message = "nuthatch: db: no key \"none\"\n".to_owned();
+    assert_eq!(missing, (1, "user:2\tGrace\n".to_owned(), message));
     let put = folder.run_with(&["store", "put", "db", "bin", "-"], b"\xff\0");
     assert_eq!(put.status, Some(0));
     prints(
@@ -242,9 +242,9 @@ fn missing_stores_tables_and_keys_are_reported() {
     let folder = users();
     let (status, _, stderr) = run(&folder, &["scan", "db", "--table", "none"]);
     assert_eq!(status, 3);
-    let told = "nuthatch: db: expected a table \"none\", found default; --table chooses one, \
+    let message = "nuthatch: db: expected a table \"none\", found default; --table chooses one, \
                 --main the main one\n";
-    assert_eq!(stderr, told);
+    assert_eq!(stderr, message);
     assert_eq!(run(&folder, &["get", "nowhere", "a"]).0, 3);
     assert_eq!(run(&folder, &["watch", "db"]).0, 3, "it keeps no changes");
     let (status, _, stderr) = run(&folder, &["get", "grpc://localhost:1", "a"]);
@@ -255,7 +255,7 @@ fn missing_stores_tables_and_keys_are_reported() {
     assert!(stderr.contains("key: expected 1 to 511 bytes, found 0"), "{stderr}");
 }
 
-/// The help said that nothing was done then.
+/// Regression test: the help claimed that such a command had changed nothing.
 #[test]
 fn a_command_that_cannot_print_its_summary_says_what_it_has_done() {
     let folder = users();
@@ -384,8 +384,8 @@ fn a_path_without_a_store_is_reported_with_advice() {
             let (status, stdout, stderr) = run(&folder, arguments);
             assert_eq!((status, &stdout[..]), (3, ""), "{arguments:?}: {stderr}");
             let parts = [found, "\"nuthatch store put\"", "\"nuthatch store load\""];
-            let told = parts.iter().all(|part| stderr.contains(part));
-            assert!(told && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
+            let has_all = parts.iter().all(|part| stderr.contains(part));
+            assert!(has_all && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
         }
     }
     let (status, _, stderr) = run(&folder, &["verify", "none"]);
@@ -500,8 +500,8 @@ fn an_empty_file_is_a_damaged_store_for_every_command() {
     ] {
         let (status, _, stderr) = run(&folder, command);
         assert_eq!(status, 3, "{command:?}: {stderr}");
-        let told = "expected two meta pages, found an empty file";
-        assert!(stderr.contains(told), "{command:?}: {stderr}");
+        let message = "expected two meta pages, found an empty file";
+        assert!(stderr.contains(message), "{command:?}: {stderr}");
     }
     let len = folder.path("db/data.mdb").metadata().expect("the file").len();
     assert_eq!(len, 0, "nothing began anew");

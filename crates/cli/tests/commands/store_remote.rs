@@ -293,10 +293,10 @@ fn a_killed_server_is_reported_in_one_line() {
     served.child.kill().expect("killed");
     served.child.wait().expect("it ends");
     let ended = watch.wait_with_output().expect("it ends");
-    let told = String::from_utf8(ended.stderr).expect("text");
-    assert_eq!((ended.status.code(), told.lines().count()), (Some(3), 1), "{told}");
+    let message = String::from_utf8(ended.stderr).expect("text");
+    assert_eq!((ended.status.code(), message.lines().count()), (Some(3), 1), "{message}");
     let lost = format!("nuthatch: {}: the connection was lost", served.address);
-    assert!(told.starts_with(&lost), "{told}");
+    assert!(message.starts_with(&lost), "{message}");
     let reason = "could not connect: connection refused; is the server running?";
     let expected = (3, String::new(), format!("nuthatch: {}: {reason}\n", served.address));
     assert_eq!(served.run("get", &["a"]), expected);
@@ -458,25 +458,25 @@ fn tokens_are_reloaded_and_bad_ones_are_not_used() {
     let (old, new) = (path("old"), path("new"));
     served.prints("put", &["a", "1", "--token-file", &old], "");
     folder.file("tokens", "token app\n");
-    let told = served.reload();
+    let message = served.reload();
     let failed = " ERROR nuthatch::rpc: reload failed; the previous credentials stay in use";
-    assert!(told.contains(failed) && told.contains("line 1"), "{told}");
+    assert!(message.contains(failed) && message.contains("line 1"), "{message}");
     served.prints("get", &["a", "--token-file", &old], "1\n");
     folder.file("tokens", "token app write >wren\n");
-    let told = served.reload();
-    assert!(told.contains(" INFO nuthatch::rpc: tokens reloaded "), "{told}");
+    let message = served.reload();
+    assert!(message.contains(" INFO nuthatch::rpc: tokens reloaded "), "{message}");
     served.prints("get", &["a", "--token-file", &new], "1\n");
     let (status, _, stderr) = served.run("get", &["a", "--token-file", &old]);
     assert!(status == 3 && stderr.contains("expected a token that the server knows"), "{stderr}");
 }
 
-/// It said that it had reloaded a certificate and tokens that it did not have.
+/// Regression test: the log reported a reload of a certificate and tokens that did not exist.
 #[test]
 fn a_reload_without_credentials_says_that_there_is_nothing_to_reload() {
     let mut served = served(&["--log", "info"]);
     let expected = "nothing to reload: the server has no certificate and no tokens ";
-    let told = served.reload();
-    assert!(told.contains(expected), "{told}");
+    let message = served.reload();
+    assert!(message.contains(expected), "{message}");
 }
 
 /// Writes a certificate authority and a certificate for this machine to files of a folder.
@@ -502,20 +502,23 @@ fn certificates_are_reloaded_and_those_that_the_system_trusts_are_accepted() {
     };
     assert_eq!(put("one.ca", &[]), (Some(0), String::new()));
     folder.file("cert.pem", "no certificate");
-    let told = served.reload();
+    let message = served.reload();
     let file = format!("{cert}: expected a certificate chain in PEM (BEGIN CERTIFICATE), found");
-    assert!(told.contains("reload failed") && told.contains(&file), "{told}");
+    assert!(message.contains("reload failed") && message.contains(&file), "{message}");
     assert_eq!(put("one.ca", &[]), (Some(0), String::new()));
     certificates(&folder, "two");
-    let told = served.reload();
-    assert!(told.contains(" INFO nuthatch::rpc: certificate reloaded "), "{told}");
+    let message = served.reload();
+    assert!(message.contains(" INFO nuthatch::rpc: certificate reloaded "), "{message}");
     assert_eq!(put("two.ca", &[]), (Some(0), String::new()));
-    let (status, told) = put("one.ca", &[]);
+    let (status, message) = put("one.ca", &[]);
     let why = "its issuer is not trusted; the system's certificates were used";
-    assert!(status == Some(3) && told.contains(why), "{told}");
+    assert!(status == Some(3) && message.contains(why), "{message}");
     let one = folder.text("one.ca");
-    let (status, told) = put("two.ca", &["--tls-ca", &one]);
-    assert!(status == Some(3) && told.contains(&format!("those of {one} were used")), "{told}");
-    let (status, told) = put("none.ca", &[]);
-    assert!(status != Some(0) && told.contains("none.ca: expected certificates"), "{told}");
+    let (status, message) = put("two.ca", &["--tls-ca", &one]);
+    assert!(
+        status == Some(3) && message.contains(&format!("those of {one} were used")),
+        "{message}"
+    );
+    let (status, message) = put("none.ca", &[]);
+    assert!(status != Some(0) && message.contains("none.ca: expected certificates"), "{message}");
 }

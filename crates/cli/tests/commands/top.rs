@@ -90,7 +90,7 @@ fn answering(answer: &'static str) -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("a connection");
-            // The request is longer, and one piece of it is enough to know that it came.
+            // One piece of the request is enough.
             let _ = stream.read(&mut [0; 4096]);
             let _ = stream.write_all(answer.as_bytes());
         }

@@ -13,7 +13,7 @@ const BESIDE: u64 = 64 << 20;
 const MEMORY: u64 = 64 << 20;
 
 #[test]
-fn long_answers_take_no_more_memory_than_there_is() {
+fn long_responses_stay_within_the_memory_limit() {
     let server = Server::start(&[
         "--resp",
         "127.0.0.1:0",
@@ -28,7 +28,7 @@ fn long_answers_take_no_more_memory_than_there_is() {
     let value = "v".repeat(60_000);
     let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\n{value}\r\n");
     ask(&mut control, set.as_bytes(), b"+OK\r\n");
-    // 15 MB, about what one of them may have; the last one is more.
+    // Responses of 15 MB, about the maximum of one client; the last response is longer.
     let requests = [
         (0, format!("*261\r\n$4\r\nMGET\r\n{}", "$1\r\nk\r\n".repeat(260))),
         (0, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n".repeat(260)),
@@ -51,9 +51,10 @@ fn long_answers_take_no_more_memory_than_there_is() {
     assert!(most <= MEMORY + BESIDE, "{} MB of memory", most >> 20);
 }
 
-/// A long answer was encrypted in one piece: 268 MB with a budget of 192 MiB.
+/// Regression test: a long response was encrypted in one piece, which took 268 MB with `--memory`
+/// 192 MiB.
 #[test]
-fn a_long_answer_over_tls_takes_little_more_memory_than_its_value() {
+fn a_long_response_over_tls_needs_little_more_memory_than_its_value() {
     const LEN: usize = 64 << 20;
     let folder = tempfile::tempdir().expect("a folder");
     let Certificate { cert, key, issuer } = Certificate::new();
@@ -82,7 +83,7 @@ fn a_long_answer_over_tls_takes_little_more_memory_than_its_value() {
     let stream = connect(server.addresses[1].trim_start_matches("tls:"));
     let mut stream = tls::client(stream, issuer.as_bytes());
     ask(&mut stream, b"GET k\r\n", format!("${LEN}\r\n").as_bytes());
-    // The client has begun to read and stops: the server has the rest of the answer.
+    // The client has read the beginning and pauses: the server has the rest of the response.
     for _ in 0..100 {
         ask(&mut control, b"PING\r\n", b"+PONG\r\n");
     }

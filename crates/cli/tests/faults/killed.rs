@@ -35,7 +35,7 @@ fn serve_and_kill<S: Read + Write + Send>(
     args.extend(flags.map(|(flag, address)| format!("--{flag}={address}")));
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let mut server = Server::start(&args);
-    // Nothing is left of what the one before held.
+    // The cache is empty: nothing of the killed server remains.
     let mut stream = connect(&server.addresses[0]);
     ask(&mut stream, b"DBSIZE\r\nPING\r\n", b":0\r\n+PONG\r\n");
     let value = "v".repeat(3000);

@@ -75,7 +75,7 @@ fn held(server: &Server) -> (usize, u64) {
 }
 
 #[test]
-fn ten_thousand_connections_come_and_go_and_leave_nothing() {
+fn ten_thousand_connections_leave_no_memory_or_descriptors() {
     let count = raise_limit();
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -125,17 +125,17 @@ fn ten_thousand_connections_come_and_go_and_leave_nothing() {
         let used = info(&mut control, "memory", "used_memory");
         assert_eq!(now, descriptors, "descriptors after round {round}");
         let (memory_first, used_first) = *first.get_or_insert((memory, used));
-        let told = format!("{memory_first} and {used_first} grew to {memory} and {used}");
+        let message = format!("{memory_first} and {used_first} grew to {memory} and {used}");
         assert!(
             memory <= memory_first + MAX_LEAKED_BYTES && used <= used_first + MAX_LEAKED_BYTES,
-            "{told}"
+            "{message}"
         );
     }
 }
 
 /// Connections are opened and closed one after the other, without a request or with half of one.
 #[test]
-fn connections_that_say_nothing_leave_nothing() {
+fn connections_without_requests_are_closed_and_leave_no_memory() {
     let server = Server::start(&[
         "--resp",
         "127.0.0.1:0",

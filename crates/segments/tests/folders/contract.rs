@@ -110,7 +110,7 @@ fn newer_settings_and_segments_are_left_as_they_are() {
 }
 
 #[test]
-fn a_directory_in_place_of_the_index_is_an_error_that_says_what_to_do() {
+fn a_directory_in_place_of_the_index_is_an_error_with_a_remedy() {
     let case = Case::new();
     fs::create_dir_all(case.path().join("index")).expect("a folder");
     let error = Segments::open(case.path(), &small()).expect_err("a directory").to_string();

@@ -37,8 +37,8 @@ fn flipped_bits_are_misses_and_the_next_put_replaces_them() {
     }
 }
 
-/// The slot of an evicted segment is soon used again: words that remained would be taken for lost
-/// parts of the next segment.
+/// The slot of an evicted segment is soon reused. Words that remained would count as lost parts of
+/// the next segment in the slot.
 #[test]
 fn an_evicted_damaged_segment_leaves_no_words_in_the_index() {
     // In the header of the segment, and in the head of its first record.

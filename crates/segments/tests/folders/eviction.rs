@@ -49,7 +49,7 @@ fn used_parts_outlive_unused_ones() {
 }
 
 #[test]
-fn pinned_parts_stay_and_the_limit_holds() {
+fn pinned_parts_are_not_evicted_and_the_limit_holds() {
     let case = Case::new();
     let segments = case.small();
     for number in 0..5 {

@@ -66,7 +66,7 @@ fn inode(path: &Path) -> u64 {
 }
 
 #[test]
-fn an_index_that_may_not_be_opened_is_not_taken_for_absent() {
+fn an_index_without_permission_is_not_considered_missing() {
     let case = Case::new();
     let owner = case.small();
     put(&owner, 1, 1000);
@@ -270,7 +270,7 @@ fn child_verifies_a_damaged_folder_that_can_only_be_read() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_opened_is_an_error_and_stays() {
+fn a_folder_that_cannot_be_opened_is_an_error_and_is_not_replaced() {
     let case = Case::new();
     put(&case.small(), 1, 1000);
     set_modes(&case, 0o000, 0o600);

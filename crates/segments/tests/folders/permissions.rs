@@ -61,7 +61,7 @@ fn a_folder_and_its_files_are_private_whatever_the_umask_is() {
 }
 
 #[test]
-fn a_group_that_is_asked_for_may_use_the_folder_whatever_the_umask_is() {
+fn share_with_group_gives_the_group_access_with_any_umask() {
     for umask in ["000", "077"] {
         let case = Case::new();
         use_with_umask(&case, umask, true);
@@ -88,7 +88,7 @@ fn a_folder_that_is_there_can_be_shared_and_made_private_again() {
 }
 
 #[test]
-fn a_folder_that_was_open_to_others_before_is_told_of_and_stays_so() {
+fn an_existing_folder_with_access_for_other_users_is_reported_and_not_changed() {
     let case = Case::new();
     fs::create_dir(case.path()).expect("a folder");
     fs::set_permissions(case.path(), Permissions::from_mode(0o755)).expect("a mode");

@@ -118,7 +118,7 @@ fn records_after_an_incomplete_one_are_found_by_every_scan() {
     }
 }
 
-/// Words that point to the slot of an evicted segment would be taken for lost parts of the next
+/// Words that remained for the slot of an evicted segment would count as lost parts of the next
 /// segment in the slot.
 #[test]
 fn verify_reports_no_damage_in_a_folder_on_a_full_disk() {

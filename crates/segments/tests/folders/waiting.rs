@@ -1,4 +1,4 @@
-//! What waits while a thread of this process reclaims a segment, and for how long.
+//! Operations that wait while a thread of this process reclaims a segment, and their maximum time.
 
 use crate::{Case, LABEL, get, name, put};
 use nuthatch_segments::{Disk, Error, Id, NotKeptReason, Options, Outcome, Segments, SystemDisk};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A disk that stops one write of certain data.
 struct StoppingDisk {
-    /// Reports that the write has begun, and waits until it may go on.
+    /// Channels that report the beginning of the write, and end its pause.
     stop: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     marked: Vec<u8>,
 }
@@ -72,7 +72,7 @@ fn while_a_segment_is_reclaimed(patience: Duration, check: impl FnOnce(&Segments
     let disk = Arc::new(StoppingDisk { stop: Mutex::default(), marked });
     let options = Options::new().limit(4 << 20).segment_len(256 << 10).min_free(0);
     let segments = case.open(&options.patience(patience).disk(disk.clone()));
-    // A use is counted only after other segments were begun.
+    // A use of a segment is counted only after newer segments exist.
     for number in 0..20 {
         assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
     }

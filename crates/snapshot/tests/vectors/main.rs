@@ -91,7 +91,7 @@ fn good_files_are_the_output_of_the_writer() -> AnyResult {
 
 /// If the writer changes, the files must still have the properties that they are named after.
 #[test]
-fn good_files_hold_what_their_names_say() -> AnyResult {
+fn good_files_contain_the_rows_that_their_names_describe() -> AnyResult {
     let read = |name: &str| std::fs::read(folder().join(format!("v1/{name}.nut")));
     let stats =
         |name: &str| Snapshot::open(folder().join(format!("v1/{name}.nut"))).map(|s| s.stats());

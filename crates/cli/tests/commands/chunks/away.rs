@@ -32,8 +32,8 @@ fn cached_objects_are_read_while_the_origin_is_unavailable() {
         assert_eq!(run.status, Some(0), "{}", run.stderr);
         assert!(run.stdout_bytes == body);
         let (warning, json) = run.stderr.split_once('\n').expect("two lines");
-        let told = "nuthatch: warning: the origin did not confirm this version; it last did so ";
-        assert!(warning.starts_with(told), "{warning}");
+        let message = "nuthatch: warning: the origin did not confirm this version; it last did so ";
+        assert!(warning.starts_with(message), "{warning}");
         let json: Value = serde_json::from_str(json).expect("a JSON object");
         assert_eq!((&json["stale"], &json["from_cache_bytes"]), (&true.into(), &LEN.into()));
         assert_eq!(server.requests().len(), requests, "{more:?}");
@@ -62,13 +62,13 @@ fn cached_objects_are_read_while_the_origin_refuses_connections() {
         let run = get(&folder, &server.url("/a"), &[more]);
         assert_eq!(run.status, Some(0), "{}", run.stderr);
         assert!(run.stdout_bytes == body);
-        let told = "nuthatch: warning: the origin did not confirm this version; it last did so ";
-        assert!(run.stderr.starts_with(told), "{}", run.stderr);
+        let message = "nuthatch: warning: the origin did not confirm this version; it last did so ";
+        assert!(run.stderr.starts_with(message), "{}", run.stderr);
     }
     let run = get(&folder, &server.url("/a"), &["--retries", "0"]);
     assert_eq!((run.status, run.stdout_bytes.len()), (Some(3), 0));
-    let told = "no response from the origin: cannot connect: Connection refused";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let message = "no response from the origin: cannot connect: Connection refused";
+    assert!(run.stderr.contains(message), "{}", run.stderr);
     assert!(run.stderr.contains(" ago: --offline or --max-stale TIME reads "), "{run:?}");
     assert!(server.requests().is_empty());
 }
@@ -86,8 +86,8 @@ fn a_folder_that_cannot_be_opened_is_done_without_with_one_warning() {
     assert_eq!(passed.status, Some(0), "{}", passed.stderr);
     assert!(passed.stdout_bytes == body);
     assert_eq!(passed.stderr.lines().count(), 1, "{}", passed.stderr);
-    let told = "nuthatch: warning: cannot open the folder ";
-    assert!(passed.stderr.starts_with(told), "{}", passed.stderr);
+    let message = "nuthatch: warning: cannot open the folder ";
+    assert!(passed.stderr.starts_with(message), "{}", passed.stderr);
     assert!(passed.stderr.contains("; reads pass through to the origin"), "{}", passed.stderr);
     let offline = run(&["--offline"]);
     assert_eq!((offline.status, &offline.stdout[..]), (Some(3), ""));
@@ -103,12 +103,12 @@ fn fetched_bytes_and_bytes_of_the_range_are_counted_separately() {
     assert_eq!((&json["bytes"], &json["from_origin_bytes"]), (&100.into(), &100.into()));
     assert_eq!(fetched, 1 << 20, "a block is the least that is fetched");
     let run = get(&folder, &server.url("/b"), &["--range", "0-100"]);
-    let told = "100 B from the origin in 1 requests that received 1.0 MiB";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let message = "100 B from the origin in 1 requests that received 1.0 MiB";
+    assert!(run.stderr.contains(message), "{}", run.stderr);
 }
 
 #[test]
-fn a_lower_limit_says_what_it_evicts() {
+fn a_lower_limit_reports_the_number_of_bytes_that_it_evicts() {
     let body = noise(12 << 20, 4);
     let server = Server::new(body.clone());
     let folder = Folder::new();
@@ -119,8 +119,8 @@ fn a_lower_limit_says_what_it_evicts() {
         let run =
             get(&folder, &server.url("/a"), &[&["--limit", limit, "--range", "-1"], yes].concat());
         assert_eq!(run.status, Some(0), "{}", run.stderr);
-        let told = format!("nuthatch: cache: the limit of {}.0 MiB evicted ", &limit[..1]);
-        assert!(run.stderr.starts_with(&told), "{run:?}");
+        let message = format!("nuthatch: cache: the limit of {}.0 MiB evicted ", &limit[..1]);
+        assert!(run.stderr.starts_with(&message), "{run:?}");
         assert!(run.stderr.trim_end().ends_with(" in use"), "{run:?}");
     }
     let same = get(&folder, &server.url("/a"), &["--limit", "6MiB", "--range", "-1", "--quiet"]);
@@ -128,7 +128,7 @@ fn a_lower_limit_says_what_it_evicts() {
 }
 
 #[test]
-fn a_lower_limit_asks_on_a_terminal_and_evicts_only_after_a_yes() {
+fn a_lower_limit_requires_a_confirmation_on_a_terminal() {
     let server = Server::new(noise(12 << 20, 6));
     let folder = Folder::new();
     get(&folder, &server.url("/a"), &["--limit", "64MiB", "--quiet"]);

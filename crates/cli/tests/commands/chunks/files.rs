@@ -1,4 +1,4 @@
-//! Files of a cache that cannot be opened: they are reported, and stay.
+//! Files of a cache that cannot be opened are reported and kept.
 
 use super::origin::{Server, noise};
 use super::warnings::{filled, run_as_another_user, set_modes};
@@ -27,15 +27,15 @@ fn a_segment_that_cannot_be_read_is_not_treated_as_absent() {
     };
     let list = run(&["list"]);
     assert_eq!(list.stdout, "no objects\n");
-    let told = "nuthatch: cache: 1 segments could not be read; chunks in them are not listed\n";
-    assert!(list.stderr.ends_with(told), "{}", list.stderr);
+    let expected = "nuthatch: cache: 1 segments could not be read; chunks in them are not listed\n";
+    assert!(list.stderr.ends_with(expected), "{}", list.stderr);
     assert!(run(&["stat"]).stdout.contains("; 1 cannot be read\n"));
     let stat: Value = serde_json::from_str(&run(&["stat", "--json"]).stdout).expect("JSON");
     assert_eq!(stat["segments_unreadable"], 1);
     run(&["verify"]);
     for command in ["pin", "unpin", "remove"] {
-        let told = "1 segments could not be read; objects in them stay as they were\n";
-        assert!(run(&[command, &url]).stderr.ends_with(told), "{command}");
+        let expected = "1 segments could not be read; objects in them stay as they were\n";
+        assert!(run(&[command, &url]).stderr.ends_with(expected), "{command}");
     }
     // Nothing was lost.
     folder.mode(segment, 0o666);
@@ -70,9 +70,9 @@ fn a_command_that_may_open_too_few_files_names_the_limit_and_loses_nothing() {
             continue;
         }
         failures += 1;
-        let told =
+        let expected =
             format!("this process may have {files} open files: raise the limit (`ulimit -n`");
-        assert!(run.stderr.contains(&told), "{files} files: {}", run.stderr);
+        assert!(run.stderr.contains(&expected), "{files} files: {}", run.stderr);
         assert!(!folder.path("out").exists(), "{files} files");
     }
     assert!(failures > 0, "the first ones have too few files");

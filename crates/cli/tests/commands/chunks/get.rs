@@ -48,14 +48,17 @@ fn names(folder: &Folder) -> Vec<String> {
 fn the_second_time_nothing_is_fetched() {
     let (folder, body) = (Folder::new(), noise(LEN, 1));
     let server = Server::new(body.clone());
-    let told = gets(&folder, &server.url("/a"), &["-o", "out"], b"");
+    let message = gets(&folder, &server.url("/a"), &["-o", "out"], b"");
     assert!(folder.bytes("out") == body);
     let head = format!("nuthatch: {}: 3.3 MiB, 0 B from the cache, ", server.url("/a"));
-    assert!(told.contains(&head), "{told}");
+    assert!(message.contains(&head), "{message}");
     server.clear_requests();
-    let told = gets(&folder, &server.url("/a"), &[], &body);
+    let message = gets(&folder, &server.url("/a"), &[], &body);
     assert!(server.ranges().is_empty());
-    assert!(told.contains("3.3 MiB from the cache, 0 B from the origin in 0 requests"), "{told}");
+    assert!(
+        message.contains("3.3 MiB from the cache, 0 B from the origin in 0 requests"),
+        "{message}"
+    );
     assert_eq!(gets(&folder, &server.url("/a"), &["--quiet"], &body), "");
     assert_eq!(names(&folder), ["out"]);
 }
@@ -75,8 +78,11 @@ fn parts_are_read() {
         gets(&folder, &server.url("/a"), &["--range", range], expected);
         gets(&folder, &server.url("/a"), &[&format!("--range={range}")], expected);
     }
-    let told = fails(&folder, &server.url("/a"), &["--range", "4MiB-"], 3);
-    assert!(told.contains("--range: expected a range that begins within 0-3500000"), "{told}");
+    let message = fails(&folder, &server.url("/a"), &["--range", "4MiB-"], 3);
+    assert!(
+        message.contains("--range: expected a range that begins within 0-3500000"),
+        "{message}"
+    );
     fails(&folder, &server.url("/a"), &["--range", "7-3"], 2);
 }
 
@@ -86,8 +92,8 @@ fn a_summary_is_json_if_wanted() {
     let server = Server::new(noise(LEN, 3));
     let address = server.url("/a?token=s3cret");
     let part = ["--range", "0-100", "--json"];
-    let told = get(&folder, &address, &part).stderr;
-    let json: Value = serde_json::from_str(&told).expect("a JSON object");
+    let message = get(&folder, &address, &part).stderr;
+    let json: Value = serde_json::from_str(&message).expect("a JSON object");
     assert_eq!((&json["bytes"], &json["object_bytes"]), (&100.into(), &LEN.into()));
     assert_eq!((&json["from_origin_bytes"], &json["requests"]), (&100.into(), &1.into()));
     let run = get(&folder, &address, &[&part[..], &["-o", "out"]].concat());
@@ -100,7 +106,7 @@ fn a_summary_is_json_if_wanted() {
 }
 
 #[test]
-fn damage_is_healed_and_a_new_version_is_read() {
+fn damaged_blocks_are_fetched_again_and_a_new_version_is_read() {
     let (folder, body) = (Folder::new(), noise(LEN, 4));
     let server = Server::new(body.clone());
     gets(&folder, &server.url("/a"), &[], &body);
@@ -128,11 +134,11 @@ fn a_change_in_the_midst_is_an_error() {
     let server = Server::new(noise(40 << 20, 6));
     let newer = (1, Arc::new(noise(40 << 20, 7)), "\"two\"".to_owned());
     server.configure(|behaviour| behaviour.changes_after = Some(newer));
-    let told = fails(&folder, &server.url("/a"), &[], 3);
-    assert!(told.contains("changed since it was opened: it was \"one\""), "{told}");
+    let message = fails(&folder, &server.url("/a"), &[], 3);
+    assert!(message.contains("changed since it was opened: it was \"one\""), "{message}");
 }
 
-/// Help said 1 MiB whatever the limit was, and did not say that metadata counts as chunks.
+/// Regression test: the help claimed 1 MiB for each limit, and omitted the chunks of metadata.
 #[test]
 fn a_small_folder_has_blocks_of_an_eighth_of_its_limit() {
     let (folder, body) = (Folder::new(), noise(LEN, 1));
@@ -159,12 +165,12 @@ fn a_failed_get_leaves_no_file() {
     let folder = Folder::new();
     let server = Server::new(noise(LEN, 8));
     server.configure(|behaviour| behaviour.statuses = [404].into());
-    let told = fails(&folder, &server.url("/a"), &[], 1);
-    assert_eq!(told, format!("nuthatch: {}: there is no such object\n", server.url("/a")));
+    let message = fails(&folder, &server.url("/a"), &[], 1);
+    assert_eq!(message, format!("nuthatch: {}: there is no such object\n", server.url("/a")));
     server.configure(|behaviour| behaviour.cuts = vec![1000; 50].into());
     fails(&folder, &server.url("/a"), &[], 3);
-    let told = fails(&folder, "http://127.0.0.1:1/a", &[], 3);
-    assert!(told.contains("http://127.0.0.1:1/a: no response from the origin: "), "{told}");
+    let message = fails(&folder, "http://127.0.0.1:1/a", &[], 3);
+    assert!(message.contains("http://127.0.0.1:1/a: no response from the origin: "), "{message}");
     fails(&folder, "gopher://host/a", &[], 3);
     folder.file("cache/a-file", "");
     let run = get(&folder, &server.url("/a"), &["-o", "cache"]);
@@ -207,10 +213,13 @@ fn secrets_are_never_printed_or_stored() {
     let address = address.replace("http://", "http://me:s3cret@");
     gets(&folder, &address, &["-o", "out"], b"");
     server.configure(|behaviour| behaviour.statuses = vec![500; 9].into());
-    let told = get(&folder, &address, &["--retries", "0"]).stderr;
-    assert!(told.contains("the origin responded with 500") && !told.contains("s3cret"), "{told}");
-    let told = folder.run(&["chunks", "list", "--cache", "cache"]).stdout;
-    assert!(told.contains("http://127.0.0.1:") && !told.contains("s3cret"), "{told}");
+    let message = get(&folder, &address, &["--retries", "0"]).stderr;
+    assert!(
+        message.contains("the origin responded with 500") && !message.contains("s3cret"),
+        "{message}"
+    );
+    let message = folder.run(&["chunks", "list", "--cache", "cache"]).stdout;
+    assert!(message.contains("http://127.0.0.1:") && !message.contains("s3cret"), "{message}");
     for entry in fs::read_dir(folder.path("cache")).expect("a folder") {
         let path = entry.expect("an entry").path();
         let bytes = fs::read(&path).expect("a file");
@@ -254,9 +263,13 @@ fn headers_and_passwords_come_from_files() {
         ("@wrong", 3, "wrong, line 2: expected NAME: VALUE"),
         ("@none", 3, "none: "),
     ] {
-        let told = run(nothing, &["--header", header]);
-        assert_eq!(told.status, Some(status), "{}", told.stderr);
-        assert!(told.stderr.contains(said) && !told.stderr.contains("cret"), "{}", told.stderr);
+        let message = run(nothing, &["--header", header]);
+        assert_eq!(message.status, Some(status), "{}", message.stderr);
+        assert!(
+            message.stderr.contains(said) && !message.stderr.contains("cret"),
+            "{}",
+            message.stderr
+        );
     }
 }
 
@@ -331,11 +344,11 @@ fn binary_data_is_not_written_to_a_terminal() {
         let output = command.output().expect("its end");
         (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
     };
-    let (status, told) = run(&Server::new(noise(LEN, 13)));
-    assert_eq!(status, Some(2), "{told}");
-    assert!(told.contains("the object is not text; -o FILE writes it to a file"), "{told}");
-    let (status, told) = run(&Server::new(b"a text\n".to_vec()));
-    assert_eq!(status, Some(0), "{told}");
+    let (status, message) = run(&Server::new(noise(LEN, 13)));
+    assert_eq!(status, Some(2), "{message}");
+    assert!(message.contains("the object is not text; -o FILE writes it to a file"), "{message}");
+    let (status, message) = run(&Server::new(b"a text\n".to_vec()));
+    assert_eq!(status, Some(0), "{message}");
     let mut shown = [0; 8];
     terminal.read_exact(&mut shown).expect("the text");
     assert_eq!(&shown, b"a text\r\n");

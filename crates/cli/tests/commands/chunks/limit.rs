@@ -76,7 +76,7 @@ fn a_limit_of_a_folder_that_cannot_be_opened_is_not_ignored() {
     folder.file("cache", "no folder");
     let run = folder.run(&get(&url, &["--limit", "8MiB", "--share-with-group"]));
     is_refused(&run, "--limit and --share-with-group: not applied: cannot open the folder cache");
-    // Nor is it while another process has the lock of the folder.
+    // The options are not applied either while another process has the lock of the folder.
     let folder = filled(&origin);
     let before = limit_and_used(&folder);
     let holder = File::open(folder.path("cache")).expect("a folder");
@@ -95,9 +95,9 @@ fn chunks_that_a_limit_cannot_evict_are_reported() {
     assert_eq!(folder.run(&["chunks", "pin", &url, "--cache", "cache"]).status, Some(0));
     let run = folder.run(&get(&url, &["--limit", "4MiB"]));
     assert_eq!(run.status, Some(0), "{}", run.stderr);
-    let told = "; the rest is pinned, or other processes are writing it\n";
+    let expected = "; the rest is pinned, or other processes are writing it\n";
     assert!(run.stderr.contains("nuthatch: cache: the limit of 4.0 MiB evicted "), "{run:?}");
-    assert!(run.stderr.ends_with(told), "{}", run.stderr);
+    assert!(run.stderr.ends_with(expected), "{}", run.stderr);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_server_logs_that_another_process_changed_the_limit() {
     let url = origin.url("/a");
     let run = served.folder.run(&get(&url, &["--limit", "32MiB"]));
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
-    // The server looks at most once a second, when an object is opened.
+    // The server reads the limit at most once a second, when an object is opened.
     let asking = std::thread::scope(|scope| {
         let asking = scope.spawn(|| {
             served.log_until(&mut log, "WARN nuthatch::chunks: the limit of the cache was changed")
@@ -138,6 +138,6 @@ fn a_server_logs_that_another_process_changed_the_limit() {
         asking.join().expect("a line")
     });
     assert!(asking.contains("limit=33554432 before=67108864"), "{asking}");
-    // Those who read it have the new limit too.
+    // Other processes read the new limit, too.
     assert_eq!(limit_and_used(&served.folder).0, 32 << 20);
 }

@@ -33,9 +33,9 @@ fn get_says_why_blocks_are_not_kept() {
     origin.configure(|behaviour| behaviour.etag = Some("W/\"one\"".to_owned()));
     let folder = Folder::new();
     let run = get(&folder, &origin.url("/a"), &["--limit", "64MiB"]);
-    let told = "3 blocks not kept (the origin names no version of the object (no strong ETag, and \
-                no Last-Modified at least 2 s old))";
-    assert!(run.status == Some(0) && run.stderr.contains(told), "{run:?}");
+    let expected = "3 blocks not kept (the origin names no version of the object (no strong ETag, \
+                and no Last-Modified at least 2 s old))";
+    assert!(run.status == Some(0) && run.stderr.contains(expected), "{run:?}");
     let run = get(&folder, &origin.url("/a"), &["--json"]);
     let summary: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
     assert_eq!(summary["not_kept"], 3);
@@ -53,7 +53,7 @@ fn get_says_why_blocks_are_not_kept() {
 }
 
 #[test]
-fn a_server_beside_a_process_that_has_the_lock_serves_and_says_so_until_it_is_free() {
+fn a_server_warns_while_another_process_has_the_lock_and_serves_uncached() {
     let body = noise(40 << 20, 2);
     let origin = Server::new(body.clone());
     let mut served = served_in(Folder::new(), &origin.url("/"), &["--admin", "127.0.0.1:0"]);

@@ -76,8 +76,8 @@ impl Served {
 
     #[track_caller]
     fn status(&self, path: &str, arguments: &[&str], expected: &str) {
-        let told = ["--output", "/dev/null", "--write-out", "%{http_code}"];
-        let run = self.curl(path, &[&told, arguments].concat());
+        let status_only = ["--output", "/dev/null", "--write-out", "%{http_code}"];
+        let run = self.curl(path, &[&status_only, arguments].concat());
         assert_eq!((run.status, &run.stdout[..]), (Some(0), expected), "{path} {arguments:?}");
     }
 
@@ -111,7 +111,7 @@ impl Served {
 }
 
 #[test]
-fn curl_is_answered_from_the_cache() {
+fn curl_gets_bytes_from_the_cache() {
     let body = noise(LEN, 1);
     let origin = Server::new(body.clone());
     let served = served(&origin.url("/data"), &[]);
@@ -127,7 +127,7 @@ fn curl_is_answered_from_the_cache() {
     for line in ["content-length: 2500000", "etag: \"one\"", "cache-status: nuthatch; hit"] {
         assert!(head.contains(&format!("{line}\r\n")), "{head}");
     }
-    // A copy that was cut off goes on where it ended.
+    // A download that was cut off is resumed where it ended.
     served.folder.file("half", &body[..1_000_000]);
     let resumed = served.curl("/a", &["--continue-at", "-", "--output", "half"]);
     assert_eq!(resumed.status, Some(0), "{}", resumed.stderr);
@@ -194,13 +194,13 @@ fn other_machines_get_tls_and_show_tokens_or_certificates() {
         command.args(arguments).current_dir(served.folder.path("."));
         Run::of(command, b"")
     };
-    let told = [&tls[..], &open, &["--tokens", "tokens", "--admin", "127.0.0.1:0"]].concat();
-    let by_token = served_in(folder(), &origin.url("/"), &told);
+    let options = [&tls[..], &open, &["--tokens", "tokens", "--admin", "127.0.0.1:0"]].concat();
+    let by_token = served_in(folder(), &origin.url("/"), &options);
     assert!(by_token.said[1].starts_with("listening at https://0.0.0.0:"), "{:?}", by_token.said);
     assert!(ask(&by_token, &["--oauth2-bearer", "s3cret"]).stdout_bytes == body);
     assert!(ask(&by_token, &[]).stdout.contains("expected the header Authorization"));
-    let told = [&tls[..], &open, &["--tls-client-ca", "client.pem", "--admin", "127.0.0.1:0"]];
-    let by_certificate = served_in(folder(), &origin.url("/"), &told.concat());
+    let options = [&tls[..], &open, &["--tls-client-ca", "client.pem", "--admin", "127.0.0.1:0"]];
+    let by_certificate = served_in(folder(), &origin.url("/"), &options.concat());
     let shown = ["--cert", "client.pem", "--key", "client.key"];
     assert!(ask(&by_certificate, &shown).stdout_bytes == body);
     assert_ne!(ask(&by_certificate, &[]).status, Some(0));
@@ -241,7 +241,7 @@ fn responses_in_progress_finish_before_the_server_stops() {
         .expect("curl");
     origin.wait_for_requests(0, 1);
     served.signal();
-    // Nobody else gets in.
+    // New connections are refused while the last request is in progress.
     while served.curl("/b", &["--max-time", "1"]).status == Some(0) {}
     origin.configure(|behaviour| behaviour.holds_bodies = false);
     let mut answered = Vec::new();
@@ -251,7 +251,7 @@ fn responses_in_progress_finish_before_the_server_stops() {
 }
 
 #[test]
-fn addresses_that_others_reach_are_refused() {
+fn addresses_that_other_machines_can_reach_are_refused() {
     let folder = Folder::new();
     folder.file("tokens", "token a read >b\n");
     let serve = |arguments: &[&str]| {
@@ -262,20 +262,23 @@ fn addresses_that_others_reach_are_refused() {
         run.stderr
     };
     let open = ["--origin", "http://127.0.0.1:1/", "--listen", "0.0.0.0:0"];
-    let told = "this address is reachable by other machines, and connections to it are not \
+    let message = "this address is reachable by other machines, and connections to it are not \
                 encrypted; expected TLS, found none; --insecure allows it";
-    assert_eq!(serve(&open), format!("nuthatch: --listen 0.0.0.0:0: {told}\n"));
-    assert!(serve(&[&open[..], &["--tokens", "tokens"]].concat()).contains(told));
-    let told = serve(&["--origin", "http://127.0.0.1:1/", "--admin", "0.0.0.0:0"]);
-    assert!(told.contains("and the admin endpoint has no login; --insecure allows it"), "{told}");
-    let told = serve(&[]);
-    assert_eq!(told, "nuthatch: expected --origin or NUTHATCH_ORIGIN, found neither\n");
-    let told = serve(&["--origin", "http://host/?a=b"]);
-    assert!(told.contains("--origin: expected an address without ? and #"), "{told}");
+    assert_eq!(serve(&open), format!("nuthatch: --listen 0.0.0.0:0: {message}\n"));
+    assert!(serve(&[&open[..], &["--tokens", "tokens"]].concat()).contains(message));
+    let message = serve(&["--origin", "http://127.0.0.1:1/", "--admin", "0.0.0.0:0"]);
+    assert!(
+        message.contains("and the admin endpoint has no login; --insecure allows it"),
+        "{message}"
+    );
+    let message = serve(&[]);
+    assert_eq!(message, "nuthatch: expected --origin or NUTHATCH_ORIGIN, found neither\n");
+    let message = serve(&["--origin", "http://host/?a=b"]);
+    assert!(message.contains("--origin: expected an address without ? and #"), "{message}");
     for wrong in ["http://me:s3cret@:x/", "https:/me:s3cret@host/", "x://me:s3cret@host/"] {
-        let told = serve(&["--origin", wrong]);
-        assert!(told.starts_with("nuthatch: --origin: an address: expected http"), "{told}");
-        assert!(!told.contains("s3cret"), "{told}");
+        let message = serve(&["--origin", wrong]);
+        assert!(message.starts_with("nuthatch: --origin: an address: expected http"), "{message}");
+        assert!(!message.contains("s3cret"), "{message}");
         let mut command = folder.command(&["chunks", "serve", "--cache", "cache"]);
         command.env("NUTHATCH_ORIGIN", wrong);
         let run = Run::of(command, b"");
@@ -297,7 +300,7 @@ fn a_folder_that_is_removed_is_made_again_with_one_warning() {
     assert!(served.curl("/a", &[]).stdout_bytes == body);
     let cache = served.folder.path("cache");
     std::fs::remove_dir_all(&cache).expect("a folder");
-    // The server looks at most once a second.
+    // The server checks whether its folder exists at most once a second.
     while !cache.exists() {
         assert!(served.curl("/a", &[]).stdout_bytes == body);
     }
@@ -339,7 +342,7 @@ fn a_server_without_a_folder_passes_through_with_one_warning_until_there_is_one(
 }
 
 #[test]
-fn a_hangup_reloads_certificate_and_tokens_without_dropping_others() {
+fn a_hangup_reloads_certificate_and_tokens_and_keeps_valid_connections() {
     let body = noise(LEN, 9);
     let origin = Server::new(body.clone());
     let folder = Folder::new();
@@ -367,7 +370,7 @@ fn a_hangup_reloads_certificate_and_tokens_without_dropping_others() {
     served.log_until(&mut log, "credentials reloaded");
     assert!(ask("newer").stdout_bytes == body);
     assert!(ask("s3cret").stdout.contains("expected the header Authorization"));
-    // A file that is wrong changes nothing.
+    // A reload with an invalid file changes nothing.
     served.folder.file("tokens", "nonsense\n");
     served.send(Signal::HUP);
     let logged = served.log_until(&mut log, "reload failed");
@@ -376,7 +379,7 @@ fn a_hangup_reloads_certificate_and_tokens_without_dropping_others() {
 }
 
 #[test]
-fn a_server_that_drains_says_so_to_who_checks_its_health() {
+fn the_health_check_reports_that_the_server_is_draining() {
     let origin = Server::new(noise(LEN, 10));
     let mut served = served(&origin.url("/"), &["--admin", "127.0.0.1:0", "--drain-ms", "60000"]);
     origin.configure(|behaviour| behaviour.holds_bodies = true);

@@ -80,8 +80,8 @@ fn damaged_chunks_are_named_and_set_the_exit_status() {
     folder.file(path, bytes);
     let damaged = run(&folder, &["verify", "--json"]);
     assert_eq!(damaged.status, Some(1));
-    let told = format!("nuthatch: {path}: chunk 0 of a\\nname is damaged\n");
-    assert_eq!(damaged.stderr, told);
+    let message = format!("nuthatch: {path}: chunk 0 of a\\nname is damaged\n");
+    assert_eq!(damaged.stderr, message);
     let summary: Value = serde_json::from_str(&damaged.stdout).expect("a JSON object");
     assert_eq!((&summary["damaged_chunks"], &summary["valid_chunks"]), (&1.into(), &5.into()));
     assert_eq!(summary["damaged"][0]["name"], "a\nname");
@@ -115,9 +115,9 @@ fn objects_are_pinned_and_removed_by_name() {
     assert_eq!(run(&folder, &["remove"]).status, Some(2), "all is not removed by mistake");
 }
 
-/// They changed the cache and said only that the disk is full.
+/// Regression test: these commands changed the cache, and the error only named the full disk.
 #[test]
-fn commands_that_cannot_print_their_summary_say_what_they_have_done() {
+fn the_error_of_a_summary_that_cannot_be_printed_contains_the_changes() {
     let folder = filled();
     for (arguments, done) in [
         (&["pin", "https://host/half"][..], "the change was made: pinned: objects 1, chunks 2"),
@@ -170,8 +170,8 @@ fn no_cache_is_made_where_there_is_none() {
     }
     let get = folder.run(&["chunks", "get", "data.txt", "--cache", "."]);
     assert_eq!(get.status, Some(3));
-    let told = "nuthatch: .: expected a cache or an empty folder, found other files\n";
-    assert_eq!(get.stderr, told);
+    let message = "nuthatch: .: expected a cache or an empty folder, found other files\n";
+    assert_eq!(get.stderr, message);
     assert!(!folder.path("nowhere").exists() && !folder.path("index").exists());
 }
 
@@ -188,9 +188,9 @@ fn the_folder_is_named_by_the_environment() {
     assert_eq!(stat(&[("NUTHATCH_CACHE", &cache), ("HOME", "/nowhere")]).status, Some(0));
     let missing = stat(&[("XDG_CACHE_HOME", "/nowhere")]);
     assert_eq!(missing.status, Some(3));
-    let told = "nuthatch: /nowhere/nuthatch/chunks: expected a cache, found none\n";
-    assert_eq!(missing.stderr, told);
-    let told = stat(&[("HOME", "/nowhere")]).stderr;
-    assert!(told.starts_with("nuthatch: /nowhere/.cache/nuthatch/chunks: "), "{told}");
+    let message = "nuthatch: /nowhere/nuthatch/chunks: expected a cache, found none\n";
+    assert_eq!(missing.stderr, message);
+    let message = stat(&[("HOME", "/nowhere")]).stderr;
+    assert!(message.starts_with("nuthatch: /nowhere/.cache/nuthatch/chunks: "), "{message}");
     assert_eq!(stat(&[]).status, Some(2));
 }

@@ -84,10 +84,10 @@ fn a_folder_that_cannot_be_listed_is_not_treated_as_empty() {
         let run =
             run_as_another_user(&folder, &[&["chunks"], command, &["--cache", "cache"]].concat());
         assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{command:?}");
-        let told = format!("nuthatch: cannot list the folder cache: {ADVICE}\n");
-        assert_eq!(run.stderr, told, "{command:?}");
+        let expected = format!("nuthatch: cannot list the folder cache: {ADVICE}\n");
+        assert_eq!(run.stderr, expected, "{command:?}");
     }
-    // Listed it may be, but not used.
+    // With this mode the folder can be listed, but its files cannot be opened.
     folder.mode("cache", 0o444);
     let run = run_as_another_user(&folder, &["chunks", "stat", "--cache", "cache"]);
     assert_eq!(run.status, Some(3));
@@ -140,7 +140,7 @@ fn get_and_stat_warn_of_a_folder_that_can_only_be_read() {
     assert_eq!((run.status, &run.stderr[..]), (Some(0), &both[..]));
     let json: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
     assert_eq!((&json["from_cache_bytes"], &json["not_kept"]), (&LEN.into(), &0.into()));
-    // What is not there is read all the same, and counted as not kept.
+    // An object that is not in the cache is read from its origin and counted as not kept.
     let other = origin.url("/b");
     let get = ["chunks", "get", &other, "--cache", "cache", "--json", "-o", "/dev/null"];
     let run = run_as_another_user(&folder, &get);
@@ -170,12 +170,12 @@ fn get_and_serve_warn_once_of_a_folder_that_other_users_may_use() {
     let folder = Folder::new();
     fs::create_dir(folder.path("cache")).expect("a folder");
     folder.mode("cache", 0o755);
-    let told = "cache: other users may use this folder: expected mode 0700, found 0755; change it \
-                with chmod, or share it with a group\n";
+    let expected = "cache: other users may use this folder: expected mode 0700, found 0755; change \
+                it with chmod, or share it with a group\n";
     let url = origin.url("/a");
     let get = ["chunks", "get", &url, "--cache", "cache", "--limit", "64MiB", "--quiet"];
     let run = folder.run(&get);
-    let warning = format!("nuthatch: warning: {told}");
+    let warning = format!("nuthatch: warning: {expected}");
     assert_eq!((run.status, &run.stderr[..]), (Some(0), &warning[..]));
     assert!(run.stdout_bytes == body);
     let served = served_in(folder, &origin.url("/"), &[]);
@@ -185,18 +185,18 @@ fn get_and_serve_warn_once_of_a_folder_that_other_users_may_use() {
     let warnings: Vec<_> =
         logged.lines().filter(|line| line.to_lowercase().contains("warn")).collect();
     let [warning] = warnings[..] else { panic!("{logged}") };
-    assert!(warning.contains("WARN") && warning.ends_with(told.trim_end()), "{logged}");
+    assert!(warning.contains("WARN") && warning.ends_with(expected.trim_end()), "{logged}");
 }
 
 #[test]
-fn a_folder_shared_with_its_group_is_shared_by_get_and_by_serve_and_stays_so() {
+fn get_and_serve_share_a_folder_with_its_group_and_later_commands_keep_that() {
     let body = noise(LEN, 5);
     let origin = Server::new(body.clone());
     let url = origin.url("/a");
     let get = ["chunks", "get", &url, "--cache", "cache", "--quiet"];
     let shared = |folder: &Folder| {
         assert_eq!((mode(folder, "cache"), modes_of_files(folder)), (0o2770, vec![0o660]));
-        // A process that does not ask for it does the same, and warns of nothing.
+        // A process without --share-with-group keeps the modes, without a warning.
         let run = folder.run(&[&get[..], &["--limit", "32MiB"]].concat());
         assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
         assert!(run.stdout_bytes == body);
@@ -218,7 +218,7 @@ fn a_folder_is_private_unless_it_is_shared() {
     let origin = Server::new(noise(LEN, 6));
     let folder = filled(&origin);
     assert_eq!((mode(&folder, "cache"), modes_of_files(&folder)), (0o700, vec![0o600]));
-    // Sharing one that is there changes all of its files, and those that are made later.
+    // Sharing an existing folder changes the modes of all its files and of later files.
     let url = origin.url("/b");
     let get = ["chunks", "get", &url, "--cache", "cache", "--quiet", "-o", "out"];
     let run = folder.run(&[&get[..], &["--share-with-group"]].concat());
@@ -273,7 +273,7 @@ fn a_folder_that_becomes_read_only_under_a_server_is_served_with_one_warning_unt
 }
 
 #[test]
-fn verify_does_not_say_that_it_removed_what_it_can_only_read() {
+fn verify_of_a_read_only_folder_does_not_report_removals() {
     let origin = Server::new(noise(LEN, 3));
     let folder = filled(&origin);
     let path = "cache/0000000000000001.seg";

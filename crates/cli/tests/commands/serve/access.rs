@@ -9,7 +9,7 @@ const PAST: &str = "mrcache has no login, so every client would be refused while
                     users are set; remove mrcache, or the password and users";
 
 #[test]
-fn addresses_that_others_reach_need_a_password() {
+fn addresses_that_other_machines_can_reach_need_a_password() {
     let folder = Folder::new();
     folder.file("open.acl", "user default on nopass allkeys +get");
     folder.file("a.toml", "\nresp = ['127.0.0.1:0', '0.0.0.0:0']");

@@ -118,7 +118,7 @@ fn without_an_address_there_is_nothing_to_serve() {
 #[test]
 fn a_server_starts_at_the_address_of_one_that_was_just_killed() {
     let folder = Folder::new();
-    // An address of its own, lest another test gets the port in between.
+    // An IP address of its own: otherwise another test could get the port between two starts.
     let mut server = folder.serve(&["--resp=127.0.0.77:0"], &[]);
     let resp = format!("--resp={}", server.addresses[0]);
     for signal in [Signal::KILL, Signal::TERM, Signal::KILL, Signal::TERM, Signal::KILL] {
@@ -153,7 +153,7 @@ fn a_server_stops_during_debug_sleep() {
     server.signal(Signal::TERM);
     assert_eq!(server.wait(), Some(0));
     let mut answers = String::new();
-    // Of what it was asked, it has answered something or nothing.
+    // The server has sent all or part of the response, or nothing.
     let _ = stream.read_to_string(&mut answers);
     assert!("+OK\r\n".starts_with(&answers), "{answers}");
 }

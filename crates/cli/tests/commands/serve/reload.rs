@@ -135,7 +135,7 @@ fn with_json_lines_every_warning_of_a_setting_is_an_object() {
     }
 }
 
-/// The listeners of the cache itself went on with the old certificate if a reload left them out.
+/// Regression test: listeners of the cache kept the old certificate after a reload.
 #[test]
 fn listeners_of_the_cache_use_a_reloaded_certificate() {
     let folder = Folder::new();
@@ -199,7 +199,7 @@ fn a_bad_file_of_tokens_reloads_nothing_of_the_cache_either() {
     assert!(messages.contains("tokens: line 1"), "{messages}");
     assert_eq!((put("old"), put("new")), (Some(0), Some(3)));
     timeout("a", "10");
-    // The other way about: tokens that are right beside users that are not.
+    // The opposite case: valid tokens, and users that are not valid.
     change("token app write >wren\n", "user default on +fly");
     reload(&server, FAILED);
     assert_eq!((put("old"), put("new")), (Some(0), Some(3)));
@@ -210,7 +210,7 @@ fn a_bad_file_of_tokens_reloads_nothing_of_the_cache_either() {
     timeout("b", "30");
 }
 
-/// The store went on with the files that the settings named at the start.
+/// Regression test: after a reload, the store used the files that the settings named at its start.
 #[test]
 fn the_store_uses_the_certificate_that_a_reloaded_file_names() {
     let folder = Folder::new();
@@ -233,7 +233,7 @@ fn the_store_uses_the_certificate_that_a_reloaded_file_names() {
         folder.run(&["store", "put", &address, "a", "1", "--tls-ca", ca]).status
     };
     assert_eq!((put("one.ca"), put("two.ca")), (Some(0), Some(3)));
-    // Whether clients need a certificate cannot change: all stays as it was.
+    // A reload cannot change whether clients need a certificate: it fails and changes nothing.
     named("two", "tls-client-ca = 'one.ca'\ntimeout = '30s'");
     reload(&server, FAILED);
     let refused = "the store: certificates of clients cannot be switched on or off";

@@ -6,9 +6,9 @@ use std::net::{TcpListener, TcpStream};
 
 const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
-/// With a limit of 64 files, clients from the 56th on used to hang without an answer.
+/// Regression test: with a limit of 64 files, the 56th client and later ones got no response.
 #[test]
-fn with_few_open_files_there_are_fewer_clients_and_more_are_refused() {
+fn a_low_limit_of_open_files_lowers_max_clients_and_excess_clients_are_refused() {
     let folder = Folder::new();
     let arguments = ["--memcache=127.0.0.1:0", "--admin=127.0.0.1:0"];
     let server = folder.serve_with_files("-n 64", &arguments);
@@ -32,7 +32,7 @@ fn with_few_open_files_there_are_fewer_clients_and_more_are_refused() {
         if &answer == b"+PONG\r\n" {
             clients.push(stream);
         } else {
-            // The one that asked for the setting has not gone yet.
+            // The connection that read the setting is not closed yet.
             drop(stream);
         }
     }
@@ -53,7 +53,7 @@ fn the_limit_of_open_files_is_raised_as_far_as_it_may_be() {
     let folder = Folder::new();
     let server = folder.serve_with_files("-S -n 64", &["--max-clients=200"]);
     assert_eq!((server.config("maxclients").as_str(), server.messages().as_str()), ("200", ""));
-    // More open connections than the soft limit allows. Further ones used to get no answer.
+    // More open connections than the soft limit allows. Regression test: they got no response.
     let clients = (0..150).map(|_| {
         let mut stream = server.connect();
         stream.write_all(b"PING\r\n").expect("sent");

@@ -26,15 +26,15 @@ fn one_server_has_a_cache_and_a_store() {
     let put = folder.run(&["store", "put", &address, "in", "store"]);
     assert_eq!(put.status, Some(0), "{}", put.stderr);
     assert_eq!(folder.run(&["store", "scan", &address]).stdout, "in\tstore\n");
-    let told = metrics(&server.admin);
+    let exported = metrics(&server.admin);
     for line in [
         "nuthatch_commands_total{command=\"set\"} 1\n",
         "# TYPE nuthatch_rpc_calls counter\nnuthatch_rpc_calls_total{method=\"Get\"} 0\n",
         "nuthatch_rpc_calls_total{method=\"Scan\"} 1\n",
     ] {
-        assert!(told.contains(line), "{told}");
+        assert!(exported.contains(line), "{exported}");
     }
-    assert!(told.ends_with("# EOF\n"), "{told}");
+    assert!(exported.ends_with("# EOF\n"), "{exported}");
     server.signal(Signal::TERM);
     assert_eq!(server.wait(), Some(0));
     assert_eq!(folder.run(&["store", "get", "db", "in"]).stdout, "store\n");
@@ -77,11 +77,14 @@ fn a_store_server_exports_metrics() {
     assert!(line().starts_with("listening at grpc://127.0.0.1:"));
     let at = line();
     let at = at.strip_prefix("metrics at http://").and_then(|at| at.strip_suffix("/metrics\n"));
-    let told = metrics(at.expect("where metrics are"));
+    let exported = metrics(at.expect("where metrics are"));
     child.kill().expect("it runs");
     child.wait().expect("its end");
-    assert!(told.contains("nuthatch_rpc_calls_total{method=\"Scan\"} 0\n"), "{told}");
-    assert!(told.contains("\nnuthatch_rpc_held_bytes 0\n") && told.ends_with("# EOF\n"), "{told}");
+    assert!(exported.contains("nuthatch_rpc_calls_total{method=\"Scan\"} 0\n"), "{exported}");
+    assert!(
+        exported.contains("\nnuthatch_rpc_held_bytes 0\n") && exported.ends_with("# EOF\n"),
+        "{exported}"
+    );
 }
 
 #[test]
