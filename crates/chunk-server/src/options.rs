@@ -139,8 +139,8 @@ impl Options {
         self
     }
 
-    /// Returns what is wrong with the addresses: there is none, or other machines can reach one
-    /// without TLS or a login. [`insecure`](Self::insecure) allows the second.
+    /// Returns why the server must not start with these addresses: there is none, or other machines
+    /// can reach one without TLS or a login. [`insecure`](Self::insecure) allows the second.
     pub fn problem(&self) -> Option<String> {
         let protection = Protection {
             has_tls: self.tls.is_some(),

@@ -61,7 +61,7 @@ pub enum Error {
         /// The number of attempts.
         attempts: u32,
     },
-    /// The cache does not have the bytes, and the settings forbid asking the origin.
+    /// The cache does not have the bytes, and the settings forbid requests to the origin.
     Offline {
         /// The address, without secrets.
         address: String,

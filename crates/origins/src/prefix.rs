@@ -55,7 +55,7 @@ impl Prefix {
     ///
     /// # Errors
     ///
-    /// Fails with a text that says what is wrong with the address.
+    /// Fails with a text of the form "expected X, found Y" if the address is not valid.
     pub fn parse(address: &str) -> Result<Self, String> {
         if address.is_empty() {
             return Err("expected an address, found nothing".to_owned());
@@ -82,7 +82,7 @@ impl Prefix {
     ///
     /// # Errors
     ///
-    /// Fails with a text that says what is wrong with the path or the query.
+    /// Fails with a text of the form "expected X" if the path or the query is not valid.
     pub fn join(&self, path: &str, query: Option<&str>) -> Result<String, &'static str> {
         if path.len() > MAX_PATH_LEN {
             return Err("expected a path of up to 4,096 bytes");

@@ -30,7 +30,7 @@ fn write(whole: u64, found: Coverage, stale: Option<u64>) -> String {
         return format!("nuthatch; hit{ttl}{detail}");
     }
     let percent = u128::from(bytes - missing.min(bytes)) * 100 / u128::from(bytes.max(1));
-    // It is not known whether the origin must be asked for bytes that were not looked up.
+    // Bytes that were not looked up may be missing, so that the origin may have to send them.
     let forwarded = match percent {
         0 => "; fwd=miss",
         _ if missing > 0 => "; fwd=partial",

@@ -50,7 +50,7 @@ pub(crate) struct Engine {
     pub(crate) recorded: RecordedVersions,
     /// Origins that could not be reached, and when.
     unavailable: Mutex<HashMap<String, (Instant, ())>>,
-    /// Objects for whose fetch lock a fetch waited in vain, and when.
+    /// Objects for whose fetch lock a fetch waited until the timeout, with the time of the timeout.
     fetch_lock_timeouts: Mutex<HashMap<Key, (Instant, ())>>,
     /// Runs requests. The executor of the caller is not used: it may differ for each call, and may
     /// end while other readers wait for the same bytes.
@@ -203,7 +203,7 @@ impl Engine {
         }
     }
 
-    /// Returns the last response of an origin, if it can still be used without asking again.
+    /// Returns the last response of an origin, if it can still be used without a new request.
     pub(crate) fn recent_head(&self, request: &ObjectRequest) -> Option<Head> {
         let heads = lock(&self.heads);
         let (at, head) = heads.get(request)?;

@@ -89,7 +89,7 @@ impl ChunkedObject {
 
     /// Returns whether the object was opened in a recorded version that its origin did not confirm:
     /// the origin was unavailable, or [`Settings::offline`](crate::Settings::offline) forbids
-    /// asking it.
+    /// requests to it.
     pub fn is_stale(&self) -> bool {
         self.version.stale_since().is_some()
     }

@@ -289,7 +289,7 @@ fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
     }
     if counts.fetch_lock_timeouts > 0 {
         text.push_str(
-            ", waited in vain for another process that uses the folder (is one stopped?)",
+            ", waited too long for blocks that another process was fetching (is it stopped?)",
         );
     }
     for (cause, blocks) in causes(counts) {

@@ -63,7 +63,8 @@ impl LimitArgs {
     /// bytes then, for [`LimitArgs::report`].
     ///
     /// # Errors
-    /// The answer was not yes.
+    ///
+    /// Fails if the user does not confirm.
     pub(super) fn confirm(self, folder: &Path) -> Result<Option<u64>, Failure> {
         let Some(limit) = self.bytes else { return Ok(None) };
         // Opening the folder for use reports why it cannot be opened or changed.

@@ -30,7 +30,10 @@ impl Screen {
     }
 
     /// Draws lines.
-    #[expect(clippy::unused_self, reason = "only who has the terminal may write to it")]
+    #[expect(
+        clippy::unused_self,
+        reason = "a `Screen` exists only while this program has the terminal"
+    )]
     pub(crate) fn show(&self, lines: &[Line], size: (u16, u16)) -> io::Result<()> {
         let mut out = stdout().lock();
         draw(&mut out, lines, size)?;
