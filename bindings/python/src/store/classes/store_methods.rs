@@ -133,7 +133,7 @@ impl AnyStore {
     /// Removes expired rows. Requires a store in this process.
     ///
     /// Returns:
-    ///     The number of rows that were removed.
+    ///     The number of processed entries of the expiry table.
     fn sweep<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let swept = base.engine.run_local("sweep", Local::sweep);
