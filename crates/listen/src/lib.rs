@@ -7,6 +7,7 @@
 //! | `activity` | detects whether a connection is idle |
 //! | `drain` | the phases in which a server stops: it drains, then it ends |
 //! | `thread` | the thread of a running server |
+//! | `secret_hash` | hashes of passwords and tokens |
 //! | `exposure` | refuses addresses that other machines can reach without TLS or a login |
 //! | `reload` | refuses a reload that would switch a protection on or off |
 //! | `rate_limit` | limits log lines that clients can cause |
@@ -32,6 +33,7 @@ mod exposure;
 mod metrics_source;
 mod rate_limit;
 mod reload;
+mod secret_hash;
 mod slots;
 mod thread;
 #[cfg(feature = "tls")]
@@ -47,5 +49,6 @@ pub use exposure::{Protection, exposure_problem};
 pub use metrics_source::MetricsSource;
 pub use rate_limit::RateLimit;
 pub use reload::{ReloadError, check_switch};
+pub use secret_hash::SecretHash;
 pub use slots::{ConnectionSlots, Slot};
 pub use thread::{LogLines, ServerThread, default_threads};

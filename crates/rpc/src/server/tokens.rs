@@ -4,12 +4,10 @@
 //! The secret is `>TEXT`, which clients send as it is, or `#` and the hexadecimal SHA-256 of the
 //! text. A name may have several lines, so that its secret can be changed without an interruption.
 
-use sha2::{Digest, Sha256};
+use nuthatch_listen::SecretHash;
 use std::fmt;
 use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
-
-pub(crate) type Hash = [u8; 32];
 
 /// The right of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +24,7 @@ pub struct Tokens(Arc<Vec<Token>>);
 struct Token {
     name: String,
     right: Right,
-    hash: Hash,
+    hash: SecretHash,
 }
 
 /// Why a file of tokens was refused. It quotes nothing of the file, which may be a secret.
@@ -93,9 +91,9 @@ impl Tokens {
             _ => return Err("expected `read` or `write` as the third word"),
         };
         let hash = match secret.split_at_checked(1) {
-            Some((">", text)) if !text.is_empty() => hash(text.as_bytes()),
+            Some((">", text)) if !text.is_empty() => SecretHash::of(text.as_bytes()),
             Some(("#", digits)) => {
-                parse_hash(digits).ok_or("expected 64 hexadecimal digits after #")?
+                SecretHash::parse(digits).ok_or("expected 64 hexadecimal digits after #")?
             }
             _ => return Err("expected a secret that begins with > or #"),
         };
@@ -105,11 +103,11 @@ impl Tokens {
     /// Returns whether the token with this text is known: clients with it may read.
     #[must_use]
     pub fn admits(&self, token: &[u8]) -> bool {
-        self.right(&hash(token)).is_some()
+        self.right(&SecretHash::of(token)).is_some()
     }
 
     /// Returns the right of the token with this hash; `None` if it is unknown.
-    pub(crate) fn right(&self, hash: &Hash) -> Option<Right> {
+    pub(crate) fn right(&self, hash: &SecretHash) -> Option<Right> {
         // Compares all tokens, each in constant time, so that the time reveals nothing.
         let mut found = (Choice::from(0), Choice::from(0));
         for token in self.0.iter() {
@@ -125,38 +123,21 @@ impl Tokens {
     }
 }
 
-/// Returns the hash of a token.
-pub(crate) fn hash(token: &[u8]) -> Hash {
-    Sha256::digest(token).into()
-}
-
-fn parse_hash(digits: &str) -> Option<Hash> {
-    let mut hash = Hash::default();
-    if digits.len() != 2 * hash.len() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (at, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(hash)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn tokens_are_known_by_their_secret_or_its_hash() {
-        let hash = Sha256::digest(b"wren");
-        let hash: Vec<_> = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        let hash = hash.concat();
+        // The SHA-256 of `wren`.
+        let hash = "b1e3c2ec1a80a8ccdbcdb04b26a5896ea2c7ef8b3774dbb004bd3b1aaa195bec";
         let text = format!("# two\n\ntoken app write >robin\n token page read #{hash}\n");
         let tokens = Tokens::parse(&text).expect("tokens");
-        assert_eq!(tokens.right(&super::hash(b"robin")), Some(Right::Write));
-        assert_eq!(tokens.right(&super::hash(b"wren")), Some(Right::Read));
+        assert_eq!(tokens.right(&SecretHash::of(b"robin")), Some(Right::Write));
+        assert_eq!(tokens.right(&SecretHash::of(b"wren")), Some(Right::Read));
         assert!(tokens.admits(b"robin") && tokens.admits(b"wren") && !tokens.admits(b"lark"));
         for unknown in [&b""[..], b"robi", b"robin ", hash.as_bytes()] {
-            assert_eq!(tokens.right(&super::hash(unknown)), None);
+            assert_eq!(tokens.right(&SecretHash::of(unknown)), None);
         }
         assert_eq!(format!("{tokens:?}"), r#"["app", "page"]"#);
     }

@@ -20,13 +20,11 @@
 
 use super::Catalog;
 use super::permissions::Permissions;
-use sha2::{Digest, Sha256};
+use nuthatch_listen::SecretHash;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
-
-type Hash = [u8; 32];
 
 const BAD_HASH: &str = "expected 64 hexadecimal digits after #, found something else; `printf %s \
                         PASSWORD | sha256sum` prints them";
@@ -40,7 +38,7 @@ pub struct User {
     name: String,
     on: bool,
     any_password: bool,
-    passwords: Vec<Hash>,
+    passwords: Vec<SecretHash>,
     pub(crate) permissions: Permissions,
 }
 
@@ -67,9 +65,9 @@ impl User {
     }
 
     /// Returns whether the password with this hash is accepted.
-    fn accepts(&self, hash: &Hash) -> bool {
+    fn accepts(&self, hash: &SecretHash) -> bool {
         // Compares with all passwords in constant time, so that the duration reveals nothing.
-        let equal = self.passwords.iter().map(|one| one.as_slice().ct_eq(hash));
+        let equal = self.passwords.iter().map(|one| one.ct_eq(hash));
         let equal = equal.fold(Choice::from(0), |one, other| one | other);
         self.on && (self.any_password | bool::from(equal))
     }
@@ -87,9 +85,9 @@ impl User {
             }
             "reset" => *self = Self::new(&self.name),
             _ => match rule.split_at_checked(1) {
-                Some((">", password)) => self.add_password(hash(password.as_bytes())),
+                Some((">", password)) => self.add_password(SecretHash::of(password.as_bytes())),
                 Some(("#", digits)) => {
-                    let hash = parse_hash(digits);
+                    let hash = SecretHash::parse(digits);
                     self.add_password(hash.ok_or(BAD_HASH)?);
                 }
                 _ => return self.permissions.apply(rule, catalog),
@@ -98,25 +96,10 @@ impl User {
         Ok(())
     }
 
-    fn add_password(&mut self, hash: Hash) {
+    fn add_password(&mut self, hash: SecretHash) {
         self.any_password = false;
         self.passwords.push(hash);
     }
-}
-
-fn hash(password: &[u8]) -> Hash {
-    Sha256::digest(password).into()
-}
-
-fn parse_hash(digits: &str) -> Option<Hash> {
-    let mut hash = Hash::default();
-    if digits.len() != 2 * hash.len() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (at, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(hash)
 }
 
 /// An error in a users file: its place and the problem. It does not quote the rule, which may be a
@@ -198,7 +181,7 @@ impl Users {
         user.passwords.clear();
         user.any_password = password.is_empty();
         if !password.is_empty() {
-            user.passwords.push(hash(password));
+            user.passwords.push(SecretHash::of(password));
         }
     }
 
@@ -229,7 +212,7 @@ impl Users {
     /// Returns the user with this name if the password is right.
     pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         // Hashes for unknown users as well, since the duration would reveal which users exist.
-        let hash = hash(password);
+        let hash = SecretHash::of(password);
         let name = std::str::from_utf8(name).ok()?;
         self.0.get(name).filter(|user| user.accepts(&hash)).cloned()
     }

@@ -1,8 +1,8 @@
 //! The context of a call: deadline, token, and the end of the server.
 
 use crate::error::{Error, Result};
-use crate::server::tokens::{Hash, Right, Tokens};
-use nuthatch_listen::DrainSignal;
+use crate::server::tokens::{Right, Tokens};
+use nuthatch_listen::{DrainSignal, SecretHash};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Code;
@@ -20,7 +20,7 @@ pub(crate) struct CallContext {
 pub(super) struct Permit {
     pub(super) right: Right,
     /// The token of the caller, if the server requires one.
-    pub(super) token: Option<(Hash, watch::Receiver<Option<Tokens>>)>,
+    pub(super) token: Option<(SecretHash, watch::Receiver<Option<Tokens>>)>,
 }
 
 impl Permit {

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::server::budget::Budget;
 use crate::server::methods::Method;
 use crate::server::metrics::CallCounters;
-use crate::server::tokens::{self, Right, Tokens};
+use crate::server::tokens::{Right, Tokens};
 use call::{Permit, forbidden, unknown};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Request, Response};
-use nuthatch_listen::{Activity, DrainSignal};
+use nuthatch_listen::{Activity, DrainSignal, SecretHash};
 use request_body::RequestBody;
 use response_body::ResponseBody;
 use std::future::Future;
@@ -135,7 +135,7 @@ impl CallPolicy {
         let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let token = header.and_then(|value| value.split_at_checked("Bearer ".len()));
         let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
-        let hash = token.map(|(_, token)| tokens::hash(token));
+        let hash = token.map(|(_, token)| SecretHash::of(token));
         let known = hash.and_then(|hash| Some((hash, tokens.right(&hash)?)));
         match (known, header) {
             (Some((hash, right)), _) if right >= needed => {
