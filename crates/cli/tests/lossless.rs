@@ -2,44 +2,8 @@
 
 use nuthatch_cli::output::{json_row, raw_value, tsv_escape, tsv_value};
 use nuthatch_import::{FieldType, RowSink, parse_jsonl, parse_tsv};
-use nuthatch_snapshot::{StringListBuf, Value, ValueType};
+use nuthatch_snapshot::{OwnedValue, StringListBuf, Value, ValueType};
 use proptest::prelude::*;
-
-/// An owned value.
-#[derive(Debug, Clone)]
-enum Owned {
-    Bytes(Vec<u8>),
-    String(String),
-    Bool(bool),
-    I64(i64),
-    F64(f64),
-    I64List(Vec<i64>),
-    F64List(Vec<f64>),
-    F32List(Vec<f32>),
-    StringList(Vec<String>),
-}
-
-impl Owned {
-    fn lend<R>(&self, take: impl FnOnce(Value<'_>) -> R) -> R {
-        let mut strings = StringListBuf::new();
-        take(match self {
-            Self::Bytes(bytes) => Value::Bytes(bytes),
-            Self::String(text) => Value::String(text),
-            Self::Bool(truth) => Value::Bool(*truth),
-            Self::I64(int) => Value::I64(*int),
-            Self::F64(float) => Value::F64(*float),
-            Self::I64List(list) => Value::I64List(list),
-            Self::F64List(list) => Value::F64List(list),
-            Self::F32List(list) => Value::F32List(list),
-            Self::StringList(list) => {
-                for string in list {
-                    strings.push(string);
-                }
-                Value::StringList(strings.as_list())
-            }
-        })
-    }
-}
 
 /// Generates floats of all kinds, by their bits, including NaNs with any payload.
 fn doubles() -> impl Strategy<Value = f64> {
@@ -58,17 +22,21 @@ fn singles() -> impl Strategy<Value = f32> {
     ]
 }
 
-fn owned() -> impl Strategy<Value = Owned> {
+fn string_list(list: &[String]) -> OwnedValue {
+    OwnedValue::StringList(list.iter().collect::<StringListBuf>().as_list().into())
+}
+
+fn owned() -> impl Strategy<Value = OwnedValue> {
     prop_oneof![
-        any::<Vec<u8>>().prop_map(Owned::Bytes),
-        any::<String>().prop_map(Owned::String),
-        any::<bool>().prop_map(Owned::Bool),
-        any::<i64>().prop_map(Owned::I64),
-        doubles().prop_map(Owned::F64),
-        prop::collection::vec(any::<i64>(), 0..5).prop_map(Owned::I64List),
-        prop::collection::vec(doubles(), 0..5).prop_map(Owned::F64List),
-        prop::collection::vec(singles(), 0..5).prop_map(Owned::F32List),
-        prop::collection::vec(any::<String>(), 0..5).prop_map(Owned::StringList),
+        any::<Vec<u8>>().prop_map(OwnedValue::Bytes),
+        any::<String>().prop_map(OwnedValue::String),
+        any::<bool>().prop_map(OwnedValue::Bool),
+        any::<i64>().prop_map(OwnedValue::I64),
+        doubles().prop_map(OwnedValue::F64),
+        prop::collection::vec(any::<i64>(), 0..5).prop_map(OwnedValue::I64List),
+        prop::collection::vec(doubles(), 0..5).prop_map(OwnedValue::F64List),
+        prop::collection::vec(singles(), 0..5).prop_map(OwnedValue::F32List),
+        prop::collection::vec(any::<String>(), 0..5).prop_map(|list| string_list(&list)),
     ]
 }
 
@@ -94,10 +62,8 @@ proptest! {
     #[test]
     fn json_lines_are_lossless(key in any::<Vec<u8>>(), value in owned()) {
         let (mut text, mut given, mut found) = (Vec::new(), Exact::default(), Exact::default());
-        value.lend(|value| {
-            json_row(&key, &value, &mut text);
-            given.row(1, &key, value)
-        }).expect("a sink that takes all");
+        json_row(&key, &value.as_value(), &mut text);
+        given.row(1, &key, value.as_value()).expect("a sink that takes all");
         if let Err(error) = parse_jsonl(&text, &mut found) {
             panic!("{}: {error}", text.escape_ascii());
         }
@@ -107,15 +73,14 @@ proptest! {
     #[test]
     fn tsv_is_lossless(key in any::<Vec<u8>>(), value in owned()) {
         let (mut text, mut given, mut found) = (Vec::new(), Exact::default(), Exact::default());
-        let value_type = value.lend(|value| {
-            tsv_escape(&key, &mut text);
-            text.push(b'\t');
-            let mut field = Vec::new();
-            tsv_value(&value, &mut field);
-            tsv_escape(&field, &mut text);
-            let value_type = FieldType::of(value.value_type()).unwrap_or(FieldType::I64List);
-            given.row(1, &key, value).map(|()| value_type)
-        }).expect("a sink that takes all");
+        let value = value.as_value();
+        tsv_escape(&key, &mut text);
+        text.push(b'\t');
+        let mut field = Vec::new();
+        tsv_value(&value, &mut field);
+        tsv_escape(&field, &mut text);
+        let value_type = FieldType::of(value.value_type()).unwrap_or(FieldType::I64List);
+        given.row(1, &key, value).expect("a sink that takes all");
         if let Err(error) = parse_tsv(&text, value_type, &mut found) {
             panic!("{}: {error}", text.escape_ascii());
         }
