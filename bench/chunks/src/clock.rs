@@ -84,7 +84,7 @@ impl Sheet {
 
     /// Adds a note if some of the measured gets missed. Panics if more than 0.1 % missed, unless
     /// the system may drop entries.
-    pub fn tell(&mut self, work: &str, entrant: &Entrant, hits: &Hits) {
+    pub fn note_misses(&mut self, work: &str, entrant: &Entrant, hits: &Hits) {
         let (gets, found) = (hits.gets.load(Relaxed), hits.found.load(Relaxed));
         if found < gets {
             let share = found as f64 / gets as f64;

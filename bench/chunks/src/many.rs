@@ -39,7 +39,7 @@ pub fn run(setting: &Setting, sheet: &mut Sheet) {
     sheet.race(work, LEN, setting.rounds, hits);
     sheet.race("miss among 100,000", 0, setting.rounds, misses);
     for (entrant, found) in entrants.iter().zip(&found) {
-        sheet.tell(work, entrant, found);
+        sheet.note_misses(work, entrant, found);
     }
     drop(open);
     let (work, rounds) = ("open 100,000 and first hit", setting.rounds.min(5));

@@ -32,7 +32,7 @@ pub fn run(setting: &Setting, sheet: &mut Sheet) {
     for len in [MIB, 8 * MIB] {
         let data = &all[..len];
         let folder = setting.folder.join("puts");
-        let fits = |entrant: &&Entrant| entrant.put_most >= len && !entrant.reads_only;
+        let fits = |entrant: &&Entrant| entrant.max_put_bytes >= len && !entrant.reads_only;
         let fill = |entrant: &Entrant| {
             let folder = folder.join(entrant.name);
             std::fs::create_dir_all(&folder).expect("a folder");

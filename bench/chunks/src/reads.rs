@@ -75,7 +75,7 @@ pub fn first_hits<'a>(
         })
     });
     sheet.race(work, 0, rounds, runners.collect());
-    entrants.iter().for_each(|(entrant, hits)| sheet.tell(work, entrant, hits));
+    entrants.iter().for_each(|(entrant, hits)| sheet.note_misses(work, entrant, hits));
 }
 
 fn cold(setting: &Setting, folder: &dyn Fn(&Entrant) -> PathBuf, file: &File, sheet: &mut Sheet) {
@@ -100,7 +100,7 @@ fn cold(setting: &Setting, folder: &dyn Fn(&Entrant) -> PathBuf, file: &File, sh
         nanoseconds(|| (0..ENTRIES as usize).for_each(read)) / ENTRIES as f64
     }));
     sheet.race(work, MIB, setting.rounds.min(5), runners);
-    entrants.iter().for_each(|(entrant, hits)| sheet.tell(work, entrant, hits));
+    entrants.iter().for_each(|(entrant, hits)| sheet.note_misses(work, entrant, hits));
 }
 
 fn read(file: &File, number: usize, out: &mut [u8]) {
@@ -130,7 +130,7 @@ fn hits(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut Shee
     }
     sheet.race(work, MIB, rounds, runners);
     for ((entrant, system), found) in open.iter().zip(&found) {
-        sheet.tell(work, entrant, found);
+        sheet.note_misses(work, entrant, found);
         let mut out = Buffer::new(MIB);
         assert!(!system.get(7, &mut out) || out[..] == *data, "the bytes that were put");
     }
@@ -168,7 +168,7 @@ fn together(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut 
         }
         sheet.race(work, MIB, rounds, runners);
         for ((entrant, _), found) in open.iter().zip(&found) {
-            sheet.tell(work, entrant, found);
+            sheet.note_misses(work, entrant, found);
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Entrant {
     /// Whether the cache may drop an entry before its first read.
     pub drops: bool,
     /// Maximum size of a put in bytes.
-    pub put_most: usize,
+    pub max_put_bytes: usize,
     /// Whether the entry is another configuration of a measured system, which only reads.
     pub reads_only: bool,
     /// Whether all data that the cache reads is in its files, so that it can be evicted from
@@ -40,8 +40,8 @@ pub struct Entrant {
 
 impl Entrant {
     pub const fn new(name: &'static str, open: fn(&Path, u64) -> Box<dyn System>) -> Self {
-        let put_most = usize::MAX;
-        Self { name, open, drops: false, put_most, reads_only: false, files_alone: true }
+        let max_put_bytes = usize::MAX;
+        Self { name, open, drops: false, max_put_bytes, reads_only: false, files_alone: true }
     }
 }
 

@@ -75,7 +75,7 @@ impl<'a> Race<'a> {
                 let other = medians.get(&(work, at)).filter(|other| **other > 0.0);
                 other.map(|other| value / other)
             };
-            let own = work.is_told_by_own_hit().then_some(Work::GetHit);
+            let own = work.is_compared_to_own_hit().then_some(Work::GetHit);
             Figure {
                 work,
                 system: self.entrants[at].name(),

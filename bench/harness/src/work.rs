@@ -54,7 +54,7 @@ impl Work {
     }
 
     /// Returns whether the result is also compared to the system's own single hits.
-    pub(crate) fn is_told_by_own_hit(self) -> bool {
+    pub(crate) fn is_compared_to_own_hit(self) -> bool {
         matches!(self, Self::GetMiss | Self::GetMany | Self::GetHit2Threads)
     }
 }

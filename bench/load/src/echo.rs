@@ -73,16 +73,16 @@ impl Echo {
     /// Replies to requests until `stop` is set.
     pub fn serve(self, stop: &AtomicBool) -> Result<(), Error> {
         let reply = self.reply.bytes();
-        // A buffer contains at most this many request ends, including a request from an earlier
-        // buffer.
-        let most = BUFFER_LEN / self.request_bytes + 1;
-        let mut ring = Ring::new(Arc::new(reply.repeat(most)), CONNECTIONS)?;
+        // The maximum number of requests that end in one buffer. The first of them may have begun
+        // in an earlier buffer.
+        let max_replies = BUFFER_LEN / self.request_bytes + 1;
+        let mut ring = Ring::new(Arc::new(reply.repeat(max_replies)), CONNECTIONS)?;
         ring.listen(self.listener)?;
         let (request_bytes, reply_bytes) = (self.request_bytes, reply.len());
-        let mut answers = Answers { request_bytes, reply_bytes, begun: Vec::new() };
+        let mut replier = Replier { request_bytes, reply_bytes, partial_bytes: Vec::new() };
         while !stop.load(Ordering::Relaxed) {
             ring.wait(STOP_CHECK_INTERVAL)?;
-            ring.dispatch(&mut answers)?;
+            ring.dispatch(&mut replier)?;
         }
         Ok(())
     }
@@ -91,28 +91,29 @@ impl Echo {
 /// Number of connections for which the ring is sized. More connections are accepted.
 const CONNECTIONS: usize = 256;
 
-struct Answers {
+/// Counts the requests in received bytes, and replies to each.
+struct Replier {
     request_bytes: usize,
     reply_bytes: usize,
     /// Bytes received of an incomplete request, for each connection.
-    begun: Vec<usize>,
+    partial_bytes: Vec<usize>,
 }
 
-impl Handler for Answers {
+impl Handler for Replier {
     type Error = io::Error;
 
     fn received(&mut self, connection: usize, bytes: &[u8]) -> io::Result<Option<Range<usize>>> {
-        let begun = &mut self.begun[connection];
-        let requests = (*begun + bytes.len()) / self.request_bytes;
-        *begun = (*begun + bytes.len()) % self.request_bytes;
+        let partial_bytes = &mut self.partial_bytes[connection];
+        let requests = (*partial_bytes + bytes.len()) / self.request_bytes;
+        *partial_bytes = (*partial_bytes + bytes.len()) % self.request_bytes;
         Ok((requests > 0).then_some(0..requests * self.reply_bytes))
     }
 
     fn opened(&mut self, connection: usize) {
-        if self.begun.len() <= connection {
-            self.begun.resize(connection + 1, 0);
+        if self.partial_bytes.len() <= connection {
+            self.partial_bytes.resize(connection + 1, 0);
         }
-        self.begun[connection] = 0;
+        self.partial_bytes[connection] = 0;
     }
 
     fn closed(&mut self, _: usize, _: Option<io::Error>) -> io::Result<()> {

@@ -48,11 +48,14 @@ impl Load {
     /// Checks the settings.
     pub fn check(&self) -> Result<(), Error> {
         let Workload { protocol, keys, value_bytes, pipeline, .. } = self.workload;
-        let most = protocol.most_value_bytes();
+        let max_value_bytes = protocol.max_value_bytes();
         let wrong = [
             (keys == 0, "at least one key is needed".into()),
             (value_bytes == 0, "values have one byte at least".into()),
-            (value_bytes > most, format!("values of {protocol} have at most {most} bytes")),
+            (
+                value_bytes > max_value_bytes,
+                format!("values of {protocol} have at most {max_value_bytes} bytes"),
+            ),
             (pipeline == 0, "a batch has one request at least".into()),
             (
                 pipeline.saturating_mul(value_bytes) > MAX_BATCH_BYTES

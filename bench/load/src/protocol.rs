@@ -51,7 +51,7 @@ const PMC_END: u8 = 0x1F;
 
 impl Protocol {
     /// Returns the maximum length of a value, in bytes.
-    pub(crate) fn most_value_bytes(self) -> usize {
+    pub(crate) fn max_value_bytes(self) -> usize {
         match self {
             Self::Mrcache => (1 << 24) - 1,
             _ => 1 << 29,

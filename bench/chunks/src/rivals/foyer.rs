@@ -14,7 +14,7 @@ pub struct Foyer {
 /// Its flusher panics on entries of 8 MiB, so puts are limited to 1 MiB.
 pub const ENTRANT: Entrant = Entrant {
     drops: true,
-    put_most: 1 << 20,
+    max_put_bytes: 1 << 20,
     ..Entrant::new("foyer", |path, limit| Box::new(Foyer::open(path, limit)))
 };
 

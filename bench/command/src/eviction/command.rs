@@ -117,9 +117,9 @@ impl Eviction {
             memory: self.memory,
             seed: self.seed,
             rival: match &self.redis {
-                _ if self.no_redis => Rival::Nobody,
+                _ if self.no_redis => Rival::None,
                 Some(path) => Rival::Program(path.clone()),
-                None => Rival::IfThere,
+                None => Rival::IfInstalled,
             },
             equal: self.equal,
             json: self.json,

@@ -273,7 +273,7 @@ struct Requests<'t> {
 
 impl<'t> Requests<'t> {
     fn new(trace: &'t Trace) -> Self {
-        let values = vec![b'v'; trace.items.value_most()];
+        let values = vec![b'v'; trace.items.max_value_bytes()];
         Self { trace, bytes: Vec::new(), sets: 0, values }
     }
 

@@ -46,11 +46,11 @@ pub(crate) enum Equal {
 #[derive(Clone, Debug)]
 pub(crate) enum Rival {
     /// `redis-server` on the `PATH`, if it is installed.
-    IfThere,
+    IfInstalled,
     /// The program at this path.
     Program(PathBuf),
     /// No Redis server.
-    Nobody,
+    None,
 }
 
 /// The settings of `nuthatch-bench eviction`.
@@ -129,8 +129,8 @@ impl EvictionBench {
     /// Starts Redis, unless it is disabled or not installed.
     fn start_rival(&self) -> Result<Option<Redis>, Failure> {
         let (program, must) = match &self.rival {
-            Rival::Nobody => return Ok(None),
-            Rival::IfThere => (OsStr::new("redis-server"), false),
+            Rival::None => return Ok(None),
+            Rival::IfInstalled => (OsStr::new("redis-server"), false),
             Rival::Program(path) => (path.as_os_str(), true),
         };
         match Redis::start(program) {

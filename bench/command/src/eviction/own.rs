@@ -28,7 +28,7 @@ pub(crate) fn replay(
 ) -> Result<Replayed> {
     let cache = Cache::new(Options::new().memory(memory).seed(seed))?;
     let mut session = cache.session()?;
-    let values = vec![b'v'; trace.items.value_most()];
+    let values = vec![b'v'; trace.items.max_value_bytes()];
     let (mut misses, mut held) = (0, 0);
     // The first half of the trace fills the cache.
     let parts = trace.requests.chunks(trace.requests.len().div_ceil(2 * SAMPLES).max(1));

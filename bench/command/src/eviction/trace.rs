@@ -46,7 +46,7 @@ impl Items {
     }
 
     /// Returns the length of the longest value, in bytes.
-    pub(crate) fn value_most(&self) -> usize {
+    pub(crate) fn max_value_bytes(&self) -> usize {
         self.values.iter().copied().max().unwrap_or(0) as usize
     }
 
@@ -115,6 +115,6 @@ mod tests {
         assert_eq!((&name[..], requests), ("t", vec![0, 1, 0, 2]));
         let all: Vec<_> = (0..3).map(|item| (items.key(item), items.bytes(item))).collect();
         assert_eq!(all, [(&b"b"[..], 11), (b"a", 21), (b"", 0)]);
-        assert_eq!((items.len(), items.value_most(), items.are_alike()), (3, 20, false));
+        assert_eq!((items.len(), items.max_value_bytes(), items.are_alike()), (3, 20, false));
     }
 }
