@@ -17,8 +17,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 const ABOUT: &str = "\
 Nuthatch builds and reads snapshots: immutable files of typed keys and values, mapped into memory \
-by any number of processes and read in place. It serves a cache to clients of Redis and memcached, \
-works on ordered stores, and keeps parts of remote objects on local disk.";
+by any number of processes and read in place. It serves a cache to Redis and memcached clients, \
+reads and writes ordered stores, and keeps parts of remote objects on local disk.";
 
 const NOTES: &str = "\
 Examples:

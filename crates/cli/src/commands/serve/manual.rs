@@ -8,8 +8,9 @@ Settings:
   environment, commas separate the items of a list. NUTHATCH_PASSWORD, or `password` in the file, is
   the password that clients need. --show-config checks the settings and prints all of them with the
   source of each value, as a valid settings file; it prints no password and opens none of the files
-  that the settings name. No settings file is read unless it is named, not even nuthatch.toml in the
-  working directory. Redis clients read and change some settings with CONFIG GET and CONFIG SET.
+  that the settings name. The server reads a settings file only if --config or NUTHATCH_CONFIG
+  names it: it does not look for a nuthatch.toml in the working directory. Redis clients read and
+  change some settings with CONFIG GET and CONFIG SET.
 
 Examples:
   nuthatch serve                    Redis at 6379, memcached at 11211, 1 GiB, all cores
@@ -17,7 +18,7 @@ Examples:
   nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
   nuthatch serve --resp 0.0.0.0:6379 --password-file /etc/nuthatch/password
   nuthatch serve --show-config >nuthatch.toml; nuthatch serve --config nuthatch.toml
-  redis-cli set greeting hello      any client of Redis or memcached will do
+  redis-cli set greeting hello      any Redis or memcached client works
   nuthatch serve --store users      the cache, and the store in folder users at 7380
   curl http://127.0.0.1:9464/metrics      metrics for Prometheus
   nuthatch top                      the same, live
@@ -26,7 +27,7 @@ SIGTERM or SIGINT (Ctrl-C) stops the server: it accepts no more connections, /he
 and requests in progress have --drain-ms to finish. A second signal stops it at once. SIGHUP reloads
 certificates, users, passwords, tokens of the store, the log filter and the settings that CONFIG SET
 can change. If one file is invalid, nothing changes, and the log says why. A reload closes a
-connection if its user was removed or switched off, has lost rights, or now needs a password, or if
+connection if its user was removed or disabled, has lost rights, or now needs a password, or if
 --tls-client-ca no longer verifies its certificate.
 
 The cache is in memory and is lost when the server stops; a store keeps its data in its folder.
