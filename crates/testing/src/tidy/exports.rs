@@ -66,7 +66,8 @@ mod tests {
     fn the_macro_alone_passes() {
         for body in [
             "    export_body!(error, |_| close(b).map(drop))\n",
-            "    export_body!(error, |caller| {\n        caller.out(b)?; // :)\n        Ok(())\n    })\n",
+            "    export_body!(error, |caller| {\n        caller.out(b)?; // :)\n        \
+             Ok(())\n    })\n",
         ] {
             assert_eq!(without_macro(&exported(body)), [], "{body}");
         }

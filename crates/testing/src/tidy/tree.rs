@@ -56,7 +56,13 @@ impl Tree {
         Self { files }
     }
 
-    /// Reads the checkout at `root`, without ignored and deleted files.
+    /// Reads the checkout at `root` in the order of paths: the files that git lists as tracked, or
+    /// as untracked and not ignored. Deleted files are left out. The text of a file is empty if it
+    /// is a symbolic link, is not UTF-8, or has more than 1 MiB.
+    ///
+    /// # Errors
+    ///
+    /// The text of the problem if `git` fails, or a file name is no UTF-8 text.
     pub fn of_checkout(root: &Path) -> Result<Self, String> {
         let list = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
