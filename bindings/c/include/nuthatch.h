@@ -643,8 +643,8 @@ int32_t nuthatch_store_table_stat_of(nuthatch_store_table table,
 
 // Keeps the newest changes of all tables for watches: at most `max_changes` changes with at most
 // `max_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
-// all processes until they are changed. If `max_changes` is 0, no changes are kept, and kept changes
-// are removed.
+// all processes until they are changed. If `max_changes` is 0, no changes are kept, and kept
+// changes are removed.
 int32_t nuthatch_store_keep_changes(nuthatch_store store,
                                     uint64_t max_changes,
                                     uint64_t max_bytes,

@@ -155,8 +155,10 @@ static void writers(nuthatch_store store, nuthatch_store_table table) {
     CHECK(pthread_create(&taker, NULL, take_acks, (void *)10) == 0);
     for (uint64_t tag = 0; tag < 10; tag++) {
         nuthatch_store_write writes[] = {
-            {.table = table, .operation = NUTHATCH_STORE_PUT, .key = (const uint8_t *)"w", .key_len = 1},
-            {.table = table, .operation = NUTHATCH_STORE_CHECK, .key = (const uint8_t *)"w", .key_len = 1,
+            {.table = table, .operation = NUTHATCH_STORE_PUT,
+             .key = (const uint8_t *)"w", .key_len = 1},
+            {.table = table, .operation = NUTHATCH_STORE_CHECK,
+             .key = (const uint8_t *)"w", .key_len = 1,
              .condition = tag == 7 ? NUTHATCH_STORE_ABSENT : NUTHATCH_STORE_PRESENT},
         };
         OK(nuthatch_store_submit(writer, writes, 2, tag, &error));

@@ -115,7 +115,8 @@ async def test_one_scan_is_read_by_one_task_at_a_time(tmp_path: Path) -> None:
         await store.keep_changes(100)
         async with store.watch() as watch:
             waiting = asyncio.ensure_future(watch.__anext__())
-            with pytest.raises(nuthatch.ArgumentError, match="another task or thread reads this watch"):
+            expected = "another task or thread reads this watch"
+            with pytest.raises(nuthatch.ArgumentError, match=expected):
                 await anext(watch)
             await store.put(b"key", b"value")
             assert (await waiting)[0].key == b"key"

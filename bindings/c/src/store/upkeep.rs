@@ -130,8 +130,8 @@ pub unsafe extern "C" fn nuthatch_store_table_stat_of(
 
 /// Keeps the newest changes of all tables for watches: at most `max_changes` changes with at most
 /// `max_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
-/// all processes until they are changed. If `max_changes` is 0, no changes are kept, and kept changes
-/// are removed.
+/// all processes until they are changed. If `max_changes` is 0, no changes are kept, and kept
+/// changes are removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_keep_changes(
     store: nuthatch_store,

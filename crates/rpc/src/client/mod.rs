@@ -337,8 +337,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails with code `table` if the table exists and is of another kind than `kind`, if the name is
-    /// reserved, or if the store has too many open tables, and with `length` if the name is too
+    /// Fails with code `table` if the table exists and is of another kind than `kind`, if the name
+    /// is reserved, or if the store has too many open tables, and with `length` if the name is too
     /// long; see also [`Client`].
     pub async fn create_table(&self, name: &str, kind: Option<Kind>) -> Result<Kind> {
         let (name, kind) = (name.to_owned(), convert::kind_number(kind));

@@ -14,7 +14,7 @@ use std::ffi::OsString;
 const GET_NOTES: &str = "\
 Output:
   One key: its value on a line, unchanged; on a terminal, control characters are escaped.
-  Several keys: a line \"key<TAB>value\" for each key that exists, in the order given, as TSV.
+  Several keys: a line \"key<TAB>value\" for each key that exists, in the order of the arguments.
   --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch store load\" reads it. In a
     stamped table each line also has \"version\" (for put --if-version) and, if the row expires,
     \"expires_at_ms\" in milliseconds since 1970; \"load\" accepts neither.

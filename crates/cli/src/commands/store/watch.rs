@@ -18,7 +18,8 @@ const MAX_WAIT: Duration = Duration::from_hours(1);
 const NOTES: &str = "\
 Prints a line with a JSON object for each change, in the order of the commits, until it is
 interrupted:
-  {\"sequence\":7,\"transaction\":3,\"operation\":\"put\",\"table\":\"t\",\"key\":\"a\",\"value\":\"b\"}
+  {\"sequence\":7,\"transaction\":3,\"operation\":\"put\",\"table\":\"t\",\
+\"key\":\"a\",\"value\":\"b\"}
 The operation is put, delete or expire; the last two have no value. --after-sequence continues where
 an earlier watch ended.
 

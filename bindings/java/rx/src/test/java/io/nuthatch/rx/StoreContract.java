@@ -301,7 +301,8 @@ abstract class StoreContract extends FailingSubscriberContract {
     table.delete(bytes("a")).blockingAwait();
     fill("b", "c");
     watched.awaitCount(3);
-    var operations = watched.values().stream().map(c -> c.operation() + new String(c.key(), UTF_8)).toList();
+    var changes = watched.values().stream();
+    var operations = changes.map(c -> c.operation() + new String(c.key(), UTF_8)).toList();
     assertEquals(List.of("PUTa", "DELETEa", "PUTb"), operations);
     watched.cancel();
     var last = watched.values().getLast();

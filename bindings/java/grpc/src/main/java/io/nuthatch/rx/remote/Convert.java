@@ -77,8 +77,8 @@ final class Convert {
     var message = StoreProto.Write.newBuilder().setTable(write.table().name());
     return switch (write) {
       case Batch.Put put -> {
-        var operation =
-            StoreProto.PutOperation.newBuilder().setKey(bytes(put.key())).setValue(bytes(put.value()));
+        var operation = StoreProto.PutOperation.newBuilder();
+        operation.setKey(bytes(put.key())).setValue(bytes(put.value()));
         put.expiresAt().ifPresent(moment -> operation.setExpiresAtMs(millis(moment)));
         yield message.setPut(operation).build();
       }
