@@ -467,8 +467,8 @@ impl<'c> Worker<'c> {
             if connection.state == State::ReadClosed && !is_pending {
                 connection.state.close();
             }
-            let is_sending = connection.operations.sending > 0;
-            if !is_sending && connection.has_output() && !connection.state.is_shut_down() {
+            let may_send = connection.operations.sending == 0 && !connection.state.is_shut_down();
+            if may_send && connection.has_output() {
                 self.send_output(number)?;
             }
             let Some(connection) = self.connections.get(number) else { continue };

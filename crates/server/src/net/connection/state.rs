@@ -12,7 +12,7 @@ pub(crate) const DISCARD_IDLE_S: u64 = 5;
 /// The state of a connection. It only advances, down this list.
 ///
 /// The first byte is the tag, so whether requests are executed is one comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
     /// Requests are received and executed.
@@ -149,12 +149,12 @@ impl State {
 
     /// Returns how the socket would be closed now.
     fn ending(&self) -> Ending {
-        match *self {
+        match self {
             Self::Open => Ending::Normal,
             Self::ReadClosed => Ending::ReadClosed,
-            Self::Discarding { left, .. } if left == MAX_DISCARDED_BYTES => Ending::Normal,
+            Self::Discarding { left, .. } if *left == MAX_DISCARDED_BYTES => Ending::Normal,
             Self::Discarding { .. } => Ending::Reset,
-            Self::Closing(ending) | Self::ShutDown(ending) => ending,
+            Self::Closing(ending) | Self::ShutDown(ending) => *ending,
         }
     }
 }
@@ -163,26 +163,30 @@ impl State {
 mod tests {
     use super::*;
 
-    /// States and events, in the order in which a connection can have them. A state ends in `+` if
-    /// input was discarded, in `E` if the client has sent the end of its input, and in `R` if
-    /// closing resets the connection. In `written`, the sending side is closed.
+    /// The state after each event, in the columns, for each state, in the rows. Input is discarded
+    /// in `skip`, and in `sent`, where the sending side is closed. A state ends in `+` if input was
+    /// discarded, in `E` if the client has sent the end of its input, and in `R` if closing resets
+    /// the connection.
     const TRANSITIONS: &str = "
-        state     end    close    refuse   part     all     done   write    down   abort  replies
-        open      ended  closing  discard  open     open    open   open     down   down   downR
-        ended     ended  closingE closingE ended    ended   ended  ended    downE  downE  downR
-        discard   closingE discard discard discard+ closingR closing written down  down   downR
-        discard+  closingE discard+ discard+ discard+ closingR closingR written+ downR downR downR
-        written   closingE written written written+ closingR closing written down  down   downR
-        written+  closingE written+ written+ written+ closingR closingR written+ downR downR downR
-        closing   closingE closing closing closingR closingR closing closing down  down   downR
-        closingE  closingE closingE closingE closingE closingE closingE closingE downE downE downR
-        closingR  closingE closingR closingR closingR closingR closingR closingR downR downR downR
-        down      down   down     down     downR    downR   down   down     down   down   downR
-        downE     downE  downE    downE    downE    downE   downE  downE    downE  downE  downR
-        downR     downR  downR    downR    downR    downR   downR  downR    downR  downR  downR
+        state  end    close  refuse part   all    done   write  down   abort  reset
+        open   ended  close  skip   open   open   open   open   down   down   downR
+        ended  ended  closeE closeE ended  ended  ended  ended  downE  downE  downR
+        skip   closeE skip   skip   skip+  closeR close  sent   down   down   downR
+        skip+  closeE skip+  skip+  skip+  closeR closeR sent+  downR  downR  downR
+        sent   closeE sent   sent   sent+  closeR close  sent   down   down   downR
+        sent+  closeE sent+  sent+  sent+  closeR closeR sent+  downR  downR  downR
+        close  closeE close  close  closeR closeR close  close  down   down   downR
+        closeE closeE closeE closeE closeE closeE closeE closeE downE  downE  downR
+        closeR closeE closeR closeR closeR closeR closeR closeR downR  downR  downR
+        down   down   down   down   downR  downR  down   down   down   down   downR
+        downE  downE  downE  downE  downE  downE  downE  downE  downE  downE  downR
+        downR  downR  downR  downR  downR  downR  downR  downR  downR  downR  downR
     ";
 
-    const EVENTS: [(&str, fn(&mut State)); 10] = [
+    /// An event, and how it changes a state.
+    type Event = (&'static str, fn(&mut State));
+
+    const EVENTS: [Event; 10] = [
         ("end", State::end_input),
         ("close", State::close),
         ("refuse", State::begin_discarding),
@@ -194,7 +198,7 @@ mod tests {
         }),
         ("down", State::shut_down),
         ("abort", |state| state.abort(false)),
-        ("replies", |state| state.abort(true)),
+        ("reset", |state| state.abort(true)),
     ];
 
     fn state(name: &str) -> State {
@@ -210,24 +214,24 @@ mod tests {
         match name {
             "open" => State::Open,
             "ended" => State::ReadClosed,
-            "discard" => discarding(false, 0),
-            "discard+" => discarding(false, 10),
-            "written" => discarding(true, 0),
-            "written+" => discarding(true, 10),
-            _ if name.starts_with("closing") => State::Closing(ending),
+            "skip" => discarding(false, 0),
+            "skip+" => discarding(false, 10),
+            "sent" => discarding(true, 0),
+            "sent+" => discarding(true, 10),
+            _ if name.starts_with("close") => State::Closing(ending),
             _ => State::ShutDown(ending),
         }
     }
 
-    fn name(state: State) -> String {
-        let (name, ending) = match state {
+    fn name(state: &State) -> String {
+        let (name, ending) = match *state {
             State::Open => ("open", Ending::Normal),
             State::ReadClosed => ("ended", Ending::Normal),
             State::Discarding { write_closed, left } => {
                 let discarded = if left < MAX_DISCARDED_BYTES { "+" } else { "" };
-                return format!("{}{discarded}", if write_closed { "written" } else { "discard" });
+                return format!("{}{discarded}", if write_closed { "sent" } else { "skip" });
             }
-            State::Closing(ending) => ("closing", ending),
+            State::Closing(ending) => ("close", ending),
             State::ShutDown(ending) => ("down", ending),
         };
         let suffix = match ending {
@@ -240,46 +244,46 @@ mod tests {
 
     #[test]
     fn each_event_leads_from_each_state_to_one_state() {
-        let mut lines = TRANSITIONS.lines().map(|line| line.split_ascii_whitespace());
-        let mut lines = lines.by_ref().filter(|words| words.clone().next().is_some());
-        let head: Vec<_> = lines.next().expect("a head").skip(1).collect();
-        assert_eq!(head, EVENTS.map(|(event, _)| event));
-        let rows: Vec<Vec<_>> = lines.map(Iterator::collect).collect();
-        assert_eq!(rows.len(), 12);
+        let lines = TRANSITIONS.trim().lines();
+        let mut rows = lines.map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+        let head = rows.next().expect("a head");
+        assert_eq!(head[1..], EVENTS.map(|(event, _)| event));
+        assert_eq!(rows.clone().count(), 12);
         for row in rows {
-            assert_eq!((row.len(), row[0]), (1 + EVENTS.len(), &*name(state(row[0]))));
+            assert_eq!((row.len(), row[0]), (1 + EVENTS.len(), &*name(&state(row[0]))));
             for ((event, apply), expected) in EVENTS.iter().zip(&row[1..]) {
                 let mut after = state(row[0]);
                 apply(&mut after);
-                assert_eq!(name(after), *expected, "{} after {event}", row[0]);
+                assert_eq!(name(&after), *expected, "{} after {event}", row[0]);
             }
         }
     }
 
     #[test]
     fn a_state_only_advances() {
-        let stage = |state: State| match state {
+        let stage = |state: &State| match state {
             State::Open => 0,
             State::ReadClosed => 1,
             State::Discarding { .. } => 2,
             State::Closing(_) => 3,
             State::ShutDown(_) => 4,
         };
-        let words = TRANSITIONS.split_ascii_whitespace().filter(|word| name(state(word)) == *word);
-        for before in words.map(state) {
+        let lines = TRANSITIONS.trim().lines();
+        let states = lines.filter_map(|line| line.split_ascii_whitespace().next());
+        for before in states.skip(1) {
             for (event, apply) in EVENTS {
-                let mut after = before;
+                let mut after = state(before);
                 apply(&mut after);
-                assert!(stage(after) >= stage(before), "{before:?} after {event}: {after:?}");
+                assert!(stage(&after) >= stage(&state(before)), "{before} after {event}");
             }
         }
     }
 
     #[test]
     fn the_sending_side_is_closed_once() {
-        let mut discarding = state("discard");
+        let mut discarding = state("skip");
         assert!(discarding.close_write() && !discarding.close_write());
-        assert!(!state("open").close_write() && !state("closing").close_write());
+        assert!(!state("open").close_write() && !state("close").close_write());
     }
 
     #[test]
@@ -287,9 +291,9 @@ mod tests {
         for (name, receives, is_closing) in [
             ("open", true, false),
             ("ended", false, false),
-            ("discard+", true, true),
-            ("written", true, true),
-            ("closing", false, true),
+            ("skip+", true, true),
+            ("sent", true, true),
+            ("close", false, true),
             ("down", false, true),
         ] {
             let state = state(name);
