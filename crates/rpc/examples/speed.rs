@@ -1,6 +1,6 @@
-//! How fast the store is over gRPC on loopback, beside the least that gRPC can do in the same
-//! process: a stream that hands rows over one by one, whose messages go out together whenever many
-//! are ready, and an echo.
+//! Measures the store over gRPC on loopback, compared with a minimal gRPC server in the same
+//! process, which streams rows one by one (messages that are ready together are sent together) and
+//! echoes requests.
 //!
 //! `cargo run --release -p nuthatch-rpc --example speed [ROWS [ROUNDS]]`
 
@@ -27,16 +27,16 @@ use tower_service::Service;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Bytes of a key and of its value.
+/// Lengths of a key and of its value in bytes.
 const KEY_LEN: usize = 16;
 const VALUE_LEN: usize = 84;
-/// Lookups of a round.
+/// Number of lookups in a round.
 const GETS: u32 = 20_000;
 
-/// Rows of a scan whose messages have one each.
+/// Number of rows in a scan with one row per message.
 const SINGLE_ROWS: u64 = 100_000;
 
-/// A row, as any server would send it.
+/// A row, as generated code encodes it.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Row {
     #[prost(bytes = "bytes", tag = "1")]
@@ -93,7 +93,7 @@ fn key(row: u64) -> Vec<u8> {
     format!("{row:0KEY_LEN$}").into_bytes()
 }
 
-/// Rows of a second, in millions.
+/// Returns millions of rows per second.
 fn per_second(rows: u64, time: Duration) -> f64 {
     rows as f64 / time.as_secs_f64() / 1e6
 }
@@ -165,7 +165,7 @@ async fn echoes(channel: Channel) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// A server with nothing but what it cannot do without.
+/// A minimal server.
 #[derive(Clone)]
 struct Plain {
     store: Store,
@@ -213,7 +213,7 @@ impl Service<http::Request<Body>> for Plain {
     }
 }
 
-/// A message for each row.
+/// Sends a message for each row.
 struct Rows(Plain);
 
 impl ServerStreamingService<Row> for Rows {
@@ -239,7 +239,7 @@ impl ServerStreamingService<Row> for Rows {
     }
 }
 
-/// The request as it was.
+/// Returns the request.
 struct Echo;
 
 impl UnaryService<Row> for Echo {

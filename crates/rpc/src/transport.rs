@@ -6,7 +6,7 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use tonic::ConnectError;
 
-/// How the message for a connection that ended begins.
+/// The first words of the message for a lost connection.
 pub(crate) const LOST: &str = "the connection was lost";
 
 /// Returns the chain of an error and its causes. An error within an [`io::Error`] is part of it.
@@ -23,7 +23,7 @@ fn next<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + '
     }
 }
 
-/// Returns what TLS refused, if it was TLS.
+/// Returns the TLS failure among the causes of an error.
 pub(crate) fn tls_failure<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e TlsFailure> {
     causes(error).find_map(|error| error.downcast_ref())
 }
@@ -33,8 +33,8 @@ pub(crate) fn is_unconnected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(<dyn StdError + 'static>::is::<ConnectError>)
 }
 
-/// Returns whether a request failed before the server could execute it: there was no connection, it
-/// had ended, or the server had said with GOAWAY that it takes no more requests on it.
+/// Returns whether a request failed before the server could execute it: there was no connection,
+/// the connection had ended, or the server refused further requests on it with GOAWAY.
 pub(crate) fn is_unsent(error: &(dyn StdError + 'static)) -> bool {
     is_unconnected(error)
         || causes(error).any(|error| {
@@ -46,7 +46,7 @@ pub(crate) fn is_unsent(error: &(dyn StdError + 'static)) -> bool {
         })
 }
 
-/// Returns what went wrong, and what to do about it where that is known.
+/// Returns the reason for a lost or failed connection, and advice if there is any.
 pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     if let Some(tls) = tls_failure(error) {
         return tls_reason(tls);
@@ -69,7 +69,7 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     format!("{summary}: {}", cause.replace(['\r', '\n'], " "))
 }
 
-/// Alerts with which a server refuses the certificate of a client, or the lack of one.
+/// Alerts that a server sends if it refuses the certificate of a client, or requires one.
 const CLIENT_ALERTS: [AlertDescription; 6] = [
     AlertDescription::CertificateRequired,
     AlertDescription::UnknownCA,
@@ -79,10 +79,10 @@ const CLIENT_ALERTS: [AlertDescription; 6] = [
     AlertDescription::DecryptError,
 ];
 
-/// Returns the alert with which a server ended a connection that was established.
+/// Returns the alert with which a server ended an established connection.
 ///
 /// With TLS 1.3 the server checks the client's certificate after the client has finished its part
-/// of the handshake. So the alert arrives within HTTP/2, which keeps the text of the error alone.
+/// of the handshake. So the alert arrives during HTTP/2, which keeps only the text of the error.
 fn client_alert(error: &(dyn StdError + 'static)) -> Option<AlertDescription> {
     let text = error.to_string();
     CLIENT_ALERTS
@@ -90,20 +90,20 @@ fn client_alert(error: &(dyn StdError + 'static)) -> Option<AlertDescription> {
         .find(|alert| text.ends_with(&TlsFailure::AlertReceived(*alert).to_string()))
 }
 
-/// Returns whether this side could not read frames of the server.
+/// Returns whether the client could not parse a frame of the server.
 fn is_not_http2(error: &(dyn StdError + 'static)) -> bool {
     let error: Option<&h2::Error> = error.downcast_ref();
     error
         .is_some_and(|error| !error.is_remote() && error.reason() == Some(Reason::FRAME_SIZE_ERROR))
 }
 
-/// Returns whether the connection ended in the middle of a frame. The reader of frames says so
-/// with a text alone, and no kind of I/O error.
+/// Returns whether the connection ended in the middle of a frame. The frame reader reports this
+/// only as text, without an I/O error kind.
 fn is_cut(error: &(dyn StdError + 'static)) -> bool {
     error.to_string().ends_with("bytes remaining on stream")
 }
 
-/// Returns the kind of an I/O error, which one of HTTP/2 may have within.
+/// Returns the kind of an I/O error, which an HTTP/2 error may contain.
 fn io_kind(error: &(dyn StdError + 'static)) -> Option<ErrorKind> {
     let within = error.downcast_ref().and_then(h2::Error::get_io);
     error.downcast_ref().or(within).map(io::Error::kind)
@@ -126,7 +126,7 @@ fn tls_reason(error: &TlsFailure) -> String {
     let refused = "the server's certificate was refused";
     match error {
         TlsFailure::InvalidCertificate(problem) => match problem {
-            // A signature by another issuer of the same name is a bad one.
+            // A signature by another issuer of the same name is invalid.
             Certificate::UnknownIssuer | Certificate::BadSignature => {
                 format!("{refused}: its issuer is not trusted")
             }
@@ -168,9 +168,9 @@ fn tls_reason(error: &TlsFailure) -> String {
     }
 }
 
-/// Returns what is wrong with a certificate, and what to do about it where that is known.
+/// Returns the problem of a certificate, and advice if there is any.
 fn certificate_reason(problem: &CertificateError) -> String {
-    // The verifier's own errors are known by their names alone.
+    // Errors of the verifier itself can be told apart only by their names.
     let name = format!("{problem:?}");
     let known = [
         (

@@ -1,4 +1,4 @@
-//! What a client knows about its server.
+//! The address of a server, and whether it has responded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -55,7 +55,7 @@ impl Failures {
             Patience::Retries(max) => (self.count <= max).then(|| pause(self.count)),
             Patience::Time(limit) => {
                 let left = limit.saturating_sub(since.elapsed());
-                // The last attempt is at the end of the time.
+                // The last attempt is made when the time has passed.
                 (left > Duration::ZERO).then(|| pause(self.count).min(left))
             }
         }
@@ -92,13 +92,13 @@ impl<M> Resuming<M> {
         Self { state: State::Closed, failures: Failures::new(patience), pause: Duration::ZERO }
     }
 
-    /// Returns a stream that is open already.
+    /// Returns the state for a stream that is already open.
     pub(super) fn begun(stream: Streaming<M>, patience: Patience) -> Self {
         Self { state: State::Open(Box::new(stream)), ..Self::new(patience) }
     }
 
-    /// Returns the next message. `open` opens the stream at its current position, after a delay;
-    /// `resumes` is whether it may be opened again after a failure.
+    /// Returns the next message. `open` opens the stream at its current position, after a delay.
+    /// After a failure the stream is opened again only if `resumes` is true.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,

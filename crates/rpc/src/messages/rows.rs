@@ -22,7 +22,7 @@ mod field {
 /// A copy of rows of a scan, in one buffer.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RowBatch {
-    /// Keys and values, one behind the other.
+    /// Keys and values, each key followed by its value.
     data: Vec<u8>,
     /// The positions of the rows.
     rows: Vec<Place>,
@@ -30,10 +30,10 @@ pub struct RowBatch {
     sequence: u64,
 }
 
-/// The message, under its name in generated code.
+/// The message, with the name that generated code uses.
 pub(crate) type Rows = RowBatch;
 
-/// A row: its key, and behind it its value.
+/// The position of a row: a key followed by its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     key: usize,
@@ -135,7 +135,7 @@ fn take(wire_type: WireType, buffer: &mut impl Buf) -> Result<Bytes, DecodeError
     check_wire_type(WireType::LengthDelimited, wire_type)?;
     let len = decode_varint(buffer)?;
     if len > buffer.remaining() as u64 {
-        // The error that such a field causes in any other message.
+        // The error that generated code returns for such a field.
         return Bytes::decode_length_delimited(&[0x80][..]);
     }
     Ok(buffer.copy_to_bytes(len as usize))
@@ -269,7 +269,8 @@ mod tests {
             let plain = Plain::decode(&bytes[..len]);
             assert_eq!(whole.is_ok(), plain.is_ok(), "{len} bytes");
         }
-        // A row that is a number, a row whose key is one, and one longer than the message.
+        // A row with the type of a number, a row whose key has it, and a row longer than the
+        // message.
         for wrong in [&[0x08, 1][..], &[0x0a, 2, 0x08, 1], &[0x0a, 0xff, 0xff, 0xff, 0xff, 15]] {
             assert!(RowBatch::decode(wrong).is_err(), "{wrong:?}");
         }

@@ -67,7 +67,7 @@ fn connections_that_do_not_begin_http2_are_closed_and_let_others_in() {
     }
 }
 
-/// Regression: each kept its slot for the whole time of a handshake or of a call.
+/// Regression: each connection kept its slot for the maximum time of a handshake or of a call.
 #[test]
 fn connections_that_do_not_begin_http2_make_room_for_clients_that_wait() {
     let served = served_with(&options().connections(3).handshake(HOURS).idle(HOURS));
@@ -136,7 +136,7 @@ fn an_idle_connection_ends_for_a_waiting_client_at_the_maximum() {
     }
 }
 
-/// A call that fails would fail the test: this client does not retry.
+/// A failed call fails the test: this client does not retry.
 #[test]
 fn idle_connections_stay_below_the_maximum() {
     let served = served_to(&options().connections(3).idle(SHORT), &client().retries(0));
@@ -171,7 +171,7 @@ fn a_watch_in_progress_is_not_idle() {
     }
 }
 
-/// Regression: connections that had sent nothing delayed a stop until the time to drain was over.
+/// Regression: connections that had sent nothing delayed a stop until the drain time had passed.
 #[test]
 fn draining_does_not_wait_for_connections_that_send_nothing() {
     let served = served_with(&options().handshake(HOURS).drain(HOURS));

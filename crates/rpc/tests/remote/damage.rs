@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 const ROWS: u32 = 2000;
 const PAGE: usize = 4096;
 
-/// Overwrites four bytes of the leaf that has a row: where its free space begins and ends.
+/// Overwrites the bounds of the free space, four bytes, in the leaf that has a row.
 fn damage_leaf_of(served: &Served, row: u32) {
     let path = served.store.path().join("data.mdb");
     let bytes = fs::read(&path).expect("the file");

@@ -1,5 +1,5 @@
-//! What a server holds for clients that receive nothing: little memory, and no transaction for
-//! long.
+//! Clients that receive nothing: the server holds little memory for them, and ends their
+//! transactions.
 
 use super::served::{Served, TABLE, key, options, served_to};
 use nuthatch_rpc::{ClientOptions, Options, Scan};
@@ -23,7 +23,7 @@ fn a_scan_that_is_not_received_holds_little_and_its_transaction_ends() {
     let mut stream = served.client.scan(TABLE, &Scan::all());
     let first = served.wait(stream.next()).expect("a batch").expect("rows");
     served.until(|served| served.open_transactions() == 0);
-    // The bytes in the network, those that wait, and those that are made next.
+    // Bytes in the network, waiting messages, and messages that are being created.
     let held = served.server.metrics().held_bytes();
     assert!(held > 0 && held <= 4 * (BATCH as u64 + 3000), "{held}");
     let mut came = first.len();

@@ -1,4 +1,4 @@
-//! Lost servers, and what clients do until they are back.
+//! Lost servers: clients retry and reconnect.
 
 use super::served::{Served, TABLE, options, served_to};
 use nuthatch_rpc::{Batch, BatchWriterOptions, Client, ClientOptions, Options, Server};

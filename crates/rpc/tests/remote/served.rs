@@ -20,7 +20,7 @@ pub(crate) struct Served {
     _folder: TempDir,
 }
 
-/// Any free port.
+/// Returns options for a server at a free port of the loopback address.
 pub(crate) fn options() -> Options {
     Options::new(vec!["127.0.0.1:0".parse().expect("an address")]).threads(1).readers(4)
 }

@@ -21,7 +21,7 @@ fn runtime() -> Runtime {
 }
 
 fn client(address: SocketAddr, options: &ClientOptions) -> Result<Client, Error> {
-    // On a runtime that continues, since the connection belongs to it.
+    // Uses a runtime that continues, because it owns the connection.
     static RUNTIME: std::sync::LazyLock<Runtime> = std::sync::LazyLock::new(runtime);
     let address = format!("grpc://{address}");
     RUNTIME.block_on(Client::connect_with(&address, options))
@@ -207,7 +207,7 @@ fn frame(stream: &mut TcpStream) -> u8 {
 /// Refuses the calls of a connection, like a server that closes it while a request is being sent.
 fn refuse_one(listener: &TcpListener) {
     const HEADERS: u8 = 1;
-    // No settings; the last stream that was executed is none, and nothing is wrong.
+    // Empty settings, then GOAWAY without an error, with 0 as the last executed stream.
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     const GOAWAY: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let (mut stream, _) = listener.accept().expect("a connection");
