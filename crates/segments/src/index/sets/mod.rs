@@ -166,8 +166,8 @@ impl<'a> Sets<'a> {
 
     /// Stores a word in its second set.
     fn put_away(&self, home: u64, set: u64, new: u64, is_gone: &impl Fn(Place) -> bool) -> bool {
-        // Increments the counter first: a reader that then finds nothing in the second set only loses
-        // time, but without the counter it would miss the word.
+        // Increments the counter first: a reader that then finds nothing in the second set only
+        // loses time, but without the counter it would miss the word.
         self.count_away(home, tag_of(new), true);
         let is_stored = self.put_into(set, new | AWAY, is_gone);
         if !is_stored {
