@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Sends a request with these lines of headers, and reads the response.
-    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[&str]) -> Response {
+    pub(crate) fn request(&mut self, method: &str, path: &str, headers: &[&str]) -> Response {
         let lines: Vec<_> = headers.iter().map(|line| format!("{line}\r\n")).collect();
         self.write(format!("{method} {path} HTTP/1.1\r\nHost: a\r\n{}\r\n", lines.concat()))
             .expect("a connection");
@@ -57,7 +57,7 @@ impl Client {
     }
 
     pub(crate) fn get(&mut self, path: &str, headers: &[&str]) -> Response {
-        self.ask("GET", path, headers)
+        self.request("GET", path, headers)
     }
 
     /// Reads all bytes until the connection ends, with or without an error.

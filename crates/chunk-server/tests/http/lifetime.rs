@@ -114,14 +114,14 @@ fn a_request_of_a_disconnected_client_ends_after_the_timeout_of_the_origin() {
 fn a_client_that_closes_its_sending_side_receives_its_response() {
     let body = noise(LEN, 15);
     let front = Front::new(body.clone());
-    let ask = |client: &mut Client, version: &str| {
+    let request = |client: &mut Client, version: &str| {
         let request = format!("GET /a HTTP/{version}\r\nHost: a\r\n\r\n");
         client.write(request).expect("a connection");
         client.close_sending();
     };
     for version in ["1.0", "1.1"] {
         let mut client = front.client();
-        ask(&mut client, version);
+        request(&mut client, version);
         client.read(false).expect("an answer").is(200, &body);
         assert!(client.rest().is_empty(), "the server closes the connection");
     }

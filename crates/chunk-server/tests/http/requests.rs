@@ -17,7 +17,7 @@ fn objects_and_their_heads() {
     let front = Front::new(body.clone());
     front.origin.configure(|behaviour| behaviour.modified = Some(TIME.to_owned()));
     let mut client = front.client();
-    let response = client.ask("HEAD", "/a", &[]);
+    let response = client.request("HEAD", "/a", &[]);
     response.is(200, b"").has("content-length", &LEN.to_string());
     let response = client.get("/a", &[]);
     response.is(200, &body).has("etag", "\"one\"").has("last-modified", TIME);
@@ -26,7 +26,7 @@ fn objects_and_their_heads() {
     front.origin.clear_requests();
     client.get("/a", &[]).is(200, &body).has("cache-status", "nuthatch; hit");
     // `HEAD` ignores ranges.
-    client.ask("HEAD", "/a", &["Range: bytes=0-1"]).is(200, b"");
+    client.request("HEAD", "/a", &["Range: bytes=0-1"]).is(200, b"");
     assert!(front.origin.ranges().is_empty());
     front.wait_until("nuthatch_chunks_requests_open", 0);
     assert_eq!(front.metric("nuthatch_chunks_responses_total{status=\"200\"}"), 4);
@@ -127,7 +127,7 @@ fn conditions() {
     client.get("/a", &["If-Match: \"one\"", "Range: bytes=0-1"]).is(206, &body[..2]);
     client.get("/a", &["If-Range: \"one\"", "Range: bytes=0-1"]).is(206, &body[..2]);
     client.get("/a", &["If-Range: \"two\"", "Range: bytes=0-1"]).is(200, &body);
-    client.ask("HEAD", "/a", &["If-None-Match: *"]).is(304, b"");
+    client.request("HEAD", "/a", &["If-None-Match: *"]).is(304, b"");
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn only_objects_below_the_prefix_are_requested() {
     assert!(front.origin.requests().is_empty());
     client.get("/%61%20b?v=1", &[]);
     assert_eq!(front.origin.requests()[0].target, "/data/a%20b?v=1");
-    client.ask("POST", "/a", &["Content-Length: 0"]).has("allow", "GET, HEAD");
-    let refused = front.client().ask("CONNECT", "other:443", &[]);
+    client.request("POST", "/a", &["Content-Length: 0"]).has("allow", "GET, HEAD");
+    let refused = front.client().request("CONNECT", "other:443", &[]);
     assert!([400, 405].contains(&refused.status), "{refused:?}");
 }
 

@@ -48,7 +48,7 @@ fn http(server: &Running) -> &str {
 
 /// Requests the object `a` from a chunk server.
 #[track_caller]
-fn assert_is_answered(address: &str) {
+fn assert_is_served(address: &str) {
     let mut client = TcpStream::connect(address).expect("a connection");
     client.write_all(b"GET /a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("sent");
     let mut answer = String::new();
@@ -166,7 +166,7 @@ fn with_few_open_files_a_cache_of_objects_accepts_fewer_connections() {
     assert!((4..60).contains(&count), "{count}");
     let address = http(&server);
     let connections = idle(address, count - 1);
-    assert_is_answered(address);
+    assert_is_served(address);
     drop(connections);
     assert_eq!(server.stop().0, Some(0));
 }
@@ -207,7 +207,7 @@ fn the_limit_of_open_files_of_a_cache_of_objects_is_raised() {
     assert_eq!(server.messages(), "");
     let address = http(&server);
     let _connections = idle(address, 100);
-    assert_is_answered(address);
+    assert_is_served(address);
 }
 
 /// Regression test: with 20 files, the server started and sent status 502 for each request.
@@ -222,7 +222,7 @@ fn a_chunk_server_with_a_low_limit_of_open_files_serves() {
     let (_, rest) = run.stderr.split_once("expected a limit of at least ").expect("an error");
     let needed = rest.split(' ').next().and_then(|number| number.parse::<u32>().ok());
     let server = folder.start(limited(needed.expect("a number")));
-    assert_is_answered(http(&server));
+    assert_is_served(http(&server));
     assert_eq!(server.stop().0, Some(0));
 }
 
@@ -281,7 +281,7 @@ fn a_cache_of_objects_accepts_as_many_connections_as_its_control_group_allows() 
     assert!((1..=64).contains(&count.parse().expect(&messages)), "{messages}");
     let all = "and only 64.0 MiB are available (the limit of its control group, ";
     assert!(rest.contains(all), "{messages}");
-    assert_is_answered(http(&server));
+    assert_is_served(http(&server));
 }
 
 /// Warnings about files were plain lines between the objects, and so was the end of a reload.

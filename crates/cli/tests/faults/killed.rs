@@ -1,6 +1,6 @@
 //! A server that is killed at any moment leaves nothing that prevents the next one from starting.
 
-use crate::{PATIENCE, Server, ask, connect};
+use crate::{PATIENCE, Server, connect, request};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -37,11 +37,11 @@ fn serve_and_kill<S: Read + Write + Send>(
     let mut server = Server::start(&args);
     // The cache is empty: nothing of the killed server remains.
     let mut stream = connect(&server.addresses[0]);
-    ask(&mut stream, b"DBSIZE\r\nPING\r\n", b":0\r\n+PONG\r\n");
+    request(&mut stream, b"DBSIZE\r\nPING\r\n", b":0\r\n+PONG\r\n");
     let value = "v".repeat(3000);
     let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nr\r\n$3000\r\n{value}\r\n");
     let get = format!("VALUE r 0 3000\r\n{value}\r\nEND\r\n");
-    ask(&mut stream, set.as_bytes(), b"+OK\r\n");
+    request(&mut stream, set.as_bytes(), b"+OK\r\n");
     let loads: [(usize, &[u8], &[u8]); 4] = [
         (0, set.as_bytes(), b"+OK\r\n"),
         (1, b"get r\r\n", get.as_bytes()),

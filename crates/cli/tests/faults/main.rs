@@ -1,8 +1,8 @@
 //! `nuthatch serve` as a process: with the maximum number of connections, and killed.
 
-mod answers;
 mod killed;
 mod many;
+mod responses;
 #[path = "../tls/mod.rs"]
 mod tls;
 
@@ -78,7 +78,7 @@ fn status(server: &Server, name: &str) -> u64 {
 
 /// Sends bytes, and reads the expected number of bytes.
 #[track_caller]
-fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
+fn request(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");
     let mut answer = vec![0; expected.len()];
     stream.read_exact(&mut answer).expect("an answer");

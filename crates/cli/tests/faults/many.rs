@@ -1,6 +1,6 @@
 //! The maximum number of connections, opened and closed repeatedly.
 
-use crate::{Server, ask, status};
+use crate::{Server, request, status};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -103,7 +103,7 @@ fn ten_thousand_connections_leave_no_memory_or_descriptors() {
     let mut control = server.connect(0);
     // The control connection counts as well.
     let more = format!("CONFIG SET maxclients {}\r\n", count + 1);
-    ask(&mut control, more.as_bytes(), b"+OK\r\n");
+    request(&mut control, more.as_bytes(), b"+OK\r\n");
     let (descriptors, _) = held(&server);
     let mut first = None;
     for round in 0..ROUNDS {
@@ -112,7 +112,7 @@ fn ten_thousand_connections_leave_no_memory_or_descriptors() {
             stream.write_all(request).expect("sent");
         }
         for (stream, (_, answer)) in streams.iter_mut().zip(EXCHANGES.iter().cycle()) {
-            ask(stream, b"", answer);
+            request(stream, b"", answer);
         }
         assert_eq!(info(&mut control, "clients", "connected_clients"), count as u64 + 1);
         // Some go in the middle of a request.
@@ -148,7 +148,7 @@ fn connections_without_requests_are_closed_and_leave_no_memory() {
     ]);
     let mut control = server.connect(0);
     // From here on its own descriptor counts.
-    ask(&mut control, b"PING\r\n", b"+PONG\r\n");
+    request(&mut control, b"PING\r\n", b"+PONG\r\n");
     let (descriptors, _) = held(&server);
     for number in 0..5000 {
         let mut stream = server.connect(number % 2);
@@ -157,10 +157,10 @@ fn connections_without_requests_are_closed_and_leave_no_memory() {
         }
     }
     wait_until_alone(&mut control);
-    ask(&mut control, b"PING\r\n", b"+PONG\r\n");
+    request(&mut control, b"PING\r\n", b"+PONG\r\n");
     // A thread can close its connections shortly after it reports that.
     let closed = (0..TRIES).any(|_| {
-        ask(&mut control, b"PING\r\n", b"+PONG\r\n");
+        request(&mut control, b"PING\r\n", b"+PONG\r\n");
         held(&server).0 == descriptors
     });
     assert!(closed, "descriptors stay open");

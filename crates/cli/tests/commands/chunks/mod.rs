@@ -1,6 +1,5 @@
 //! `nuthatch chunks`.
 
-mod away;
 mod files;
 mod get;
 mod limit;
@@ -12,5 +11,6 @@ mod not_kept;
 mod origin;
 mod serve;
 mod stat;
+mod unavailable;
 mod upkeep;
 mod warnings;

@@ -186,7 +186,7 @@ fn other_machines_get_tls_and_show_tokens_or_certificates() {
     };
     let tls = ["--tls-cert", "server.pem", "--tls-key", "server.key"];
     let open = ["--listen", "0.0.0.0:0"];
-    let ask = |served: &Served, arguments: &[&str]| {
+    let request = |served: &Served, arguments: &[&str]| {
         let port = served.said[1].rsplit(':').next().expect("a port");
         let url = format!("https://localhost:{port}/a");
         let mut command = Command::new("curl");
@@ -197,13 +197,13 @@ fn other_machines_get_tls_and_show_tokens_or_certificates() {
     let options = [&tls[..], &open, &["--tokens", "tokens", "--admin", "127.0.0.1:0"]].concat();
     let by_token = served_in(folder(), &origin.url("/"), &options);
     assert!(by_token.said[1].starts_with("listening at https://0.0.0.0:"), "{:?}", by_token.said);
-    assert!(ask(&by_token, &["--oauth2-bearer", "s3cret"]).stdout_bytes == body);
-    assert!(ask(&by_token, &[]).stdout.contains("expected the header Authorization"));
+    assert!(request(&by_token, &["--oauth2-bearer", "s3cret"]).stdout_bytes == body);
+    assert!(request(&by_token, &[]).stdout.contains("expected the header Authorization"));
     let options = [&tls[..], &open, &["--tls-client-ca", "client.pem", "--admin", "127.0.0.1:0"]];
     let by_certificate = served_in(folder(), &origin.url("/"), &options.concat());
     let shown = ["--cert", "client.pem", "--key", "client.key"];
-    assert!(ask(&by_certificate, &shown).stdout_bytes == body);
-    assert_ne!(ask(&by_certificate, &[]).status, Some(0));
+    assert!(request(&by_certificate, &shown).stdout_bytes == body);
+    assert_ne!(request(&by_certificate, &[]).status, Some(0));
 }
 
 #[test]
@@ -356,26 +356,26 @@ fn a_hangup_reloads_certificate_and_tokens_and_keeps_valid_connections() {
     let mut served = served_in(folder, &origin.url("/"), &tls);
     let mut log = BufReader::new(served.child.stderr.take().expect("its output"));
     let url = served.url("/a").replace("127.0.0.1", "localhost");
-    let ask = |token: &str| {
+    let request = |token: &str| {
         let mut command = Command::new("curl");
         command.args(["--silent", "--noproxy", "*", "--cacert", "server.pem", "--oauth2-bearer"]);
         command.args([token, &url]).current_dir(served.folder.path("."));
         Run::of(command, b"")
     };
-    assert!(ask("s3cret").stdout_bytes == body);
+    assert!(request("s3cret").stdout_bytes == body);
     served.folder.file("tokens", "token someone read >newer\n");
     certificate(&served.folder);
-    assert_ne!(ask("s3cret").status, Some(0), "the server has the certificate from before");
+    assert_ne!(request("s3cret").status, Some(0), "the server has the certificate from before");
     served.send(Signal::HUP);
     served.log_until(&mut log, "credentials reloaded");
-    assert!(ask("newer").stdout_bytes == body);
-    assert!(ask("s3cret").stdout.contains("expected the header Authorization"));
+    assert!(request("newer").stdout_bytes == body);
+    assert!(request("s3cret").stdout.contains("expected the header Authorization"));
     // A reload with an invalid file changes nothing.
     served.folder.file("tokens", "nonsense\n");
     served.send(Signal::HUP);
     let logged = served.log_until(&mut log, "reload failed");
     assert!(logged.contains("the previous credentials stay in use"), "{logged}");
-    assert!(ask("newer").stdout_bytes == body);
+    assert!(request("newer").stdout_bytes == body);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Many clients that request large values at once and never read them.
 
 use crate::tls::{self, Certificate};
-use crate::{Server, ask, connect, status};
+use crate::{Server, connect, request, status};
 use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ fn long_responses_stay_within_the_memory_limit() {
     let mut control = server.connect(0);
     let value = "v".repeat(60_000);
     let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\n{value}\r\n");
-    ask(&mut control, set.as_bytes(), b"+OK\r\n");
+    request(&mut control, set.as_bytes(), b"+OK\r\n");
     // Responses of 15 MB, about the maximum of one client; the last response is longer.
     let requests = [
         (0, format!("*261\r\n$4\r\nMGET\r\n{}", "$1\r\nk\r\n".repeat(260))),
@@ -45,7 +45,7 @@ fn long_responses_stay_within_the_memory_limit() {
         }
     }
     for _ in 0..100 {
-        ask(&mut control, b"PING\r\n", b"+PONG\r\n");
+        request(&mut control, b"PING\r\n", b"+PONG\r\n");
     }
     let most = status(&server, "VmHWM:");
     assert!(most <= MEMORY + BESIDE, "{} MB of memory", most >> 20);
@@ -78,19 +78,19 @@ fn a_long_response_over_tls_needs_little_more_memory_than_its_value() {
     let mut control = server.connect(0);
     let value = vec![b'v'; LEN];
     let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${LEN}\r\n");
-    ask(&mut control, &[set.as_bytes(), &value, b"\r\n"].concat(), b"+OK\r\n");
+    request(&mut control, &[set.as_bytes(), &value, b"\r\n"].concat(), b"+OK\r\n");
     let before = status(&server, "VmHWM:");
     let stream = connect(server.addresses[1].trim_start_matches("tls:"));
     let mut stream = tls::client(stream, issuer.as_bytes());
-    ask(&mut stream, b"GET k\r\n", format!("${LEN}\r\n").as_bytes());
+    request(&mut stream, b"GET k\r\n", format!("${LEN}\r\n").as_bytes());
     // The client has read the beginning and pauses: the server has the rest of the response.
     for _ in 0..100 {
-        ask(&mut control, b"PING\r\n", b"+PONG\r\n");
+        request(&mut control, b"PING\r\n", b"+PONG\r\n");
     }
     let mut answer = vec![0; LEN];
     stream.read_exact(&mut answer).expect("the value");
     assert!(answer == value);
-    ask(&mut stream, b"PING\r\n", b"\r\n+PONG\r\n");
+    request(&mut stream, b"PING\r\n", b"\r\n+PONG\r\n");
     let peak = status(&server, "VmHWM:");
     println!("{} MiB before, {} MiB after", before >> 20, peak >> 20);
     assert!(peak <= before + (16 << 20), "{} MiB, then {} MiB", before >> 20, peak >> 20);
