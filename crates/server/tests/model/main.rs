@@ -100,7 +100,7 @@ fn path_of(server: &Running, listener: usize) -> &Path {
 impl World {
     fn new(asks: [(usize, Ask); LANES], threads: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let clock = Arc::new(ManualClock::new(START_MS.into()));
+        let clock = Arc::new(ManualClock::new(START_MS));
         let options = CacheOptions::new().memory(64 << 20).clock(Arc::<ManualClock>::clone(&clock));
         let cache = Arc::new(Cache::new(options).expect("a cache"));
         let store = Store::new(START_MS, cache.max_value_len());
