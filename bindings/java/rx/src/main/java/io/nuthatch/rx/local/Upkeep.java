@@ -31,16 +31,16 @@ final class Upkeep {
 
   private static final FunctionDescriptor PROGRESS =
       FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle ON_PROGRESS = onProgress();
+  private static final MethodHandle ON_PROGRESS = progressHandle();
 
   private Upkeep() {}
 
-  private static MethodHandle onProgress() {
+  private static MethodHandle progressHandle() {
     try {
       var type =
           MethodType.methodType(
               void.class, FlowableEmitter.class, MemorySegment.class, long.class, long.class);
-      return MethodHandles.lookup().findStatic(Upkeep.class, "tell", type);
+      return MethodHandles.lookup().findStatic(Upkeep.class, "onProgress", type);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
