@@ -28,11 +28,22 @@ public final class Batch {
 
   /** One operation of a batch, on a table of the store that commits the batch. */
   public sealed interface Write {
-    /** Returns the table. */
+    /**
+     * Returns the table.
+     *
+     * @return the table
+     */
     Table table();
   }
 
-  /** Writes a value. {@code expiresAt} is the time of expiry; empty if the row does not expire. */
+  /**
+   * Writes a value.
+   *
+   * @param table the table
+   * @param key the key
+   * @param value the value
+   * @param expiresAt the time of expiry; empty if the row does not expire
+   */
   public record Put(Table table, byte[] key, byte[] value, Optional<Instant> expiresAt)
       implements Write {
     /** Checks that no component is null. */
@@ -43,7 +54,12 @@ public final class Batch {
     }
   }
 
-  /** Deletes a key, if it exists. */
+  /**
+   * Deletes a key, if it exists.
+   *
+   * @param table the table
+   * @param key the key
+   */
   public record Delete(Table table, byte[] key) implements Write {
     /** Checks that no component is null. */
     public Delete {
@@ -52,7 +68,12 @@ public final class Batch {
     }
   }
 
-  /** Deletes all keys of a range. */
+  /**
+   * Deletes all keys of a range.
+   *
+   * @param table the table
+   * @param range the keys
+   */
   public record DeleteRange(Table table, Range range) implements Write {
     /** Checks that no component is null. */
     public DeleteRange {
@@ -64,6 +85,10 @@ public final class Batch {
   /**
    * Cancels the whole batch unless the key meets a condition, evaluated after the preceding writes
    * of the batch.
+   *
+   * @param table the table
+   * @param key the key
+   * @param condition the condition
    */
   public record Check(Table table, byte[] key, Condition condition) implements Write {
     /** Checks that no component is null. */
@@ -74,25 +99,52 @@ public final class Batch {
     }
   }
 
-  /** Adds a write of a value. */
+  /**
+   * Adds a write of a value.
+   *
+   * @param table the table
+   * @param key the key
+   * @param value the value
+   * @return this batch
+   */
   public Batch put(Table table, byte[] key, byte[] value) {
     writes.add(new Put(table, key, value, Optional.empty()));
     return this;
   }
 
-  /** Adds a write of a value that expires at a time. The table must be stamped. */
+  /**
+   * Adds a write of a value that expires at a time. The table must be stamped.
+   *
+   * @param table the table
+   * @param key the key
+   * @param value the value
+   * @param expiresAt the time of expiry
+   * @return this batch
+   */
   public Batch put(Table table, byte[] key, byte[] value, Instant expiresAt) {
     writes.add(new Put(table, key, value, Optional.of(expiresAt)));
     return this;
   }
 
-  /** Adds the deletion of a key. The key does not have to exist. */
+  /**
+   * Adds the deletion of a key. The key does not have to exist.
+   *
+   * @param table the table
+   * @param key the key
+   * @return this batch
+   */
   public Batch delete(Table table, byte[] key) {
     writes.add(new Delete(table, key));
     return this;
   }
 
-  /** Adds the deletion of all keys of a range. */
+  /**
+   * Adds the deletion of all keys of a range.
+   *
+   * @param table the table
+   * @param range the keys
+   * @return this batch
+   */
   public Batch deleteRange(Table table, Range range) {
     writes.add(new DeleteRange(table, range));
     return this;
@@ -101,19 +153,33 @@ public final class Batch {
   /**
    * Adds a condition. If it is not met, nothing of the batch is written. It sees the preceding
    * writes of the batch.
+   *
+   * @param table the table
+   * @param key the key
+   * @param condition the condition
+   * @return this batch
    */
   public Batch check(Table table, byte[] key, Condition condition) {
     writes.add(new Check(table, key, condition));
     return this;
   }
 
-  /** Adds all writes and conditions of another batch. */
+  /**
+   * Adds all writes and conditions of another batch.
+   *
+   * @param other the other batch
+   * @return this batch
+   */
   public Batch add(Batch other) {
     writes.addAll(other.writes);
     return this;
   }
 
-  /** Returns the writes and conditions, in order. The list cannot be changed. */
+  /**
+   * Returns the writes and conditions, in order. The list cannot be changed.
+   *
+   * @return an unmodifiable view
+   */
   public List<Write> writes() {
     return Collections.unmodifiableList(writes);
   }

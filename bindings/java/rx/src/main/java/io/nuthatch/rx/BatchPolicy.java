@@ -24,6 +24,8 @@ public record BatchPolicy(int groupItems, Duration linger, int inFlight) {
   /**
    * Returns the default policy: each item fails alone, and up to 4096 items are in flight. Items
    * that arrive while a commit is in progress share the next commit.
+   *
+   * @return the default policy
    */
   public static BatchPolicy defaults() {
     return DEFAULTS;
@@ -32,12 +34,21 @@ public record BatchPolicy(int groupItems, Duration linger, int inFlight) {
   /**
    * Sets the maximum number of items in a group, and the maximum time that a group waits for more
    * items. A group has at least one item. Raises {@code inFlight} to {@code items} if it is lower.
+   *
+   * @param items maximum number of items of a group
+   * @param time how long a group waits for more items
+   * @return the changed policy
    */
   public BatchPolicy groups(int items, Duration time) {
     return new BatchPolicy(items, time, Math.max(inFlight, items));
   }
 
-  /** Sets the maximum number of requested items that are not acknowledged yet; 4096 by default. */
+  /**
+   * Sets the maximum number of requested items that are not acknowledged yet; 4096 by default.
+   *
+   * @param items maximum number of items that are requested before they are acknowledged
+   * @return the changed policy
+   */
   public BatchPolicy inFlight(int items) {
     return new BatchPolicy(groupItems, linger, items);
   }

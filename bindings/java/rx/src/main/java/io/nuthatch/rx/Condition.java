@@ -5,17 +5,30 @@ import java.util.Objects;
 /** A requirement on a key, for a write. */
 public sealed interface Condition {
 
-  /** Returns the condition that the key does not exist. */
+  /**
+   * Returns the condition that the key does not exist.
+   *
+   * @return the condition
+   */
   static Condition absent() {
     return Presence.ABSENT;
   }
 
-  /** Returns the condition that the key exists. */
+  /**
+   * Returns the condition that the key exists.
+   *
+   * @return the condition
+   */
   static Condition present() {
     return Presence.PRESENT;
   }
 
-  /** Returns the condition that the key exists with this value. */
+  /**
+   * Returns the condition that the key exists with this value.
+   *
+   * @param value the value
+   * @return the condition
+   */
   static Condition equalTo(byte[] value) {
     return new EqualTo(value);
   }
@@ -23,6 +36,9 @@ public sealed interface Condition {
   /**
    * Returns the condition that the key of a stamped table exists with this version: {@link
    * Entry#version}.
+   *
+   * @param version the version
+   * @return the condition
    */
   static Condition version(long version) {
     return new Version(version);
@@ -36,7 +52,11 @@ public sealed interface Condition {
     PRESENT
   }
 
-  /** The key exists with this value. */
+  /**
+   * The key exists with this value.
+   *
+   * @param value the value
+   */
   record EqualTo(byte[] value) implements Condition {
     /** Checks that the value is not null. */
     public EqualTo {
@@ -44,6 +64,10 @@ public sealed interface Condition {
     }
   }
 
-  /** The key of a stamped table exists with this version. */
+  /**
+   * The key of a stamped table exists with this version.
+   *
+   * @param version the version
+   */
   record Version(long version) implements Condition {}
 }

@@ -13,6 +13,7 @@ public final class ConditionUnmetException extends StoreException {
   /**
    * Creates the exception.
    *
+   * @param message the message
    * @param write index of the condition in the batch, from 0
    */
   public ConditionUnmetException(String message, int write) {
@@ -20,7 +21,11 @@ public final class ConditionUnmetException extends StoreException {
     this.write = write;
   }
 
-  /** Returns the index of the condition in the batch, from 0. */
+  /**
+   * Returns the index of the condition in the batch, from 0.
+   *
+   * @return the index
+   */
   public int write() {
     return write;
   }

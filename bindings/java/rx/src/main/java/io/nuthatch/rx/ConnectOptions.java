@@ -59,12 +59,19 @@ public record ConnectOptions(
   /**
    * Returns the defaults: no token, a deadline of 30 seconds for unary calls, 4 retries, 30 seconds
    * to reconnect, responses of up to 64 MiB.
+   *
+   * @return the default options
    */
   public static ConnectOptions defaults() {
     return DEFAULTS;
   }
 
-  /** Sets the token that is sent with each call. */
+  /**
+   * Sets the token that is sent with each call.
+   *
+   * @param secret the token that authenticates the client
+   * @return the changed options
+   */
   public ConnectOptions token(String secret) {
     return new ConnectOptions(
         Optional.of(secret), trusted, identity, deadline, tries, reconnect, messageBytes);
@@ -73,19 +80,33 @@ public record ConnectOptions(
   /**
    * Sets the file with CA certificates (PEM) to trust instead of those that the Java runtime
    * trusts.
+   *
+   * @param certificates a PEM file with CA certificates
+   * @return the changed options
    */
   public ConnectOptions trusted(Path certificates) {
     return new ConnectOptions(
         token, Optional.of(certificates), identity, deadline, tries, reconnect, messageBytes);
   }
 
-  /** Sets the client's certificate and its private key, in PEM files. */
+  /**
+   * Sets the client's certificate and its private key, in PEM files.
+   *
+   * @param certificate a PEM file with the certificate
+   * @param key a PEM file with the key (PKCS #8)
+   * @return the changed options
+   */
   public ConnectOptions identity(Path certificate, Path key) {
     var shown = Optional.of(new Identity(certificate, key));
     return new ConnectOptions(token, trusted, shown, deadline, tries, reconnect, messageBytes);
   }
 
-  /** Sets the maximum duration of a unary call, including retries; 30 seconds by default. */
+  /**
+   * Sets the maximum duration of a unary call, including retries; 30 seconds by default.
+   *
+   * @param max maximum duration of a unary call
+   * @return the changed options
+   */
   public ConnectOptions deadline(Duration max) {
     var limit = Optional.of(max);
     return new ConnectOptions(token, trusted, identity, limit, tries, reconnect, messageBytes);
@@ -93,6 +114,9 @@ public record ConnectOptions(
 
   /**
    * Sets the maximum number of retries of a read, or of a write that was not sent; 4 by default.
+   *
+   * @param more maximum number of retries of a read, or of a request that was never sent
+   * @return the changed options
    */
   public ConnectOptions tries(int more) {
     return new ConnectOptions(token, trusted, identity, deadline, more, reconnect, messageBytes);
@@ -101,12 +125,20 @@ public record ConnectOptions(
   /**
    * Sets the maximum time that a watch or a stream of writes tries to reconnect after a lost
    * connection; 30 seconds by default.
+   *
+   * @param max how long a watch or a stream of writes tries to reconnect
+   * @return the changed options
    */
   public ConnectOptions reconnect(Duration max) {
     return new ConnectOptions(token, trusted, identity, deadline, tries, max, messageBytes);
   }
 
-  /** Sets the maximum length of a response in bytes; 64 MiB by default. */
+  /**
+   * Sets the maximum length of a response in bytes; 64 MiB by default.
+   *
+   * @param max maximum length of a received message in bytes
+   * @return the changed options
+   */
   public ConnectOptions messageBytes(int max) {
     return new ConnectOptions(token, trusted, identity, deadline, tries, reconnect, max);
   }

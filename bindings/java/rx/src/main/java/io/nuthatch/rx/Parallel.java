@@ -22,12 +22,21 @@ public record Parallel(int threads, List<Range> ranges, boolean isOrdered) {
   /**
    * Returns a parallel scan with a number of threads. The store chooses the parts; each thread
    * reads one part after the other.
+   *
+   * @param threads number of threads
+   * @return the division
    */
   public static Parallel split(int threads) {
     return new Parallel(threads, List.of(), false);
   }
 
-  /** Returns a parallel scan of these parts, with a thread for each, up to 256 threads. */
+  /**
+   * Returns a parallel scan of these parts, with a thread for each, up to 256 threads.
+   *
+   * @param ranges the parts, at least one
+   * @return the division
+   * @throws StoreException with the code {@code options} if there are no parts
+   */
   public static Parallel of(Range... ranges) {
     StoreException.check(ranges.length > 0, "ranges", "at least one", ranges.length);
     return new Parallel(Math.min(ranges.length, 256), List.of(ranges), false);
@@ -37,6 +46,8 @@ public record Parallel(int threads, List<Range> ranges, boolean isOrdered) {
    * Emits rows in the order of the scan. This needs more memory: each thread reads up to 32 chunks
    * of a part ahead instead of 8. A chunk has up to 1,024 rows, and about {@link Scan#batchBytes}
    * bytes.
+   *
+   * @return the changed division
    */
   public Parallel ordered() {
     return new Parallel(threads, ranges, true);

@@ -52,17 +52,32 @@ public record Range(Optional<Bound> start, Optional<Bound> end) {
     Objects.requireNonNull(end, "end");
   }
 
-  /** Returns the range of all keys. */
+  /**
+   * Returns the range of all keys.
+   *
+   * @return the range
+   */
   public static Range all() {
     return ALL;
   }
 
-  /** Returns the range from one key to another, both included. */
+  /**
+   * Returns the range from one key to another, both included.
+   *
+   * @param from the first key
+   * @param to the last key
+   * @return the range
+   */
   public static Range closed(byte[] from, byte[] to) {
     return ALL.from(from).to(to);
   }
 
-  /** Returns the range of all keys that begin with a prefix. */
+  /**
+   * Returns the range of all keys that begin with a prefix.
+   *
+   * @param prefix the prefix
+   * @return the range
+   */
   public static Range prefix(byte[] prefix) {
     var from = ALL.from(prefix.clone());
     int last = prefix.length - 1;
@@ -77,32 +92,62 @@ public record Range(Optional<Bound> start, Optional<Bound> end) {
     return from.before(after);
   }
 
-  /** Returns this range with the lower bound {@code key}, included. */
+  /**
+   * Returns this range with the lower bound {@code key}, included.
+   *
+   * @param key the key
+   * @return the changed range
+   */
   public Range from(byte[] key) {
     return new Range(Optional.of(new Bound(key, true)), end);
   }
 
-  /** Returns this range with the lower bound {@code key}, excluded. */
+  /**
+   * Returns this range with the lower bound {@code key}, excluded.
+   *
+   * @param key the key
+   * @return the changed range
+   */
   public Range after(byte[] key) {
     return new Range(Optional.of(new Bound(key, false)), end);
   }
 
-  /** Returns this range with the upper bound {@code key}, included. */
+  /**
+   * Returns this range with the upper bound {@code key}, included.
+   *
+   * @param key the key
+   * @return the changed range
+   */
   public Range to(byte[] key) {
     return new Range(start, Optional.of(new Bound(key, true)));
   }
 
-  /** Returns this range with the upper bound {@code key}, excluded. */
+  /**
+   * Returns this range with the upper bound {@code key}, excluded.
+   *
+   * @param key the key
+   * @return the changed range
+   */
   public Range before(byte[] key) {
     return new Range(start, Optional.of(new Bound(key, false)));
   }
 
-  /** Returns the intersection of two ranges. */
+  /**
+   * Returns the intersection of two ranges.
+   *
+   * @param other the other range
+   * @return the intersection
+   */
   public Range and(Range other) {
     return new Range(tighter(start, other.start, 1), tighter(end, other.end, -1));
   }
 
-  /** Returns whether a key is in the range. */
+  /**
+   * Returns whether a key is in the range.
+   *
+   * @param key the key
+   * @return whether it is in the range
+   */
   public boolean contains(byte[] key) {
     return isWithin(start, key, 1) && isWithin(end, key, -1);
   }

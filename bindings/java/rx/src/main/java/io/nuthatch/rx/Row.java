@@ -12,17 +12,31 @@ import java.util.HexFormat;
  */
 public record Row(byte[] key, byte[] value) {
 
-  /** Returns a row with a key and a value in UTF-8. */
+  /**
+   * Returns a row with a key and a value in UTF-8.
+   *
+   * @param key the key
+   * @param value the value
+   * @return the row
+   */
   public static Row of(String key, String value) {
     return new Row(key.getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** Returns the key as text in UTF-8. */
+  /**
+   * Returns the key as text in UTF-8.
+   *
+   * @return the key
+   */
   public String keyText() {
     return new String(key, StandardCharsets.UTF_8);
   }
 
-  /** Returns the value as text in UTF-8. */
+  /**
+   * Returns the value as text in UTF-8.
+   *
+   * @return the value
+   */
   public String valueText() {
     return new String(value, StandardCharsets.UTF_8);
   }

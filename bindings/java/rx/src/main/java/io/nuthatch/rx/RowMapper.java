@@ -3,7 +3,11 @@ package io.nuthatch.rx;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Converts a row, which it reads in place. */
+/**
+ * Converts a row, which it reads in place.
+ *
+ * @param <T> the type of the results
+ */
 @FunctionalInterface
 public interface RowMapper<T> {
 
@@ -21,6 +25,8 @@ public interface RowMapper<T> {
    *
    * @param key the key
    * @param value the value; may be empty
+   * @return the result, or {@code null}
+   * @throws Throwable to fail the stream
    */
   T map(MemorySegment key, MemorySegment value) throws Throwable;
 }

@@ -39,27 +39,49 @@ public record Scan(
     StoreException.check(batchBytes > 0, "batchBytes", "1 byte or more", batchBytes);
   }
 
-  /** Returns a scan of all rows, in ascending key order. */
+  /**
+   * Returns a scan of all rows, in ascending key order.
+   *
+   * @return the scan
+   */
   public static Scan all() {
     return ALL;
   }
 
-  /** Returns a scan of all rows of a range, in ascending key order. */
+  /**
+   * Returns a scan of all rows of a range, in ascending key order.
+   *
+   * @param range the keys
+   * @return the scan
+   */
   public static Scan of(Range range) {
     return new Scan(range, false, Long.MAX_VALUE, false, BATCH_ROWS, BATCH_BYTES);
   }
 
-  /** Returns this scan in descending key order. */
+  /**
+   * Returns this scan in descending key order.
+   *
+   * @return the changed scan
+   */
   public Scan backward() {
     return new Scan(range, true, limit, isKeysOnly, batchRows, batchBytes);
   }
 
-  /** Sets the maximum number of rows; no limit by default. */
+  /**
+   * Sets the maximum number of rows; no limit by default.
+   *
+   * @param rows maximum number of rows
+   * @return the changed scan
+   */
   public Scan limit(long rows) {
     return new Scan(range, isBackward, rows, isKeysOnly, batchRows, batchBytes);
   }
 
-  /** Returns this scan with empty values. */
+  /**
+   * Returns this scan with empty values.
+   *
+   * @return the changed scan
+   */
   public Scan keysOnly() {
     return new Scan(range, isBackward, limit, true, batchRows, batchBytes);
   }
@@ -67,17 +89,30 @@ public record Scan(
   /**
    * Sets the maximum number of rows that are read at once; 4096 by default. A remote store ignores
    * it.
+   *
+   * @param rows maximum number of rows that are read at once
+   * @return the changed scan
    */
   public Scan batchRows(int rows) {
     return new Scan(range, isBackward, limit, isKeysOnly, rows, batchBytes);
   }
 
-  /** Sets the number of bytes of keys and values at which a batch ends; 256 KiB by default. */
+  /**
+   * Sets the number of bytes of keys and values at which a batch ends; 256 KiB by default.
+   *
+   * @param bytes number of bytes of keys and values after which a batch ends
+   * @return the changed scan
+   */
   public Scan batchBytes(int bytes) {
     return new Scan(range, isBackward, limit, isKeysOnly, batchRows, bytes);
   }
 
-  /** Returns this scan with the intersection of its range and another one. */
+  /**
+   * Returns this scan with the intersection of its range and another one.
+   *
+   * @param other the other range
+   * @return the changed scan
+   */
   public Scan within(Range other) {
     return new Scan(range.and(other), isBackward, limit, isKeysOnly, batchRows, batchBytes);
   }

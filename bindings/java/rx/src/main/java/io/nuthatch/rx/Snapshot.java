@@ -13,17 +13,39 @@ import java.util.Optional;
  */
 public interface Snapshot {
 
-  /** Returns the value of a key; empty if the key is missing. */
+  /**
+   * Returns the value of a key; empty if the key is missing.
+   *
+   * @param table the table
+   * @param key the key
+   * @return the value; empty if the key does not exist
+   */
   Maybe<byte[]> get(Table table, byte[] key);
 
   /**
    * Returns the value of a key with its version and time of expiry; empty if the key is missing.
+   *
+   * @param table the table
+   * @param key the key
+   * @return the entry; empty if the key does not exist
    */
   Maybe<Entry> entry(Table table, byte[] key);
 
-  /** Returns the values of many keys, in the order of the keys. */
+  /**
+   * Returns the values of many keys, in the order of the keys.
+   *
+   * @param table the table
+   * @param keys the keys
+   * @return the values, in the order of the keys
+   */
   Single<List<Optional<byte[]>>> getMany(Table table, List<byte[]> keys);
 
-  /** Returns the rows of a scan. */
+  /**
+   * Returns the rows of a scan.
+   *
+   * @param table the table
+   * @param scan the scan
+   * @return the rows
+   */
   Flowable<Row> scan(Table table, Scan scan);
 }

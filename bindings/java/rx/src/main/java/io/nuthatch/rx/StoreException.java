@@ -21,12 +21,22 @@ public sealed class StoreException extends RuntimeException
     this.code = code;
   }
 
-  /** Returns the short name of the error, such as {@code full}. */
+  /**
+   * Returns the short name of the error, such as {@code full}.
+   *
+   * @return the code
+   */
   public final String code() {
     return code;
   }
 
-  /** Returns the exception for a code, of the class that belongs to the code. */
+  /**
+   * Returns the exception for a code, of the class that belongs to the code.
+   *
+   * @param code the code
+   * @param message the message
+   * @return the exception
+   */
   public static StoreException of(String code, String message) {
     return of(code, message, null);
   }
@@ -34,6 +44,11 @@ public sealed class StoreException extends RuntimeException
   /**
    * Returns the exception for a code, of the class that belongs to the code. {@code cause} may be
    * {@code null}.
+   *
+   * @param code the code
+   * @param message the message
+   * @param cause the cause, or {@code null}
+   * @return the exception
    */
   public static StoreException of(String code, String message, Throwable cause) {
     return switch (code) {

@@ -50,33 +50,55 @@ public record StoreOptions(
   /**
    * Returns the defaults: the store is created if it does not exist, commits are durable, and the
    * file size is not limited.
+   *
+   * @return the default options
    */
   public static StoreOptions defaults() {
     return DEFAULTS;
   }
 
-  /** Sets whether to create the store if it does not exist; {@code true} by default. */
+  /**
+   * Sets whether to create the store if it does not exist; {@code true} by default.
+   *
+   * @param make whether to create it
+   * @return the changed options
+   */
   public StoreOptions create(boolean make) {
     return new StoreOptions(
         make, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** Sets whether to open the store for reading only; {@code false} by default. */
+  /**
+   * Sets whether to open the store for reading only; {@code false} by default.
+   *
+   * @param only whether to open it for reading only
+   * @return the changed options
+   */
   public StoreOptions readOnly(boolean only) {
     return new StoreOptions(
         create, only, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** Sets what commits wait for; {@link Durability#SYNC} by default. */
+  /**
+   * Sets what commits wait for; {@link Durability#SYNC} by default.
+   *
+   * @param wait the durability
+   * @return the changed options
+   */
   public StoreOptions durability(Durability wait) {
     return new StoreOptions(
         create, readOnly, wait, reserveBytes, limitBytes, growthPatience, tables, readers,
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** Sets the address space of the memory map in bytes, from 64 KiB to 64 TiB; 1 TiB by default. */
+  /**
+   * Sets the address space of the memory map in bytes, from 64 KiB to 64 TiB; 1 TiB by default.
+   *
+   * @param bytes the size in bytes
+   * @return the changed options
+   */
   public StoreOptions reserve(long bytes) {
     return new StoreOptions(
         create, readOnly, durability, bytes, limitBytes, growthPatience, tables, readers,
@@ -86,6 +108,9 @@ public record StoreOptions(
   /**
    * Sets the maximum size of the file in bytes, from 64 KiB to 64 TiB; no limit by default. Writes
    * beyond it fail with {@link StoreFullException}.
+   *
+   * @param bytes the length in bytes
+   * @return the changed options
    */
   public StoreOptions limit(long bytes) {
     return new StoreOptions(
@@ -96,6 +121,9 @@ public record StoreOptions(
   /**
    * Sets the maximum time that a write which needs a larger map waits for open transactions to end;
    * 5 seconds by default.
+   *
+   * @param patience the time
+   * @return the changed options
    */
   public StoreOptions growthPatience(Duration patience) {
     return new StoreOptions(
@@ -103,7 +131,12 @@ public record StoreOptions(
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** Sets the maximum number of open tables, from 1 to 100,000; 256 by default. */
+  /**
+   * Sets the maximum number of open tables, from 1 to 100,000; 256 by default.
+   *
+   * @param max the number
+   * @return the changed options
+   */
   public StoreOptions tables(int max) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, limitBytes, growthPatience, max, readers,
@@ -113,6 +146,9 @@ public record StoreOptions(
   /**
    * Sets the maximum number of open read transactions in all processes, from 1 to 100,000; 1022 by
    * default. The value of the first process that opens the store applies.
+   *
+   * @param max the number
+   * @return the changed options
    */
   public StoreOptions readers(int max) {
     return new StoreOptions(
@@ -120,7 +156,12 @@ public record StoreOptions(
         queueBytes, allowNetworkFilesystem);
   }
 
-  /** Sets the maximum bytes of queued writes; 64 MiB by default. Further writes wait. */
+  /**
+   * Sets the maximum bytes of queued writes; 64 MiB by default. Further writes wait.
+   *
+   * @param max the size in bytes
+   * @return the changed options
+   */
   public StoreOptions queueBytes(long max) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
@@ -131,6 +172,9 @@ public record StoreOptions(
    * Sets whether to open a folder on a network filesystem, such as NFS or SMB; {@code false} by
    * default. Machines do not share the memory maps of a store: if two machines write to it, it is
    * damaged without an error. Allow it only if all processes that use the store run on one machine.
+   *
+   * @param allow whether to allow it
+   * @return the changed options
    */
   public StoreOptions allowNetworkFilesystem(boolean allow) {
     return new StoreOptions(

@@ -11,13 +11,21 @@ import java.util.ServiceLoader;
  */
 public interface Connector {
 
-  /** Connects to a store at {@code grpc://host:port} or {@code grpcs://host:port}. */
+  /**
+   * Connects to a store at {@code grpc://host:port} or {@code grpcs://host:port}.
+   *
+   * @param address {@code grpc://host:port} or {@code grpcs://host:port}
+   * @param options the options
+   * @return the store
+   * @throws StoreException if the address or an option is not valid
+   */
   Store connect(String address, ConnectOptions options);
 
   /**
    * Returns the connector of the class loader of this library, or else of the thread's context
    * class loader.
    *
+   * @return the connector
    * @throws StoreException with the code {@code options} if there is none
    */
   static Connector find() {
