@@ -24,8 +24,7 @@ pub(crate) struct Entry {
 }
 
 /// The state of parsing a file.
-#[derive(Debug)]
-pub(crate) struct Parser<'a> {
+struct Parser<'a> {
     /// The name of the file in messages.
     name: &'a str,
     text: &'a str,
