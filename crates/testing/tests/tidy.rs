@@ -194,7 +194,7 @@ fn crates_import_only_what_the_table_allows() {
 
 #[test]
 fn modules_do_not_import_each_other_in_circles() {
-    let crates = crates(TREE.files());
+    let crates = crates(&TREE.files());
     let found: Vec<_> =
         crates.iter().flat_map(|folder| circles(TREE.ending("rs"), folder)).collect();
     // Not by `eprintln`, whose output the test harness hides when a test passes.

@@ -24,7 +24,7 @@ struct Modules<'a> {
 }
 
 /// Returns the folders of all crates, such as `crates/cache`: those with a manifest and `src`.
-pub fn crates<'a>(files: impl Iterator<Item = &'a File> + Clone) -> BTreeSet<&'a str> {
+pub fn crates<'a>(files: &(impl Iterator<Item = &'a File> + Clone)) -> BTreeSet<&'a str> {
     let folders = files.clone().filter_map(|file| file.path.strip_suffix("/Cargo.toml"));
     let is_source = |path: &str, folder: &str| {
         path.strip_prefix(folder).is_some_and(|below| below.starts_with("/src/"))
