@@ -253,11 +253,13 @@ impl Store {
     /// As for [`update`](Self::update).
     pub fn sweep(&self) -> Result<u64> {
         const SWEEP_BATCH: u64 = 4096;
-        let mut all = 0;
+        let (mut all, mut opens_tables) = (0, true);
         loop {
-            let count = self.update(|txn| expiry::sweep(txn, SWEEP_BATCH))?;
-            all += count;
-            if count < SWEEP_BATCH {
+            let swept = self.update(|txn| expiry::sweep(txn, SWEEP_BATCH))?;
+            all += swept.removed;
+            // The tables of other processes are opened before the next transaction, once.
+            let retries = swept.unopened > 0 && std::mem::take(&mut opens_tables);
+            if swept.removed < SWEEP_BATCH && !retries {
                 return Ok(all);
             }
         }

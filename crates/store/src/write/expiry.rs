@@ -78,15 +78,26 @@ struct Due {
     key: Vec<u8>,
 }
 
-/// Removes expired rows, up to `limit` entries of the expiry table. Returns the number of entries.
-pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
+/// What a sweep did with entries of the expiry table.
+pub(crate) struct Swept {
+    /// Entries that were removed, with their rows.
+    pub(crate) removed: u64,
+    /// Entries that remain, because this process has not opened their table. It opens the table
+    /// before the next transaction.
+    pub(crate) unopened: u64,
+}
+
+/// Removes expired rows, up to `limit` entries of the expiry table.
+pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<Swept> {
     let due = due(txn, limit)?;
+    let mut unopened = 0;
     for entry in &due {
         let (shared, _, journal) = txn.parts();
         let Some(system_tables) = journal.system_tables() else { break };
         let Some(table) = shared.opened(&entry.table) else {
-            // Another process created the table. It is opened before the next transaction.
+            // Another process created the table.
             shared.record_unopened_table();
+            unopened += 1;
             continue;
         };
         txn.check_system_row(TableId::EXPIRY, &entry.entry, Access::Delete)?;
@@ -100,7 +111,7 @@ pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
             txn.journal_delete(&table, &entry.key, true)?;
         }
     }
-    Ok(due.len() as u64)
+    Ok(Swept { removed: due.len() as u64 - unopened, unopened })
 }
 
 fn due(txn: &mut WriteTxn<'_>, limit: u64) -> Result<Vec<Due>> {

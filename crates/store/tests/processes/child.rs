@@ -1,9 +1,12 @@
 //! A second process: the same test program, with a role in its environment.
 
-use nuthatch_store::{Batch, BatchOptions, Durability, Kind, Options, Range, Read, Store};
+use nuthatch_store::{
+    Batch, BatchOptions, Durability, Kind, ManualClock, Options, Range, Read, Store,
+};
 use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 const ROLE: &str = "NUTHATCH_TEST_ROLE";
 const STORE: &str = "NUTHATCH_TEST_STORE";
@@ -117,6 +120,7 @@ fn plays_its_role() {
         "fill disk" => fill_disk(path),
         "fill a file system" => crate::room::fill_file_system(path),
         "rewrite blocks" => crate::foreign::rewrite_blocks(path, pause, say),
+        "write an expired row" => write_expired_row(path),
         "hold a reader" => hold(path, false),
         "hold the writer" => hold(path, true),
         "use many paths" => crate::paths::use_many_paths(path),
@@ -237,6 +241,14 @@ fn fill_disk(path: &Path) {
     store.put(&table, b"again", &[7; 10_000]).expect("room again");
     store.verify(|_, _| ()).expect("no damage");
     say(rows);
+}
+
+/// Writes a row to a table of its own that has expired by the clock of other processes.
+fn write_expired_row(path: &Path) {
+    let clock = Arc::new(ManualClock::new(1000));
+    let store = Store::open(path, &Options::new().clock(clock)).expect("a store");
+    let table = store.table_of("sessions", Kind::Stamped).expect("a table");
+    store.update(|txn| txn.put_until(&table, b"key", b"value", 2000)).expect("a put");
 }
 
 fn hold(path: &Path, writing: bool) {

@@ -42,6 +42,17 @@ fn no_write_of_two_processes_is_lost_and_readers_see_whole_ones() {
 }
 
 #[test]
+fn a_sweep_removes_expired_rows_of_a_table_that_another_process_created() {
+    let place = Place::new();
+    let store = place.open(&Options::new());
+    Other::start("write an expired row", &place.path()).wait();
+    assert_eq!(store.sweep().expect("a sweep"), 1);
+    assert_eq!(store.sweep().expect("a sweep"), 0);
+    let table = store.find_table("sessions").expect("a lookup").expect("the table");
+    assert_eq!(store.table_stat(&table).expect("statistics").entries, 0);
+}
+
+#[test]
 fn a_store_opens_while_another_process_makes_its_file_longer() {
     let place = Place::new();
     drop(place.open(&Options::new()));
