@@ -225,6 +225,12 @@ fn docs_of_functions_begin_with_a_verb() {
 fn comments_and_pages_name_the_actor() {
     none(&over(rust_sources(), language::banned_words));
     none(&over(TREE.ending("md"), language::banned_words));
+    for ending in ["proto", "java", "py", "pyi", "c", "h"] {
+        let files = TREE.ending(ending).filter(|file| {
+            !["/tests/", "/src/test/", "clients/"].iter().any(|tests| file.path.contains(tests))
+        });
+        none(&over(files, language::banned_words));
+    }
 }
 
 #[test]

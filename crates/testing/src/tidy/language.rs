@@ -84,12 +84,21 @@ fn is_plain_function<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
     false
 }
 
+/// Returns the comment on a line of a file; the whole line for Python and for pages.
+fn comment<'l>(file: &File, line: &'l str) -> &'l str {
+    let is_inside = line.trim_start().starts_with(['*', '/']);
+    match file.ending() {
+        "java" | "c" | "h" if is_inside => line,
+        "rs" | "proto" | "java" | "c" | "h" => line.split_once("//").map_or("", |(_, text)| text),
+        _ => line,
+    }
+}
+
 /// Finds banned words in comments and documentation.
 pub fn banned_words(file: &File) -> Vec<Finding> {
-    let is_code = file.ending() == "rs";
     let mut findings = Vec::new();
     for (number, line) in (1..).zip(file.text.lines()) {
-        let text = if is_code { line.split_once("//").map_or("", |(_, text)| text) } else { line };
+        let text = comment(file, line);
         let words = text.split(|letter: char| !letter.is_alphabetic() && letter != '\'');
         for word in words.filter(|word| BANNED_WORDS.contains(&word.to_lowercase().as_str())) {
             findings.push(Finding::new(file, number, "a word that names the actor", word));
@@ -129,5 +138,8 @@ mod tests {
         assert_eq!(lines(banned_words, &text), [1]);
         let page = File::text("a.md", &format!("{} reads.\n", word.to_uppercase()));
         assert_eq!(banned_words(&page).len(), 1);
+        let java =
+            format!("/** Not by {word}.\n * Nor {word}. */\nvar a = \"{word}\"; // {word}\n");
+        assert_eq!(banned_words(&File::text("a.java", &java)).len(), 3);
     }
 }
