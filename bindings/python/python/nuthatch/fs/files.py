@@ -154,11 +154,25 @@ class CachedFile(AbstractBufferedFile):
         return wanted
 
     def read1(self, length: int = -1) -> bytes:
-        """Reads at most ``length`` bytes; by default as many as the read buffer has."""
+        """Reads at most ``length`` bytes.
+
+        Args:
+            length: Maximum number of bytes; by default as many as the read buffer has.
+
+        Returns:
+            The bytes; none at the end of the file.
+        """
         return self.read(self._window_len if length < 0 else length)
 
     def peek(self, length: int = 0, /) -> bytes:
-        """Returns some of the next bytes. Does not change the current position."""
+        """Returns some of the next bytes. Does not change the current position.
+
+        Args:
+            length: Ignored, as in ``io.BufferedReader``: at least one byte is returned.
+
+        Returns:
+            The bytes; none at the end of the file.
+        """
         self._check_open()
         if self.loc >= self.size:
             return b""

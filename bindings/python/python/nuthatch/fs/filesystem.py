@@ -197,7 +197,14 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return replace(self._origin.counts)
 
     def start(self, work: Coroutine[Any, Any, object]) -> Future[object]:
-        """Starts a coroutine on the event loop and returns its future."""
+        """Starts a coroutine on the event loop of the filesystem.
+
+        Args:
+            work: The coroutine.
+
+        Returns:
+            Its future, for a thread that may block.
+        """
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     # Paths, which are those of the target.
