@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
-from property_settings import examples
 from nuthatch.chunks import Chunks, Key, Missing, Read, View, merge_gaps
+from property_settings import examples
 
 LIMIT = 64 << 20
 

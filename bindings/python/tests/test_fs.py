@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
-from property_settings import examples
 from nuthatch.fs import CachedFile, NuthatchCache
 from origin import Origin
+from property_settings import examples
 
 LIMIT = 64 << 20
 BLOCK = 64 << 10

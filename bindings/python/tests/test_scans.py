@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import nuthatch
-from conftest import Server
 from call_modes import Scan, Store, batches, entered, settle
+from conftest import Server
 
 ROWS = 20_000
 

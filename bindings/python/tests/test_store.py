@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import nuthatch
-from conftest import ROOT, Server
 from call_modes import Store, changes, entered, keys, rows, settle
+from conftest import ROOT, Server
 from nuthatch.options import Bounds
 
 

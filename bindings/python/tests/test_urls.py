@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
-from property_settings import examples
 from nuthatch import UrlFile, errors, folders
 from nuthatch.fs import NuthatchCache
 from origin import Origin
+from property_settings import examples
 
 DATA = os.urandom((5 << 20) + 12_345)
 

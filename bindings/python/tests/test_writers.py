@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import nuthatch
-from conftest import Server
 from call_modes import Store, entered, settle
+from conftest import Server
 
 
 async def acknowledged(ack: object) -> nuthatch.Written:

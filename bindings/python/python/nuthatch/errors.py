@@ -97,8 +97,10 @@ class NotFoundError(_SystemError, FileNotFoundError):
 
 
 class UnavailableError(_SystemError, ConnectionError):
-    """A server or an origin cannot be reached, or ended the call; a later call may succeed. Also:
-    ``offline`` is set, and the cache does not have the bytes or may not use their version."""
+    """A server or an origin cannot be reached, or ended the call; a later call may succeed.
+
+    Also: ``offline`` is set, and the cache does not have the bytes or may not use their version.
+    """
 
     errno = errno.ENOTCONN
 
