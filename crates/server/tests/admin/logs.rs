@@ -87,7 +87,7 @@ fn events_are_logged_and_neither_requests_nor_secrets() {
         ("WARN nuthatch::connections: a connection was refused: too many unlogged=0 peer=", 1),
         ("DEBUG nuthatch::connections: a request breaks the protocol unlogged=0 peer=", 1),
         ("WARN nuthatch::connections: closed: an HTTP request arrived, perhaps from a browser", 4),
-        ("nothing of it executed unlogged=0 peer=\"127.0.0.1:", 4),
+        ("nothing of the request was executed unlogged=0 peer=\"127.0.0.1:", 4),
         ("port_of=\"Redis\"", 1),
         ("port_of=\"memcached\"", 1),
         ("port_of=\"poor-man's-cache\"", 1),
