@@ -79,7 +79,7 @@ impl Echo {
         let mut ring = Ring::new(Arc::new(reply.repeat(max_replies)), CONNECTIONS)?;
         ring.listen(self.listener)?;
         let (request_bytes, reply_bytes) = (self.request_bytes, reply.len());
-        let mut replier = Replier { request_bytes, reply_bytes, partial_bytes: Vec::new() };
+        let mut replier = Replier { request_bytes, reply_bytes, unfinished: Vec::new() };
         while !stop.load(Ordering::Relaxed) {
             ring.wait(STOP_CHECK_INTERVAL)?;
             ring.dispatch(&mut replier)?;
@@ -96,24 +96,24 @@ struct Replier {
     request_bytes: usize,
     reply_bytes: usize,
     /// Bytes received of an incomplete request, for each connection.
-    partial_bytes: Vec<usize>,
+    unfinished: Vec<usize>,
 }
 
 impl Handler for Replier {
     type Error = io::Error;
 
     fn received(&mut self, connection: usize, bytes: &[u8]) -> io::Result<Option<Range<usize>>> {
-        let partial_bytes = &mut self.partial_bytes[connection];
+        let partial_bytes = &mut self.unfinished[connection];
         let requests = (*partial_bytes + bytes.len()) / self.request_bytes;
         *partial_bytes = (*partial_bytes + bytes.len()) % self.request_bytes;
         Ok((requests > 0).then_some(0..requests * self.reply_bytes))
     }
 
     fn opened(&mut self, connection: usize) {
-        if self.partial_bytes.len() <= connection {
-            self.partial_bytes.resize(connection + 1, 0);
+        if self.unfinished.len() <= connection {
+            self.unfinished.resize(connection + 1, 0);
         }
-        self.partial_bytes[connection] = 0;
+        self.unfinished[connection] = 0;
     }
 
     fn closed(&mut self, _: usize, _: Option<io::Error>) -> io::Result<()> {

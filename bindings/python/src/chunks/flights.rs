@@ -31,7 +31,7 @@ fn take<T>(value: &Mutex<ProcessBound<T>>) -> Option<T> {
 pub(crate) struct Flight {
     object: BlockObject,
     range: (u64, u64),
-    flight: Mutex<ProcessBound<nuthatch_chunks::Flight>>,
+    unfinished: Mutex<ProcessBound<nuthatch_chunks::Flight>>,
     /// The fetch lock of the range among processes, after it was acquired.
     fetch_lock: Mutex<Option<ProcessBound<FetchLock>>>,
 }
@@ -43,8 +43,8 @@ impl Flight {
         flight: nuthatch_chunks::Flight,
     ) -> PyResult<Py<Self>> {
         let range = (flight.range().start, flight.range().end);
-        let flight = Mutex::new(ProcessBound::new(flight));
-        Py::new(py, Self { object, range, flight, fetch_lock: Mutex::default() })
+        let unfinished = Mutex::new(ProcessBound::new(flight));
+        Py::new(py, Self { object, range, unfinished, fetch_lock: Mutex::default() })
     }
 
     fn fetch_lock(&self) -> MutexGuard<'_, Option<ProcessBound<FetchLock>>> {
@@ -91,7 +91,7 @@ impl Flight {
     ///     `ArgumentError`: The length of `data` differs from that of the range.
     ///     `ClosedError`: The flight is finished already.
     fn finish(&self, py: Python<'_>, data: PyBackedBytes) -> PyResult<Stored> {
-        let Some(flight) = take(&self.flight) else {
+        let Some(flight) = take(&self.unfinished) else {
             return Err(Failure::closed("flight").raise(py));
         };
         let (start, end) = self.range;
@@ -116,7 +116,7 @@ impl Flight {
 
     /// Notifies the waiters that the fetch failed. Has no effect on a finished flight.
     fn give_up(&self) {
-        drop(take(&self.flight));
+        drop(take(&self.unfinished));
         self.fetch_lock().take();
     }
 

@@ -137,7 +137,7 @@ async fn check_changed_within_max_age(one: &str, two: &str) {
     place.cache.object(&url).await.expect("an object");
     let now = new.clone();
     server.configure(|behaviour| {
-        (behaviour.body, behaviour.etag) = (Arc::new(now), Some(two.into()))
+        (behaviour.body, behaviour.etag) = (Arc::new(now), Some(two.into()));
     });
     let object = place.cache.object(&url).await.expect("an object");
     assert_eq!(object.etag(), Some(one), "no check");

@@ -92,7 +92,7 @@ async fn readers_see_one_version_each() {
                     bytes = Arc::new(noise(random.below(60 * BLOCK) as usize + 1, seed + step));
                     let (body, tag) = (bytes.clone(), format!("\"{seed}-{step}\""));
                     server.configure(|behaviour| {
-                        (behaviour.body, behaviour.etag) = (body, Some(tag))
+                        (behaviour.body, behaviour.etag) = (body, Some(tag));
                     });
                 }
                 2 => server.configure(|behaviour| behaviour.statuses = [503, 200, 500].into()),

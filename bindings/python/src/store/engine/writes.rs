@@ -158,7 +158,7 @@ impl Writes {
                     txn.put_until(&table, &self[*key], &self[*value], *at)?;
                 }
                 Operation::Append { key, value } => {
-                    txn.append(&table, &self[*key], &self[*value])?
+                    txn.append(&table, &self[*key], &self[*value])?;
                 }
                 Operation::Delete { key } => deleted += u64::from(txn.delete(&table, &self[*key])?),
                 Operation::DeleteRange(range) => deleted += txn.delete_range(&table, range)?,

@@ -234,7 +234,7 @@ fn headers_and_passwords_come_from_files() {
     let server = Server::new(body.clone());
     let basic = "Basic bWU6czNjcmV0".to_owned();
     server.configure(|behaviour| {
-        behaviour.required_header = Some(("authorization".into(), basic.clone()))
+        behaviour.required_header = Some(("authorization".into(), basic.clone()));
     });
     let (address, nothing) = (server.url("/a"), "empty");
     folder.file(nothing, "");

@@ -172,18 +172,18 @@ impl WriterState {
     /// acknowledgement.
     pub(super) fn submit(&self, writes: &Writes) -> Work<Awaited<Written>> {
         match (self.writer(), &self.engine) {
-            (Ok(AnyBatchWriter::Local(writer)), Engine::Local(local)) => {
+            (Ok(AnyBatchWriter::Local(local_writer)), Engine::Local(local)) => {
                 let batch = local.store().and_then(|store| writes.batch(&store, &self.table));
                 Work::awaited(async move {
-                    let ack = writer.submit_async(batch?).await?;
+                    let ack = local_writer.submit_async(batch?).await?;
                     let ack: Awaited<Written> = Box::pin(async move { Ok(ack.await?.into()) });
                     Ok(ack)
                 })
             }
-            (Ok(AnyBatchWriter::Remote(writer)), _) => {
+            (Ok(AnyBatchWriter::Remote(remote_writer)), _) => {
                 let batch = writes.remote_batch(&self.table);
                 Work::awaited(async move {
-                    let ack = writer.submit(batch?).await?;
+                    let ack = remote_writer.submit(batch?).await?;
                     let ack: Awaited<Written> = Box::pin(async move { Ok(ack.await?.into()) });
                     Ok(ack)
                 })
