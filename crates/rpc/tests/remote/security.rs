@@ -321,7 +321,7 @@ fn health_and_reflection_need_no_token() {
         match answer.expect("an answer").expect("an answer").message_response {
             Some(MessageResponse::FileDescriptorResponse(found)) => {
                 let file = found.file_descriptor_proto.concat();
-                let comment = b"The value of a key.";
+                let comment = b"Returns the value of a key.";
                 let told = file.windows(comment.len()).any(|part| part == comment);
                 assert!(told, "with its comments");
             }
