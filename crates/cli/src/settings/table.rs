@@ -61,14 +61,14 @@ settings! {
         pmc: Vec<ListenAddress> = Addresses {
             value_name: "ADDR",
             default: "off",
-            help: "Address for clients of poor-man's-cache (its own port is 9001); as --resp",
+            help: "Address for clients of poor-man's-cache (usual port: 9001); as --resp",
             more: "Clients that need a password log in with AUTH, as Redis clients do.",
         }
 
         mrcache: Vec<ListenAddress> = Addresses {
             value_name: "ADDR",
             default: "off",
-            help: "Address for clients of mrcache (its own port is 7000); as --resp",
+            help: "Address for clients of mrcache (usual port: 7000); as --resp",
             more: "The protocol has no login: the address is refused if clients need a password.",
         }
 
@@ -78,13 +78,13 @@ settings! {
         ]) {
             value_name: "REPLY",
             default: "len4",
-            help: "What a reply to an mrcache client starts with",
+            help: "Header of replies to mrcache clients",
         }
 
         admin: Vec<ListenAddress> = Addresses {
             value_name: "ADDR",
             default: DEFAULT_ADMIN,
-            help: "Address of the admin endpoint: host:port, unix:PATH or off; repeatable",
+            help: "Address of the admin endpoint: host:port, unix:PATH or off; can be repeated",
             more: "/metrics for Prometheus and `nuthatch top`, /healthz. No TLS, no password: keep \
                    it on loopback or a private network.",
         }
@@ -120,7 +120,7 @@ settings! {
         ]) {
             value_name: "POLICY",
             default: "s3fifo",
-            help: "What happens when the memory is used up",
+            help: "Eviction policy when the memory budget is used up",
             config_name: ReadOnly("maxmemory-policy"),
         }
 
@@ -134,7 +134,7 @@ settings! {
 
         data_dir: Option<PathBuf> = Path {
             value_name: "DIR",
-            help: "A folder for this server alone: created if missing, and locked",
+            help: "Folder that the server locks and creates if missing, so that it runs once",
             more: "A second server with the same folder does not start. The folder holds no items: \
                    the cache is in memory and ends with the server.",
             config_name: ReadOnly("dir"),
@@ -303,7 +303,7 @@ settings! {
         insecure: bool = Bool {
             value_name: "BOOL",
             default: "false",
-            help: "Listen beyond this machine without a password",
+            help: "Allow addresses that other machines can reach without TLS or a login",
             more: "Without it such an address is refused, unless clients must log in or, with \
                    --tls-client-ca, present a certificate.",
         }
@@ -315,7 +315,7 @@ settings! {
         ]) {
             value_name: "WHO",
             default: "no",
-            help: "Who may use DEBUG, which can stall and inspect a server; for tests of clients",
+            help: "Clients that may use DEBUG, which can stall and inspect a server; for tests",
             more: "DEBUG SLEEP blocks a worker thread and all of its connections.",
             config_name: ReadOnly("enable-debug-command"),
         }

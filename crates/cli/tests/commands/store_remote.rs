@@ -319,7 +319,7 @@ fn a_server_that_does_not_respond_is_reported_with_the_wait() {
     ] {
         let (status, stdout, stderr) = served.run(command, &[arguments, &patience].concat());
         assert_eq!((status, &stdout[..]), (3, ""), "{command}: {stderr}");
-        let expected = "expected an answer within 50ms, found none;";
+        let expected = "expected a response within 50ms, found none;";
         let start = format!("nuthatch: {}: {expected}", served.address);
         assert!(stderr.starts_with(&start), "{command}: {stderr}");
         assert!(stderr.contains("--timeout-ms") && stderr.lines().count() == 1, "{stderr}");

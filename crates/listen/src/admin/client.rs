@@ -48,7 +48,7 @@ impl Client {
     ///
     /// The error of the connection, a timeout, or the status of the response if it is not 200.
     pub fn get(&self, path: &str) -> io::Result<String> {
-        let answer = async {
+        let response = async {
             match &self.address {
                 Address::Tcp(address) => {
                     ask(TcpStream::connect(address).await?, &address.to_string(), path).await
@@ -59,10 +59,10 @@ impl Client {
             }
         };
         let late = || {
-            let text = format!("expected an answer within {:?}, found none", self.timeout);
+            let text = format!("expected a response within {:?}, found none", self.timeout);
             io::Error::new(io::ErrorKind::TimedOut, text)
         };
-        self.runtime.block_on(async { timeout(self.timeout, answer).await.map_err(|_| late())? })
+        self.runtime.block_on(async { timeout(self.timeout, response).await.map_err(|_| late())? })
     }
 }
 

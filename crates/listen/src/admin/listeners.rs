@@ -14,7 +14,7 @@ pub struct BindError {
 
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the admin port {}: {}", self.address, self.error)
+        write!(f, "the admin address {}: {}", self.address, self.error)
     }
 }
 

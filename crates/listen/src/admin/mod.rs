@@ -3,9 +3,9 @@
 //! It only reads, from a [`MetricsSource`]. Its limits bound what its clients can make it hold:
 //! connections, the bytes and the time of the head of a request, and the time of a connection.
 
-mod answer;
 mod client;
 mod listeners;
+mod respond;
 #[cfg(test)]
 mod tests;
 
@@ -168,15 +168,15 @@ async fn serve(
     source: &dyn MetricsSource,
     limits: Limits,
 ) {
-    let answer = service_fn(async |request| {
-        Ok::<_, Infallible>(answer::answer::<hyper::body::Incoming>(&request, source))
+    let respond = service_fn(async |request| {
+        Ok::<_, Infallible>(respond::respond::<hyper::body::Incoming>(&request, source))
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(MAX_HEAD_LEN)
         .max_headers(MAX_FIELDS)
-        .serve_connection(TokioIo::new(stream), answer);
+        .serve_connection(TokioIo::new(stream), respond);
     let mut connection = pin!(connection);
     // The result is ignored: the client has disconnected or has its response.
     if timeout(limits.lifetime, connection.as_mut()).await.is_err() {
@@ -193,7 +193,7 @@ fn log_accept_failed(error: &io::Error) {
     {
         warn!(
             target: TARGET,
-            unlogged, %error, "a connection to the admin port could not be accepted"
+            unlogged, %error, "a connection to the admin endpoint could not be accepted"
         );
     }
 }

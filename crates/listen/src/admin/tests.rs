@@ -70,9 +70,9 @@ fn connections_beyond_the_limit_wait_until_others_are_closed() {
         .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         .expect("sent");
     drop(first);
-    let mut answer = String::new();
-    third.read_to_string(&mut answer).expect("an answer");
-    assert!(answer.ends_with("\r\nok\n"), "{answer}");
+    let mut response = String::new();
+    third.read_to_string(&mut response).expect("a response");
+    assert!(response.ends_with("\r\nok\n"), "{response}");
     drop(second);
 }
 
@@ -80,6 +80,6 @@ fn connections_beyond_the_limit_wait_until_others_are_closed() {
 fn health_is_unavailable_while_the_server_stops() {
     let request = hyper::Request::get("/healthz").body(()).expect("a request");
     for (is_stopping, status) in [(false, 200), (true, 503)] {
-        assert_eq!(answer::answer(&request, &Source { is_stopping }).status(), status);
+        assert_eq!(respond::respond(&request, &Source { is_stopping }).status(), status);
     }
 }

@@ -72,7 +72,7 @@ impl Client {
         let limit = self.options.timeout.unwrap_or_default();
         let address = self.server.address();
         let message = format!(
-            "{address}: expected an answer within {limit:?}, found none; is the server stopped, \
+            "{address}: expected a response within {limit:?}, found none; is the server stopped, \
              overloaded, or at its maximum number of connections? `timeout` (--timeout-ms) sets \
              the limit"
         );

@@ -63,7 +63,7 @@ fn calls_to_a_server_that_never_responds_end_with_the_timeout() {
     ];
     for error in errors {
         assert_eq!((error.code(), error.status()), ("deadline", 4), "{error}");
-        let start = format!("grpc://{address}: expected an answer within 50ms, found none;");
+        let start = format!("grpc://{address}: expected a response within 50ms, found none;");
         assert!(error.message().starts_with(&start), "{error}");
         assert!(error.message().contains("`timeout` (--timeout-ms)"), "{error}");
     }

@@ -36,19 +36,19 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
 
 fn identity(text: &mut MetricsText, server: &Server) {
     let version = env!("CARGO_PKG_VERSION");
-    text.gauge("nuthatch_build_info", "Always 1, with the version of the server.")
+    text.gauge("nuthatch_build_info", "Always 1; the label is the version of the server.")
         .sample(&[("version", version)], 1);
     text.gauge("nuthatch_uptime_seconds", "How long the server has been running.")
         .sample(&[], server.uptime().as_secs_f64());
 }
 
 fn commands(text: &mut MetricsText, totals: &Totals) {
-    let help = "Requests that were executed, failed ones among them, by command.";
+    let help = "Executed requests, including failed ones, by command.";
     let mut calls = text.counter("nuthatch_commands", help);
     for (name, command) in &totals.commands {
         calls.sample(&[("command", name)], command.calls);
     }
-    let help = "Requests that were executed and answered with an error, by command.";
+    let help = "Executed requests with an error reply, by command.";
     let mut failed = text.counter("nuthatch_commands_failed", help);
     for (name, command) in &totals.commands {
         failed.sample(&[("command", name)], command.failed);
@@ -58,7 +58,7 @@ fn commands(text: &mut MetricsText, totals: &Totals) {
     for (name, command) in &totals.commands {
         rejected.sample(&[("command", name)], command.rejected);
     }
-    let help = "Answers that are errors, by the first word of their text.";
+    let help = "Error replies, by the first word of their text.";
     let mut errors = text.counter("nuthatch_errors", help);
     for (code, count) in &totals.errors {
         errors.sample(&[("code", code)], count);
@@ -66,10 +66,10 @@ fn commands(text: &mut MetricsText, totals: &Totals) {
 }
 
 fn times(text: &mut MetricsText, totals: &Totals) {
-    let help = "How long executing took, by command. Commands over one key, with requests and \
-                replies up to 4 KiB, are timed up to 16 at a time, and each is given an equal \
-                share: their sum is exact, and their distribution one of means. Nothing is \
-                counted while latency-tracking is off.";
+    let help = "Execution time, by command. Up to 16 commands of one key, with requests and \
+                replies up to 4 KiB, are timed together, and each counts an equal share: their \
+                sum is exact, and their distribution is one of means. Nothing is counted while \
+                latency-tracking is off.";
     let mut durations = text.histogram("nuthatch_command_duration_seconds", help);
     for (name, command) in &totals.commands {
         let labels = [("command", *name)];
@@ -80,8 +80,7 @@ fn times(text: &mut MetricsText, totals: &Totals) {
 
 fn slow(text: &mut MetricsText, server: &Server) {
     let (logged, kept) = server.slow_requests();
-    text.counter("nuthatch_slow_requests", "Requests that went to the slow log.")
-        .sample(&[], logged);
+    text.counter("nuthatch_slow_requests", "Requests added to the slow log.").sample(&[], logged);
     text.gauge("nuthatch_slowlog_entries", "Requests in the slow log.").sample(&[], kept);
 }
 
@@ -96,31 +95,35 @@ fn lookups(text: &mut MetricsText, stats: &Stats) {
 }
 
 fn items(text: &mut MetricsText, stats: &Stats) {
-    let help = "Items in the cache, with expired items that were not removed yet.";
+    let help = "Items in the cache, including expired items that are not removed yet.";
     text.gauge("nuthatch_items", help).sample(&[], stats.items);
     text.counter("nuthatch_items_stored", "Items that were stored.").sample(&[], stats.stored);
-    text.counter("nuthatch_items_removed", "Items that were removed on demand.")
+    text.counter("nuthatch_items_removed", "Items removed by commands, without those of FLUSHALL.")
         .sample(&[], stats.removed);
     let help = "Expired items removed.";
     text.counter("nuthatch_items_expired", help).sample(&[], stats.expired);
-    let help = "Items that were evicted to make room.";
+    let help = "Items evicted to free memory.";
     text.counter("nuthatch_items_evicted", help).sample(&[], stats.evicted);
-    let help = "Bytes that were copied within memory to make room.";
+    let help = "Bytes that reclamation copied within memory.";
     text.counter("nuthatch_moved_bytes", help).sample(&[], stats.moved_bytes);
-    let help = "Writes that found no free memory and waited for the epoch guards of other threads.";
+    let help = "Times that a write found no free memory and waited for the epoch guards of other \
+                threads.";
     text.counter("nuthatch_guard_waits", help).sample(&[], stats.guard_waits);
 }
 
 fn memory(text: &mut MetricsText, server: &Server, stats: &Stats) {
     let help = "Memory of the budget in use: segments of items (items), items with segments of \
                 their own (large), the index (index), buffers and state of connections \
-                (connections), and what is known of segments and of evicted keys (other).";
+                (connections), and segment metadata with the ghost queue (other).";
     let mut used = text.gauge("nuthatch_memory_bytes", help);
     for (kind, bytes) in server.memory_kinds(stats).by_name() {
         used.sample(&[("kind", kind)], bytes);
     }
-    text.gauge("nuthatch_memory_limit_bytes", "The budget, for all kinds together.")
-        .sample(&[], stats.memory_limit);
+    text.gauge(
+        "nuthatch_memory_limit_bytes",
+        "The memory budget: the maximum of the sum of all kinds.",
+    )
+    .sample(&[], stats.memory_limit);
 }
 
 fn connections(text: &mut MetricsText, server: &Server, totals: &Totals) {
@@ -148,9 +151,9 @@ fn connections(text: &mut MetricsText, server: &Server, totals: &Totals) {
 }
 
 fn event_loop(text: &mut MetricsText, server: &Server) {
-    let help = "Event-loop lag: how long a thread was busy each time it was woken, until it \
-                waited again. What arrived meanwhile waited for it at most so long. The rate of \
-                the sum is the part of its time that a thread is busy.";
+    let help = "Duration of an iteration of the event loop, which is the longest time that input \
+                waits for the thread. The rate of the sum is the part of its time that the \
+                thread is busy.";
     let mut iterations = text.histogram("nuthatch_event_loop_lag_seconds", help);
     for (number, thread) in server.iterations().into_iter().enumerate() {
         let number = number.to_string();

@@ -252,7 +252,7 @@ impl Batch {
                 send_or_list(&mut self.unsent, number, connection, *short_of_memory, &guard);
             }
             connection.note_output(*short_of_memory);
-            if connection.blocked || connection.takes_more() {
+            if connection.blocked || connection.has_grown() {
                 // Long replies are counted at once, since a batch may produce many.
                 server.hold(connection.count_memory());
                 *short_of_memory = server.is_short_of_memory();
@@ -296,7 +296,7 @@ fn send_value_refs<T: Decoders>(
             && connection.client.zero_copy.has_value_refs()
         {
             connection.send_value_refs(guard);
-            if connection.takes_more() {
+            if connection.has_grown() {
                 server.hold(connection.count_memory());
             }
         }

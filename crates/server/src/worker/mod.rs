@@ -486,7 +486,7 @@ impl<'c> Worker<'c> {
                 // Ends operations of the kernel. The client may have disconnected.
                 let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
                 if connection.operations.is_idle() {
-                    connection.leave();
+                    connection.prepare_removal();
                     self.uncounted -= connection.counted.cast_signed();
                     self.closed += u64::from(connection.client.close());
                     self.connections.remove(number);
@@ -494,7 +494,7 @@ impl<'c> Worker<'c> {
                 }
                 continue;
             }
-            let has_enough = connection.blocked || connection.is_ahead();
+            let has_enough = connection.blocked || connection.has_long_backlog();
             let is_receiving = connection.operations.receiving;
             if has_enough && is_receiving {
                 self.reactor.pause(number)?;

@@ -47,7 +47,7 @@ impl Worker<'_> {
                 // Requests that the client has sent already are executed, too. Bytes in the socket
                 // are reported by a later event.
                 let arrives = ioctl_fionread(&connection.socket).is_ok_and(|len| len > 0);
-                if !arrives && !connection.is_under_way() {
+                if !arrives && !connection.has_work() {
                     connection.state.close();
                 }
             }

@@ -1,4 +1,4 @@
-//! Tests the admin port as an HTTP server.
+//! Tests the admin endpoint as an HTTP server.
 
 use crate::serving::{admin, ask, get, serve, serve_at};
 use nuthatch_listen::admin::{BindError, Client};
@@ -118,7 +118,7 @@ fn a_port_in_use_is_a_bind_error() {
     let error = Running::start(cache.into(), &options).expect_err("the port is taken");
     let inner = error.get_ref().expect("a reason");
     assert!(inner.is::<BindError>(), "{inner:?}");
-    let expected = format!("the admin port {}: ", server.admin()[0]);
+    let expected = format!("the admin address {}: ", server.admin()[0]);
     assert!(error.to_string().starts_with(&expected), "{error}");
     // The address that was bound first is free again, so the next start can use it.
     assert!(!path.exists());

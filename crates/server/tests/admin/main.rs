@@ -1,4 +1,4 @@
-//! Tests the admin port: its responses, the agreement of all counts, and the log.
+//! Tests the admin endpoint: its responses, the agreement of all counts, and the log.
 
 mod agreement;
 mod http;

@@ -1,4 +1,4 @@
-//! A server with an admin port, and requests to both.
+//! A server with an admin endpoint, and requests to both.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
@@ -15,7 +15,7 @@ pub(crate) fn serve_at(admin: &[&str], threads: usize) -> Running {
     serve_with(&[Protocol::Resp], admin, threads)
 }
 
-/// Starts a server with a listener for each protocol, mrcache last, and without an admin port.
+/// Starts a server with a listener for each protocol, mrcache last, and without an admin endpoint.
 pub(crate) fn serve_all_protocols() -> Running {
     let mrcache = Protocol::Mrcache(Framing::Len4);
     serve_with(&[Protocol::Resp, Protocol::Memcache, Protocol::Pmc, mrcache], &[], 1)
@@ -35,7 +35,7 @@ fn socket(address: &Address) -> SocketAddr {
     *address
 }
 
-/// Connects to the admin port.
+/// Connects to the admin endpoint.
 pub(crate) fn admin(server: &Running) -> TcpStream {
     TcpStream::connect(socket(&server.admin()[0])).expect("a connection")
 }

@@ -54,11 +54,11 @@ pub(crate) struct Build {
     /// By default, all columns besides the key have values, and the key of a value is KEY.COLUMN.
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     value: Option<String>,
-    /// Type of a CSV column, if it differs from --type; repeatable
+    /// Type of a CSV column, if it differs from --type; can be repeated
     #[arg(long = "column", value_name = "NAME:TYPE", value_parser = parse_column,
           help_heading = "Input")]
     columns: Vec<(String, FieldType)>,
-    /// Store lists of numbers as 32-bit floats, for keys that match the pattern; repeatable
+    /// Store lists of numbers as 32-bit floats, for keys that match the pattern; can be repeated
     ///
     /// In the pattern, * matches any text and ? matches one character.
     #[arg(long = "f32", value_name = "PATTERN", help_heading = "Input")]

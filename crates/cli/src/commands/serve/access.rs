@@ -119,7 +119,7 @@ pub(crate) fn check_exposure(
     for (name, listen_address) in listen_addresses(settings) {
         let exposed = is_exposed(settings, listen_address) && !settings.insecure;
         let (problem, advice) = match name {
-            "admin" if listen_address.tls => ("the admin port has no TLS", ""),
+            "admin" if listen_address.tls => ("the admin endpoint has no TLS", ""),
             "admin" if exposed => (EXPOSED_ADMIN, INSECURE_ADVICE),
             "mrcache" if must_log_in == Some(true) => (
                 "mrcache has no login, so every client would be refused while a password or users \

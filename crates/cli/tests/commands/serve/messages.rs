@@ -59,7 +59,7 @@ fn a_port_in_use_is_an_error_that_names_the_flag() {
     let run = folder.run(&[&["serve"], &resp[..], &["--admin", &server.admin]].concat());
     assert_eq!(run.status, Some(3), "{run:?}");
     let expected =
-        format!("nuthatch: --admin: the admin port {}: Address already in use", server.admin);
+        format!("nuthatch: --admin: the admin address {}: Address already in use", server.admin);
     assert!(run.stderr.starts_with(&expected), "{run:?}");
     assert!(run.stderr.contains("--admin ADDR") && run.stderr.contains("--admin off"), "{run:?}");
 }

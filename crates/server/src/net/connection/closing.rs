@@ -13,7 +13,7 @@ use std::time::Duration;
 const MAX_INPUT_BEFORE_LOGIN: usize = 16 << 10;
 
 /// Errors of a connection that is closed because of its input.
-const TOO_LONG_NOW: &str = "ERR the request is too long for the memory there is now";
+const TOO_LONG_NOW: &str = "ERR the request is too long for the memory that is free now";
 const TOO_MUCH_BEFORE_LOGIN: &str = "ERR too many requests before login";
 
 impl<T: Decoders> Connection<T> {
@@ -35,8 +35,7 @@ impl<T: Decoders> Connection<T> {
         }
         let is_beyond_soft = soft.is_some_and(|(bytes, seconds)| {
             let is_over = output > bytes;
-            let since_s = *self.over_soft_since_s.get_or_insert(now_s);
-            is_over && now_s.saturating_sub(since_s) >= seconds
+            is_over && now_s - *self.over_soft_since_s.get_or_insert(now_s) >= seconds
         });
         let is_beyond_hard = server.settings.output_hard_limit().is_some_and(|max| output > max);
         let is_beyond = (is_beyond_soft || is_beyond_hard) && !self.state.is_shut_down();
@@ -110,7 +109,7 @@ impl<T: Decoders> Connection<T> {
 
     /// Prepares removal: resets the connection if input was dropped or it was aborted. Otherwise
     /// the system of a client that is still sending may wait for a minute.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn prepare_removal(&self) {
         if self.state.resets() {
             // The client may have disconnected.
             let _ = set_socket_linger(&self.socket, Some(Duration::ZERO));

@@ -10,8 +10,8 @@ const MIN_COUNTED_GROWTH: usize = 64 << 10;
 
 impl<T: Decoders> Connection<T> {
     /// Returns whether a request that found no memory may wait: clients that do not read their
-    /// replies are being closed. It is executed again when all of them are, and then the next round
-    /// closes twice as many.
+    /// replies are being closed. It is executed again when all of them are closed. If it finds no
+    /// memory then, twice as many are closed.
     pub(crate) fn may_wait_for_memory(&mut self, server: &Server) -> bool {
         let waits = server.shed_buffers(self.client.id, self.memory_waits);
         self.memory_waits = if waits { self.memory_waits + 1 } else { 0 };
@@ -28,7 +28,8 @@ impl<T: Decoders> Connection<T> {
         }
     }
 
-    /// Counts the memory of the connection, and returns the change since the last count.
+    /// Counts the memory of the connection. Returns the change since the last count, which the
+    /// caller adds to the total.
     pub(crate) fn count_memory(&mut self) -> isize {
         let tls = self.tls.as_ref().map_or(0, |tls| SESSION_LEN + tls.buffered_len());
         let buffers = self.inbox.capacity() + self.out.capacity() + self.operations.sending_buffer;
@@ -41,7 +42,7 @@ impl<T: Decoders> Connection<T> {
 
     /// Returns whether the output has grown so much that its memory must be counted.
     #[inline]
-    pub(crate) fn takes_more(&self) -> bool {
+    pub(crate) fn has_grown(&self) -> bool {
         self.out.capacity() + self.operations.sending_buffer > self.counted + MIN_COUNTED_GROWTH
     }
 

@@ -38,9 +38,10 @@ pub(crate) struct Operations {
     pub(crate) receiving: bool,
     /// Whether data arrived after the last check for the end of the input.
     pub(crate) eof_unchecked: bool,
-    /// Bytes that the kernel is sending, and how many of them are in a buffer. The cache counts the
-    /// memory of items.
+    /// Bytes that the kernel is sending.
     pub(crate) sending: usize,
+    /// How many of these bytes are in a buffer. The cache counts the memory of the others, which are
+    /// in items.
     pub(crate) sending_buffer: usize,
 }
 
@@ -149,7 +150,7 @@ impl<T: Decoders> Connection<T> {
     }
 
     /// Returns whether so many requests wait for a later iteration that no more input is received.
-    pub(crate) fn is_ahead(&self) -> bool {
+    pub(crate) fn has_long_backlog(&self) -> bool {
         self.waits && self.inbox.len() - self.done > MAX_WAITING_INPUT
     }
 
@@ -207,7 +208,7 @@ impl<T: Decoders> Connection<T> {
 
     /// Returns whether a request or transaction is incomplete, or requests wait to be executed.
     /// Replies are sent in any case before the connection is closed.
-    pub(crate) fn is_under_way(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         let incomplete = self.inbox.len() > self.done || !matches!(self.in_place, InPlace::None);
         incomplete || self.waits || self.blocked || self.client.is_in_transaction()
     }

@@ -9,9 +9,11 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::io::{self, IoSlice};
 
-/// Maximum bytes of unsent replies, in general and while connections take much memory. Beyond it,
-/// the connection is not read from until the client has read some replies.
+/// Maximum bytes of unsent replies. Beyond it, the connection is not read from until the client has
+/// read some replies.
 const MAX_OUTPUT: usize = 1 << 20;
+
+/// The same while connections take much memory, and before login.
 const MAX_OUTPUT_WHEN_SHORT: usize = 16 << 10;
 
 impl<T: Decoders> Connection<T> {
@@ -21,7 +23,7 @@ impl<T: Decoders> Connection<T> {
     pub(crate) fn is_output_long(&self, short_of_memory: bool) -> bool {
         let is_short = short_of_memory || !self.trusted;
         let max = if is_short { MAX_OUTPUT_WHEN_SHORT } else { MAX_OUTPUT };
-        self.answers_len() + self.operations.sending > max
+        self.pending_output_len() + self.operations.sending > max
     }
 
     /// Updates whether the connection is blocked by unsent replies.
@@ -48,7 +50,7 @@ impl<T: Decoders> Connection<T> {
 
     /// Returns the bytes of replies that were not passed to the kernel.
     #[inline]
-    pub(crate) fn answers_len(&self) -> usize {
+    pub(crate) fn pending_output_len(&self) -> usize {
         self.unsent_len() + self.tls.as_ref().map_or(0, |tls| tls.plain_len())
     }
 
@@ -118,7 +120,7 @@ impl<T: Decoders> Connection<T> {
 
     /// Returns the bytes of replies that the client has not read.
     pub(crate) fn output_len(&self) -> usize {
-        self.answers_len() + self.operations.sending
+        self.pending_output_len() + self.operations.sending
     }
 
     /// Returns the bytes of memory of those replies, without items that are sent without a copy.

@@ -19,7 +19,7 @@ pub(crate) enum State {
     Open,
     /// The client sends no more. The requests that it sent before are executed.
     ReadClosed,
-    /// A request was refused, and no more are executed. Replies are sent, and input is discarded
+    /// A request was refused, and no further request is executed. Replies are sent, and input is discarded
     /// until it ends. Otherwise a client in the middle of a long request would fail as it writes,
     /// and never read the reply.
     Discarding {
@@ -28,7 +28,7 @@ pub(crate) enum State {
         /// Bytes of input that may still be discarded.
         left: NonZeroU32,
     },
-    /// No more requests are executed. The socket is shut down once all replies are sent.
+    /// No further request is executed. The socket is shut down once all replies are sent.
     Closing(Ending),
     /// The socket is shut down. The connection is removed once the kernel has ended its operations.
     ShutDown(Ending),

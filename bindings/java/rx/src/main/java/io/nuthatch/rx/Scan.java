@@ -6,7 +6,7 @@ import java.util.Objects;
  * The range and options of a scan.
  *
  * @param range the keys
- * @param isBackward whether rows are returned in descending key order
+ * @param isReverse whether rows are returned in descending key order
  * @param limit maximum number of rows
  * @param isKeysOnly whether values are omitted; they are empty then
  * @param batchRows maximum number of rows that are read at once, and so ahead of the subscriber's
@@ -16,7 +16,7 @@ import java.util.Objects;
  */
 public record Scan(
     Range range,
-    boolean isBackward,
+    boolean isReverse,
     long limit,
     boolean isKeysOnly,
     int batchRows,
@@ -63,7 +63,7 @@ public record Scan(
    *
    * @return the changed scan
    */
-  public Scan backward() {
+  public Scan reverse() {
     return new Scan(range, true, limit, isKeysOnly, batchRows, batchBytes);
   }
 
@@ -74,7 +74,7 @@ public record Scan(
    * @return the changed scan
    */
   public Scan limit(long rows) {
-    return new Scan(range, isBackward, rows, isKeysOnly, batchRows, batchBytes);
+    return new Scan(range, isReverse, rows, isKeysOnly, batchRows, batchBytes);
   }
 
   /**
@@ -83,7 +83,7 @@ public record Scan(
    * @return the changed scan
    */
   public Scan keysOnly() {
-    return new Scan(range, isBackward, limit, true, batchRows, batchBytes);
+    return new Scan(range, isReverse, limit, true, batchRows, batchBytes);
   }
 
   /**
@@ -94,7 +94,7 @@ public record Scan(
    * @return the changed scan
    */
   public Scan batchRows(int rows) {
-    return new Scan(range, isBackward, limit, isKeysOnly, rows, batchBytes);
+    return new Scan(range, isReverse, limit, isKeysOnly, rows, batchBytes);
   }
 
   /**
@@ -104,7 +104,7 @@ public record Scan(
    * @return the changed scan
    */
   public Scan batchBytes(int bytes) {
-    return new Scan(range, isBackward, limit, isKeysOnly, batchRows, bytes);
+    return new Scan(range, isReverse, limit, isKeysOnly, batchRows, bytes);
   }
 
   /**
@@ -114,6 +114,6 @@ public record Scan(
    * @return the changed scan
    */
   public Scan within(Range other) {
-    return new Scan(range.and(other), isBackward, limit, isKeysOnly, batchRows, batchBytes);
+    return new Scan(range.and(other), isReverse, limit, isKeysOnly, batchRows, batchBytes);
   }
 }

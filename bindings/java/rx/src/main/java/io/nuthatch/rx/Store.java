@@ -18,7 +18,7 @@ import org.reactivestreams.Publisher;
  * try (var store = Store.open(Path.of("users"))) {
  *   var users = store.table("users");
  *   users.put(key, value).blockingAwait();
- *   users.scan(Scan.of(Range.prefix(prefix)).backward()).subscribe(row -> use(row.key()));
+ *   users.scan(Scan.of(Range.prefix(prefix)).reverse()).subscribe(row -> use(row.key()));
  * }
  * }</pre>
  *

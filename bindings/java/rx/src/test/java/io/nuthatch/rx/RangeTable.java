@@ -33,7 +33,7 @@ final class RangeTable {
       throw new IllegalArgumentException("expected five columns, found " + line);
     }
     var scan = Scan.of(range(columns[0], columns[1]));
-    scan = columns[2].equals("backward") ? scan.backward() : scan;
+    scan = columns[2].equals("backward") ? scan.reverse() : scan;
     boolean limited = !columns[3].isEmpty();
     scan = limited ? scan.limit(Long.parseLong(columns[3])) : scan;
     return new Case(line, scan, limited, columns[4]);

@@ -280,7 +280,7 @@ abstract class StoreContract extends FailingSubscriberContract {
                 snapshot -> {
                   kept.set(snapshot);
                   return snapshot
-                      .scan(table, Scan.of(Range.all()).limit(2).backward())
+                      .scan(table, Scan.of(Range.all()).limit(2).reverse())
                       .doOnSubscribe(s -> table.delete(bytes("c")).blockingAwait())
                       .map(Row::keyText)
                       .concatWith(snapshot.get(table, bytes("c")).map(v -> new String(v, UTF_8)));
@@ -328,7 +328,7 @@ abstract class StoreContract extends FailingSubscriberContract {
     assertEquals(
         all, table.scanParallel(Scan.all(), ordered).map(Row::keyText).toList().blockingGet());
     var backward =
-        table.scanParallel(Scan.all().backward(), ordered).map(Row::keyText).toList().blockingGet();
+        table.scanParallel(Scan.all().reverse(), ordered).map(Row::keyText).toList().blockingGet();
     assertEquals(all.reversed(), backward);
     var ranges =
         Parallel.of(

@@ -50,7 +50,7 @@ final class Convert {
         StoreProto.ScanRequest.newBuilder()
             .setTable(table)
             .setRange(range(scan.range()))
-            .setReverse(scan.isBackward())
+            .setReverse(scan.isReverse())
             .setKeysOnly(scan.isKeysOnly());
     if (scan.limit() < Long.MAX_VALUE) {
       message.setLimit(scan.limit());

@@ -103,8 +103,8 @@ final class PageSource implements Source<Rows> {
   private static Scan after(Scan scan, byte[] last, int rows) {
     var range = scan.range();
     return new Scan(
-        scan.isBackward() ? range.before(last) : range.after(last),
-        scan.isBackward(),
+        scan.isReverse() ? range.before(last) : range.after(last),
+        scan.isReverse(),
         scan.limit() == Long.MAX_VALUE ? scan.limit() : scan.limit() - rows,
         scan.isKeysOnly(),
         scan.batchRows(),

@@ -28,11 +28,11 @@ public final class PagedCursor implements Cursor {
   private final Source source;
   private Row row;
   private boolean isMoved;
-  /** Rows after the current one, in the direction of {@link #isBackward}. */
+  /** Rows after the current one, in the direction of {@link #isReverse}. */
   private List<Row> ahead = List.of();
 
   private int at;
-  private boolean isBackward;
+  private boolean isReverse;
   private int size = 1;
 
   /** Creates a cursor before the first row. */
@@ -47,7 +47,7 @@ public final class PagedCursor implements Cursor {
 
   @Override
   public boolean last() {
-    return jump(Scan.all().backward());
+    return jump(Scan.all().reverse());
   }
 
   @Override
@@ -100,13 +100,13 @@ public final class PagedCursor implements Cursor {
     if (row == null) {
       return false;
     }
-    if (at == ahead.size() || backward != isBackward) {
-      if (backward != isBackward) {
+    if (at == ahead.size() || backward != isReverse) {
+      if (backward != isReverse) {
         forget();
-        isBackward = backward;
+        isReverse = backward;
       }
       var rest = backward ? Range.all().before(row.key()) : Range.all().after(row.key());
-      var scan = backward ? Scan.of(rest).backward() : Scan.of(rest);
+      var scan = backward ? Scan.of(rest).reverse() : Scan.of(rest);
       ahead = source.rows(scan.limit(size));
       at = 0;
       size = Math.min(MAX_AHEAD, size * 4);

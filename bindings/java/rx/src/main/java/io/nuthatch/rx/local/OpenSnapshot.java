@@ -127,11 +127,11 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
   private static Scan after(Scan scan, List<Row> rows) {
     var last = rows.getLast().key();
     var range = scan.range();
-    var rest = scan.isBackward() ? range.before(last) : range.after(last);
+    var rest = scan.isReverse() ? range.before(last) : range.after(last);
     long limit = scan.limit();
     return new Scan(
         rest,
-        scan.isBackward(),
+        scan.isReverse(),
         limit == Long.MAX_VALUE ? limit : limit - rows.size(),
         scan.isKeysOnly(),
         scan.batchRows(),

@@ -94,7 +94,7 @@ final class Scratch {
     struct.set(JAVA_LONG, LIMIT, scan.limit());
     struct.set(JAVA_LONG, BATCH_BYTES, scan.batchBytes());
     struct.set(JAVA_INT, BATCH_ROWS, scan.batchRows());
-    struct.set(JAVA_INT, FLAGS, (scan.isBackward() ? 1 : 0) + (scan.isKeysOnly() ? 2 : 0));
+    struct.set(JAVA_INT, FLAGS, (scan.isReverse() ? 1 : 0) + (scan.isKeysOnly() ? 2 : 0));
     struct.set(JAVA_INT, HAS_LIMIT, scan.limit() < Long.MAX_VALUE ? 1 : 0);
     return struct;
   }

@@ -15,46 +15,50 @@ const INDEX: &str = "<!doctype html>
 <title>Nuthatch</title>
 <h1>Nuthatch</h1>
 <ul>
-<li><a href=\"/metrics\">/metrics</a>: what the server counts, for Prometheus</li>
-<li><a href=\"/healthz\">/healthz</a>: whether it serves</li>
+<li><a href=\"/metrics\">/metrics</a>: metrics for Prometheus</li>
+<li><a href=\"/healthz\">/healthz</a>: health: 200 while the server runs, 503 while it stops</li>
 </ul>
 ";
 
 /// Returns the response to a request. The body of the request is not read.
-pub(super) fn answer<B>(request: &Request<B>, source: &dyn MetricsSource) -> Response<Full<Bytes>> {
-    let answer = match request.uri().path() {
-        "/" => Answer::new(HTML, INDEX),
+pub(super) fn respond<B>(
+    request: &Request<B>,
+    source: &dyn MetricsSource,
+) -> Response<Full<Bytes>> {
+    let page = match request.uri().path() {
+        "/" => Page::new(HTML, INDEX),
         "/metrics" => {
-            let format = wanted(request.headers());
-            Answer::new(format.content_type(), source.metrics(format))
+            let format = preferred_format(request.headers());
+            Page::new(format.content_type(), source.metrics(format))
         }
         "/healthz" if source.is_stopping() => {
-            Answer { status: StatusCode::SERVICE_UNAVAILABLE, ..Answer::new(TEXT, "stopping\n") }
+            Page { status: StatusCode::SERVICE_UNAVAILABLE, ..Page::new(TEXT, "stopping\n") }
         }
-        "/healthz" => Answer::new(TEXT, "ok\n"),
+        "/healthz" => Page::new(TEXT, "ok\n"),
         _ => {
-            let text = "not found: there are /, /metrics and /healthz\n";
-            Answer { status: StatusCode::NOT_FOUND, ..Answer::new(TEXT, text) }
+            let text = "not found: expected /, /metrics or /healthz\n";
+            Page { status: StatusCode::NOT_FOUND, ..Page::new(TEXT, text) }
         }
     };
     let read = [Method::GET, Method::HEAD].contains(request.method());
-    if read || answer.status == StatusCode::NOT_FOUND {
-        return answer.response();
+    if read || page.status == StatusCode::NOT_FOUND {
+        return page.response();
     }
-    let refusal = Answer::new(TEXT, "method not allowed: expected GET or HEAD\n");
-    let refusal = Answer { status: StatusCode::METHOD_NOT_ALLOWED, ..refusal };
+    let refusal = Page::new(TEXT, "method not allowed: expected GET or HEAD\n");
+    let refusal = Page { status: StatusCode::METHOD_NOT_ALLOWED, ..refusal };
     let mut response = refusal.response();
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     response
 }
 
-struct Answer {
+/// A response with a text.
+struct Page {
     status: StatusCode,
     content_type: &'static str,
     text: Bytes,
 }
 
-impl Answer {
+impl Page {
     fn new(content_type: &'static str, text: impl Into<Bytes>) -> Self {
         Self { status: StatusCode::OK, content_type, text: text.into() }
     }
@@ -71,7 +75,7 @@ impl Answer {
 
 /// Returns the metrics format that the `Accept` headers prefer: OpenMetrics if it is named and no
 /// other format has a higher weight.
-fn wanted(headers: &HeaderMap) -> MetricsFormat {
+fn preferred_format(headers: &HeaderMap) -> MetricsFormat {
     let (mut open, mut text) = (0.0, 0.0);
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     for range in values.flat_map(|value| value.split(',')) {
@@ -118,8 +122,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, HeaderValue::from_static(accept));
-            assert_eq!(wanted(&headers), expected, "{accept}");
+            assert_eq!(preferred_format(&headers), expected, "{accept}");
         }
-        assert_eq!(wanted(&HeaderMap::new()), Prometheus);
+        assert_eq!(preferred_format(&HeaderMap::new()), Prometheus);
     }
 }
