@@ -118,7 +118,7 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::Busy { path } => {
-                let cause = "another process or thread has had its lock for too long";
+                let cause = "another process or thread has held its lock for too long";
                 write!(f, "{}: {cause}; try again later", path.display())
             }
             Self::Length { what, len, range: (min, max) } => {

@@ -123,7 +123,7 @@ fn json(object: &Object) -> String {
         0 => "null".to_owned(),
         at => at.to_string(),
     };
-    line.plain("kept_bytes", object.bytes)
+    line.plain("cached_bytes", object.bytes)
         .plain("chunks", object.chunks)
         .plain("uses", object.uses)
         .plain("put_ms", object.put_ms)

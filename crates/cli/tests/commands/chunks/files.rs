@@ -42,7 +42,7 @@ fn a_segment_that_cannot_be_read_is_not_treated_as_absent() {
     let list = folder.run(&["chunks", "list", "--cache", "cache", "--json"]);
     assert_eq!(list.status, Some(0), "{}", list.stderr);
     let object: Value = serde_json::from_str(&list.stdout).expect("a JSON object");
-    assert_eq!(object["kept_bytes"], LEN);
+    assert_eq!(object["cached_bytes"], LEN);
 }
 
 /// Runs a command with a limit of open files.
@@ -99,7 +99,7 @@ fn more_segments_than_files_that_may_be_open_are_all_listed() {
         assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{command}");
         let json: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
         match command {
-            "list" => assert_eq!(json["kept_bytes"], 10 << 20),
+            "list" => assert_eq!(json["cached_bytes"], 10 << 20),
             "verify" => assert_eq!(json["valid_chunks"], 160),
             _ => assert_eq!(json["segments_unreadable"], 0),
         }

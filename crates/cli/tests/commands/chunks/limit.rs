@@ -82,7 +82,7 @@ fn a_limit_of_a_folder_that_cannot_be_opened_is_not_ignored() {
     let holder = File::open(folder.path("cache")).expect("a folder");
     holder.lock().expect("a lock");
     let run = folder.run(&get(&url, &["--limit", "8MiB"]));
-    is_refused(&run, "--limit: not applied: cache: another process or thread changes the folder");
+    is_refused(&run, "--limit: not applied: cache: another process or thread has held its lock");
     drop(holder);
     assert_eq!(limit_and_used(&folder), before);
 }

@@ -50,16 +50,16 @@ fn a_cache_is_described() {
     assert_eq!(stat["folder"], "cache");
     let text = prints(&folder, &["list"]);
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines[0].split_whitespace().next(), Some("kept"), "{text}");
+    assert_eq!(lines[0].split_whitespace().next(), Some("cached"), "{text}");
     assert!(lines[1].ends_with("https://host/whole  \"v2\""), "{text}");
     assert!(lines[1].contains(" 100 % "), "{text}");
     assert!(lines[2].contains(" 50 % ") && lines[2].contains("https://host/half"), "{text}");
     assert!(lines[3].ends_with(" a\\nname"), "{text}");
     let list = json(&folder, &["list", "--sort", "name"]);
     assert_eq!(list[0]["name"], "a\nname");
-    assert_eq!((&list[0]["kind"], &list[0]["kept_bytes"]), (&"named".into(), &9.into()));
+    assert_eq!((&list[0]["kind"], &list[0]["cached_bytes"]), (&"named".into(), &9.into()));
     assert_eq!(list[1]["validator"], "\"v1\"");
-    assert_eq!((&list[1]["object_bytes"], &list[1]["kept_bytes"]), (&4000.into(), &2000.into()));
+    assert_eq!((&list[1]["object_bytes"], &list[1]["cached_bytes"]), (&4000.into(), &2000.into()));
     assert_eq!((&list[1]["chunks"], &list[1]["pinned"]), (&2.into(), &false.into()));
     assert!(list[1]["put_ms"].as_u64() > Some(1_700_000_000_000), "{list:?}");
     for order in ["size", "put", "uses"] {
