@@ -7,8 +7,8 @@ use super::{File, Finding};
 /// The macro that is the body of an exported function.
 const MACRO: &str = "export_body!(";
 
-/// Finds exported functions whose body is not one call of [`MACRO`]. Permitted functions are
-/// exceptions.
+/// Finds exported functions whose body is not one call of `export_body!`. Permitted functions
+/// are exceptions.
 pub fn without_macro(file: &File) -> Vec<Finding> {
     let code = mask(&file.text);
     let lines: Vec<&str> = code.lines().collect();
