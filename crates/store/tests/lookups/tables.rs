@@ -70,7 +70,7 @@ fn a_transaction_older_than_the_table_says_so() {
     let txn = case.store.read().expect("a transaction");
     let table = case.store.table("later").expect("a table");
     let error = txn.get(&table, b"key").expect_err("it cannot see the table");
-    assert!(error.to_string().ends_with("found an older one"), "{error}");
+    assert!(error.to_string().ends_with("found an earlier one"), "{error}");
     drop(txn);
     assert!(path.exists());
 }

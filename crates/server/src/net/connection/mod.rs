@@ -40,8 +40,8 @@ pub(crate) struct Operations {
     pub(crate) eof_unchecked: bool,
     /// Bytes that the kernel is sending.
     pub(crate) sending: usize,
-    /// How many of these bytes are in a buffer. The cache counts the memory of the others, which are
-    /// in items.
+    /// How many of these bytes are in a buffer. The cache counts the memory of the others, which
+    /// are in items.
     pub(crate) sending_buffer: usize,
 }
 

@@ -19,9 +19,9 @@ pub(crate) enum State {
     Open,
     /// The client sends no more. The requests that it sent before are executed.
     ReadClosed,
-    /// A request was refused, and no further request is executed. Replies are sent, and input is discarded
-    /// until it ends. Otherwise a client in the middle of a long request would fail as it writes,
-    /// and never read the reply.
+    /// A request was refused, and no further request is executed. Replies are sent, and input is
+    /// discarded until it ends. Otherwise a client in the middle of a long request would fail as it
+    /// writes, and never read the reply.
     Discarding {
         /// Whether the sending side is shut down, since all replies are sent.
         write_closed: bool,
