@@ -1,5 +1,5 @@
-/* Uses the header for real. Ends with 0, or tells the line of what did not hold. The argument is a
- * folder in which it may make stores. */
+/* Calls the functions of the header. Ends with 0, or prints the line of the check that failed. The
+ * argument is a folder in which it may create stores. */
 #include "nuthatch.h"
 #include <dirent.h>
 #include <pthread.h>
@@ -207,10 +207,10 @@ static void upkeep(nuthatch_store store, const char *folder) {
     nuthatch_store_stat stat;
     OK(nuthatch_store_stat_of(store, &stat, &error));
     CHECK(stat.page_bytes >= 4096 && stat.keeps_changes);
-    uint64_t told = 0;
+    uint64_t counted = 0;
     nuthatch_store_verified verified;
-    OK(nuthatch_store_verify(store, count_pages, &told, &verified, &error));
-    CHECK(verified.pages > 2 && told == verified.pages && verified.tables >= 2);
+    OK(nuthatch_store_verify(store, count_pages, &counted, &verified, &error));
+    CHECK(verified.pages > 2 && counted == verified.pages && verified.tables >= 2);
     snprintf(path, sizeof path, "%s/copy", folder);
     OK(nuthatch_store_backup(store, TEXT(path), 1, &error));
     uint64_t before, after;

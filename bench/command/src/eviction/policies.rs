@@ -9,7 +9,7 @@ pub(crate) enum Policy {
     /// Evicts the least recently used item.
     Lru,
     /// Evicts the least frequently used item, and the least recently used among equals. An item's
-    /// frequency starts anew after its eviction.
+    /// frequency starts again after its eviction.
     Lfu,
 }
 

@@ -18,7 +18,7 @@ fn served(client: &ClientOptions) -> Served {
 fn a_write_that_waits_ends_at_its_deadline() {
     let served = served(&ClientOptions::new().timeout(SHORT));
     // This transaction holds the write lock, so no other write can begin.
-    let writing = served.store.write().expect("the turn to write");
+    let writing = served.store.write().expect("the write lock");
     assert_eq!(code(served.wait(served.client.put(TABLE, b"a", b"1"))), is("deadline", 4));
     served.until(|served| served.server.metrics().open_calls() == 0);
     assert!(served.server.metrics().exposition().contains("calls_failed_total{method=\"Put\"} 1"));

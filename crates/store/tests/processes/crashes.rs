@@ -79,7 +79,7 @@ fn a_killed_writer_leaves_no_trace_of_what_it_did_not_commit() {
     let mut other = Other::start("hold the writer", &place.path());
     assert_eq!(other.hear().as_deref(), Some("holding"));
     other.kill();
-    store.put(&table, b"key", b"value").expect("its turn to write came back");
+    store.put(&table, b"key", b"value").expect("the write lock is free again");
     assert_eq!(store.get(&table, b"never").expect("a get"), None);
 }
 

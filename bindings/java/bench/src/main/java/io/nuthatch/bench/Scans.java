@@ -40,7 +40,7 @@ public class Scans {
 
   private static final RowMapper<Byte> FIRST_BYTE = (key, value) -> value.get(JAVA_BYTE, 0);
 
-  /** Consumes all rows, so many asked for at a time, and waits for the end. */
+  /** Consumes all rows, requests so many at a time, and waits for the end. */
   private static <T> void consume(Flowable<T> rows, Blackhole hole, long at) {
     var consumer = new Consumer<T>(hole, at);
     rows.subscribe(consumer);
@@ -79,13 +79,13 @@ public class Scans {
     }
   }
 
-  /** A scan, all rows asked for at once. */
+  /** A scan, all rows requested at once. */
   @Benchmark
   public void flowable(Rows rows, Blackhole hole) {
     consume(rows.table.scan(), hole, Long.MAX_VALUE);
   }
 
-  /** A scan, 128 rows asked for at a time. */
+  /** A scan, 128 rows requested at a time. */
   @Benchmark
   public void flowableBy128(Rows rows, Blackhole hole) {
     consume(rows.table.scan(), hole, 128);
@@ -110,7 +110,7 @@ public class Scans {
     consume(mapped, hole, Long.MAX_VALUE);
   }
 
-  /** Consumes rows, and asks for more when it has had all that it asked for. */
+  /** Consumes rows, and requests more when it has received all that it requested. */
   private static final class Consumer<T> implements FlowableSubscriber<T> {
     private final Blackhole hole;
     private final long at;

@@ -97,8 +97,8 @@ public record ConnectOptions(
    * @return the changed options
    */
   public ConnectOptions identity(Path certificate, Path key) {
-    var shown = Optional.of(new Identity(certificate, key));
-    return new ConnectOptions(token, trusted, shown, deadline, tries, reconnect, messageBytes);
+    var given = Optional.of(new Identity(certificate, key));
+    return new ConnectOptions(token, trusted, given, deadline, tries, reconnect, messageBytes);
   }
 
   /**

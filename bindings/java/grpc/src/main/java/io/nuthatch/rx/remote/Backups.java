@@ -32,11 +32,11 @@ final class Backups {
                     .ignoreElements()
                     .andThen(Completable.fromAction(target::publish)),
             Target::close)
-        .onErrorResumeNext(thrown -> Completable.error(told(folder, thrown)))
+        .onErrorResumeNext(thrown -> Completable.error(withFolder(folder, thrown)))
         .subscribeOn(Schedulers.io());
   }
 
-  private static Throwable told(Path folder, Throwable thrown) {
+  private static Throwable withFolder(Path folder, Throwable thrown) {
     return thrown instanceof IOException
         ? StoreException.of("io", folder + ": back up: " + thrown, thrown)
         : thrown;

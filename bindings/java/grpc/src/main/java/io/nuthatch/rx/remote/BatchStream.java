@@ -270,7 +270,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     public void onClose(Status status, Metadata trailers) {
       var failure = Failure.of(status.isOk() ? Status.UNAVAILABLE : status, trailers);
       if (!beginAgain(this, failure)) {
-        end(described(calls.told(failure)), false);
+        end(described(calls.exceptionFor(failure)), false);
       }
     }
   }

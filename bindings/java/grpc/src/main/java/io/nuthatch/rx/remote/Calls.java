@@ -123,7 +123,7 @@ final class Calls {
   }
 
   /** Returns the failure for the caller: if the store is closed, that is the failure. */
-  StoreException told(Failure failure) {
+  StoreException exceptionFor(Failure failure) {
     return isClosed ? Failure.closed() : failure.exception();
   }
 

@@ -22,8 +22,8 @@ record Failure(StoreException exception, boolean isTransient) {
 
   /** Returns the failure for a gRPC status and its trailers. */
   static Failure of(Status status, Metadata trailers) {
-    var told = trailers == null ? null : trailers.get(CODE);
-    var code = told != null ? told : codeOf(status);
+    var reported = trailers == null ? null : trailers.get(CODE);
+    var code = reported != null ? reported : codeOf(status);
     boolean isTransient =
         status.getCode() == Status.Code.UNAVAILABLE || code.equals("readers-full");
     if (code.equals("condition-unmet")) {

@@ -66,7 +66,7 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
   }
 
   private Single<TxnResponse> ask(Table table, TxnRequest.Builder request) {
-    return store.tables.open(store.mine(table)).andThen(txn().ask(request.build()));
+    return store.tables.open(store.remoteTable(table)).andThen(txn().ask(request.build()));
   }
 
   private synchronized Txn txn() {
@@ -85,7 +85,10 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
 
   private Single<TxnResponse> lookUp(Table table, byte[] key) {
     return Single.defer(
-            () -> ask(table, TxnRequest.newBuilder().setGet(store.mine(table).getRequest(key))))
+            () -> {
+              var request = store.remoteTable(table).getRequest(key);
+              return ask(table, TxnRequest.newBuilder().setGet(request));
+            })
         .observeOn(Schedulers.io());
   }
 
@@ -93,7 +96,7 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
   public Single<List<Optional<byte[]>>> getMany(Table table, List<byte[]> keys) {
     return Single.defer(
             () -> {
-              var request = store.mine(table).getManyRequest(keys);
+              var request = store.remoteTable(table).getManyRequest(keys);
               return ask(table, TxnRequest.newBuilder().setGetMany(request));
             })
         .observeOn(Schedulers.io())
@@ -130,7 +133,7 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
 
   /** Returns the first rows of a scan, as many as fit in a message. */
   private Single<TxnResponse> page(Table table, Scan scan) {
-    var name = store.mine(table).name();
+    var name = store.remoteTable(table).name();
     return ask(table, TxnRequest.newBuilder().setScan(Convert.scan(name, scan)))
         .observeOn(Schedulers.io());
   }

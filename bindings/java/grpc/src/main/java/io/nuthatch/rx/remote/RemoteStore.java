@@ -70,7 +70,7 @@ final class RemoteStore implements Store {
   }
 
   /** Casts a table of this store. */
-  RemoteTable mine(Table table) {
+  RemoteTable remoteTable(Table table) {
     if (table instanceof RemoteTable remote && remote.store == this) {
       return remote;
     }
@@ -88,7 +88,7 @@ final class RemoteStore implements Store {
   Set<RemoteTable> unopened(Batch batch) {
     Set<RemoteTable> missing = Set.of();
     for (var write : batch.writes()) {
-      var table = mine(write.table());
+      var table = remoteTable(write.table());
       if (!tables.isOpen(table)) {
         missing = missing.isEmpty() ? new LinkedHashSet<>() : missing;
         missing.add(table);
@@ -161,7 +161,7 @@ final class RemoteStore implements Store {
     }
     return Flowable.defer(
         () -> {
-          var table = mine(watch.table().get());
+          var table = remoteTable(watch.table().get());
           if (tables.isOpen(table)) {
             return changes;
           }

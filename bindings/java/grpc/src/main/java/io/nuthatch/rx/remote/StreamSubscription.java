@@ -163,7 +163,7 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
       return Found.NOTHING_YET;
     }
     if (last.failure != null) {
-      throw calls.told(last.failure);
+      throw calls.exceptionFor(last.failure);
     }
     return Found.END;
   }

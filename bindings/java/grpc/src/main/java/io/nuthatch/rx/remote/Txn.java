@@ -77,7 +77,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
     end(
         status.isOk()
             ? Failure.noAnswer("another answer of the transaction")
-            : calls.told(Failure.of(status, trailers)));
+            : calls.exceptionFor(Failure.of(status, trailers)));
   }
 
   @Override

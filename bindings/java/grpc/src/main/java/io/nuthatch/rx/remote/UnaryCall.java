@@ -142,7 +142,7 @@ final class UnaryCall<Q, A> extends Single<A> {
         }
       }
       if (end()) {
-        Signals.error(observer, calls.told(failure));
+        Signals.error(observer, calls.exceptionFor(failure));
       }
     }
 

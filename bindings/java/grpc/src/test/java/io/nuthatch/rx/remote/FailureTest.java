@@ -30,12 +30,12 @@ class FailureTest {
     assertEquals("code,number,status", lines.getFirst());
     for (var line : lines.subList(1, lines.size())) {
       var columns = line.split(",");
-      var status = Status.fromCodeValue(Integer.parseInt(columns[1])).withDescription("told");
+      var status = Status.fromCodeValue(Integer.parseInt(columns[1])).withDescription("the reason");
       var failure = Failure.of(status, trailers("nuthatch-code", columns[0]));
       assertEquals(columns[0], failure.exception().code());
-      assertEquals("told", failure.exception().getMessage());
-      var here = StoreException.of(columns[0], "told");
-      assertEquals(here.getClass(), failure.exception().getClass(), line);
+      assertEquals("the reason", failure.exception().getMessage());
+      var local = StoreException.of(columns[0], "the reason");
+      assertEquals(local.getClass(), failure.exception().getClass(), line);
       boolean isTransient = columns[2].equals("Unavailable") || columns[0].equals("readers-full");
       assertEquals(isTransient, failure.isTransient(), line);
     }

@@ -131,12 +131,12 @@ public final class EmittingFlowable<T> extends Flowable<T> {
         // An `Error`, too: the thread is reused, and the subscriber waits for an end.
         thrown = any;
       }
-      var told = failure;
+      var reported = failure;
       if (isCancelled) {
         return;
       }
-      if (told != null || thrown != null) {
-        Signals.error(subscriber, told != null ? told : thrown);
+      if (reported != null || thrown != null) {
+        Signals.error(subscriber, reported != null ? reported : thrown);
       } else {
         Signals.complete(subscriber);
       }

@@ -22,7 +22,7 @@ public final class LocalStores {
   public static Single<LocalStore.Compacted> compact(Path folder) {
     return Single.fromCallable(
         () -> {
-          var scratch = Scratch.mine();
+          var scratch = Scratch.ofThread();
           var path = scratch.copy(folder.toString().getBytes(StandardCharsets.UTF_8));
           var out = scratch.take(16);
           Native.compact(path, path.byteSize(), out, out.asSlice(8), scratch);

@@ -65,11 +65,11 @@ final class NativeScan {
    * one.
    */
   void next() {
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     if (handle == 0) {
       handle = opening.open();
       store.handles.opened();
-      scratch = Scratch.mine();
+      scratch = Scratch.ofThread();
     }
     MemorySegment out = scratch.take(16);
     Native.scanNext(handle, out, out.asSlice(8), scratch);
@@ -94,7 +94,7 @@ final class NativeScan {
     long open = handle;
     handle = 0;
     if (open != 0) {
-      Native.closeScan(open, Scratch.mine());
+      Native.closeScan(open, Scratch.ofThread());
       store.handles.closed();
     }
   }

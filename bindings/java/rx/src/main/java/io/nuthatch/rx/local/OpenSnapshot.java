@@ -31,7 +31,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
   OpenSnapshot(OpenStore store) {
     store.check();
     this.store = store;
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var out = scratch.zeros(24);
     Native.openSnapshot(store.handle, out, out.asSlice(8), out.asSlice(16), scratch);
     this.handle = out.get(JAVA_LONG, 0);
@@ -66,7 +66,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
       Table table, List<byte[]> keys, Entries.Maker<T> maker) {
     check();
     long of = store.tableHandle(table);
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var structs = scratch.take(Layouts.KEY.byteSize() * keys.size());
     for (int i = 0; i < keys.size(); i++) {
       structs.setAtIndex(JAVA_LONG, i * 2L, scratch.copy(keys.get(i)).address());
@@ -92,14 +92,14 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
   synchronized List<Row> rows(Table table, Scan scan, int maxRows) {
     check();
     long of = store.tableHandle(table);
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     long each = Layouts.ROW.byteSize();
     var rows = scratch.take(each * maxRows);
     var count = scratch.take(8);
     Native.snapshotRows(handle, of, scratch.scan(scan), rows, maxRows, count, scratch);
-    int many = (int) count.get(JAVA_LONG, 0);
-    var found = new ArrayList<Row>(many);
-    for (int i = 0; i < many; i++) {
+    int rowCount = (int) count.get(JAVA_LONG, 0);
+    var found = new ArrayList<Row>(rowCount);
+    for (int i = 0; i < rowCount; i++) {
       found.add(Rows.row(rows.asSlice(i * each, each)));
     }
     return found;
@@ -142,7 +142,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
   public synchronized void close() {
     if (!isClosed) {
       isClosed = true;
-      Native.closeSnapshot(handle, Scratch.mine());
+      Native.closeSnapshot(handle, Scratch.ofThread());
       store.handles.closed();
     }
   }

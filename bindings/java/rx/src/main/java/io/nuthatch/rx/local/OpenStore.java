@@ -58,7 +58,7 @@ final class OpenStore implements LocalStore {
   }
 
   private static long open(Path folder, StoreOptions options) {
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var path = scratch.copy(folder.toString().getBytes(StandardCharsets.UTF_8));
     var struct = scratch.zeros(Layouts.OPTIONS.byteSize());
     write(options, struct);
@@ -131,7 +131,7 @@ final class OpenStore implements LocalStore {
           check();
           long room = 4096;
           while (true) {
-            var scratch = Scratch.mine();
+            var scratch = Scratch.ofThread();
             var names = scratch.take(room);
             var len = scratch.take(8);
             Native.tableNames(handle, names, room, len, scratch);
@@ -226,7 +226,7 @@ final class OpenStore implements LocalStore {
         Signals.deliver(() -> each.fail(Failures.closed()));
       }
       handles.awaitNone(LAST_ROWS_MS);
-      Native.close(handle, Scratch.mine());
+      Native.close(handle, Scratch.ofThread());
     }
   }
 }

@@ -68,7 +68,7 @@ final class OpenTable implements Table {
 
   private synchronized long open() {
     if (handle == 0) {
-      var scratch = Scratch.mine();
+      var scratch = Scratch.ofThread();
       var bytes = scratch.copy(name.getBytes(StandardCharsets.UTF_8));
       var out = scratch.take(8);
       int number = kind.map(Kind::ordinal).orElse(2);
@@ -95,7 +95,7 @@ final class OpenTable implements Table {
   /** Returns the value of a key with its metadata; empty if the key is missing. */
   private <T> T lookUp(byte[] key, Entries.Maker<T> maker) {
     long table = handle();
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var entry = scratch.take(Layouts.ENTRY.byteSize());
     var bytes = scratch.copy(key);
     var room = scratch.take(SHORT_VALUE);
@@ -112,7 +112,7 @@ final class OpenTable implements Table {
     long needed = atLeast;
     while (true) {
       long table = handle();
-      var scratch = Scratch.mine();
+      var scratch = Scratch.ofThread();
       var entry = scratch.take(Layouts.ENTRY.byteSize());
       var bytes = scratch.copy(key);
       try (var arena = Arena.ofConfined()) {
@@ -155,7 +155,7 @@ final class OpenTable implements Table {
 
   private long openScan(Scan scan) {
     long table = handle();
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var out = scratch.take(8);
     Native.openScan(table, scratch.scan(scan), out, scratch);
     return out.get(JAVA_LONG, 0);
@@ -184,7 +184,7 @@ final class OpenTable implements Table {
     return Single.fromCallable(
         () -> {
           long table = handle();
-          var scratch = Scratch.mine();
+          var scratch = Scratch.ofThread();
           var out = scratch.take(8);
           Native.count(table, scratch.range(range), out, scratch);
           return out.get(JAVA_LONG, 0);
@@ -246,7 +246,7 @@ final class OpenTable implements Table {
   /** Returns the parts of a scan for several threads, in the order of the scan. */
   NativeScan[] openParts(Scan scan, Parallel parallel) {
     long table = handle();
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     int maxParts = parallel.ranges().isEmpty() ? parallel.threads() * 16 : parallel.ranges().size();
     var scans = scratch.take(maxParts * 8L);
     var count = scratch.take(8);

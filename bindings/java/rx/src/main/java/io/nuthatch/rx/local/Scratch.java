@@ -40,7 +40,7 @@ final class Scratch {
   private final List<MemorySegment> outgrown = new ArrayList<>();
 
   /** Returns the scratch of this thread, empty. */
-  static Scratch mine() {
+  static Scratch ofThread() {
     var mine = OF_THREAD.get();
     mine.clear();
     return mine;

@@ -54,7 +54,7 @@ final class Upkeep {
       for (var name : names) {
         tables.add(tableStat((OpenTable) store.table(name)));
       }
-      var scratch = Scratch.mine();
+      var scratch = Scratch.ofThread();
       var stat = scratch.take(Layouts.STAT.byteSize());
       Native.statOf(store.handle, stat, scratch);
       boolean keeps = number(stat, "keeps_changes") != 0;
@@ -76,7 +76,7 @@ final class Upkeep {
 
   private static StoreStat.TableStat tableStat(OpenTable table) {
     long handle = table.handle();
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var kind = scratch.take(8);
     Native.tableKind(handle, kind, scratch);
     var stat = scratch.take(Layouts.TABLE_STAT.byteSize());
@@ -104,7 +104,7 @@ final class Upkeep {
     return Completable.fromAction(
         () -> {
           store.check();
-          var scratch = Scratch.mine();
+          var scratch = Scratch.ofThread();
           var path = scratch.copy(folder.toString().getBytes(StandardCharsets.UTF_8));
           Native.backup(store.handle, path, path.byteSize(), compact ? 1 : 0, scratch);
         });
@@ -114,7 +114,7 @@ final class Upkeep {
     return Completable.fromAction(
         () -> {
           store.check();
-          Native.keepChanges(store.handle, maxChanges, maxBytes, Scratch.mine());
+          Native.keepChanges(store.handle, maxChanges, maxBytes, Scratch.ofThread());
         });
   }
 
@@ -122,7 +122,7 @@ final class Upkeep {
     return Completable.fromAction(
         () -> {
           store.check();
-          Native.sync(store.handle, Scratch.mine());
+          Native.sync(store.handle, Scratch.ofThread());
         });
   }
 
@@ -130,7 +130,7 @@ final class Upkeep {
     return Single.fromCallable(
         () -> {
           store.check();
-          var scratch = Scratch.mine();
+          var scratch = Scratch.ofThread();
           var out = scratch.take(8);
           Native.sweep(store.handle, out, scratch);
           return out.get(JAVA_LONG, 0);

@@ -66,7 +66,7 @@ final class Watching {
   private static long open(OpenStore store, Watch watch) {
     store.check();
     long table = watch.table().isPresent() ? store.tableHandle(watch.table().get()) : 0;
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var out = scratch.take(8);
     int start =
         switch (watch.start()) {
@@ -82,7 +82,7 @@ final class Watching {
   }
 
   private static void close(OpenStore store, long handle) {
-    Native.closeWatch(handle, Scratch.mine());
+    Native.closeWatch(handle, Scratch.ofThread());
     store.handles.closed();
   }
 
@@ -108,14 +108,14 @@ final class Watching {
 
   private static void stop(long handle) {
     try {
-      Native.stopWatch(handle, Scratch.mine());
+      Native.stopWatch(handle, Scratch.ofThread());
     } catch (StoreClosedException closed) {
       // The watch has just ended by itself.
     }
   }
 
   private static List<Change> next(long handle) {
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var out = scratch.take(16);
     Native.watchNext(handle, WAIT_MS, out, out.asSlice(8), scratch);
     long count = out.get(JAVA_LONG, 8);

@@ -60,7 +60,7 @@ final class Writer {
       // Tables are opened before the structs are written: opening is a call with its own memory.
       store.tableHandle(write.table());
     }
-    var scratch = Scratch.mine();
+    var scratch = Scratch.ofThread();
     var writes = Writes.put(scratch, store, batch.writes());
     long tag = tags.incrementAndGet();
     waiting.put(tag, emitter);
@@ -95,7 +95,7 @@ final class Writer {
       throw Failures.closed();
     }
     if (handle == 0) {
-      var scratch = Scratch.mine();
+      var scratch = Scratch.ofThread();
       var struct = scratch.zeros(Layouts.WRITER_OPTIONS.byteSize());
       struct.set(JAVA_INT, 4, options.durability().ordinal());
       struct.set(JAVA_LONG, 16, options.queueBytes());
@@ -112,7 +112,7 @@ final class Writer {
   synchronized void finish() {
     isFinished = true;
     if (handle != 0) {
-      Native.finishWriter(handle, Scratch.mine());
+      Native.finishWriter(handle, Scratch.ofThread());
     }
   }
 
@@ -128,7 +128,7 @@ final class Writer {
       var acks = arena.allocate(each * ACKS_AT_ONCE, 8);
       var count = arena.allocate(8, 8);
       while (true) {
-        Native.takeAcks(from, WAIT_MS, acks, ACKS_AT_ONCE, count, Scratch.mine());
+        Native.takeAcks(from, WAIT_MS, acks, ACKS_AT_ONCE, count, Scratch.ofThread());
         long many = count.get(JAVA_LONG, 0);
         for (long i = 0; i < many; i++) {
           answer(acks.asSlice(i * each, each));
@@ -136,7 +136,7 @@ final class Writer {
       }
     } catch (StoreException closed) {
       // All acknowledgements were delivered.
-      Native.closeWriter(from, Scratch.mine());
+      Native.closeWriter(from, Scratch.ofThread());
     } catch (Throwable thrown) {
       end = StoreException.of("internal", "the thread of acknowledgements failed: " + thrown);
       failed = end;
