@@ -56,8 +56,8 @@ impl<S: SendMemory> SocketRing<S> {
         let buffers = ProvidedBuffers::new(buffers)?;
         let entries = buffers.entries();
         let queue = Queue::new(options, Memory { buffers, sends })?;
-        // SAFETY: the entries begin at a page and are as many as is said. They are on the heap, as
-        // part of the queue's memory, and the buffers have mappings.
+        // SAFETY: `entries` is the address and the number of the entries. They begin at a page and
+        // are on the heap, as part of the queue's memory, and the buffers have mappings.
         unsafe { queue.register_buffer_ring(entries, GROUP) }?;
         Ok(Self { queue })
     }
@@ -188,8 +188,13 @@ impl<B: StableBytes> SocketRing<OwnedSends<B>> {
     pub fn send(&mut self, socket: BorrowedFd<'_>, connection: u32, value: B) -> io::Result<()> {
         let bytes = self.queue.memory_mut().sends.begin(connection, value)?;
         let entry = send_all(socket, bytes, connection);
-        // SAFETY: the bytes stay in their place, and only the completion removes their value.
-        unsafe { self.queue.push(&entry) }
+        // SAFETY: the bytes stay in their place, and their value is removed by the completion, or
+        // below if the operation was not added.
+        let added = unsafe { self.queue.push(&entry) };
+        if added.is_err() {
+            self.queue.memory_mut().sends.end(connection);
+        }
+        added
     }
 }
 
