@@ -25,6 +25,7 @@ with_every_backend! {
     buffers_of_unknown_connections_are_returned
     unused_memory_is_returned_while_little_is_free
     unread_replies_count_before_the_iteration_ends
+    the_soft_limit_counts_from_the_first_check_over_it
     a_long_pipeline_does_not_starve_others
     many_long_pipelines_do_not_starve_each_other
     a_long_pipeline_is_executed_although_its_client_sends_no_more
@@ -128,6 +129,20 @@ fn unread_replies_count_before_the_iteration_ends(kind: Backend) {
         let held = common.server.held();
         assert!(held < MEMORY, "{held} bytes are held");
     }
+}
+
+fn the_soft_limit_counts_from_the_first_check_over_it(kind: Backend) {
+    let common = common(64 << 20, kind);
+    let limits = [("client-output-soft-limit", "10"), ("client-output-soft-seconds", "1")];
+    let limits = limits.map(|(name, value)| (name, value.to_owned()));
+    common.server.settings.change_all(&limits).expect("settings");
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let (_client, number) = connect(&mut worker);
+    let connection = worker.connections.get(number).expect("it is there");
+    assert!(!connection.enforce_output_limits(&common.server, 5), "nothing is unsent");
+    connection.out = vec![b'x'; 11];
+    assert!(!connection.enforce_output_limits(&common.server, 6), "over the limit since now");
+    assert!(connection.enforce_output_limits(&common.server, 7), "over it for a second");
 }
 
 fn unused_memory_is_returned_while_little_is_free(kind: Backend) {
