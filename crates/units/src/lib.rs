@@ -44,12 +44,12 @@ pub fn duration(time: Duration) -> String {
 
 /// Parses a number of bytes, such as `4096`, `512M`, `2GiB` or `1.5TB`. The letters K, M, G, T and
 /// P, in either case, stand for powers of 1024, alone or followed by `iB`; followed by `B` they
-/// stand for powers of 1000. A fraction of a byte is dropped.
+/// stand for powers of 1000. Sizes without a decimal point are exact; of those with one, a fraction
+/// of a byte is dropped.
 ///
 /// # Errors
 ///
-/// Returns a message with examples if the text is not a size, or if the size is 9.2 x 10^18 bytes
-/// or more.
+/// Returns a message with examples if the text is not a size, or if the size is 2^63 bytes or more.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a size such as 512M, 2GiB or 64MB".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -66,10 +66,14 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
             _ => None,
         },
     };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let size = number * unit.ok_or_else(wrong)? as f64;
-    #[expect(clippy::cast_sign_loss, reason = "sizes have no sign, and no size is 2^63")]
-    if size < 9.2e18 { Ok(size as u64) } else { Err(wrong()) }
+    let unit = unit.ok_or_else(wrong)?;
+    let size = if number.contains('.') {
+        #[expect(clippy::cast_sign_loss, reason = "sizes have no sign, and the cast saturates")]
+        number.parse::<f64>().ok().map(|number| (number * unit as f64) as u64)
+    } else {
+        number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit))
+    };
+    size.filter(|size| *size <= i64::MAX as u64).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -102,10 +106,27 @@ mod tests {
             ("64MB", 64_000_000),
             ("1 TiB", 1 << 40),
             ("7B", 7),
+            ("9007199254740993", (1 << 53) + 1),
+            ("9223372036854775807", i64::MAX as u64),
         ] {
             assert_eq!(parse_size(text), Ok(size), "{text}");
         }
-        for text in ["", "M", "5X", "5MM", "5iB", "-1", "1e3", "1.2.3", "99999999T", "5é"] {
+        for text in [
+            "",
+            "M",
+            ".",
+            "5X",
+            "5MM",
+            "5iB",
+            "-1",
+            "1e3",
+            "1.2.3",
+            "99999999T",
+            "5é",
+            "9223372036854775808",
+            "8388608.0T",
+            "18446744073709551616",
+        ] {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }

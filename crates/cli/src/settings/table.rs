@@ -351,7 +351,7 @@ settings! {
             config_name: Changeable("slowlog-log-slower-than"),
         }
 
-        slow_log_length: u64 = Count(0, 1_000_000) {
+        slow_log_length: u64 = Count(0, i64::MAX as u64) {
             value_name: "N",
             default: "128",
             help: "Maximum number of commands in the slow log",

@@ -153,9 +153,9 @@ threshold = \"off\"
 
     #[test]
     fn a_value_that_is_invalid_at_the_start_is_not_written() {
-        let wanted = wanted(&[("slowlog-max-len", "9000000000")]);
+        let wanted = wanted(&[("maxclients", "9000000000")]);
         let problem = edited(FILE, &wanted).expect_err("too many");
-        assert!(problem.contains("slow-log-length: expected a number from 0 to"), "{problem}");
+        assert!(problem.contains("max-clients: expected a number from 1 to"), "{problem}");
         assert!(edited("memory = 'x'", &[]).is_err(), "the file was changed meanwhile");
         assert!(edited("memory", &[]).is_err());
     }

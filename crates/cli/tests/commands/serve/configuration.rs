@@ -299,3 +299,30 @@ fn changed_settings_are_written_to_the_file_and_read_again() {
     let without = folder.serve(&[], &[]).ask("CONFIG REWRITE");
     assert_eq!(without, "-ERR The server is running without a config file\r\n");
 }
+
+/// Settings whose maximum in `CONFIG SET` is that of Redis were once limited to less in the file.
+#[test]
+fn the_largest_value_of_each_changeable_setting_is_written_and_read_again() {
+    const LARGEST: [(&str, &str); 9] = [
+        ("timeout", "2147483647"),
+        ("slowlog-max-len", "9223372036854775807"),
+        ("slowlog-log-slower-than", "9223372036854775"),
+        ("proto-max-bulk-len", "9223372036854775807"),
+        ("tcp-keepalive", "32767"),
+        ("client-output-hard-limit", "9223372036854775807"),
+        ("client-output-soft-limit", "9223372036854775806"),
+        ("client-output-soft-seconds", "2147483647"),
+        ("maxclients", "64"),
+    ];
+    let folder = Folder::new();
+    folder.file("a.toml", "");
+    let server = folder.serve(&["--config=a.toml"], &[]);
+    for (name, value) in LARGEST {
+        assert_eq!(server.ask(&format!("CONFIG SET {name} {value}")), "+OK\r\n", "{name}");
+        assert_eq!(server.ask("CONFIG REWRITE"), "+OK\r\n", "{name}");
+    }
+    let server = folder.serve(&["--config=a.toml"], &[]);
+    for (name, value) in LARGEST {
+        assert_eq!(server.config(name), value, "{name}");
+    }
+}
