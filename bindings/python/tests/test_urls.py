@@ -4,6 +4,8 @@ import io
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -189,3 +191,19 @@ def test_a_child_made_by_fork_continues_to_read(origin: Origin, tmp_path: Path) 
     assert os.waitpid(child, 0)[1] == 0
     assert file.read() == DATA[10:]
     file.close()
+
+
+def test_what_was_read_is_in_the_cache_when_the_file_is_closed(
+    origin: Origin, tmp_path: Path
+) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    program = """
+import os, sys, nuthatch
+with nuthatch.open_url(sys.argv[1], cache=sys.argv[2]) as file:
+    file.read()
+os._exit(0)
+"""
+    command = [sys.executable, "-c", program, url, str(cache)]
+    subprocess.run(command, check=True, timeout=60)
+    with nuthatch.open_url(url, cache=cache, offline=True) as file:
+        assert file.read() == DATA

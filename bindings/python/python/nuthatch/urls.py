@@ -118,6 +118,14 @@ class UrlFile(io.RawIOBase):
         """Returns the current position in bytes."""
         return self._opened.tell()
 
+    def close(self) -> None:
+        """Waits until the bytes that were read are in the cache, and closes the file."""
+        try:
+            if not self.closed:
+                self._opened.wait_for_puts()
+        finally:
+            super().close()
+
     def readable(self) -> bool:
         """Returns ``True``."""
         return True
@@ -151,7 +159,8 @@ def open_url(
     All bytes are of the version that the file has when it is opened. Credentials for object stores
     come from the environment, as their own clients read them. ``.netrc`` is used for an HTTP origin
     if neither the URL has a user nor ``headers`` an ``Authorization``. The file can be used in this
-    process and in children made by ``fork``. It cannot be pickled.
+    process and in children made by ``fork``. It cannot be pickled. Closing it waits until the bytes
+    that were read are in the cache; a process that ends without closing it may fetch them again.
 
     An origin is unavailable if it cannot be reached or responds with 429, 500, 502, 503 or 504. The
     version that it last confirmed is read then, if it is not older than ``max_stale``.

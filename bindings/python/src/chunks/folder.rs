@@ -125,6 +125,11 @@ impl Folder {
         Ok(made)
     }
 
+    /// Returns the reader of remote objects, if this process has used one and the cache is open.
+    pub(crate) fn objects_if_open(&self) -> Option<ObjectCache> {
+        lock(&self.objects).as_ref().and_then(ProcessBound::in_process).cloned()
+    }
+
     pub(crate) fn close(&self, py: Python<'_>) {
         let current = lock(&self.current).take();
         let objects = lock(&self.objects).take();

@@ -321,6 +321,18 @@ impl UrlObject {
         Ok(count)
     }
 
+    /// Waits until what this process has read so far is in the folder of the cache, as far as it can
+    /// be stored.
+    fn wait_for_puts(&self, py: Python<'_>) -> PyResult<()> {
+        match self.folder().and_then(|folder| folder.objects_if_open()) {
+            Some(cache) => {
+                let job = Work::blocking(move || Ok(cache.wait_for_puts())).outcome();
+                Work::awaited(job).wait(py)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Sets the current position to an offset in bytes, and returns it.
     fn seek(&self, offset: u64) -> u64 {
         self.lock().position = offset;

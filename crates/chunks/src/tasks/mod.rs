@@ -54,11 +54,11 @@ impl TaskChunks {
         for number in 0..threads {
             let (queue, chunks) = (pool.queue.clone(), pool.chunks.clone());
             let work = move || {
-                while let Some((lane, job)) = queue.next() {
+                while let Some((started, job)) = queue.next() {
                     // The caller that waits for work that panicked panics. The thread goes on with
                     // other work.
                     let _ = catch_unwind(AssertUnwindSafe(|| job(&chunks)));
-                    queue.ended(lane);
+                    queue.ended(started);
                 }
             };
             let thread = std::thread::Builder::new().name(format!("chunks-{number}"));
@@ -90,13 +90,10 @@ impl TaskChunks {
         self.queue(Lane::Puts, work)
     }
 
-    /// Waits until no work that puts is queued or running. A process that ends earlier loses it.
+    /// Waits until all work that puts and was queued before the call has ended. A process that ends
+    /// earlier loses it.
     pub fn wait_for_puts(&self) {
-        let queue = &self.0.queue;
-        let mut jobs = lock(&queue.jobs);
-        while !jobs.puts.is_empty() || jobs.putting > 0 {
-            jobs = queue.put_ended.wait(jobs).unwrap_or_else(PoisonError::into_inner);
-        }
+        self.0.queue.wait_for_puts();
     }
 
     fn queue<T: Send + 'static>(

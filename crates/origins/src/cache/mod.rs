@@ -88,8 +88,8 @@ impl ObjectCache {
         self.engine.folder.problem()
     }
 
-    /// Waits until all blocks and responses that can be stored are in the folder. If the process
-    /// ends before that, they are lost and fetched again.
+    /// Waits until all blocks and responses that arrived before the call are in the folder, as far
+    /// as they can be stored. If the process ends before that, they are lost and fetched again.
     pub fn wait_for_puts(&self) {
         if let Some(tasks) = self.engine.folder.last() {
             tasks.wait_for_puts();
