@@ -15,7 +15,7 @@ use crate::view::View;
 use queue::{Job, Lane, Queue, lock};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use task::{Progress, Promise};
 
