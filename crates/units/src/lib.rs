@@ -73,7 +73,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     } else {
         number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit))
     };
-    size.filter(|size| *size <= i64::MAX as u64).ok_or_else(wrong)
+    size.filter(|size| i64::try_from(*size).is_ok()).ok_or_else(wrong)
 }
 
 #[cfg(test)]
