@@ -321,8 +321,8 @@ impl UrlObject {
         Ok(count)
     }
 
-    /// Waits until what this process has read so far is in the folder of the cache, as far as it can
-    /// be stored.
+    /// Waits until what this process has read so far is in the folder of the cache, as far as it
+    /// can be stored.
     fn wait_for_puts(&self, py: Python<'_>) -> PyResult<()> {
         match self.folder().and_then(|folder| folder.objects_if_open()) {
             Some(cache) => {
