@@ -326,8 +326,11 @@ impl UrlObject {
     fn wait_for_puts(&self, py: Python<'_>) -> PyResult<()> {
         match self.folder().and_then(|folder| folder.objects_if_open()) {
             Some(cache) => {
-                let job = Work::blocking(move || Ok(cache.wait_for_puts())).outcome();
-                Work::awaited(job).wait(py)
+                let job = move || {
+                    cache.wait_for_puts();
+                    Ok(())
+                };
+                Work::awaited(Work::blocking(job).outcome()).wait(py)
             }
             None => Ok(()),
         }
