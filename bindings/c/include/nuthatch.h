@@ -11,8 +11,8 @@
  *
  * Handles. A handle is a number, never 0 and never reused. Using a closed handle returns the error
  * `closed`; using any other invalid handle returns `handle`. The caller closes every handle. Any
- * thread may use a handle, several of them at once. While rows or changes of a scan, snapshot or
- * watch are being read, no other thread may advance or close it.
+ * thread may use a handle, several of them at once. While rows or changes of a scan, read
+ * transaction or watch are being read, no other thread may advance or close it.
  *
  * Memory. The library copies all input before a call returns, and keeps no pointer of the caller. A
  * pointer that the library returns is valid until the call that the comment of the function names.
@@ -195,7 +195,7 @@ typedef struct {
 } nuthatch_store_range;
 
 // A handle of a read transaction: one state of a store.
-typedef uint64_t nuthatch_store_snapshot;
+typedef uint64_t nuthatch_store_read_transaction;
 
 // A key to look up.
 typedef struct {
@@ -419,11 +419,11 @@ int32_t nuthatch_store_open(const uint8_t *path,
                             nuthatch_store *store,
                             nuthatch_error *error);
 
-// Closes a store and the handles of its tables. Scans, snapshots and watches of the store that are
-// still open fail with `closed` from now on. Close them, too: the file stays open until the last
-// of them is closed, and rows that they returned stay valid until then. Finish writers before this
-// call; otherwise batches in their queues fail. If nothing else of the store is open, the store
-// can be opened again when this call returns.
+// Closes a store and the handles of its tables. Scans, read transactions and watches of the store
+// that are still open fail with `closed` from now on. Close them, too: the file stays open until
+// the last of them is closed, and rows that they returned stay valid until then. Finish writers
+// before this call; otherwise batches in their queues fail. If nothing else of the store is open,
+// the store can be opened again when this call returns.
 int32_t nuthatch_store_close(nuthatch_store store, nuthatch_error *error);
 
 // Opens a table by its name, and creates it if it is missing. `kind` is `NUTHATCH_STORE_PLAIN`,
@@ -469,42 +469,43 @@ int32_t nuthatch_store_count(nuthatch_store_table table,
                              uint64_t *count,
                              nuthatch_error *error);
 
-// Opens a snapshot: a read transaction, whose state of the store does not change. The file grows
-// while others write, because pages of this state cannot be reused: close the snapshot soon.
-// Several threads may use it at once. Returns the handle in `snapshot`. `transaction` and
+// Opens a read transaction, whose state of the store does not change. The file grows while others
+// write, because pages of this state cannot be reused: close the read transaction soon. Several
+// threads may use it at once. Returns the handle in `read_transaction`. `transaction` and
 // `sequence` may be null; they return the numbers of the last transaction and of the last change
 // in this state.
-int32_t nuthatch_store_open_snapshot(nuthatch_store store,
-                                     nuthatch_store_snapshot *snapshot,
-                                     uint64_t *transaction,
-                                     uint64_t *sequence,
-                                     nuthatch_error *error);
+int32_t nuthatch_store_open_read_transaction(nuthatch_store store,
+                                             nuthatch_store_read_transaction *read_transaction,
+                                             uint64_t *transaction,
+                                             uint64_t *sequence,
+                                             nuthatch_error *error);
 
-// Closes a snapshot. All pointers that it returned become invalid.
-int32_t nuthatch_store_close_snapshot(nuthatch_store_snapshot snapshot, nuthatch_error *error);
+// Closes a read transaction. All pointers that it returned become invalid.
+int32_t nuthatch_store_close_read_transaction(nuthatch_store_read_transaction read_transaction,
+                                              nuthatch_error *error);
 
-// Looks up several keys in a snapshot. `entries` has `count` elements and returns the results in
-// the order of `keys`. Values are not copied: their pointers refer to the store, and are valid
-// until the snapshot is closed.
-int32_t nuthatch_store_snapshot_get(nuthatch_store_snapshot snapshot,
-                                    nuthatch_store_table table,
-                                    const nuthatch_store_key *keys,
-                                    nuthatch_store_entry *entries,
-                                    size_t count,
-                                    nuthatch_error *error);
+// Looks up several keys in a read transaction. `entries` has `count` elements and returns the
+// results in the order of `keys`. Values are not copied: their pointers refer to the store, and
+// are valid until the read transaction is closed.
+int32_t nuthatch_store_read_transaction_get(nuthatch_store_read_transaction read_transaction,
+                                            nuthatch_store_table table,
+                                            const nuthatch_store_key *keys,
+                                            nuthatch_store_entry *entries,
+                                            size_t count,
+                                            nuthatch_error *error);
 
-// Returns the first rows of a scan in a snapshot, at most `capacity`, and their number in `count`.
-// There are fewer than `capacity` only if the scan has no more rows, or if the limit or
+// Returns the first rows of a scan in a read transaction, at most `capacity`, and their number in
+// `count`. There are fewer than `capacity` only if the scan has no more rows, or if the limit or
 // `batch_bytes` of the options is reached. To continue, call this again with the last key as an
 // excluded bound. Rows are not copied: their pointers refer to the store, and are valid until the
-// snapshot is closed.
-int32_t nuthatch_store_snapshot_rows(nuthatch_store_snapshot snapshot,
-                                     nuthatch_store_table table,
-                                     const nuthatch_store_scan_options *options,
-                                     nuthatch_store_row *rows,
-                                     size_t capacity,
-                                     size_t *count,
-                                     nuthatch_error *error);
+// read transaction is closed.
+int32_t nuthatch_store_read_transaction_rows(nuthatch_store_read_transaction read_transaction,
+                                             nuthatch_store_table table,
+                                             const nuthatch_store_scan_options *options,
+                                             nuthatch_store_row *rows,
+                                             size_t capacity,
+                                             size_t *count,
+                                             nuthatch_error *error);
 
 // Opens a scan. Its read transaction begins with the first call of `nuthatch_store_scan_next`.
 // `options` may be null: all rows. Returns the handle in `scan`.

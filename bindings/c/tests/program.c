@@ -115,22 +115,22 @@ static void parts(nuthatch_store_table table) {
     CHECK(count >= 1 && all == 6);
 }
 
-static void snapshots(nuthatch_store store, nuthatch_store_table table) {
-    nuthatch_store_snapshot snapshot;
+static void read_transactions(nuthatch_store store, nuthatch_store_table table) {
+    nuthatch_store_read_transaction txn;
     uint64_t transaction;
-    OK(nuthatch_store_open_snapshot(store, &snapshot, &transaction, NULL, &error));
+    OK(nuthatch_store_open_read_transaction(store, &txn, &transaction, NULL, &error));
     CHECK(transaction > 0);
     put(table, "a", "two");
     nuthatch_store_key wanted[] = {{TEXT("a")}, {TEXT("nobody")}};
     nuthatch_store_entry entries[2];
-    OK(nuthatch_store_snapshot_get(snapshot, table, wanted, entries, 2, &error));
+    OK(nuthatch_store_read_transaction_get(txn, table, wanted, entries, 2, &error));
     CHECK(entries[0].found && memcmp(entries[0].value, "one", 3) == 0 && !entries[1].found);
     nuthatch_store_row rows[4];
     size_t count;
-    OK(nuthatch_store_snapshot_rows(snapshot, table, NULL, rows, 4, &count, &error));
+    OK(nuthatch_store_read_transaction_rows(txn, table, NULL, rows, 4, &count, &error));
     CHECK(count == 4 && memcmp(rows[0].value, "one", 3) == 0 && rows[1].key[0] == 'c');
-    OK(nuthatch_store_close_snapshot(snapshot, &error));
-    FAILS("closed", nuthatch_store_close_snapshot(snapshot, &error));
+    OK(nuthatch_store_close_read_transaction(txn, &error));
+    FAILS("closed", nuthatch_store_close_read_transaction(txn, &error));
 }
 
 static nuthatch_store_writer writer;
@@ -272,7 +272,7 @@ struct forked {
     nuthatch_store store;
     nuthatch_store_table table;
     nuthatch_store_scan scan;
-    nuthatch_store_snapshot snapshot;
+    nuthatch_store_read_transaction txn;
     nuthatch_store_writer writer;
     nuthatch_store_watch watch;
 };
@@ -303,13 +303,13 @@ static void use_in_child(const struct forked *parent) {
     FAILS("closed", nuthatch_store_stat_of(parent->store, &stat, &error));
     FAILS("closed", nuthatch_store_scan_next(parent->scan, &rows, &len, &error));
     FAILS("closed",
-          nuthatch_store_snapshot_get(parent->snapshot, table, &key, &entry, 1, &error));
+          nuthatch_store_read_transaction_get(parent->txn, table, &key, &entry, 1, &error));
     FAILS("closed", nuthatch_store_submit(parent->writer, &write, 1, 1, &error));
     FAILS("closed", nuthatch_store_take_acks(parent->writer, 60000, &ack, 1, &len, &error));
     FAILS("closed", nuthatch_store_finish_writer(parent->writer, &error));
     FAILS("closed", nuthatch_store_watch_next(parent->watch, 60000, &changes, &len, &error));
     OK(nuthatch_store_close_scan(parent->scan, &error));
-    OK(nuthatch_store_close_snapshot(parent->snapshot, &error));
+    OK(nuthatch_store_close_read_transaction(parent->txn, &error));
     OK(nuthatch_store_close_writer(parent->writer, &error));
     OK(nuthatch_store_close_watch(parent->watch, &error));
     OK(nuthatch_store_close(parent->store, &error));
@@ -365,7 +365,7 @@ static void forking(const char *path) {
     OK(nuthatch_store_keep_changes(opened.store, 100, 1 << 20, &error));
     OK(nuthatch_store_open_scan(table, &one, &opened.scan, &error));
     OK(nuthatch_store_scan_next(opened.scan, &rows, &count, &error));
-    OK(nuthatch_store_open_snapshot(opened.store, &opened.snapshot, NULL, NULL, &error));
+    OK(nuthatch_store_open_read_transaction(opened.store, &opened.txn, NULL, NULL, &error));
     OK(nuthatch_store_open_writer(opened.store, NULL, &opened.writer, &error));
     OK(nuthatch_store_open_watch(opened.store, table, NULL, NUTHATCH_STORE_FROM_NOW, 0,
                                  &opened.watch, &error));
@@ -385,7 +385,7 @@ static void forking(const char *path) {
     CHECK(count == 1 && rows[0].key_len == 7);
     nuthatch_store_entry entry;
     nuthatch_store_key key = {TEXT("child")};
-    OK(nuthatch_store_snapshot_get(opened.snapshot, table, &key, &entry, 1, &error));
+    OK(nuthatch_store_read_transaction_get(opened.txn, table, &key, &entry, 1, &error));
     CHECK(!entry.found);
     OK(nuthatch_store_watch_next(opened.watch, 60000, &changes, &count, &error));
     CHECK(count == 1 && memcmp(changes[0].key, "child", 5) == 0);
@@ -398,7 +398,7 @@ static void forking(const char *path) {
     OK(nuthatch_store_count(table, NULL, &all, &error));
     CHECK(all == 4);
     OK(nuthatch_store_close_scan(opened.scan, &error));
-    OK(nuthatch_store_close_snapshot(opened.snapshot, &error));
+    OK(nuthatch_store_close_read_transaction(opened.txn, &error));
     OK(nuthatch_store_close_writer(opened.writer, &error));
     OK(nuthatch_store_close_watch(opened.watch, &error));
     OK(nuthatch_store_close(opened.store, &error));
@@ -413,7 +413,7 @@ int main(int argc, char **argv) {
     lookups(table);
     scans(table);
     parts(table);
-    snapshots(store, table);
+    read_transactions(store, table);
     writers(store, table);
     watches(store, table);
     upkeep(store, argv[1]);

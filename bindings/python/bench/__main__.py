@@ -44,13 +44,13 @@ class Ours:
                 txn.put(key, value)
 
     def get(self, keys: list[bytes]) -> int:
-        with self.store.read() as snapshot:
-            get = snapshot.get
+        with self.store.read() as transaction:
+            get = transaction.get
             return sum(get(key) is not None for key in keys)
 
     def get_many(self, keys: list[bytes]) -> int:
-        with self.store.read() as snapshot:
-            return sum(value is not None for value in snapshot.get_many(keys))
+        with self.store.read() as transaction:
+            return sum(value is not None for value in transaction.get_many(keys))
 
     def scan(self) -> int:
         count = 0

@@ -174,10 +174,10 @@ def test_tables_of_other_stores_are_refused(here: nuthatch.Store, tmp_path: Path
     with (
         nuthatch.open(tmp_path / "other") as other,
         pytest.raises(nuthatch.ArgumentError) as error,
-        here.read() as snapshot,
+        here.read() as transaction,
     ):
         other.put(b"key", b"value")
-        snapshot.get(b"key", table=other)
+        transaction.get(b"key", table=other)
     assert error.value.code == "table"
 
 

@@ -196,13 +196,13 @@ def test_what_a_parent_began_fails_in_its_child_and_goes_on_in_the_parent(
         here.put(b"%03d" % number, b"value")
     scan = here.scan(batch_rows=10)
     next(scan)
-    with here.read() as snapshot, here.writer() as writer, here.watch() as watch:
+    with here.read() as transaction, here.writer() as writer, here.watch() as watch:
         ack = writer.put(b"written", b"by the parent")
         ack.result()
 
         def child() -> None:
             for operation in (
-                lambda: snapshot.get(b"000"),
+                lambda: transaction.get(b"000"),
                 lambda: list(scan),
                 lambda: writer.put(b"key", b"value"),
                 lambda: next(watch),
@@ -212,7 +212,7 @@ def test_what_a_parent_began_fails_in_its_child_and_goes_on_in_the_parent(
             here.put(b"000", b"changed")
 
         in_child(child)
-        assert snapshot.get(b"000") == b"value"
+        assert transaction.get(b"000") == b"value"
         assert sum(len(batch) for batch in scan) == 90
         writer.put(b"key", b"value").result()
         assert next(change.key for change in next(watch)) == b"written"

@@ -125,12 +125,12 @@ async def test_one_scan_is_read_by_one_task_at_a_time(tmp_path: Path) -> None:
 async def test_a_store_that_is_closed_fails_its_scans(full: Store) -> None:
     scan = full.scan(batch_rows=10, batch_bytes=1000)
     batches_of_scan = [await first(scan), await first(scan)]
-    async with entered(full.read()) as snapshot:
-        assert await settle(snapshot.get(b"00000000")) == b"value"
+    async with entered(full.read()) as transaction:
+        assert await settle(transaction.get(b"00000000")) == b"value"
         await settle(full.close())
         if not full.place.startswith("grpc://"):
             with pytest.raises(nuthatch.ClosedError):
-                await settle(snapshot.get(b"00000000"))
+                await settle(transaction.get(b"00000000"))
             with pytest.raises(nuthatch.ClosedError):
                 [batch async for batch in batches(scan)]
             # All references to the files are released, so this process can open them again.
@@ -162,8 +162,8 @@ def test_closing_under_load_fails_threads_and_nothing_else(tmp_path: Path) -> No
             batch.keys()
 
     def read() -> None:
-        with store.read() as snapshot:
-            for batch in snapshot.scan(batch_rows=1000):
+        with store.read() as transaction:
+            for batch in transaction.scan(batch_rows=1000):
                 batch.to_list()
 
     operations: list[Callable[[], object]] = [

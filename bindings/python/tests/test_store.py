@@ -102,7 +102,7 @@ async def test_ranges_are_those_of_all_languages(store: Store) -> None:
     with (ROOT / "testdata/store/ranges.csv").open(newline="") as table:
         cases = list(csv.DictReader(table))
     assert len(cases) > 700
-    async with entered(store.read()) as snapshot:
+    async with entered(store.read()) as transaction:
         for case in cases:
             bounds = bounds_of(case["start"], case["end"])
             expected = case["keys"].encode().split()
@@ -112,7 +112,7 @@ async def test_ranges_are_those_of_all_languages(store: Store) -> None:
             else:
                 assert await settle(store.count(**bounds)) == len(expected), case
             assert await keys(store.scan(**options)) == expected, case
-            assert await keys(snapshot.scan(**options)) == expected, case
+            assert await keys(transaction.scan(**options)) == expected, case
 
 
 async def test_a_scan_has_all_that_was_there_in_batches(store: Store) -> None:
@@ -124,8 +124,8 @@ async def test_a_scan_has_all_that_was_there_in_batches(store: Store) -> None:
     assert await rows(store.scan(keys_only=True)) == [(name, b"") for name in names]
     assert await rows(store.scan_parallel(2, ordered=True)) == wanted
     assert sorted(await rows(store.scan_parallel(2))) == wanted
-    async with entered(store.read()) as snapshot:
-        assert await rows(snapshot.scan(batch_bytes=10_000)) == wanted
+    async with entered(store.read()) as transaction:
+        assert await rows(transaction.scan(batch_bytes=10_000)) == wanted
 
 
 async def test_a_batch_is_a_sequence(store: Store) -> None:
@@ -216,24 +216,24 @@ async def test_a_batch_happens_as_a_whole_or_not_at_all(store: Store) -> None:
     assert await settle(store.get(b"a")) == b"1"
 
 
-async def test_a_snapshot_stays_as_it_was(store: Store) -> None:
+async def test_a_read_transaction_stays_as_it_was(store: Store) -> None:
     await fill(store, [b"a", b"b"])
     other = await settle(store.table("other"))
-    async with entered(store.read()) as snapshot:
-        assert await settle(snapshot.get(b"a")) == b"=a"
+    async with entered(store.read()) as transaction:
+        assert await settle(transaction.get(b"a")) == b"=a"
         await settle(store.put(b"a", b"changed"))
         await settle(store.put(b"c", b"new"))
-        assert await settle(snapshot.get(b"a")) == b"=a"
-        assert await settle(snapshot.get_many([b"b", b"c"])) == [b"=b", None]
-        assert await settle(snapshot.get(b"a", table=other)) is None
-        assert await keys(snapshot.scan()) == [b"a", b"b"]
-        assert await settle(snapshot.count(from_=b"b")) == 1
-        before = await settle(snapshot.sequence())
-    async with entered(store.read()) as snapshot:
-        assert await settle(snapshot.get(b"a")) == b"changed"
-        assert await settle(snapshot.sequence()) == before + 2
+        assert await settle(transaction.get(b"a")) == b"=a"
+        assert await settle(transaction.get_many([b"b", b"c"])) == [b"=b", None]
+        assert await settle(transaction.get(b"a", table=other)) is None
+        assert await keys(transaction.scan()) == [b"a", b"b"]
+        assert await settle(transaction.count(from_=b"b")) == 1
+        before = await settle(transaction.sequence())
+    async with entered(store.read()) as transaction:
+        assert await settle(transaction.get(b"a")) == b"changed"
+        assert await settle(transaction.sequence()) == before + 2
     with pytest.raises(nuthatch.ClosedError):
-        await settle(snapshot.get(b"a"))
+        await settle(transaction.get(b"a"))
 
 
 async def test_a_transaction_is_committed_or_leaves_nothing(store: Store) -> None:
@@ -274,8 +274,8 @@ async def test_a_transaction_is_committed_or_leaves_nothing(store: Store) -> Non
 
 
 async def test_a_watch_goes_on_where_another_was(store: Store) -> None:
-    async with entered(store.read()) as snapshot:
-        start = await settle(snapshot.sequence())
+    async with entered(store.read()) as transaction:
+        start = await settle(transaction.sequence())
     await settle(store.put(b"user:1", b"Ada"))
     await settle(store.put(b"other", b"x"))
     await settle(store.delete(b"user:1"))

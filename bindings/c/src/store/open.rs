@@ -112,11 +112,11 @@ pub unsafe extern "C" fn nuthatch_store_open(
     })
 }
 
-/// Closes a store and the handles of its tables. Scans, snapshots and watches of the store that are
-/// still open fail with `closed` from now on. Close them, too: the file stays open until the last
-/// of them is closed, and rows that they returned stay valid until then. Finish writers before this
-/// call; otherwise batches in their queues fail. If nothing else of the store is open, the store
-/// can be opened again when this call returns.
+/// Closes a store and the handles of its tables. Scans, read transactions and watches of the store
+/// that are still open fail with `closed` from now on. Close them, too: the file stays open until
+/// the last of them is closed, and rows that they returned stay valid until then. Finish writers
+/// before this call; otherwise batches in their queues fail. If nothing else of the store is open,
+/// the store can be opened again when this call returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close(
     store: nuthatch_store,

@@ -1,10 +1,10 @@
-//! Lookups, and snapshots: read transactions of one state of a store.
+//! Lookups, and read transactions of one state of a store.
 
 use super::open::{OpenStore, OpenTable};
 use super::types::{
     nuthatch_store, nuthatch_store_entry, nuthatch_store_key, nuthatch_store_range,
-    nuthatch_store_row, nuthatch_store_scan_options, nuthatch_store_snapshot, nuthatch_store_table,
-    range_of, scan_of,
+    nuthatch_store_read_transaction, nuthatch_store_row, nuthatch_store_scan_options,
+    nuthatch_store_table, range_of, scan_of,
 };
 use crate::error::{Result, nuthatch_error};
 use crate::handles::{self, HandleObject};
@@ -12,23 +12,23 @@ use crate::memory::export_body;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store_engine::{Entry, Read, ReadTxn};
 
-/// The object of a snapshot's handle.
-pub(crate) struct OpenSnapshot {
+/// The object of a read transaction's handle.
+pub(crate) struct OpenReadTransaction {
     txn: Mutex<ReadTxn<'static>>,
     _guest: Arc<()>,
 }
 
-impl HandleObject for OpenSnapshot {
-    const KIND: &str = "a snapshot";
+impl HandleObject for OpenReadTransaction {
+    const KIND: &str = "a read transaction";
 }
 
-impl OpenSnapshot {
+impl OpenReadTransaction {
     fn lock(&self) -> MutexGuard<'_, ReadTxn<'static>> {
         // A panic leaves a read transaction in a valid state.
         self.txn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the snapshot of a handle.
+    /// Returns the read transaction of a handle.
     fn find(handle: u64) -> Result<Arc<Self>> {
         handles::find(handle)
     }
@@ -104,47 +104,47 @@ pub unsafe extern "C" fn nuthatch_store_count(
     })
 }
 
-/// Opens a snapshot: a read transaction, whose state of the store does not change. The file grows
-/// while others write, because pages of this state cannot be reused: close the snapshot soon.
-/// Several threads may use it at once. Returns the handle in `snapshot`. `transaction` and
+/// Opens a read transaction, whose state of the store does not change. The file grows while others
+/// write, because pages of this state cannot be reused: close the read transaction soon. Several
+/// threads may use it at once. Returns the handle in `read_transaction`. `transaction` and
 /// `sequence` may be null; they return the numbers of the last transaction and of the last change
 /// in this state.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nuthatch_store_open_snapshot(
+pub unsafe extern "C" fn nuthatch_store_open_read_transaction(
     store: nuthatch_store,
-    snapshot: *mut nuthatch_store_snapshot,
+    read_transaction: *mut nuthatch_store_read_transaction,
     transaction: *mut u64,
     sequence: *mut u64,
     error: *mut nuthatch_error,
 ) -> i32 {
     export_body!(error, |caller| {
-        let mut out = caller.out("snapshot", snapshot)?;
+        let mut out = caller.out("read_transaction", read_transaction)?;
         let open = OpenStore::find(store)?;
         let txn = open.store.read_owned()?;
         let last_change = txn.sequence()?;
         caller.maybe_out(transaction).put(txn.id());
         caller.maybe_out(sequence).put(last_change);
         let (txn, guest) = (Mutex::new(txn), Arc::clone(&open.guests));
-        out.put(handles::create(OpenSnapshot { txn, _guest: guest }));
+        out.put(handles::create(OpenReadTransaction { txn, _guest: guest }));
         Ok(())
     })
 }
 
-/// Closes a snapshot. All pointers that it returned become invalid.
+/// Closes a read transaction. All pointers that it returned become invalid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nuthatch_store_close_snapshot(
-    snapshot: nuthatch_store_snapshot,
+pub unsafe extern "C" fn nuthatch_store_close_read_transaction(
+    read_transaction: nuthatch_store_read_transaction,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |_| handles::close::<OpenSnapshot>(snapshot).map(drop))
+    export_body!(error, |_| handles::close::<OpenReadTransaction>(read_transaction).map(drop))
 }
 
-/// Looks up several keys in a snapshot. `entries` has `count` elements and returns the results in
-/// the order of `keys`. Values are not copied: their pointers refer to the store, and are valid
-/// until the snapshot is closed.
+/// Looks up several keys in a read transaction. `entries` has `count` elements and returns the
+/// results in the order of `keys`. Values are not copied: their pointers refer to the store, and
+/// are valid until the read transaction is closed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nuthatch_store_snapshot_get(
-    snapshot: nuthatch_store_snapshot,
+pub unsafe extern "C" fn nuthatch_store_read_transaction_get(
+    read_transaction: nuthatch_store_read_transaction,
     table: nuthatch_store_table,
     keys: *const nuthatch_store_key,
     entries: *mut nuthatch_store_entry,
@@ -154,8 +154,9 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_get(
     export_body!(error, |caller| {
         let keys = caller.list("keys", keys, count)?;
         let entries = caller.room("entries", entries, count)?;
-        let (snapshot, table) = (OpenSnapshot::find(snapshot)?, OpenTable::find(table)?);
-        let txn = snapshot.lock();
+        let (read_transaction, table) =
+            (OpenReadTransaction::find(read_transaction)?, OpenTable::find(table)?);
+        let txn = read_transaction.lock();
         for (key, entry) in keys.iter().zip(entries) {
             let key = caller.bytes("key", key.key, key.key_len)?;
             *entry = entry_of(txn.entry(&table.table, key)?);
@@ -164,14 +165,14 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_get(
     })
 }
 
-/// Returns the first rows of a scan in a snapshot, at most `capacity`, and their number in `count`.
-/// There are fewer than `capacity` only if the scan has no more rows, or if the limit or
+/// Returns the first rows of a scan in a read transaction, at most `capacity`, and their number in
+/// `count`. There are fewer than `capacity` only if the scan has no more rows, or if the limit or
 /// `batch_bytes` of the options is reached. To continue, call this again with the last key as an
 /// excluded bound. Rows are not copied: their pointers refer to the store, and are valid until the
-/// snapshot is closed.
+/// read transaction is closed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nuthatch_store_snapshot_rows(
-    snapshot: nuthatch_store_snapshot,
+pub unsafe extern "C" fn nuthatch_store_read_transaction_rows(
+    read_transaction: nuthatch_store_read_transaction,
     table: nuthatch_store_table,
     options: *const nuthatch_store_scan_options,
     rows: *mut nuthatch_store_row,
@@ -185,8 +186,9 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_rows(
         let scan = scan_of(caller, options)?;
         let max_bytes = caller.maybe("options", options)?.map_or(0, |options| options.batch_bytes);
         let max_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
-        let (snapshot, table) = (OpenSnapshot::find(snapshot)?, OpenTable::find(table)?);
-        let txn = snapshot.lock();
+        let (read_transaction, table) =
+            (OpenReadTransaction::find(read_transaction)?, OpenTable::find(table)?);
+        let txn = read_transaction.lock();
         let (mut found, mut bytes) = (0, 0);
         let wanted = caller.maybe("options", options)?.filter(|options| options.has_limit != 0);
         let max_rows = wanted.map_or(u64::MAX, |options| options.limit).min(room.len() as u64);

@@ -10,7 +10,7 @@ pub type nuthatch_store = u64;
 /// A handle of a table of an open store.
 pub type nuthatch_store_table = u64;
 /// A handle of a read transaction: one state of a store.
-pub type nuthatch_store_snapshot = u64;
+pub type nuthatch_store_read_transaction = u64;
 /// A handle of a scan, which is read in batches of rows.
 pub type nuthatch_store_scan = u64;
 /// A handle of a batch writer: a queue of batches and the thread that commits them.

@@ -236,7 +236,7 @@ class _Reads(_Entered):
     def sequence(self) -> int: ...
 
 @final
-class Snapshot(_Reads):
+class ReadTransaction(_Reads):
     def close(self) -> None: ...
 
 @final
@@ -343,7 +343,7 @@ class _Data:
         ordered: bool = False,
         **options: Unpack[ParallelScanOptions],
     ) -> Scan: ...
-    def read(self) -> Snapshot: ...
+    def read(self) -> ReadTransaction: ...
     def write(
         self,
         *,
@@ -433,7 +433,7 @@ class _AsyncReads(_Awaited):
     def sequence(self) -> Awaitable[int]: ...
 
 @final
-class AsyncSnapshot(_AsyncReads):
+class AsyncReadTransaction(_AsyncReads):
     def close(self) -> Awaitable[None]: ...
 
 @final
@@ -549,7 +549,7 @@ class _AsyncData:
         ordered: bool = False,
         **options: Unpack[ParallelScanOptions],
     ) -> AsyncScan: ...
-    def read(self) -> AsyncSnapshot: ...
+    def read(self) -> AsyncReadTransaction: ...
     def write(
         self,
         *,

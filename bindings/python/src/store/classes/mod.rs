@@ -35,8 +35,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<row_batch::RowBatch>()?;
     module.add_class::<scan::AsyncScan>()?;
     module.add_class::<scan::Scan>()?;
-    module.add_class::<read_txn::AsyncSnapshot>()?;
-    module.add_class::<read_txn::Snapshot>()?;
+    module.add_class::<read_txn::AsyncReadTransaction>()?;
+    module.add_class::<read_txn::ReadTransaction>()?;
     module.add_class::<write_txn::AsyncTransaction>()?;
     module.add_class::<write_txn::Transaction>()?;
     module.add_class::<watch::AsyncWatch>()?;

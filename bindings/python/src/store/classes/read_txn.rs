@@ -11,12 +11,12 @@ use std::sync::Arc;
 /// A read transaction: one state of the store, which does not change with later writes. It prevents
 /// the reuse of pages, so end it soon.
 #[pyclass(frozen, extends = AnyTxn, module = "nuthatch")]
-pub(crate) struct Snapshot;
+pub(crate) struct ReadTransaction;
 
 /// A read transaction: one state of the store, which does not change with later writes. It begins
 /// with `async with` or `await`. It prevents the reuse of pages, so end it soon.
 #[pyclass(frozen, extends = AnyTxn, module = "nuthatch")]
-pub(crate) struct AsyncSnapshot;
+pub(crate) struct AsyncReadTransaction;
 
 /// Begins a read transaction, or creates an asynchronous one that has not begun.
 pub(crate) fn make(py: Python<'_>, data: &AnyData) -> PyResult<Py<PyAny>> {
@@ -26,14 +26,14 @@ pub(crate) fn make(py: Python<'_>, data: &AnyData) -> PyResult<Py<PyAny>> {
     match mode {
         CallMode::Sync => {
             begun.begin(py, mode)?.wait(py)?;
-            Ok(Py::new(py, base.add_subclass(Snapshot))?.into_any())
+            Ok(Py::new(py, base.add_subclass(ReadTransaction))?.into_any())
         }
-        CallMode::Async => Ok(Py::new(py, base.add_subclass(AsyncSnapshot))?.into_any()),
+        CallMode::Async => Ok(Py::new(py, base.add_subclass(AsyncReadTransaction))?.into_any()),
     }
 }
 
 #[pymethods]
-impl Snapshot {
+impl ReadTransaction {
     /// Ends the read transaction.
     fn close(slf: &Bound<'_, Self>) {
         let state = &slf.as_super().get().state;
@@ -51,7 +51,7 @@ impl Snapshot {
 }
 
 #[pymethods]
-impl AsyncSnapshot {
+impl AsyncReadTransaction {
     /// Ends the read transaction.
     fn close<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, state) = (slf.py(), &slf.as_super().get().state);

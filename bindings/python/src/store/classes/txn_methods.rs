@@ -34,9 +34,9 @@ impl AnyTxn {
         key: &[u8],
     ) -> Option<PyResult<Option<Bound<'py, PyBytes>>>> {
         let CallMode::Sync = self.mode else { return None };
-        let Ok(OpenTxn::LocalRead(snapshot)) = self.state.open_txn() else { return None };
+        let Ok(OpenTxn::LocalRead(txn)) = self.state.open_txn() else { return None };
         let get = || {
-            snapshot.with(|txn| {
+            txn.with(|txn| {
                 let found = nuthatch_store::Read::get(txn, &table.opened()?, key)?;
                 Ok(found.map(<[u8]>::to_vec))
             })

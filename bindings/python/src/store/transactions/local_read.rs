@@ -24,7 +24,7 @@ impl LocalReadTxn {
     pub(crate) fn with<T>(&self, job: impl FnOnce(&TxnView<'_>) -> Outcome<T>) -> Outcome<T> {
         match &*self.lock() {
             Some(txn) => job(&TxnView(txn.view())),
-            None => Err(Failure::closed("snapshot")),
+            None => Err(Failure::closed("read transaction")),
         }
     }
 

@@ -41,7 +41,7 @@ impl OpenTxn {
     /// Ends the transaction without a commit.
     pub(crate) fn end(&self) {
         match self {
-            Self::LocalRead(snapshot) => snapshot.release(),
+            Self::LocalRead(txn) => txn.release(),
             Self::LocalWrite(writing) => writing.end(),
             Self::Remote(_, remote_txn) => remote_txn.end(),
         }
@@ -54,9 +54,9 @@ impl OpenTxn {
         job: impl FnOnce(&TxnView<'_>) -> Outcome<T> + Send + 'static,
     ) -> Option<Work<T>> {
         match self {
-            Self::LocalRead(snapshot) => {
-                let snapshot = Arc::clone(snapshot);
-                Some(Work::blocking(move || snapshot.with(job)))
+            Self::LocalRead(txn) => {
+                let txn = Arc::clone(txn);
+                Some(Work::blocking(move || txn.with(job)))
             }
             Self::LocalWrite(writing) => Some(writing.read(job)),
             Self::Remote(..) => None,

@@ -112,7 +112,7 @@ class RemoteFailuresTest {
       var acks = rows.put(Flowable.just(Row.of("b", "2"))).test();
       var get = rows.get(bytes("nobody")).test();
       var main = other.mainTable();
-      var found = other.snapshot(one -> one.get(main, bytes("nobody")).toFlowable()).test();
+      var found = other.read(one -> one.get(main, bytes("nobody")).toFlowable()).test();
       restart();
       put.awaitDone(60, SECONDS).assertComplete();
       acks.awaitDone(60, SECONDS).assertComplete();
@@ -233,7 +233,7 @@ class RemoteFailuresTest {
   }
 
   @Test
-  void a_snapshot_sees_tables_that_the_server_opens_anew() throws Exception {
+  void a_read_transaction_sees_tables_that_the_server_opens_anew() throws Exception {
     var second = store.table("second");
     second.put(bytes("a"), bytes("1")).blockingAwait();
     fill(1);
@@ -242,7 +242,7 @@ class RemoteFailuresTest {
     // Finds out that the connection was lost.
     table.get(bytes("a")).isEmpty().blockingGet();
     var counts =
-        store.snapshot(
+        store.read(
             one ->
                 Flowable.just(table, second)
                     .concatMapSingle(each -> one.scan(each, Scan.all()).count()));

@@ -148,13 +148,13 @@ public interface Store extends AutoCloseable {
   /**
    * Reads from one state of the store, which later writes do not change. A subscription begins a
    * read transaction. The transaction ends when the stream that {@code reads} returns ends or is
-   * cancelled. After that, calls on the {@link Snapshot} fail.
+   * cancelled. After that, calls on the {@link ReadTransaction} fail.
    *
    * @param <T> the type of the items
-   * @param reads returns the stream to emit, from reads of the snapshot
+   * @param reads returns the stream to emit, from reads of the read transaction
    * @return the items of that stream
    */
-  <T> Flowable<T> snapshot(Function<? super Snapshot, ? extends Publisher<? extends T>> reads);
+  <T> Flowable<T> read(Function<? super ReadTransaction, ? extends Publisher<? extends T>> reads);
 
   /**
    * Watches committed changes, in order. The store must keep changes: {@link

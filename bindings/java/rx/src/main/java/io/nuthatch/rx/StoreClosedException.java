@@ -1,6 +1,6 @@
 package io.nuthatch.rx;
 
-/** The store was closed, or a snapshot of it has ended. */
+/** The store was closed, or a read transaction of it has ended. */
 public final class StoreClosedException extends StoreException {
 
   private static final long serialVersionUID = 1L;

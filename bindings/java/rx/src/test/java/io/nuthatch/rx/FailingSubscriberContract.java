@@ -259,8 +259,9 @@ abstract class FailingSubscriberContract extends StoreFixture {
   }
 
   @Test
-  void an_error_thrown_by_the_reads_of_a_snapshot_is_delivered() {
-    var reported = reported(() -> assertFailed(store.snapshot(snapshot -> fail(snapshot)).test()));
+  void an_error_thrown_by_the_reads_of_a_read_transaction_is_delivered() {
+    var reported =
+        reported(() -> assertFailed(store.read(transaction -> fail(transaction)).test()));
     assertEquals(List.of(), reported);
   }
 

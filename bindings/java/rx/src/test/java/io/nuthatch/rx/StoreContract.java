@@ -271,19 +271,20 @@ abstract class StoreContract extends FailingSubscriberContract {
   }
 
   @Test
-  void a_snapshot_stays_as_it_was_and_ends_with_its_stream() {
+  void a_read_transaction_stays_as_it_was_and_ends_with_its_stream() {
     fill("a", "b", "c");
-    var kept = new AtomicReference<Snapshot>();
+    var kept = new AtomicReference<ReadTransaction>();
     var found =
         store
-            .snapshot(
-                snapshot -> {
-                  kept.set(snapshot);
-                  return snapshot
+            .read(
+                transaction -> {
+                  kept.set(transaction);
+                  return transaction
                       .scan(table, Scan.of(Range.all()).limit(2).reverse())
                       .doOnSubscribe(s -> table.delete(bytes("c")).blockingAwait())
                       .map(Row::keyText)
-                      .concatWith(snapshot.get(table, bytes("c")).map(v -> new String(v, UTF_8)));
+                      .concatWith(
+                          transaction.get(table, bytes("c")).map(v -> new String(v, UTF_8)));
                 })
             .toList()
             .blockingGet();

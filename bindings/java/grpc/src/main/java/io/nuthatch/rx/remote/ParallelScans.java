@@ -31,9 +31,9 @@ final class ParallelScans {
       return mapped(messages, parallel, mapper);
     }
     return table.opened(
-        table.store.snapshot(
-            snapshot -> {
-              var one = (RemoteSnapshot) snapshot;
+        table.store.read(
+            transaction -> {
+              var one = (RemoteReadTransaction) transaction;
               return parts(
                   parallel,
                   range -> {

@@ -8,7 +8,7 @@ import io.nuthatch.rx.Change;
 import io.nuthatch.rx.ConditionUnmetException;
 import io.nuthatch.rx.ConnectOptions;
 import io.nuthatch.rx.Kind;
-import io.nuthatch.rx.Snapshot;
+import io.nuthatch.rx.ReadTransaction;
 import io.nuthatch.rx.Store;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.StoreStat;
@@ -144,12 +144,12 @@ final class RemoteStore implements Store {
   }
 
   @Override
-  public <T> Flowable<T> snapshot(
-      Function<? super Snapshot, ? extends Publisher<? extends T>> reads) {
+  public <T> Flowable<T> read(
+      Function<? super ReadTransaction, ? extends Publisher<? extends T>> reads) {
     return Flowable.using(
-        () -> new RemoteSnapshot(this),
+        () -> new RemoteReadTransaction(this),
         one -> one.begin().flatMapPublisher(state -> Signals.caught(() -> reads.apply(state))),
-        RemoteSnapshot::close);
+        RemoteReadTransaction::close);
   }
 
   @Override

@@ -166,11 +166,11 @@ final class RemoteTable implements Table {
     return new EmittingFlowable<>(
         Schedulers.io(),
         emission -> {
-          try (var snapshot = new RemoteSnapshot(store)) {
-            emission.onStop(snapshot::close);
+          try (var transaction = new RemoteReadTransaction(store)) {
+            emission.onStop(transaction::close);
             store.tables.open(this).blockingAwait();
-            snapshot.begin().ignoreElement().blockingAwait();
-            reader.read(new PagedCursor(scan -> snapshot.rows(this, scan)), emission::onNext);
+            transaction.begin().ignoreElement().blockingAwait();
+            reader.read(new PagedCursor(scan -> transaction.rows(this, scan)), emission::onNext);
           } finally {
             emission.ended();
           }

@@ -88,7 +88,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
   /** Ends the transaction. Waiting and later requests fail. */
   @Override
   public void close() {
-    end(StoreException.of("closed", "the snapshot has ended"));
+    end(StoreException.of("closed", "the read transaction has ended"));
   }
 
   private void end(StoreException why) {

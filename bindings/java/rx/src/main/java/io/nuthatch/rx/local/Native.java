@@ -39,14 +39,22 @@ final class Native {
   private static final MethodHandle GET =
       function("get", JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS);
   private static final MethodHandle COUNT = function("count", JAVA_LONG, ADDRESS, ADDRESS, ADDRESS);
-  private static final MethodHandle OPEN_SNAPSHOT =
-      function("open_snapshot", JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS);
-  private static final MethodHandle CLOSE_SNAPSHOT = function("close_snapshot", JAVA_LONG, ADDRESS);
-  private static final MethodHandle SNAPSHOT_GET =
-      function("snapshot_get", JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
-  private static final MethodHandle SNAPSHOT_ROWS =
+  private static final MethodHandle OPEN_READ_TRANSACTION =
+      function("open_read_transaction", JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS);
+  private static final MethodHandle CLOSE_READ_TRANSACTION =
+      function("close_read_transaction", JAVA_LONG, ADDRESS);
+  private static final MethodHandle READ_TRANSACTION_GET =
+      function("read_transaction_get", JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
+  private static final MethodHandle READ_TRANSACTION_ROWS =
       function(
-          "snapshot_rows", JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS);
+          "read_transaction_rows",
+          JAVA_LONG,
+          JAVA_LONG,
+          ADDRESS,
+          ADDRESS,
+          JAVA_LONG,
+          ADDRESS,
+          ADDRESS);
   private static final MethodHandle OPEN_SCAN =
       function("open_scan", JAVA_LONG, ADDRESS, ADDRESS, ADDRESS);
   private static final MethodHandle SCAN_NEXT =
@@ -215,33 +223,33 @@ final class Native {
     }
   }
 
-  static void openSnapshot(
+  static void openReadTransaction(
       long store,
-      MemorySegment snapshot,
+      MemorySegment handle,
       MemorySegment transaction,
       MemorySegment sequence,
       Scratch scratch) {
     try {
       int code =
           (int)
-              OPEN_SNAPSHOT.invokeExact(
-                  store, snapshot, transaction, sequence, scratch.error);
+              OPEN_READ_TRANSACTION.invokeExact(
+                  store, handle, transaction, sequence, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
       throw rethrown(thrown);
     }
   }
 
-  static void closeSnapshot(long snapshot, Scratch scratch) {
+  static void closeReadTransaction(long transaction, Scratch scratch) {
     try {
-      check((int) CLOSE_SNAPSHOT.invokeExact(snapshot, scratch.error), scratch);
+      check((int) CLOSE_READ_TRANSACTION.invokeExact(transaction, scratch.error), scratch);
     } catch (Throwable thrown) {
       throw rethrown(thrown);
     }
   }
 
-  static void snapshotGet(
-      long snapshot,
+  static void readTransactionGet(
+      long transaction,
       long table,
       MemorySegment keys,
       MemorySegment entries,
@@ -250,16 +258,16 @@ final class Native {
     try {
       int code =
           (int)
-              SNAPSHOT_GET.invokeExact(
-                  snapshot, table, keys, entries, count, scratch.error);
+              READ_TRANSACTION_GET.invokeExact(
+                  transaction, table, keys, entries, count, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
       throw rethrown(thrown);
     }
   }
 
-  static void snapshotRows(
-      long snapshot,
+  static void readTransactionRows(
+      long transaction,
       long table,
       MemorySegment options,
       MemorySegment rows,
@@ -269,8 +277,8 @@ final class Native {
     try {
       int code =
           (int)
-              SNAPSHOT_ROWS.invokeExact(
-                  snapshot, table, options, rows, capacity, count, scratch.error);
+              READ_TRANSACTION_ROWS.invokeExact(
+                  transaction, table, options, rows, capacity, count, scratch.error);
       check(code, scratch);
     } catch (Throwable thrown) {
       throw rethrown(thrown);

@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Counts the scans, snapshots and watches of a store that the library has open. */
+/** Counts the scans, read transactions and watches of a store that the library has open. */
 final class OpenHandles {
 
   private final ReentrantLock lock = new ReentrantLock();

@@ -10,7 +10,7 @@ import io.nuthatch.rx.BatchPolicy;
 import io.nuthatch.rx.Change;
 import io.nuthatch.rx.Kind;
 import io.nuthatch.rx.LocalStore;
-import io.nuthatch.rx.Snapshot;
+import io.nuthatch.rx.ReadTransaction;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.StoreOptions;
 import io.nuthatch.rx.StoreStat;
@@ -39,7 +39,7 @@ final class OpenStore implements LocalStore {
   /** Streams in progress, which fail when the store is closed. */
   final Set<Running> running = ConcurrentHashMap.newKeySet();
 
-  /** Scans, snapshots and watches that the library has open. */
+  /** Scans, read transactions and watches that the library has open. */
   final OpenHandles handles = new OpenHandles();
 
   /** Maximum time that closing waits for threads that are reading rows. */
@@ -158,12 +158,12 @@ final class OpenStore implements LocalStore {
   }
 
   @Override
-  public <T> Flowable<T> snapshot(
-      Function<? super Snapshot, ? extends Publisher<? extends T>> reads) {
+  public <T> Flowable<T> read(
+      Function<? super ReadTransaction, ? extends Publisher<? extends T>> reads) {
     return Flowable.using(
-        () -> new OpenSnapshot(this),
+        () -> new OpenReadTransaction(this),
         one -> Signals.caught(() -> reads.apply(one)),
-        OpenSnapshot::close);
+        OpenReadTransaction::close);
   }
 
   @Override

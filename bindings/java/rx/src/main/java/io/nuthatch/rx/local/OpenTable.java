@@ -134,7 +134,9 @@ final class OpenTable implements Table {
   @Override
   public Single<List<Optional<byte[]>>> getMany(List<byte[]> keys) {
     return Single.using(
-        () -> new OpenSnapshot(store), one -> one.getMany(this, keys), OpenSnapshot::close);
+        () -> new OpenReadTransaction(store),
+        one -> one.getMany(this, keys),
+        OpenReadTransaction::close);
   }
 
   @Override
@@ -172,8 +174,8 @@ final class OpenTable implements Table {
     return new EmittingFlowable<>(
         Schedulers.io(),
         emission -> {
-          try (var snapshot = new OpenSnapshot(store)) {
-            var cursor = new PagedCursor(scan -> snapshot.rows(this, scan, (int) scan.limit()));
+          try (var transaction = new OpenReadTransaction(store)) {
+            var cursor = new PagedCursor(scan -> transaction.rows(this, scan, (int) scan.limit()));
             reader.read(cursor, emission::onNext);
           }
         });

@@ -5,7 +5,7 @@ import io.nuthatch.rx.Entry;
 import io.nuthatch.rx.Row;
 import io.nuthatch.rx.RowMapper;
 import io.nuthatch.rx.Scan;
-import io.nuthatch.rx.Snapshot;
+import io.nuthatch.rx.ReadTransaction;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.Table;
 import io.nuthatch.store.v1.StoreProto.GetRequest;
@@ -22,7 +22,7 @@ import java.util.Optional;
  * A read transaction of a remote store. The responses of all its reads arrive in one call. Other
  * threads deliver them, so a subscriber may wait for another read.
  */
-final class RemoteSnapshot implements Snapshot, AutoCloseable {
+final class RemoteReadTransaction implements ReadTransaction, AutoCloseable {
 
   /** A cheap read, with which the server begins the transaction. */
   private static final TxnRequest FIRST =
@@ -34,12 +34,12 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
   private Txn txn;
   private boolean isClosed;
 
-  RemoteSnapshot(RemoteStore store) {
+  RemoteReadTransaction(RemoteStore store) {
     this.store = store;
   }
 
   /** Begins the transaction; retried while the server cannot be reached. */
-  Single<Snapshot> begin() {
+  Single<ReadTransaction> begin() {
     var taken = Single.defer(() -> open().ask(FIRST));
     return store
         .tables
@@ -51,7 +51,7 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
 
   private synchronized Txn open() {
     if (isClosed) {
-      throw StoreException.of("closed", "the snapshot has ended");
+      throw StoreException.of("closed", "the read transaction has ended");
     }
     txn = Txn.begin(store.calls);
     return txn;

@@ -6,7 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import io.nuthatch.rx.Entry;
 import io.nuthatch.rx.Row;
 import io.nuthatch.rx.Scan;
-import io.nuthatch.rx.Snapshot;
+import io.nuthatch.rx.ReadTransaction;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.Table;
 import io.reactivex.rxjava3.core.Flowable;
@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** A read transaction of a local store. It is not closed while a thread reads from it. */
-final class OpenSnapshot implements Snapshot, AutoCloseable {
+final class OpenReadTransaction implements ReadTransaction, AutoCloseable {
 
   private static final int PAGE_ROWS = 256;
   private static final long VALUE = Layouts.at(Layouts.ENTRY, "value");
@@ -28,12 +28,12 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
   private final long handle;
   private boolean isClosed;
 
-  OpenSnapshot(OpenStore store) {
+  OpenReadTransaction(OpenStore store) {
     store.check();
     this.store = store;
     var scratch = Scratch.ofThread();
     var out = scratch.zeros(24);
-    Native.openSnapshot(store.handle, out, out.asSlice(8), out.asSlice(16), scratch);
+    Native.openReadTransaction(store.handle, out, out.asSlice(8), out.asSlice(16), scratch);
     this.handle = out.get(JAVA_LONG, 0);
     store.handles.opened();
   }
@@ -41,7 +41,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
   private void check() {
     store.check();
     if (isClosed) {
-      throw StoreException.of("closed", "the snapshot has ended");
+      throw StoreException.of("closed", "the read transaction has ended");
     }
   }
 
@@ -74,7 +74,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
     }
     long each = Layouts.ENTRY.byteSize();
     var entries = scratch.take(each * keys.size());
-    Native.snapshotGet(handle, of, structs, entries, keys.size(), scratch);
+    Native.readTransactionGet(handle, of, structs, entries, keys.size(), scratch);
     var found = new ArrayList<Optional<T>>(keys.size());
     for (int i = 0; i < keys.size(); i++) {
       var entry = entries.asSlice(i * each, each);
@@ -96,7 +96,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
     long each = Layouts.ROW.byteSize();
     var rows = scratch.take(each * maxRows);
     var count = scratch.take(8);
-    Native.snapshotRows(handle, of, scratch.scan(scan), rows, maxRows, count, scratch);
+    Native.readTransactionRows(handle, of, scratch.scan(scan), rows, maxRows, count, scratch);
     int rowCount = (int) count.get(JAVA_LONG, 0);
     var found = new ArrayList<Row>(rowCount);
     for (int i = 0; i < rowCount; i++) {
@@ -142,7 +142,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
   public synchronized void close() {
     if (!isClosed) {
       isClosed = true;
-      Native.closeSnapshot(handle, Scratch.ofThread());
+      Native.closeReadTransaction(handle, Scratch.ofThread());
       store.handles.closed();
     }
   }

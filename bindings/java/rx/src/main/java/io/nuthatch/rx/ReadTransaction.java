@@ -7,11 +7,11 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One state of a store, during {@link Store#snapshot}. While it exists, pages that writers replace
+ * One state of a store, during {@link Store#read}. While it exists, pages that writers replace
  * cannot be reused, so the file grows: use it briefly. After its end, all calls fail with {@link
  * StoreClosedException}.
  */
-public interface Snapshot {
+public interface ReadTransaction {
 
   /**
    * Returns the value of a key; empty if the key is missing.
