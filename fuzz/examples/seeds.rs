@@ -1,5 +1,5 @@
-//! Writes seeds for the fuzz targets: one small snapshot of every kind, and scripts for the chunk
-//! cache with the lookups of `testdata/chunks`.
+//! Writes seeds for the fuzz targets: one small snapshot of every kind, a manifest, and scripts for
+//! the chunk cache with the lookups of `testdata/chunks`.
 //!
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds -- fuzz/seeds`
 
@@ -91,10 +91,24 @@ fn ranges(cell: &str) -> Vec<Range<u64>> {
     ranges.filter(|range: &Range<u64>| range.start < range.end).collect()
 }
 
+/// Writes a manifest, with the leading byte that selects the correction of checksums.
+fn manifest(folder: &Path) -> AnyResult {
+    let made = tempfile::tempdir()?;
+    let path = made.path().join("set.nut");
+    let mut writer = WriterOptions::new().shards(3).create(&path)?;
+    numbered(&mut writer, 20)?;
+    writer.set_metadata("name", b"numbers")?;
+    writer.finish()?;
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join("three-shards"), [&[1], &std::fs::read(path)?[..]].concat())?;
+    Ok(())
+}
+
 fn main() -> AnyResult {
     let folder = std::env::args_os().nth(1).ok_or("which folder?")?;
     let folder = Path::new(&folder);
     lookups(&folder.join("chunks"))?;
+    manifest(&folder.join("manifest"))?;
     let folder = &folder.join("open");
     std::fs::create_dir_all(folder)?;
     let plain = WriterOptions::new();
@@ -102,6 +116,10 @@ fn main() -> AnyResult {
     seed(folder, "empty", &plain, |_| Ok(()))?;
     seed(folder, "types", &plain, types)?;
     seed(folder, "overflow", &plain, |writer| numbered(writer, 100))?;
+    seed(folder, "metadata", &plain, |writer| {
+        writer.set_metadata("name", b"numbers")?;
+        numbered(writer, 3)
+    })?;
     seed(folder, "shared", &plain, shared)?;
     seed(folder, "compressed", &zstd, |writer| compressed(writer, 5))?;
     seed(folder, "dictionary", &zstd, |writer| compressed(writer, 70))

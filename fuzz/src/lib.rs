@@ -7,6 +7,6 @@ mod mend;
 mod read;
 mod text;
 
-pub use mend::mend;
+pub use mend::{mend, mend_manifest};
 pub use read::read_all;
 pub use text::JsonRows;

@@ -1,7 +1,8 @@
 //! Corrects the checksums and lengths of damaged snapshots.
 
 use nuthatch_snapshot::layout::{
-    MAGIC, SECTION_ALIGN, VERSION_MAJOR, directory, header, limits, line, record,
+    MAGIC, MANIFEST_MAGIC, SECTION_ALIGN, VERSION_MAJOR, directory, header, limits, line, manifest,
+    manifest_entry, record,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -24,6 +25,33 @@ pub fn mend(bytes: &mut Vec<u8>) {
     }
     let hash = xxh3_64(&bytes[..header::HASH]);
     put(bytes, header::HASH, &hash.to_le_bytes());
+}
+
+/// Corrects the lengths, counts and checksums of a manifest. The seed, the metadata and the entries
+/// of the shards are not changed.
+pub fn mend_manifest(bytes: &mut Vec<u8>) {
+    let table_end = manifest::LEN + manifest_entry::LEN;
+    bytes.resize(bytes.len().max(table_end), 0);
+    put(bytes, manifest::MAGIC, &MANIFEST_MAGIC);
+    put(bytes, manifest::VERSION_MAJOR, &VERSION_MAJOR.to_le_bytes());
+    put(bytes, manifest::HEADER_LEN, &(manifest::LEN as u32).to_le_bytes());
+    let file_len = bytes.len() as u64;
+    put(bytes, manifest::FILE_LEN, &file_len.to_le_bytes());
+    let room = (bytes.len() - manifest::LEN) / manifest_entry::LEN;
+    let shards = (number(bytes, manifest::SHARDS, 4) as usize).clamp(1, room);
+    put(bytes, manifest::SHARDS, &(shards as u32).to_le_bytes());
+    let table = manifest::LEN..manifest::LEN + shards * manifest_entry::LEN;
+    let entries = bytes[table.clone()].chunks_exact(manifest_entry::LEN);
+    let sum = entries
+        .fold(0_u64, |sum, entry| sum.wrapping_add(number(entry, manifest_entry::ENTRIES, 8)));
+    put(bytes, manifest::ENTRIES, &sum.to_le_bytes());
+    let metadata_len = (bytes.len() - table.end) as u64;
+    put(bytes, manifest::METADATA_LEN, &metadata_len.to_le_bytes());
+    let hashes = [xxh3_64(&bytes[table.clone()]), xxh3_64(&bytes[table.end..])];
+    put(bytes, manifest::TABLE_HASH, &hashes[0].to_le_bytes());
+    put(bytes, manifest::METADATA_HASH, &hashes[1].to_le_bytes());
+    let hash = xxh3_64(&bytes[..manifest::HASH]);
+    put(bytes, manifest::HASH, &hash.to_le_bytes());
 }
 
 fn put(bytes: &mut [u8], at: usize, field: &[u8]) {

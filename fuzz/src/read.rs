@@ -9,6 +9,7 @@ const FRAMES: usize = 16;
 /// with each other.
 pub fn read_all(snapshot: &Snapshot) {
     let verified = snapshot.verify_with(1, |_, _| ()).is_ok();
+    assert!(snapshot.metadata().is_ok() || !verified);
     let mut scratch = Scratch::new();
     let (mut entries, mut frames) = (0, 0);
     let mut keys = vec![Vec::new(), b"absent".to_vec(), vec![b'k'; 300]];

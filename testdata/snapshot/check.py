@@ -6,17 +6,22 @@ the tables. The script `check` runs it.
 """
 
 import base64
+import collections
 import json
 import pathlib
 import resource
+import shutil
 import signal
 import sys
 import tempfile
 
+import dump
 import reader
+import sets
 
 HERE = pathlib.Path(__file__).parent
 MAX_SECONDS, MAX_MEMORY = 50, 1 << 30  # Limits of the process: seconds and bytes.
+LARGE_MEMORY = 8 << 30  # Limit while the file beyond 4 GiB is mapped.
 
 
 def expect(what, expected, found):
@@ -35,12 +40,22 @@ def key_of(key):
 
 def row_of(key, value):
     """Returns an entry in the form of the JSON documents."""
-    return {"key": reader.json_of_key(key), "type": reader.TYPES[value.type],
-            "value": reader.json_of(value)}
+    return {"key": dump.json_of_key(key), "type": reader.TYPES[value.type],
+            "value": dump.json_of(value)}
 
 
 def stats_of(snapshot):
-    """Returns the statistics of the header with the names of `nuthatch info --json`."""
+    """Returns the statistics with the names of `nuthatch info --json`; sums for a set."""
+    if isinstance(snapshot, sets.SnapshotSet):
+        stats = [stats_of(shard) for shard in snapshot.shards]
+        names = [name for name in stats[0] if name != "entries_by_type"]
+        sums = {name: sum(one[name] for one in stats) for name in names}
+        types = collections.Counter()
+        for one in stats:
+            types.update(one["entries_by_type"])
+        in_order = {name: types[name] for name in reader.TYPES.values() if types[name]}
+        probe = max(one["max_probe"] for one in stats)
+        return {**sums, "max_probe": probe, "seed": snapshot.seed, "entries_by_type": in_order}
     lengths = {name: length for name, (_, length) in snapshot.sections.items()}
     by_type = enumerate(snapshot.entries_by_type)
     return {
@@ -65,8 +80,19 @@ def stats_of(snapshot):
 def check_good(snapshot, expected):
     """Checks that a file is valid and has the expected statistics and entries."""
     expect("stats", expected["stats"], stats_of(snapshot))
+    metadata = {name: json_of_bytes(value) for name, value in snapshot.metadata().items()}
+    expect("metadata", expected.get("metadata", {}), metadata)
+    expect("shards", expected.get("shards", 0), len(getattr(snapshot, "shards", ())))
     snapshot.verify()
     check_entries(snapshot, expected)
+
+
+def json_of_bytes(value):
+    """Returns a value of the metadata in JSON form."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"$bytes": base64.b64encode(value).decode()}
 
 
 def check_entries(snapshot, expected):
@@ -95,7 +121,7 @@ def check_bad(path, case, expected):
         case: The case, from cases.json.
         expected: The JSON document of the good file.
     """
-    found, snapshot = error_of(lambda: reader.Snapshot.open(path))
+    found, snapshot = error_of(lambda: sets.open_snapshot(path))
     expect("open", case.get("open"), found)
     if "open" in case:
         return
@@ -131,6 +157,45 @@ def lookup_result(snapshot, key):
     return "corrupt" if error else "absent" if value is None else "value"
 
 
+def check_hash(case):
+    """Checks the hash of a key with a seed."""
+    found = reader.hash_of(key_of(case["key"]), int(case["seed"], 16))
+    expect("hash", case["hash"], f"{found:016x}")
+
+
+def check_typed(case):
+    """Checks a lookup that requests a type."""
+    value = sets.open_snapshot(HERE / case["file"]).get(key_of(case["key"]))
+    if value is None:
+        expect("lookup", {"absent": True}, {"absent": case.get("absent")})
+        return
+    found = reader.TYPES[value.type]
+    any_list = found == "empty list" and case["as"].startswith("list")
+    if found == case["as"] or any_list:
+        expect("lookup", case.get("value"), dump.json_of(value))
+    else:
+        expect("type", case.get("found"), found)
+
+
+def check_large(case, folder):
+    """Creates the file beyond 4 GiB, and checks its entries."""
+    path = pathlib.Path(folder) / "large.nut"
+    with path.open("wb") as file:
+        file.truncate(case["length"])
+        for patch in case["patch"]:
+            file.seek(patch["at"])
+            file.write(bytes.fromhex(patch["hex"]))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (LARGE_MEMORY, hard))
+    check_entries(sets.open_snapshot(path), case)
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, hard))
+
+
+def table(name):
+    """Returns the contents of a table of this folder."""
+    return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
+
+
 def damaged(case):
     """Returns the bytes of a case: its file, truncated or extended with zeros, and patched."""
     data = bytearray((HERE / case["file"]).read_bytes())
@@ -152,20 +217,27 @@ def checks(arguments):
     for path in sorted(HERE.glob("v*/*.json")):
         name = f"{path.parent.name}/{path.stem}.nut"
         documents[name] = json.loads(path.read_text(encoding="utf-8"))
-        yield name, lambda: check_good(reader.Snapshot.open(HERE / name), documents[name])
+        yield name, lambda: check_good(sets.open_snapshot(HERE / name), documents[name])
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "case.nut"
-        for case in json.loads((HERE / "bad/cases.json").read_text(encoding="utf-8")):
+        for shard in HERE.glob("v*/*.shard"):
+            shutil.copy(shard, folder)
+        for case in table("bad/cases"):
             path.write_bytes(damaged(case))
             document = documents[case.get("of", case["file"])]
             yield f"{case['file']}: {case['name']}", lambda: check_bad(path, case, document)
+        yield "large", lambda: check_large(table("large"), folder)
+    for case in table("hashes"):
+        yield case["name"], lambda: check_hash(case)
+    for case in table("typed"):
+        yield case["name"], lambda: check_typed(case)
     for path in arguments:
-        yield path, lambda: check_unknown(reader.Snapshot.open(path))
+        yield path, lambda: check_unknown(sets.open_snapshot(path))
 
 
 def main(arguments):
     """Runs all checks and prints the failed ones. Returns whether one failed."""
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, LARGE_MEMORY))
     signal.alarm(MAX_SECONDS)
     passed = failed = 0
     for name, check in checks(arguments):

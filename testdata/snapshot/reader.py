@@ -1,27 +1,21 @@
-#!/usr/bin/env python3
 """A reader of Nuthatch snapshots, written from docs/formats/snapshot.md alone.
 
 It is an example of a reader and a test of the specification, written for clarity, not for speed.
 Requires Python 3.9 and the package `xxhash`, and `zstandard` for compressed values.
-
-    reader.py FILE              verifies the file and prints its entries as JSON lines
-    reader.py FILE KEY...       prints the values of these keys; exit status 1 if a key is missing
 """
 
-import base64
-import json
-import math
 import mmap
 import struct
-import sys
 from collections import Counter, namedtuple
 
 import xxhash
 
 MAGIC = b"\x89NUT\r\n\x1a\n"
 HEADER_LEN, DIRECTORY_ENTRY_LEN, LINE_LEN, SLOTS = 512, 32, 64, 14
-RESERVED_AT = 304
-HEADER = struct.Struct("<8s 2H I 3Q 4I 8Q 2Q 5Q 16Q 200s Q")
+ADDITIONAL_AT, RESERVED_AT = 320, 448
+HEADER = struct.Struct("<8s 2H I 3Q 4I 8Q 2Q 5Q 16Q 4I 128s 56s Q")
+ADDITIONAL = struct.Struct("<2I 3Q")
+METADATA, METADATA_HEAD = 1, struct.Struct("<H I")
 SECTIONS = ("dictionary", "directory", "index", "data")
 COUNTS = {"entries": 32, "key_bytes": 136, "value_bytes": 144, "stored_value_bytes": 152,
           "shared_entries": 160, "compressed_entries": 168}
@@ -30,6 +24,7 @@ LONG, SHARED, COMPRESSED = 16, 32, 64  # Tag bits.
 REFERENCE_LEN = 6
 MIN_TAIL = 513  # Minimum number of zeros at the end of the data section.
 MAX_FILE, MAX_VALUE, MAX_CONTENT, MAX_DICTIONARY = 1 << 48, 1 << 32, 1 << 24, 1 << 20
+MAX_METADATA, MAX_SHARDS, MAX_ADDITIONAL = 1 << 20, 1 << 16, 4
 
 BYTES, STRING, BOOL, I64, F64, I64S, F64S, F32S, STRINGS, EMPTY = range(1, 11)
 TYPES = dict(enumerate(("bytes", "string", "bool", "i64", "f64", "list of i64", "list of f64",
@@ -43,6 +38,7 @@ Value = namedtuple("Value", "type data")
 Line = namedtuple("Line", "at fingerprints offsets records overflow")
 Record = namedtuple("Record", "at tag type key key_end value_at length end")
 Partition = namedtuple("Partition", "at start end index_hash data_hash")
+Additional = namedtuple("Additional", "at kind required start length hash")
 
 
 class SnapshotError(Exception):
@@ -74,6 +70,38 @@ def align_up(offset, alignment):
     return -(-offset // alignment) * alignment
 
 
+def shard_of(h, shards):
+    """Returns the number of the shard of a key with the hash `h`."""
+    return (h >> 19 & 0xFFFF) * shards >> 16
+
+
+def metadata_of(section, at):
+    """Decodes metadata.
+
+    Args:
+        section: The bytes.
+        at: The offset of the bytes in the file, for errors.
+
+    Returns:
+        A dict from names to bytes.
+    """
+    pairs, begin, before = {}, 0, b""
+    while begin < len(section):
+        rest = section[begin:]
+        check(len(rest) >= METADATA_HEAD.size, at + begin, "metadata", "two lengths", rest)
+        name_len, value_len = METADATA_HEAD.unpack_from(rest)
+        check(1 <= name_len <= 255, at + begin, "length of a name", "1 to 255", name_len)
+        name_end = METADATA_HEAD.size + name_len
+        end = name_end + value_len
+        check(end <= len(rest), at + begin, "end of the value", f"{len(rest)} at most", end)
+        name = rest[METADATA_HEAD.size:name_end]
+        key = text(name, at + begin)
+        check(before < name, at + begin, "name", f"above {before!r}", name)
+        pairs[key], before = bytes(rest[name_end:end]), name
+        begin += end
+    return pairs
+
+
 class Snapshot:
     """An open snapshot.
 
@@ -90,6 +118,7 @@ class Snapshot:
         self.bytes, self.decompressor = data, None
         self.read_header()
         self.check_sections()
+        self.check_additional_sections()
         self.check_counts()
         if self.flags & FLAG_DICTIONARY:
             self.check_dictionary()
@@ -121,17 +150,66 @@ class Snapshot:
         self.sections = dict(zip(SECTIONS, zip(fields[11:19:2], fields[12:19:2])))
         (self.dictionary_hash, self.directory_hash, self.key_bytes, self.value_bytes,
          self.stored_value_bytes, self.shared_entries, self.compressed_entries) = fields[19:26]
-        self.entries_by_type, (reserved, header_hash) = fields[26:42], fields[42:]
+        self.entries_by_type = fields[26:42]
+        index_kind, self.shard, self.shard_count = fields[42:45]
+        count, additional, reserved, self.header_hash = fields[45:]
 
         check(major == 1, 8, "version_major", 1, major, "unsupported")
         hashed = hash_of(data[:504])
-        check(header_hash == hashed, 504, "header_hash", header_hash, hashed)
+        check(self.header_hash == hashed, 504, "header_hash", self.header_hash, hashed)
         check(self.flags <= 7, 52, "flags", "1, 2 and 4 only", self.flags, "unsupported")
+        check(index_kind == 0, 304, "index_kind", "0 (lines)", index_kind, "unsupported")
+        for code in range(max(TYPES) + 1, 16):
+            found = self.entries_by_type[code]
+            check(found == 0, 176 + 8 * code, f"values of type {code}", 0, found, "unsupported")
+        self.read_additional_sections(count, additional)
         check(header_len == HEADER_LEN, 12, "header_len", HEADER_LEN, header_len)
         check(self.file_len == len(data), 16, "file_len", self.file_len, len(data))
         check(self.file_len <= MAX_FILE, 16, "file_len", "2^48 at most", self.file_len)
         nonzero = next((i for i, byte in enumerate(reserved) if byte), 0)
         self.reserved = (RESERVED_AT + nonzero, reserved[nonzero])
+
+    def read_additional_sections(self, count, entries):
+        """Reads the entries of the additional sections, and rejects a required unknown one."""
+        check(count <= MAX_ADDITIONAL, 316, "additional_count", MAX_ADDITIONAL, count)
+        self.additional = []
+        for i in range(count):
+            at = ADDITIONAL_AT + ADDITIONAL.size * i
+            section = Additional(at, *ADDITIONAL.unpack_from(entries, ADDITIONAL.size * i))
+            check(section.required <= 1, at + 4, "required", "0 or 1", section.required)
+            check(not section.required or section.kind == METADATA, at, "kind", METADATA,
+                  section.kind, "unsupported")
+            self.additional.append(section)
+        self.unused = entries[ADDITIONAL.size * count:]
+
+    def check_additional_sections(self):
+        """Checks the order, offsets and lengths of the additional sections."""
+        start, length = self.sections["data"]
+        end, kind = start + length, 0
+        for section in self.additional:
+            at = section.at
+            check(section.kind > kind, at, "kind", f"above {kind}", section.kind)
+            check(section.start == align_up(end, 64), at + 8, "offset of the section",
+                  align_up(end, 64), section.start)
+            end, kind = section.start + section.length, section.kind
+            check(end <= self.file_len, at + 16, "end of the section", self.file_len, end)
+            check(kind != METADATA or 1 <= section.length <= MAX_METADATA, at + 16,
+                  "length of the metadata", f"1 to {MAX_METADATA}", section.length)
+            check(section is not self.additional[-1] or end == self.file_len, at + 16,
+                  "end of the last section", self.file_len, end)
+        nonzero = next((i for i, byte in enumerate(self.unused) if byte), None)
+        check(nonzero is None, RESERVED_AT - len(self.unused) + (nonzero or 0), "unused entry", 0,
+              self.unused)
+
+    def metadata(self):
+        """Returns the metadata as a dict from names to bytes."""
+        for section in self.additional:
+            if section.kind == METADATA:
+                found = self.bytes[section.start:section.start + section.length]
+                check(hash_of(found) == section.hash, section.at + 24, "checksum", section.hash,
+                      hash_of(found))
+                return metadata_of(found, section.start)
+        return {}
 
     def check_sections(self):
         """Checks the shape of the index, and the offset and length of each section."""
@@ -152,7 +230,7 @@ class Snapshot:
             check(length <= limit, at + 8, f"length of the {name}", f"{limit} at most", length)
             check(length in expected, at + 8, f"length of the {name}", expected, length)
             at += 16
-        check(end == self.file_len, 112, "length of the data", data, length)
+        check(end == self.file_len or self.additional, 112, "length of the data", data, length)
 
     def check_counts(self):
         """Checks the counts of entries against each other, the index and the flags."""
@@ -168,6 +246,9 @@ class Snapshot:
             expected = f"1 to {entries}" if self.flags & flag else "0"
             check(count <= entries and (count > 0) == (self.flags & flag > 0), COUNTS[name], name,
                   expected, count)
+        check(self.shard_count <= MAX_SHARDS, 312, "shards", MAX_SHARDS, self.shard_count)
+        most = max(self.shard_count - 1, 0)
+        check(self.shard <= most, 308, "shard", f"{most} at most", self.shard)
         at, byte = self.reserved
         check(self.minor > 0 or byte == 0, at, "reserved", 0, byte)
 
@@ -372,6 +453,12 @@ class Verification:
             self.zeros(end, start)
             end = start + length
         snapshot.check_dictionary()
+        for section in snapshot.additional:
+            self.zeros(end, section.start)
+            end = section.start + section.length
+            hashed = hash_of(self.bytes[section.start:end])
+            check(hashed == section.hash, section.at + 24, "checksum", section.hash, hashed)
+        snapshot.metadata()
         for number, partition in enumerate(self.partitions()):
             self.partition(number, partition)
         for name, at in COUNTS.items():
@@ -437,6 +524,8 @@ class Verification:
             self.zeros(end, at)
             record = snapshot.record(at)
             check(record.end <= limit, at, "end of the record", f"{limit} at most", record.end)
+            shard = shard_of(hash_of(record.key, snapshot.seed), snapshot.shard_count)
+            check(shard == snapshot.shard, at, "shard of the key", snapshot.shard, shard)
             found = snapshot.find(record.key)
             check(found and found[0] == (number, i), at, "key", "one that lookups find", record.key)
             self.record(record)
@@ -464,66 +553,3 @@ class Verification:
         between = self.bytes[start:end]
         at = start + len(between) - len(between.lstrip(b"\0"))
         check(at == end, at, "byte between", 0, self.bytes[at:at + 1])
-
-
-def json_of(value):
-    """Returns a `Value` in the JSON form of `nuthatch dump`."""
-    if value.type == BYTES:
-        return {"$bytes": base64.b64encode(value.data).decode()}
-    if value.type == F64:
-        number = json_of_float(value.data, "d")
-        return {"$f64": number} if isinstance(number, str) else number
-    if value.type == F32S:
-        return {"$f32": [json_of_float(number, "f") for number in value.data]}
-    if value.type == F64S:
-        numbers = [json_of_float(number, "d") for number in value.data]
-        return {"$f64": numbers} if any(isinstance(n, str) for n in numbers) else numbers
-    return value.data
-
-
-def json_of_float(number, element):
-    """Returns a finite number as it is, and any other as a string.
-
-    Args:
-        number: The number.
-        element: The format of its bits: "d" or "f".
-    """
-    if math.isfinite(number):
-        return number
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    bits = struct.pack(">" + element, number)
-    return "NaN" if bits == struct.pack(">" + element, math.nan) else "0x" + bits.hex()
-
-
-def json_of_key(key):
-    """Returns a key in the JSON form of `nuthatch dump`."""
-    try:
-        return key.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"$bytes": base64.b64encode(key).decode()}
-
-
-def main(path, *keys):
-    """Prints the values of keys, or verifies and prints all entries. Returns the exit status."""
-    snapshot, status = Snapshot.open(path), 0
-    if not keys:
-        snapshot.verify()
-    found = ((key, snapshot.get(key)) for key in map(str.encode, keys))
-    for key, value in found if keys else snapshot:
-        if value is None:
-            print(f"{path}: no key {key}", file=sys.stderr)
-            status = 1
-            continue
-        row = {"key": json_of_key(key), "type": TYPES[value.type], "value": json_of(value)}
-        print(json.dumps(row, ensure_ascii=False))
-    return status
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    try:
-        sys.exit(main(*sys.argv[1:]))
-    except SnapshotError as error:
-        sys.exit(f"{sys.argv[1]}: {error}")

@@ -64,7 +64,8 @@ impl FieldType {
             ValueType::F64List => Self::F64List,
             ValueType::F32List => Self::F32List,
             ValueType::StringList => Self::StringList,
-            ValueType::EmptyList => return None,
+            // The empty list, and types of later versions.
+            _ => return None,
         })
     }
 

@@ -1,7 +1,9 @@
 //! Compares the tables of `docs/formats/snapshot.md` with the constants in the code.
 
 use nuthatch_snapshot::ValueType;
-use nuthatch_snapshot::layout::{directory, flags, header, limits, line, record};
+use nuthatch_snapshot::layout::{
+    additional, directory, flags, header, limits, line, manifest, manifest_entry, metadata, record,
+};
 use nuthatch_testing::page::{self, Rows, table_with_header};
 use std::collections::BTreeMap;
 
@@ -49,6 +51,11 @@ fn the_header_table_agrees_with_the_code() {
             ("shared_entries", header::SHARED_ENTRIES),
             ("compressed_entries", header::COMPRESSED_ENTRIES),
             ("entries_by_type", header::ENTRIES_BY_TYPE),
+            ("index_kind", header::INDEX_KIND),
+            ("shard", header::SHARD),
+            ("shards", header::SHARDS),
+            ("additional_count", header::ADDITIONAL_COUNT),
+            ("additional", header::ADDITIONAL),
             ("reserved", header::RESERVED),
             ("header_hash", header::HASH),
         ],
@@ -57,9 +64,56 @@ fn the_header_table_agrees_with_the_code() {
 }
 
 #[test]
+fn the_tables_of_additional_sections_and_metadata_agree_with_the_code() {
+    let fields = [("kind", additional::KIND), ("required", additional::REQUIRED)];
+    let rest = [("section", additional::OFFSET), ("checksum", additional::CHECKSUM)];
+    expect(&offsets(1), &[fields, rest].concat());
+    assert_eq!(additional::LENGTH, additional::OFFSET + 8);
+    let kinds = table("| kind | section |", 0);
+    assert_eq!(kinds[0][0], additional::METADATA.to_string());
+    let fields = [("name_len", metadata::NAME_LEN), ("value_len", metadata::VALUE_LEN)];
+    expect(&offsets(2), &fields);
+}
+
+#[test]
+fn the_tables_of_sets_agree_with_the_code() {
+    expect(
+        &offsets(5),
+        &[
+            ("magic", manifest::MAGIC),
+            ("version_major", manifest::VERSION_MAJOR),
+            ("version_minor", manifest::VERSION_MINOR),
+            ("header_len", manifest::HEADER_LEN),
+            ("file_len", manifest::FILE_LEN),
+            ("seed", manifest::SEED),
+            ("entries", manifest::ENTRIES),
+            ("shards", manifest::SHARDS),
+            ("flags", manifest::FLAGS),
+            ("metadata_len", manifest::METADATA_LEN),
+            ("table_hash", manifest::TABLE_HASH),
+            ("metadata_hash", manifest::METADATA_HASH),
+            ("reserved", manifest::RESERVED),
+            ("header_hash", manifest::HASH),
+        ],
+    );
+    expect(
+        &offsets(6),
+        &[
+            ("file_len", manifest_entry::FILE_LEN),
+            ("entries", manifest_entry::ENTRIES),
+            ("header_hash", manifest_entry::HEADER_HASH),
+        ],
+    );
+    let lens = [("a header of", manifest::LEN), ("an entry of", manifest_entry::LEN)];
+    for (what, len) in lens {
+        assert!(PAGE.contains(&format!("{what} {len} bytes")), "{what}");
+    }
+}
+
+#[test]
 fn the_directory_and_line_tables_agree_with_the_code() {
     expect(
-        &offsets(1),
+        &offsets(3),
         &[
             ("data_offset", directory::DATA_OFFSET),
             ("data_len", directory::DATA_LEN),
@@ -68,7 +122,7 @@ fn the_directory_and_line_tables_agree_with_the_code() {
         ],
     );
     expect(
-        &offsets(2),
+        &offsets(4),
         &[
             ("fingerprints", line::FINGERPRINTS),
             ("offsets", line::OFFSETS),
@@ -117,6 +171,10 @@ fn limits_agree_with_the_code() {
     assert_eq!(limits::MAX_KEY_LEN, 65_535);
     assert!(limit("stored value").contains("2^32") && limits::MAX_VALUE_LEN == 1 << 32);
     assert!(limit("file").contains("2^48") && limits::MAX_FILE_LEN == 1 << 48);
+    assert!(limit("metadata").contains("1 MiB; a name has 1 to 255"));
+    assert_eq!((limits::MAX_METADATA_LEN, limits::MAX_METADATA_NAME_LEN), (1 << 20, 255));
+    assert_eq!(limit("additional sections"), additional::MAX_SECTIONS.to_string());
+    assert!(limit("shards of a set") == "65,536" && limits::MAX_SHARDS == 65_536);
     assert!(limit("partitions").contains(&format!("2^{}", limits::MAX_PARTITION_BITS)));
     assert_eq!(limit("lines that a lookup reads"), (limits::MAX_PROBE + 1).to_string());
     let zeros = format!("at least {} zeros", record::MAX_SHORT_LEN);

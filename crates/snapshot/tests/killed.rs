@@ -11,12 +11,15 @@ type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// The environment variable with the path at which the child builds repeatedly.
 const CHILD: &str = "NUTHATCH_TEST_BUILD_OVER";
 
+/// The environment variable with the number of shards that the child builds; 0 for one file.
+const SHARDS: &str = "NUTHATCH_TEST_SHARDS";
+
 /// Number of rows that exceed the memory budget of a small build.
 const ROWS: i64 = 30_000;
 
 /// Builds a generation, whose values are its number. Prints a line for each step.
-fn build(path: &Path, generation: i64) -> nuthatch_snapshot::Result<()> {
-    let options = WriterOptions::new().memory(16 << 20).threads(2);
+fn build(path: &Path, generation: i64, shards: u32) -> nuthatch_snapshot::Result<()> {
+    let options = WriterOptions::new().memory(16 << 20).threads(2).shards(shards);
     let mut writer = options.progress(|progress| println!("{progress:?}")).create(path)?;
     let mut values = [0; 40];
     for row in 0..ROWS {
@@ -43,16 +46,20 @@ fn generation(path: &Path) -> AnyResult<i64> {
 #[test]
 fn child() -> AnyResult {
     let Some(path) = std::env::var_os(CHILD) else { return Ok(()) };
+    let shards = std::env::var(SHARDS)?.parse()?;
     let mut next = generation(Path::new(&path))? + 1;
     loop {
-        build(Path::new(&path), next)?;
+        build(Path::new(&path), next, shards)?;
         next += 1;
     }
 }
 
-fn spawn(path: &Path) -> AnyResult<Child> {
+fn spawn(path: &Path, shards: u32) -> AnyResult<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--exact", "child", "--nocapture"]).env(CHILD, path);
+    command
+        .args(["--exact", "child", "--nocapture"])
+        .env(CHILD, path)
+        .env(SHARDS, shards.to_string());
     Ok(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?)
 }
 
@@ -60,12 +67,12 @@ fn spawn(path: &Path) -> AnyResult<Child> {
 fn a_killed_build_leaves_the_old_file_or_the_new() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("over.nut");
-    build(&path, 0)?;
+    build(&path, 0, 0)?;
     let mut last = 0;
     let mut left = 0;
     // These numbers are distributed over the steps of two builds of about 4,400 steps each.
     for steps in (0..30).map(|kill| kill * 7919 % 9000) {
-        let mut child = spawn(&path)?;
+        let mut child = spawn(&path, 0)?;
         // Held open until the child is killed; otherwise its writes would fail.
         let mut output = BufReader::new(child.stdout.take().ok_or("its output")?).lines();
         let seen = output.by_ref().take(steps).flatten().count();
@@ -79,9 +86,43 @@ fn a_killed_build_leaves_the_old_file_or_the_new() -> AnyResult {
     }
     assert!(left > 0, "no build was killed");
     assert!(files(directory.path())? < 3, "a build removes what earlier ones left");
-    build(&path, last + 1)?;
+    build(&path, last + 1, 0)?;
     assert_eq!(generation(&path)?, last + 1);
     assert_eq!(files(directory.path())?, 1, "only the file is left");
+    Ok(())
+}
+
+#[test]
+fn a_killed_build_of_a_set_leaves_the_old_set_or_the_new() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("over.nut");
+    build(&path, 0, 3)?;
+    let complete = files(directory.path())?;
+    let mut last = 0;
+    // These numbers are distributed over the steps of two builds of about 16 steps each.
+    for steps in (0..20).map(|kill| kill * 7 % 33) {
+        let mut child = spawn(&path, 3)?;
+        let mut output = BufReader::new(child.stdout.take().ok_or("its output")?).lines();
+        let seen = output.by_ref().take(steps).flatten().count();
+        child.kill()?;
+        child.wait()?;
+        assert_eq!(seen, steps, "the child ended by itself");
+        let found = generation(&path)?;
+        assert!((last..last + 4).contains(&found), "generation {found} after {last}");
+        last = found;
+    }
+    build(&path, last + 1, 3)?;
+    assert_eq!(generation(&path)?, last + 1);
+    let kept = files(directory.path())?;
+    let shards = complete - 1;
+    // A build that was killed between its shards and its manifest leaves the shards.
+    assert!(kept >= complete && (kept - complete) <= 20 * shards, "{kept} files");
+    let shard = |name: &str| Path::new(name).extension().is_some_and(|found| found == "shard");
+    let names = std::fs::read_dir(directory.path())?.map(|entry| Ok(entry?.file_name()));
+    let names: AnyResult<Vec<_>> = names.collect();
+    let mut names: Vec<_> = names?.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    names.retain(|name| !shard(name));
+    assert_eq!(names, ["over.nut"], "no temporary file is left");
     Ok(())
 }
 

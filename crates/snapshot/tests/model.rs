@@ -250,7 +250,7 @@ fn get_typed(
                 OwnedValue::from(Value::StringList(v.as_list()))
             })
         }
-        ValueType::EmptyList => return None,
+        _ => return None,
     })
 }
 

@@ -1,10 +1,10 @@
 //! `nuthatch info`: prints statistics of a snapshot.
 
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::Stdout;
+use crate::terminal::{Stdout, quote_key};
 use clap::Args;
-use nuthatch_cli::output::json_string;
-use nuthatch_snapshot::{Snapshot, Stats, ValueType};
+use nuthatch_cli::output::{json_string, json_value};
+use nuthatch_snapshot::{Metadata, Snapshot, Stats, Value, ValueType};
 use nuthatch_units::{bytes, grouped};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -35,15 +35,17 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
-        let stats = Snapshot::open(&self.file)?.stats();
-        let text = if self.json { self.json(&stats) } else { self.text(&stats) };
+        let snapshot = Snapshot::open(&self.file)?;
+        let (stats, metadata) = (snapshot.stats(), snapshot.metadata()?);
+        let text =
+            if self.json { self.json(&stats, &metadata) } else { self.text(&stats, &metadata) };
         let mut stdout = Stdout::new();
         stdout.write(text.as_bytes())?;
         stdout.flush()?;
         Ok(Outcome::Success)
     }
 
-    fn text(&self, stats: &Stats) -> String {
+    fn text(&self, stats: &Stats, metadata: &Metadata<'_>) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: &str| {
             // Writing to a string cannot fail.
@@ -52,6 +54,9 @@ impl Info {
         let count = |number: u64| format!("{} bytes", grouped(number));
         line("file", &self.file.display().to_string());
         line("format", &version(stats));
+        if stats.shards > 0 {
+            line("shards", &grouped(u64::from(stats.shards)));
+        }
         line("size", &format!("{} ({})", bytes(stats.file_len), count(stats.file_len)));
         line("entries", &grouped(stats.entries));
         for (value_type, entries) in types(stats) {
@@ -76,10 +81,16 @@ impl Info {
         line("  load", &format!("{:.1} %", stats.load() * 100.0));
         line("  longest probe", &format!("{} lines", stats.max_probe));
         line("  seed", &stats.seed.to_string());
+        if !metadata.is_empty() {
+            line("metadata", &count(stats.metadata_bytes));
+        }
+        for (name, value) in metadata.iter() {
+            line(&format!("  {}", quote_key(name.as_bytes())), &quote_key(value));
+        }
         text
     }
 
-    fn json(&self, stats: &Stats) -> String {
+    fn json(&self, stats: &Stats, metadata: &Metadata<'_>) -> String {
         let mut file = Vec::new();
         json_string(&self.file.to_string_lossy(), &mut file);
         let mut fields = vec![
@@ -89,6 +100,7 @@ impl Info {
         let types: Vec<_> =
             types(stats).map(|(name, entries)| format!("\"{name}\":{entries}")).collect();
         for (name, value) in [
+            ("shards", u64::from(stats.shards)),
             ("file_bytes", stats.file_len),
             ("entries", stats.entries),
             ("key_bytes", stats.key_bytes),
@@ -97,6 +109,7 @@ impl Info {
             ("shared_entries", stats.shared_entries),
             ("compressed_entries", stats.compressed_entries),
             ("dictionary_bytes", stats.dictionary_bytes),
+            ("metadata_bytes", stats.metadata_bytes),
             ("index_bytes", stats.index_bytes),
             ("data_bytes", stats.data_bytes),
             ("partitions", stats.partitions),
@@ -109,8 +122,23 @@ impl Info {
         fields.push(format!("\"load\":{:.4}", stats.load()));
         fields.push(format!("\"overhead_bytes_per_entry\":{:.3}", stats.overhead_per_entry()));
         fields.push(format!("\"entries_by_type\":{{{}}}", types.join(",")));
+        fields.push(format!("\"metadata\":{}", json_metadata(metadata)));
         format!("{{{}}}\n", fields.join(","))
     }
+}
+
+/// Returns the metadata as a JSON object. A value that is not UTF-8 is bytes in base64.
+fn json_metadata(metadata: &Metadata<'_>) -> String {
+    let mut json = b"{".to_vec();
+    for (number, (name, value)) in metadata.iter().enumerate() {
+        json.extend_from_slice(if number == 0 { b"" } else { b"," });
+        json_string(name, &mut json);
+        json.push(b':');
+        let text = std::str::from_utf8(value).map(Value::String);
+        json_value(&text.unwrap_or(Value::Bytes(value)), &mut json);
+    }
+    json.push(b'}');
+    String::from_utf8_lossy(&json).into_owned()
 }
 
 fn version(stats: &Stats) -> String {

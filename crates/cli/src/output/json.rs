@@ -36,6 +36,7 @@ pub fn json_value(value: &Value<'_>, out: &mut Vec<u8>) {
         Value::F32List([]) | Value::EmptyList => out.extend_from_slice(b"[]"),
         Value::F32List(list) => tagged("$f32", out, |out| number_list(list, out)),
         Value::StringList(list) => string_list(list.iter(), out),
+        _ => unreachable!("opening rejects values of unknown types"),
     }
 }
 

@@ -16,6 +16,7 @@ pub fn raw_value(value: &Value<'_>, out: &mut Vec<u8>) {
         Value::F32List(list) => list.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes())),
         Value::StringList(list) => raw_strings(list, out),
         Value::EmptyList => {}
+        _ => unreachable!("opening rejects values of unknown types"),
     }
 }
 

@@ -18,6 +18,7 @@ pub fn tsv_value(value: &Value<'_>, out: &mut Vec<u8>) {
         Value::F32List(list) => number_list(list, out),
         Value::StringList(list) => string_list(list.iter(), out),
         Value::EmptyList => out.extend_from_slice(b"[]"),
+        _ => unreachable!("opening rejects values of unknown types"),
     }
 }
 

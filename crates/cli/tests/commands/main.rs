@@ -16,6 +16,7 @@ mod roundtrip;
 mod serve;
 mod server;
 mod servers;
+mod sets;
 mod store;
 mod store_cut_off;
 mod store_remote;

@@ -4,6 +4,8 @@
 /// The first eight bytes of a file. The high bit, the line ends and the Ctrl-Z detect files that
 /// were converted as text.
 pub const MAGIC: [u8; 8] = *b"\x89NUT\r\n\x1a\n";
+/// The first eight bytes of the manifest of a set of shards.
+pub const MANIFEST_MAGIC: [u8; 8] = *b"\x89NUS\r\n\x1a\n";
 /// Major version. Readers reject any other major version.
 pub const VERSION_MAJOR: u16 = 1;
 /// Minor version. Readers accept any minor version: a minor change adds only what older readers may
@@ -63,8 +65,19 @@ pub mod header {
     pub const COMPRESSED_ENTRIES: usize = 168;
     /// `[u64; 16]`: number of entries by type code.
     pub const ENTRIES_BY_TYPE: usize = 176;
+    /// `u32`: kind of the index: [`super::line::INDEX_KIND`].
+    pub const INDEX_KIND: usize = 304;
+    /// `u32`: number of this shard, if the file is a shard of a set; otherwise 0.
+    pub const SHARD: usize = 308;
+    /// `u32`: number of shards of the set; 0 for a file that is not a shard.
+    pub const SHARDS: usize = 312;
+    /// `u32`: number of additional sections.
+    pub const ADDITIONAL_COUNT: usize = 316;
+    /// One entry for each additional section; see [`super::additional`].
+    pub const ADDITIONAL: usize = 320;
     /// Zeros up to [`HASH`].
-    pub const RESERVED: usize = 304;
+    pub const RESERVED: usize =
+        ADDITIONAL + super::additional::MAX_SECTIONS * super::additional::ENTRY_LEN;
     /// `u64`: XXH3-64 of the header before this field.
     pub const HASH: usize = 504;
 
@@ -73,7 +86,9 @@ pub mod header {
     const _: () = assert!(INDEX == DIRECTORY + 16);
     const _: () = assert!(DATA == INDEX + 16);
     const _: () = assert!(DICTIONARY_HASH == DATA + 16);
-    const _: () = assert!(RESERVED == ENTRIES_BY_TYPE + 16 * 8);
+    const _: () = assert!(INDEX_KIND == ENTRIES_BY_TYPE + 16 * 8);
+    const _: () = assert!(ADDITIONAL == ADDITIONAL_COUNT + 4);
+    const _: () = assert!(RESERVED == 448);
     const _: () = assert!(LEN == HASH + 8);
     const _: () = assert!((LEN as u64).is_multiple_of(super::SECTION_ALIGN));
 }
@@ -88,6 +103,41 @@ pub mod flags {
     pub const SHARED: u32 = 4;
     /// All flags of this version.
     pub const KNOWN: u32 = ZSTD | DICTIONARY | SHARED;
+}
+
+/// Additional sections: offset of each field of an entry in the header. They follow the data, and
+/// readers ignore those of a kind that they do not know, unless they are required.
+pub mod additional {
+    /// Length of an entry in bytes.
+    pub const ENTRY_LEN: usize = 32;
+    /// Maximum number of additional sections.
+    pub const MAX_SECTIONS: usize = 4;
+    /// `u32`: kind of the section. Kinds are in ascending order; each occurs once.
+    pub const KIND: usize = 0;
+    /// `u32`: 1 if a reader that does not know the kind must reject the file; otherwise 0.
+    pub const REQUIRED: usize = 4;
+    /// `u64`: offset of the section.
+    pub const OFFSET: usize = 8;
+    /// `u64`: length of the section.
+    pub const LENGTH: usize = 16;
+    /// `u64`: XXH3-64 of the section.
+    pub const CHECKSUM: usize = 24;
+
+    /// The kind of the metadata.
+    pub const METADATA: u32 = 1;
+
+    const _: () = assert!(ENTRY_LEN == CHECKSUM + 8);
+}
+
+/// Metadata: pairs of a name and a value. Offset of each field of a pair, whose name and value
+/// follow it.
+pub mod metadata {
+    /// `u16`: length of the name in bytes.
+    pub const NAME_LEN: usize = 0;
+    /// `u32`: length of the value in bytes.
+    pub const VALUE_LEN: usize = 2;
+    /// Length in bytes of both fields.
+    pub const HEAD: usize = 6;
 }
 
 /// Directory: offset of each field of an entry. One entry for each partition.
@@ -108,6 +158,8 @@ pub mod directory {
 
 /// Index: offset of each field of a line. A line has 14 slots, one for each record it refers to.
 pub mod line {
+    /// The kind of an index of such lines, the only kind of this version.
+    pub const INDEX_KIND: u32 = 0;
     /// Length of a line in bytes: one cache line.
     pub const LEN: usize = 64;
     /// Number of slots of a line.
@@ -130,6 +182,8 @@ pub mod line {
     pub const CLASS_BIT: u32 = 16;
     /// Number of overflow classes.
     pub const CLASSES: u64 = 8;
+    /// Lowest of the 16 bits of the key hash that determine the shard.
+    pub const SHARD_BIT: u32 = 19;
     /// Maximum shift. A line with 14 records of the maximum length needs 20.
     pub const MAX_SHIFT: u8 = 24;
 
@@ -164,6 +218,57 @@ pub mod record {
     pub const REFERENCE_LEN: usize = 6;
 }
 
+/// Header of the manifest of a set: offset of each field in bytes. A table with an entry for each
+/// shard follows it, then the metadata.
+pub mod manifest {
+    /// Length of the header in bytes.
+    pub const LEN: usize = 96;
+    /// `[u8; 8]`: [`super::MANIFEST_MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// `u16`: [`super::VERSION_MAJOR`].
+    pub const VERSION_MAJOR: usize = 8;
+    /// `u16`: [`super::VERSION_MINOR`] of the writer.
+    pub const VERSION_MINOR: usize = 10;
+    /// `u32`: [`LEN`].
+    pub const HEADER_LEN: usize = 12;
+    /// `u64`: length of the manifest.
+    pub const FILE_LEN: usize = 16;
+    /// `u64`: seed of the key hash of all shards.
+    pub const SEED: usize = 24;
+    /// `u64`: number of entries of all shards.
+    pub const ENTRIES: usize = 32;
+    /// `u32`: number of shards.
+    pub const SHARDS: usize = 40;
+    /// `u32`: zero. Readers reject a manifest with an unknown flag.
+    pub const FLAGS: usize = 44;
+    /// `u64`: length of the metadata.
+    pub const METADATA_LEN: usize = 48;
+    /// `u64`: XXH3-64 of the table.
+    pub const TABLE_HASH: usize = 56;
+    /// `u64`: XXH3-64 of the metadata.
+    pub const METADATA_HASH: usize = 64;
+    /// Zeros up to [`HASH`].
+    pub const RESERVED: usize = 72;
+    /// `u64`: XXH3-64 of the header before this field.
+    pub const HASH: usize = 88;
+
+    const _: () = assert!(LEN == HASH + 8);
+}
+
+/// Entry of a shard in a manifest: offset of each field.
+pub mod manifest_entry {
+    /// Length of an entry in bytes.
+    pub const LEN: usize = 24;
+    /// `u64`: length of the shard's file.
+    pub const FILE_LEN: usize = 0;
+    /// `u64`: number of entries of the shard.
+    pub const ENTRIES: usize = 8;
+    /// `u64`: `header_hash` of the shard's file.
+    pub const HEADER_HASH: usize = 16;
+
+    const _: () = assert!(LEN == HEADER_HASH + 8);
+}
+
 /// Limits of the format.
 pub mod limits {
     /// Maximum length of a key in bytes.
@@ -181,4 +286,10 @@ pub mod limits {
     pub const MAX_DECOMPRESSED_LEN: u64 = 16 << 20;
     /// Maximum length of a dictionary in bytes.
     pub const MAX_DICTIONARY_LEN: u64 = 1 << 20;
+    /// Maximum length of the metadata section in bytes.
+    pub const MAX_METADATA_LEN: u64 = 1 << 20;
+    /// Maximum length of a name in the metadata in bytes.
+    pub const MAX_METADATA_NAME_LEN: usize = 255;
+    /// Maximum number of shards of a set.
+    pub const MAX_SHARDS: u32 = 1 << 16;
 }

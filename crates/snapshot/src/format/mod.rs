@@ -6,5 +6,8 @@ pub(crate) mod hash;
 pub(crate) mod header;
 pub mod layout;
 pub(crate) mod line;
+pub(crate) mod manifest;
+pub(crate) mod metadata;
+pub(crate) mod raw_header;
 pub(crate) mod record;
 pub(crate) mod totals;

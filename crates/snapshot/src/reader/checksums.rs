@@ -1,6 +1,6 @@
 //! Checksums of the directory and of partitions.
 
-use super::snapshot::Snapshot;
+use super::file::SnapshotFile;
 use crate::error::{Error, Result};
 use crate::format::directory::DirectoryEntry;
 use crate::format::hash::checksum;
@@ -8,7 +8,7 @@ use crate::format::header::Section;
 use crate::format::layout::{directory, header as header_at, line};
 use std::ops::Range;
 
-impl Snapshot {
+impl SnapshotFile {
     /// Checks the checksum of the directory.
     pub(super) fn verify_directory_hash(&self) -> Result<()> {
         let header = &self.header;
@@ -60,6 +60,23 @@ impl Snapshot {
             return Ok(());
         }
         Err(Error::checksum(self.path(), at, what, (stored, found)))
+    }
+
+    /// Compares the checksum of a section with the one that is stored at offset `at`.
+    pub(super) fn verify_section_hash(
+        &self,
+        at: u64,
+        what: &str,
+        section: &[u8],
+        stored: u64,
+    ) -> Result<()> {
+        self.verify_hash(at, what, (checksum(section), stored))
+    }
+
+    /// Returns the checksum of the header, as the file stores it.
+    pub(super) fn header_hash(&self) -> u64 {
+        let stored = self.map.bytes()[header_at::HASH..].first_chunk();
+        u64::from_le_bytes(*stored.expect("a validated header"))
     }
 
     /// Returns the directory entry of a partition.

@@ -1,5 +1,6 @@
 //! Iteration over all entries, in the order of the file.
 
+use super::file::SnapshotFile;
 use super::snapshot::Snapshot;
 use super::stored::StoredValue;
 use crate::error::{Error, Result};
@@ -23,7 +24,8 @@ impl Snapshot {
     /// in wrong entries without an error. [`iter_verified`](Self::iter_verified) detects it. After
     /// an error, which only a damaged file causes, iteration continues with the next entry.
     pub fn iter(&self) -> Iter<'_> {
-        self.iter_lines(0..self.map.index().len() as u64)
+        let (first, others) = self.files();
+        Iter { lines: first.lines(), ..Iter::new(first, others) }
     }
 
     /// Returns an iterator over all entries in the order of the file that checks the checksums of
@@ -36,13 +38,16 @@ impl Snapshot {
     /// # Errors
     /// Returns [`Error::Corrupt`] if the checksum of the directory is wrong.
     pub fn iter_verified(&self) -> Result<IterVerified<'_>> {
-        self.verify_directory_hash()?;
-        Ok(IterVerified { snapshot: self, next_partition: 0, entries: self.iter_lines(0..0) })
+        self.each_file().try_for_each(SnapshotFile::verify_directory_hash)?;
+        let (file, others) = self.files();
+        Ok(IterVerified { file, others, next_partition: 0, entries: Iter::new(file, &[]) })
     }
+}
 
-    /// Returns an iterator over the entries of these lines of the index.
-    fn iter_lines(&self, lines: Range<u64>) -> Iter<'_> {
-        Iter { snapshot: self, lines, line: 0, slots: Slots::default() }
+impl SnapshotFile {
+    /// Returns the numbers of all lines of the index.
+    fn lines(&self) -> Range<u64> {
+        0..self.map.index().len() as u64
     }
 }
 
@@ -58,12 +63,28 @@ impl<'a> IntoIterator for &'a Snapshot {
 /// An iterator over the entries of a snapshot, from [`Snapshot::iter`].
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
-    snapshot: &'a Snapshot,
-    /// Lines that are not read yet.
+    file: &'a SnapshotFile,
+    /// Files that are not read yet.
+    others: &'a [SnapshotFile],
+    /// Lines of the current file that are not read yet.
     lines: Range<u64>,
     /// Current line, and its slots that are not read yet.
     line: u64,
     slots: Slots,
+}
+
+impl<'a> Iter<'a> {
+    /// Returns an iterator over no lines of a file and all lines of others.
+    fn new(file: &'a SnapshotFile, others: &'a [SnapshotFile]) -> Self {
+        Self { file, others, lines: 0..0, line: 0, slots: Slots::default() }
+    }
+
+    /// Moves to the next file, if there is one.
+    fn next_file(&mut self) -> Option<()> {
+        (self.file, self.others) = self.others.split_first()?;
+        self.lines = self.file.lines();
+        Some(())
+    }
 }
 
 impl<'a> Iterator for Iter<'a> {
@@ -72,14 +93,19 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(slot) = self.slots.next() {
-                let at = self.snapshot.line(self.line).ok()?.record(slot);
-                return Some(self.snapshot.record(at).map(|record| Entry {
+                let at = self.file.line(self.line).ok()?.record(slot);
+                return Some(self.file.record(at).map(|record| Entry {
                     key: record.key,
-                    value: StoredValue::new(self.snapshot, &record),
+                    value: StoredValue::new(self.file, &record),
                 }));
             }
-            self.line = self.lines.next()?;
-            self.slots = self.snapshot.line(self.line).ok()?.used();
+            match self.lines.next() {
+                Some(line) => {
+                    self.line = line;
+                    self.slots = self.file.line(line).ok()?.used();
+                }
+                None => self.next_file()?,
+            }
         }
     }
 }
@@ -88,7 +114,9 @@ impl<'a> Iterator for Iter<'a> {
 /// [`Snapshot::iter_verified`].
 #[derive(Clone, Debug)]
 pub struct IterVerified<'a> {
-    snapshot: &'a Snapshot,
+    file: &'a SnapshotFile,
+    /// Files that are not read yet.
+    others: &'a [SnapshotFile],
     next_partition: u64,
     /// Entries of the partition before `next_partition`.
     entries: Iter<'a>,
@@ -100,19 +128,21 @@ impl<'a> Iterator for IterVerified<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.entries.next() {
-                None if self.next_partition < self.snapshot.header.partitions() => {
+                None if self.next_partition < self.file.header.partitions() => {
                     let partition = self.next_partition;
                     self.next_partition += 1;
-                    match self.snapshot.verify_partition_hashes(partition) {
-                        Ok(()) => {
-                            let lines = self.snapshot.lines_of(partition);
-                            self.entries = self.snapshot.iter_lines(lines);
-                        }
+                    match self.file.verify_partition_hashes(partition) {
+                        Ok(()) => self.entries.lines = self.file.lines_of(partition),
                         Err(error) => return Some(Err(self.end(error))),
                     }
                 }
+                None => {
+                    (self.file, self.others) = self.others.split_first()?;
+                    self.next_partition = 0;
+                    self.entries = Iter::new(self.file, &[]);
+                }
                 Some(Err(error)) => return Some(Err(self.end(error))),
-                next => return next,
+                entry => return entry,
             }
         }
     }
@@ -121,8 +151,9 @@ impl<'a> Iterator for IterVerified<'a> {
 impl IterVerified<'_> {
     /// Ends the iteration. Returns the error.
     fn end(&mut self, error: Error) -> Error {
-        self.next_partition = self.snapshot.header.partitions();
-        self.entries = self.snapshot.iter_lines(0..0);
+        self.next_partition = self.file.header.partitions();
+        self.others = &[];
+        self.entries = Iter::new(self.file, &[]);
         error
     }
 }

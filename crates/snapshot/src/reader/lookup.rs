@@ -6,6 +6,7 @@
 //! instructions a lookup runs, the more lookups the processor executes at once, and the more their
 //! memory latencies overlap.
 
+use super::file::SnapshotFile;
 use super::snapshot::Snapshot;
 use super::stored::StoredValue;
 use crate::error::{Error, Result};
@@ -26,8 +27,10 @@ impl Snapshot {
     /// Returns [`Error::Corrupt`] or [`Error::Unreadable`] if the lookup reads damaged bytes.
     #[inline(always)]
     pub fn get(&self, key: &[u8]) -> Result<Option<CowValue<'_>>> {
-        let hash = KeyHash::of(key, self.header.seed);
-        self.value_of(self.find_fast(key, hash, None), key, hash)
+        match self.one_file() {
+            Some(file) => file.get_hashed(key, file.hash(key)),
+            None => self.get_in_set(key),
+        }
     }
 
     /// Returns the stored value of a key without decoding it, or `None` for a missing key.
@@ -37,8 +40,10 @@ impl Snapshot {
     /// bytes of the value are not validated.
     #[inline(always)]
     pub fn find(&self, key: &[u8]) -> Result<Option<StoredValue<'_>>> {
-        let hash = KeyHash::of(key, self.header.seed);
-        self.stored_value_of(self.find_fast(key, hash, None), key, hash)
+        match self.one_file() {
+            Some(file) => file.find_hashed(key, file.hash(key)),
+            None => self.find_in_set(key),
+        }
     }
 
     /// Returns whether the key exists.
@@ -57,6 +62,41 @@ impl Snapshot {
     #[inline(always)]
     pub fn value_type(&self, key: &[u8]) -> Result<Option<ValueType>> {
         Ok(self.find(key)?.map(|stored| stored.value_type()))
+    }
+
+    /// Does the same as [`get`](Self::get), in a set. Out of line, to keep lookups in one file
+    /// small.
+    #[inline(never)]
+    fn get_in_set(&self, key: &[u8]) -> Result<Option<CowValue<'_>>> {
+        let (file, hash) = self.shard_of(key);
+        file.get_hashed(key, hash)
+    }
+
+    /// Does the same as [`find`](Self::find), in a set.
+    #[inline(never)]
+    fn find_in_set(&self, key: &[u8]) -> Result<Option<StoredValue<'_>>> {
+        let (file, hash) = self.shard_of(key);
+        file.find_hashed(key, hash)
+    }
+}
+
+impl SnapshotFile {
+    /// Returns the hash of a key.
+    #[inline(always)]
+    pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
+        KeyHash::of(key, self.header.seed)
+    }
+
+    /// Does the same as [`Snapshot::get`] for a key with this hash.
+    #[inline(always)]
+    fn get_hashed(&self, key: &[u8], hash: KeyHash) -> Result<Option<CowValue<'_>>> {
+        self.value_of(self.find_fast(key, hash, None), key, hash)
+    }
+
+    /// Does the same as [`Snapshot::find`] for a key with this hash.
+    #[inline(always)]
+    pub(super) fn find_hashed(&self, key: &[u8], hash: KeyHash) -> Result<Option<StoredValue<'_>>> {
+        self.stored_value_of(self.find_fast(key, hash, None), key, hash)
     }
 
     /// Tries the fast path: reads the home line, and the first record there with the key's
@@ -202,7 +242,7 @@ pub(super) enum FastResult<'a> {
     Found(u8, &'a [u8]),
     /// The key does not exist.
     Absent,
-    /// The fast path cannot decide; [`Snapshot::find_slow`] can.
+    /// The fast path cannot decide; [`SnapshotFile::find_slow`] can.
     Undecided,
 }
 

@@ -2,6 +2,7 @@
 //! prefetch their index lines, prefetch their records, then read the records. So the memory
 //! latencies of a group overlap.
 
+use super::file::SnapshotFile;
 use super::lookup::FastResult;
 use super::snapshot::Snapshot;
 use super::stored::StoredValue;
@@ -36,10 +37,10 @@ impl Snapshot {
         keys: &[K],
         out: &mut [Option<CowValue<'a>>],
     ) -> Result<()> {
-        self.for_each_key(keys, out, |fast, key, hash, out| {
-            *out = self.value_of(fast, key, hash)?;
-            Ok(())
-        })
+        match self.one_file() {
+            Some(file) => OneFile(file).get_many(keys, out),
+            None => Shards(self).get_many(keys, out),
+        }
     }
 
     /// Finds the stored values of many keys: sets `out[i]` to the result of [`find`](Self::find)
@@ -56,39 +57,100 @@ impl Snapshot {
         keys: &[K],
         out: &mut [Option<StoredValue<'a>>],
     ) -> Result<()> {
-        self.for_each_key(keys, out, |fast, key, hash, out| {
-            *out = self.stored_value_of(fast, key, hash)?;
+        match self.one_file() {
+            Some(file) => OneFile(file).find_many(keys, out),
+            None => Shards(self).find_many(keys, out),
+        }
+    }
+}
+
+/// The files of a snapshot. Lookups in one file are compiled without the choice of a file.
+trait Files<'a>: Copy {
+    /// Returns the file for keys with this hash.
+    fn file_at(self, hash: KeyHash) -> &'a SnapshotFile;
+
+    /// Returns the seed of the key hash.
+    fn seed(self) -> u64;
+
+    /// Does the same as [`Snapshot::get_many`].
+    fn get_many<K: AsRef<[u8]>>(self, keys: &[K], out: &mut [Option<CowValue<'a>>]) -> Result<()> {
+        for_each_key(self, keys, out, |file, fast, key, hash, out| {
+            *out = file.value_of(fast, key, hash)?;
             Ok(())
         })
     }
 
-    /// Calls `finish` for every key, in order, with the result of the fast path.
-    #[inline]
-    fn for_each_key<'a, K: AsRef<[u8]>, T>(
-        &'a self,
+    /// Does the same as [`Snapshot::find_many`].
+    fn find_many<K: AsRef<[u8]>>(
+        self,
         keys: &[K],
-        out: &mut [T],
-        mut finish: impl FnMut(FastResult<'a>, &[u8], KeyHash, &mut T) -> Result<()>,
+        out: &mut [Option<StoredValue<'a>>],
     ) -> Result<()> {
-        assert!(out.len() >= keys.len(), "{} results for {} keys", out.len(), keys.len());
-        let mut hashes = [KeyHash(0); PREFETCH_GROUP];
-        let mut records = [NO_CANDIDATE; PREFETCH_GROUP];
-        for (keys, out) in keys.chunks(PREFETCH_GROUP).zip(out.chunks_mut(PREFETCH_GROUP)) {
-            for (key, hash) in keys.iter().zip(&mut hashes) {
-                *hash = KeyHash::of(key.as_ref(), self.header.seed);
-                prefetch(&self.map.line_at(hash.0)[0]);
-            }
-            for (hash, record) in hashes.iter().zip(&mut records).take(keys.len()) {
-                *record = self.candidate(*hash);
-            }
-            for (((key, out), hash), record) in keys.iter().zip(out).zip(&hashes).zip(&records) {
-                let key = key.as_ref();
-                finish(self.read_candidate(key, *hash, *record), key, *hash, out)?;
-            }
-        }
-        Ok(())
+        for_each_key(self, keys, out, |file, fast, key, hash, out| {
+            *out = file.stored_value_of(fast, key, hash)?;
+            Ok(())
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct OneFile<'a>(&'a SnapshotFile);
+
+impl<'a> Files<'a> for OneFile<'a> {
+    #[inline(always)]
+    fn file_at(self, _: KeyHash) -> &'a SnapshotFile {
+        self.0
     }
 
+    #[inline(always)]
+    fn seed(self) -> u64 {
+        self.0.header.seed
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Shards<'a>(&'a Snapshot);
+
+impl<'a> Files<'a> for Shards<'a> {
+    #[inline(always)]
+    fn file_at(self, hash: KeyHash) -> &'a SnapshotFile {
+        self.0.shard_at(hash)
+    }
+
+    #[inline(always)]
+    fn seed(self) -> u64 {
+        self.0.seed()
+    }
+}
+
+/// Calls `finish` for every key, in order, with its file and the result of the fast path.
+#[inline]
+fn for_each_key<'a, F: Files<'a>, K: AsRef<[u8]>, T>(
+    files: F,
+    keys: &[K],
+    out: &mut [T],
+    mut finish: impl FnMut(&'a SnapshotFile, FastResult<'a>, &[u8], KeyHash, &mut T) -> Result<()>,
+) -> Result<()> {
+    assert!(out.len() >= keys.len(), "{} results for {} keys", out.len(), keys.len());
+    let mut hashes = [KeyHash(0); PREFETCH_GROUP];
+    let mut records = [NO_CANDIDATE; PREFETCH_GROUP];
+    for (keys, out) in keys.chunks(PREFETCH_GROUP).zip(out.chunks_mut(PREFETCH_GROUP)) {
+        for (key, hash) in keys.iter().zip(&mut hashes) {
+            *hash = KeyHash::of(key.as_ref(), files.seed());
+            prefetch(&files.file_at(*hash).map.line_at(hash.0)[0]);
+        }
+        for (hash, record) in hashes.iter().zip(&mut records).take(keys.len()) {
+            *record = files.file_at(*hash).candidate(*hash);
+        }
+        for (((key, out), hash), record) in keys.iter().zip(out).zip(&hashes).zip(&records) {
+            let (file, key) = (files.file_at(*hash), key.as_ref());
+            finish(file, file.read_candidate(key, *hash, *record), key, *hash, out)?;
+        }
+    }
+    Ok(())
+}
+
+impl SnapshotFile {
     /// Returns the offset of the first record of the home line with the key's fingerprint, and
     /// prefetches the record.
     #[inline(always)]

@@ -1,15 +1,19 @@
 //! Reading: open files, lookups, iteration, verification.
 //!
-//! [`snapshot`] opens a file. The other files add operations to [`Snapshot`]: [`lookup`] finds one
-//! key, [`many`] finds batches of keys, [`typed`] finds values of a known type, [`iter`] iterates,
-//! [`verify`] validates the file, [`stats`] describes it.
+//! A [`Snapshot`] is one [`file`] or a [`set`] of them, and [`snapshot`] opens it. The other
+//! modules add operations: [`lookup`] finds one key, [`many`] finds batches of keys, [`typed`]
+//! finds values of a known type, [`iter`] iterates, [`verify`] validates all bytes, [`stats`] and
+//! [`metadata`] describe the snapshot.
 
 mod checksums;
 mod decompress;
+mod file;
 mod iter;
 mod lookup;
 mod many;
 mod map;
+mod metadata;
+mod set;
 mod snapshot;
 mod stats;
 mod stored;
@@ -19,6 +23,7 @@ mod verify;
 pub use decompress::Scratch;
 pub use iter::{Entry, Iter, IterVerified};
 pub use map::Residency;
+pub use metadata::Metadata;
 pub use snapshot::{OpenOptions, Snapshot};
 pub use stats::Stats;
 pub use stored::StoredValue;

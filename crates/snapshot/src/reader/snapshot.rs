@@ -1,12 +1,14 @@
-//! An open snapshot.
+//! An open snapshot: one file, or a set of shards.
 
-use super::decompress::Dictionary;
+use super::file::SnapshotFile;
 use super::map::{Map, Residency};
-use crate::error::{Error, Result};
-use crate::format::header::{Header, RawHeader};
-use crate::format::layout::header as header_at;
+use super::metadata::Metadata;
+use super::set;
+use crate::error::{Damage, Error, Result};
+use crate::format::hash::KeyHash;
+use crate::format::manifest::Manifest;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Options for opening a snapshot.
 ///
@@ -42,15 +44,29 @@ impl OpenOptions {
         self
     }
 
-    /// Opens a snapshot. Validates the header and the dictionary only, so the time does not depend
-    /// on the size of the file, unless [`residency`](Self::residency) reads all of it.
+    /// Opens a snapshot: a file, or a set of shards by the path of its manifest. Validates headers
+    /// and dictionaries only, so the time does not depend on the size of the files, unless
+    /// [`residency`](Self::residency) reads all of them.
     ///
     /// # Errors
-    /// Returns [`Error::Io`] if the file cannot be opened, mapped or locked, or is not a regular
+    /// Returns [`Error::Io`] if a file cannot be opened, mapped or locked, or is not a regular
     /// file, [`Error::NotASnapshot`] or [`Error::Unsupported`] for another kind of file or version,
     /// and [`Error::Corrupt`] or [`Error::Unreadable`] for a damaged file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Snapshot> {
-        Snapshot::from_map(Map::open(path.as_ref(), self.residency, self.lock)?)
+        let map = self.map(path.as_ref())?;
+        if !Manifest::is_manifest(map.bytes()) {
+            return Snapshot::from_file(map);
+        }
+        let path = path.as_ref().to_owned();
+        let (manifest, mut files) = set::open(map, |path| self.map(path))?;
+        // A valid manifest has at least one shard.
+        let first = files.remove(0);
+        Ok(Snapshot { first, others: files, set: Some(Set { path, manifest }) })
+    }
+
+    /// Maps a file, or copies it into memory.
+    fn map(&self, path: &Path) -> Result<Map> {
+        Map::open(path, self.residency, self.lock)
     }
 }
 
@@ -61,9 +77,18 @@ impl OpenOptions {
 /// A published file must not be written to or truncated while it is open. To replace it, rename a
 /// new file over it, as the writer does; a snapshot that is open keeps reading the old file.
 pub struct Snapshot {
-    pub(super) map: Map,
-    pub(super) header: Header,
-    pub(super) dictionary: Dictionary,
+    /// The file, or the first shard of a set.
+    first: SnapshotFile,
+    /// The other shards of a set.
+    others: Vec<SnapshotFile>,
+    set: Option<Set>,
+}
+
+/// What a set has besides its shards.
+struct Set {
+    /// The path of the manifest.
+    path: PathBuf,
+    manifest: Manifest,
 }
 
 impl Snapshot {
@@ -87,51 +112,88 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// Returns the same errors as [`OpenOptions::open`] for bytes that are not a valid snapshot.
+    /// Returns the same errors as [`OpenOptions::open`] for bytes that are not a valid snapshot,
+    /// and [`Error::Unsupported`] for those of a manifest.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Self::from_map(Map::of_bytes(bytes))
+        let map = Map::of_bytes(bytes);
+        if Manifest::is_manifest(bytes) {
+            let found = "a manifest, which names the files of its shards: open it by its path";
+            let damage = Damage::boxed(map.path(), 0, "the bytes of one file", found);
+            return Err(Error::Unsupported(damage));
+        }
+        Self::from_file(map)
     }
 
-    fn from_map(mut map: Map) -> Result<Self> {
-        let bytes = map.bytes();
-        let read = RawHeader::new(&bytes[..bytes.len().min(header_at::LEN)], map.path())
-            .and_then(|raw| raw.validate(bytes.len() as u64))
-            .and_then(|header| Ok((Dictionary::new(&map, &header)?, header)));
-        // Zeros that replace an unreadable page are not damage of the file.
-        map.check_readable()?;
-        let (dictionary, header) = read?;
-        map.set_sections(header.index, header.data);
-        Ok(Self { map, header, dictionary })
+    fn from_file(map: Map) -> Result<Self> {
+        Ok(Self { first: SnapshotFile::new(map)?, others: Vec::new(), set: None })
+    }
+
+    /// Returns the files: one, or the shards of the set in their order.
+    pub(super) fn files(&self) -> (&SnapshotFile, &[SnapshotFile]) {
+        (&self.first, &self.others)
+    }
+
+    /// Returns all files.
+    pub(super) fn each_file(&self) -> impl Iterator<Item = &SnapshotFile> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Returns the seed of the key hash, which is the same in all files.
+    #[inline(always)]
+    pub(super) fn seed(&self) -> u64 {
+        self.first.header.seed
+    }
+
+    /// Returns the file of a snapshot that is not a set.
+    #[inline(always)]
+    pub(super) fn one_file(&self) -> Option<&SnapshotFile> {
+        self.others.is_empty().then_some(&self.first)
+    }
+
+    /// Returns the shard that has the key if the snapshot has it, and the hash of the key.
+    #[inline]
+    pub(super) fn shard_of(&self, key: &[u8]) -> (&SnapshotFile, KeyHash) {
+        let hash = KeyHash::of(key, self.seed());
+        (self.shard_at(hash), hash)
+    }
+
+    /// Returns the shard for keys with this hash.
+    #[inline]
+    pub(super) fn shard_at(&self, hash: KeyHash) -> &SnapshotFile {
+        let shard = hash.shard(self.others.len() as u32 + 1) as usize;
+        shard.checked_sub(1).map_or(&self.first, |other| &self.others[other])
     }
 
     /// Returns the number of entries.
     pub fn len(&self) -> u64 {
-        self.header.entries
+        self.each_file().map(|file| file.header.entries).sum()
     }
 
     /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.header.entries == 0
+        self.len() == 0
     }
 
     /// Returns the path that the snapshot was opened with, or `(memory)` if it was opened from
     /// bytes.
     pub fn path(&self) -> &Path {
-        self.map.path()
+        self.set.as_ref().map_or_else(|| self.first.path(), |set| &set.path)
     }
 
-    /// Returns the error for bytes that contradict the format, or [`Error::Unreadable`] if a page
-    /// could not be read: then the bytes may be zeros in its place.
-    #[cold]
-    pub(super) fn corrupt(
-        &self,
-        offset: u64,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
-    ) -> Error {
-        match self.check_readable() {
-            Ok(()) => Error::corrupt(self.path(), offset, expected, found),
-            Err(unreadable) => unreadable,
+    /// Returns the number of shards and the length of the metadata of a set.
+    pub(super) fn set_stats(&self) -> Option<(u32, u64)> {
+        let manifest = &self.set.as_ref()?.manifest;
+        Some((manifest.shards.len() as u32, manifest.metadata.len() as u64))
+    }
+
+    /// Returns the metadata that the writer was given.
+    ///
+    /// # Errors
+    /// Returns [`Error::Corrupt`] or [`Error::Unreadable`] if the metadata is damaged.
+    pub fn metadata(&self) -> Result<Metadata<'_>> {
+        match &self.set {
+            Some(set) => Metadata::of_set(&set.path, &set.manifest),
+            None => Metadata::of_file(&self.first),
         }
     }
 
@@ -139,15 +201,16 @@ impl Snapshot {
     /// the call came from the file.
     ///
     /// Only builds with the feature `sigbus` detect unreadable pages. In other builds this always
-    /// succeeds, because an unreadable page ends the process. The call is one load from memory, so
-    /// it can follow every lookup.
+    /// succeeds, because an unreadable page ends the process. The call is one load from memory for
+    /// each file, so it can follow every lookup.
     ///
     /// # Errors
-    /// Returns [`Error::Unreadable`] if the file was truncated or the device failed since the
+    /// Returns [`Error::Unreadable`] if a file was truncated or the device failed since the
     /// snapshot was opened.
     #[inline]
     pub fn check_readable(&self) -> Result<()> {
-        self.map.check_readable()
+        self.first.check_readable()?;
+        self.others.iter().try_for_each(SnapshotFile::check_readable)
     }
 }
 

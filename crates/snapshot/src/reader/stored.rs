@@ -1,7 +1,7 @@
 //! Stored values: values whose bytes are not decoded yet.
 
 use super::decompress::Scratch;
-use super::snapshot::Snapshot;
+use super::file::SnapshotFile;
 use crate::error::{Error, Result};
 use crate::format::record::Record;
 use crate::values::{CowValue, OwnedValue, Value, ValueType};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A value in the file whose type is known and whose bytes are not decoded yet.
 #[derive(Clone, Copy)]
 pub struct StoredValue<'a> {
-    snapshot: &'a Snapshot,
+    file: &'a SnapshotFile,
     bytes: &'a [u8],
     value_type: ValueType,
     compressed: bool,
@@ -19,9 +19,9 @@ pub struct StoredValue<'a> {
 
 impl<'a> StoredValue<'a> {
     /// Returns the value of a record.
-    pub(super) fn new(snapshot: &'a Snapshot, record: &Record<'a>) -> Self {
+    pub(super) fn new(file: &'a SnapshotFile, record: &Record<'a>) -> Self {
         Self {
-            snapshot,
+            file,
             bytes: record.stored,
             value_type: record.value_type,
             compressed: record.compressed,
@@ -30,8 +30,8 @@ impl<'a> StoredValue<'a> {
 
     /// Returns an uncompressed value.
     #[inline(always)]
-    pub(super) fn plain(snapshot: &'a Snapshot, value_type: ValueType, bytes: &'a [u8]) -> Self {
-        Self { snapshot, bytes, value_type, compressed: false }
+    pub(super) fn plain(file: &'a SnapshotFile, value_type: ValueType, bytes: &'a [u8]) -> Self {
+        Self { file, bytes, value_type, compressed: false }
     }
 
     /// Returns the type of the value.
@@ -109,7 +109,7 @@ impl<'a> StoredValue<'a> {
             return self.read_uncompressed();
         }
         let bytes = scratch
-            .fill(self.bytes, &self.snapshot.dictionary)
+            .fill(self.bytes, &self.file.dictionary)
             .map_err(|found| self.corrupt("a zstd frame of at most 16 MiB", found))?;
         Value::from_bytes(self.value_type, bytes)
             .map_err(|invalid| self.corrupt(invalid.expected(), "other bytes in a zstd frame"))
@@ -117,8 +117,8 @@ impl<'a> StoredValue<'a> {
 
     #[cold]
     fn corrupt(&self, expected: &str, found: impl fmt::Display) -> Error {
-        let offset = self.bytes.as_ptr().addr() - self.snapshot.map.bytes().as_ptr().addr();
-        self.snapshot.corrupt(offset as u64, expected, found)
+        let offset = self.bytes.as_ptr().addr() - self.file.map.bytes().as_ptr().addr();
+        self.file.corrupt(offset as u64, expected, found)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Lookups of values of a known type.
 
+use super::file::SnapshotFile;
 use super::lookup::FastResult;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
@@ -149,9 +150,26 @@ impl Snapshot {
 
     #[inline(always)]
     fn get_typed<'a, T: Typed<'a>>(&'a self, key: &[u8]) -> Result<Option<T>> {
+        match self.one_file() {
+            Some(file) => file.get_typed(key, file.hash(key)),
+            None => self.get_typed_in_set(key),
+        }
+    }
+
+    /// Does the same as `get_typed`, in a set. Out of line, to keep lookups in one file small.
+    #[inline(never)]
+    fn get_typed_in_set<'a, T: Typed<'a>>(&'a self, key: &[u8]) -> Result<Option<T>> {
+        let (file, hash) = self.shard_of(key);
+        file.get_typed(key, hash)
+    }
+}
+
+impl SnapshotFile {
+    /// Returns the value of a key with this hash.
+    #[inline(always)]
+    fn get_typed<'a, T: Typed<'a>>(&'a self, key: &[u8], hash: KeyHash) -> Result<Option<T>> {
         // The fast path checks key length and type in one comparison. All other cases, including
         // compressed and damaged values, take the slow path.
-        let hash = KeyHash::of(key, self.header.seed);
         let found = match self.find_fast(key, hash, Some(T::TYPE.code())) {
             FastResult::Found(_, bytes) => Value::from_bytes(T::TYPE, bytes).ok(),
             FastResult::Absent => return Ok(None),
@@ -159,14 +177,14 @@ impl Snapshot {
         };
         let value = match found {
             Some(value) => T::of(value),
-            None => self.get_typed_slow(key)?,
+            None => self.get_typed_slow(key, hash)?,
         };
         Ok(value)
     }
 
     #[inline(never)]
-    fn get_typed_slow<'a, T: Typed<'a>>(&'a self, key: &[u8]) -> Result<Option<T>> {
-        let Some(stored) = self.find(key)? else { return Ok(None) };
+    fn get_typed_slow<'a, T: Typed<'a>>(&'a self, key: &[u8], hash: KeyHash) -> Result<Option<T>> {
+        let Some(stored) = self.find_hashed(key, hash)? else { return Ok(None) };
         let found = stored.value_type();
         if found != T::TYPE && found != ValueType::EmptyList {
             return Err(Error::WrongType { requested: T::TYPE, found });

@@ -1,12 +1,16 @@
 //! Verification of every byte: checksums, offsets, values, and that lookups find every entry.
 
 use super::decompress::Scratch;
+use super::file::SnapshotFile;
+use super::metadata::Metadata;
 use super::snapshot::Snapshot;
 use super::stored::StoredValue;
 use crate::error::Result;
 use crate::format::hash::{KeyHash, checksum};
-use crate::format::header::Section;
-use crate::format::layout::{SECTION_ALIGN, directory, header as header_at, line, record};
+use crate::format::header::{AdditionalSection, Section, Shard};
+use crate::format::layout::{
+    SECTION_ALIGN, additional, directory, header as header_at, line, record,
+};
 use crate::format::line::Line;
 use crate::format::record::Record;
 use crate::format::totals::Totals;
@@ -36,20 +40,33 @@ impl Snapshot {
     /// # Errors
     /// Returns the same errors as `verify`.
     pub fn verify_with(&self, threads: usize, progress: impl Fn(u64, u64) + Sync) -> Result<()> {
+        self.metadata()?;
+        let (done, all) = (AtomicU64::new(0), self.len());
+        self.each_file().try_for_each(|file| {
+            file.verify(threads, |entries| {
+                progress(done.fetch_add(entries, Ordering::Relaxed) + entries, all);
+            })
+        })
+    }
+}
+
+impl SnapshotFile {
+    /// Verifies the file on `threads` threads. Calls `verified` with the number of entries of each
+    /// partition.
+    fn verify(&self, threads: usize, verified: impl Fn(u64) + Sync) -> Result<()> {
         self.verify_sections()?;
         self.verify_directory()?;
-        let done = AtomicU64::new(0);
         let totals = parallel::map(threads.max(1), 0..self.header.partitions(), |partition| {
             let totals = PartitionVerifier::new(self, partition).verify()?;
-            let done = done.fetch_add(totals.entries, Ordering::Relaxed) + totals.entries;
-            progress(done, self.header.entries);
+            verified(totals.entries);
             Ok(totals)
         })?;
         self.verify_totals(&totals)?;
         self.check_readable()
     }
 
-    /// Checks that the bytes between sections are zero, and the checksum of the dictionary.
+    /// Checks that the bytes between sections are zero, the checksums of the dictionary and of the
+    /// additional sections, and the metadata.
     fn verify_sections(&self) -> Result<()> {
         let header = &self.header;
         for (section, next) in [
@@ -64,7 +81,18 @@ impl Snapshot {
             header_at::DICTIONARY_HASH as u64,
             "the dictionary",
             (checksum(dictionary), header.dictionary_hash),
-        )
+        )?;
+        let mut end = header.data.end();
+        for (number, AdditionalSection { section, hash, .. }) in
+            header.additional.iter().enumerate()
+        {
+            self.verify_zeros(end, section.offset)?;
+            let at = header_at::ADDITIONAL + number * additional::ENTRY_LEN + additional::CHECKSUM;
+            let what = format!("additional section {number}");
+            self.verify_section_hash(at as u64, &what, self.section(*section), *hash)?;
+            end = section.end();
+        }
+        Metadata::of_file(self).map(|_| ())
     }
 
     /// Checks the directory: the data of the partitions is in order, with gaps of zeros for
@@ -152,7 +180,7 @@ impl Snapshot {
 
 /// The verification of one partition.
 struct PartitionVerifier<'a> {
-    snapshot: &'a Snapshot,
+    file: &'a SnapshotFile,
     number: u64,
     /// The partition's data, relative to the data section.
     data: Section,
@@ -163,39 +191,39 @@ struct PartitionVerifier<'a> {
 }
 
 impl<'a> PartitionVerifier<'a> {
-    fn new(snapshot: &'a Snapshot, number: u64) -> Self {
-        let data = snapshot.directory_entry(number).data;
+    fn new(file: &'a SnapshotFile, number: u64) -> Self {
+        let data = file.directory_entry(number).data;
         let (totals, scratch) = (Totals::default(), Scratch::new());
-        Self { snapshot, number, data, totals, scratch, end: data.offset }
+        Self { file, number, data, totals, scratch, end: data.offset }
     }
 
     fn verify(mut self) -> Result<Totals> {
-        let Self { snapshot, number, data, .. } = self;
-        snapshot.verify_partition_hashes(number)?;
-        for number in snapshot.lines_of(number) {
+        let Self { file, number, data, .. } = self;
+        file.verify_partition_hashes(number)?;
+        for number in file.lines_of(number) {
             self.verify_line(number)?;
         }
         self.verify_gap(data.end())?;
-        snapshot.check_readable()?;
+        file.check_readable()?;
         Ok(self.totals)
     }
 
     /// Checks one line of the index and its entries.
     fn verify_line(&mut self, number: u64) -> Result<()> {
-        let snapshot = self.snapshot;
-        let line = snapshot.line(number)?;
-        let at = snapshot.header.index.offset + number * line::LEN as u64;
+        let file = self.file;
+        let line = file.line(number)?;
+        let at = file.header.index.offset + number * line::LEN as u64;
         if line.shift() > line::MAX_SHIFT {
             let expected = format!("a shift of at most {}", line::MAX_SHIFT);
-            return Err(snapshot.corrupt(at + line::SHIFT as u64, expected, line.shift()));
+            return Err(file.corrupt(at + line::SHIFT as u64, expected, line.shift()));
         }
         let used = line.used().count();
         if !line.used().eq(0..used) {
-            return Err(snapshot.corrupt(at, "slots in use before those not in use", "a gap"));
+            return Err(file.corrupt(at, "slots in use before those not in use", "a gap"));
         }
         if (used..line::SLOTS).any(|slot| line.record(slot) != line.base()) {
             let at = at + (line::OFFSETS + 2 * used) as u64;
-            return Err(snapshot.corrupt(at, "zero offsets in slots not in use", "another"));
+            return Err(file.corrupt(at, "zero offsets in slots not in use", "another"));
         }
         for slot in line.used() {
             self.verify_entry(number, line, slot)?;
@@ -205,23 +233,19 @@ impl<'a> PartitionVerifier<'a> {
 
     /// Checks the entry of one slot.
     fn verify_entry(&mut self, number: u64, line: Line<'_>, slot: usize) -> Result<()> {
-        let snapshot = self.snapshot;
+        let file = self.file;
         let begin = line.record(slot);
-        let at = snapshot.header.index.offset + number * line::LEN as u64;
+        let at = file.header.index.offset + number * line::LEN as u64;
         let field = at + (line::OFFSETS + 2 * slot) as u64;
         if begin < self.end || begin >= self.data.end() {
             let expected = format!("a record from {} to {}", self.end, self.data.end());
-            return Err(snapshot.corrupt(field, expected, begin));
+            return Err(file.corrupt(field, expected, begin));
         }
         self.verify_gap(begin)?;
-        let record = snapshot.record(begin)?;
+        let record = file.record(begin)?;
         if record.end > self.data.end() {
             let expected = format!("the end of a record by {}", self.data.end());
-            return Err(snapshot.corrupt(
-                snapshot.header.data.offset + begin,
-                expected,
-                record.end,
-            ));
+            return Err(file.corrupt(file.header.data.offset + begin, expected, record.end));
         }
         self.end = record.end;
         self.verify_lookup(number, begin, &record)?;
@@ -229,48 +253,55 @@ impl<'a> PartitionVerifier<'a> {
         if record.shared {
             return Ok(());
         }
-        let key_end = snapshot.offset_of(record.key) + record.key.len() as u64;
-        snapshot.verify_zeros(key_end, snapshot.offset_of(record.stored))
+        let key_end = file.offset_of(record.key) + record.key.len() as u64;
+        file.verify_zeros(key_end, file.offset_of(record.stored))
     }
 
     /// Checks that the bytes between the last record and `to` are zero.
     fn verify_gap(&self, to: u64) -> Result<()> {
-        let start = self.snapshot.header.data.offset;
-        self.snapshot.verify_zeros(start + self.end, start + to)
+        let start = self.file.header.data.offset;
+        self.file.verify_zeros(start + self.end, start + to)
     }
 
     /// Checks that a lookup of the key finds this record.
     fn verify_lookup(&self, number: u64, begin: u64, record: &Record<'_>) -> Result<()> {
-        let snapshot = self.snapshot;
-        let hash = KeyHash::of(record.key, snapshot.header.seed);
-        let mut probe = snapshot.probe(hash);
+        let file = self.file;
+        let hash = KeyHash::of(record.key, file.header.seed);
+        if let Some(Shard { number, of }) = file.header.shard
+            && hash.shard(of) != number
+        {
+            let at = file.header.data.offset + begin;
+            let expected = format!("a key of shard {number}");
+            return Err(file.corrupt(at, expected, format!("one of shard {}", hash.shard(of))));
+        }
+        let mut probe = file.probe(hash);
         loop {
-            let line = snapshot.line(probe.line())?;
+            let line = file.line(probe.line())?;
             for slot in line.matches(hash.fingerprint()) {
-                if snapshot.record(line.record(slot))?.key != record.key {
+                if file.record(line.record(slot))?.key != record.key {
                     continue;
                 }
                 if line.record(slot) == begin && probe.line() == number {
                     return Ok(());
                 }
-                let at = snapshot.header.data.offset + begin;
-                return Err(snapshot.corrupt(at, "each key once", "a key that is found elsewhere"));
+                let at = file.header.data.offset + begin;
+                return Err(file.corrupt(at, "each key once", "a key that is found elsewhere"));
             }
             if line.overflow() & hash.overflow_bit() == 0 || !probe.advance() {
-                let at = snapshot.header.data.offset + begin;
+                let at = file.header.data.offset + begin;
                 let expected = "a key that its hash leads to";
-                return Err(snapshot.corrupt(at, expected, "one that lookups do not find"));
+                return Err(file.corrupt(at, expected, "one that lookups do not find"));
             }
         }
     }
 
     /// Checks the value of a record, and adds the entry to the counts.
     fn verify_value(&mut self, record: &Record<'_>) -> Result<()> {
-        let stored = StoredValue::new(self.snapshot, record);
+        let stored = StoredValue::new(self.file, record);
         let value = stored.decompress(&mut self.scratch)?;
         if value.value_type() != record.value_type {
-            let at = self.snapshot.offset_of(record.stored);
-            return Err(self.snapshot.corrupt(at, record.value_type, "one without elements"));
+            let at = self.file.offset_of(record.stored);
+            return Err(self.file.corrupt(at, record.value_type, "one without elements"));
         }
         let value_len = value.with_bytes(<[u8]>::len) as u64;
         let totals = &mut self.totals;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 /// A value that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each variant is the type of the same name")]
+#[non_exhaustive]
 pub enum OwnedValue {
     Bytes(Vec<u8>),
     String(String),

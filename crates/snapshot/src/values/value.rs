@@ -4,9 +4,11 @@ use super::cast;
 use super::string_list::StringList;
 use std::fmt;
 
-/// The type of a stored value. The discriminant is the type code in the file.
+/// The type of a stored value. The discriminant is the type code in the file. Later versions can
+/// add types; opening a file with a type that this version does not know fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum ValueType {
     /// Arbitrary bytes.
     Bytes = 1,
@@ -111,6 +113,7 @@ impl fmt::Display for ValueType {
 /// A borrowed value: the writer's input, and a lookup's result that borrows from the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each variant is the type of the same name")]
+#[non_exhaustive]
 pub enum Value<'a> {
     Bytes(&'a [u8]),
     String(&'a str),

@@ -13,15 +13,55 @@ const FULL_BYTES: usize = 1 << 20;
 /// in which batches are appended decides which of several rows with the same key is first.
 #[derive(Debug)]
 pub struct Batch {
-    bytes: Vec<u8>,
+    /// The rows of each shard; one element for a file without shards.
+    shards: Vec<EncodedRows>,
     rows: u64,
-    weight: u64,
+    /// Number of bytes of all rows.
+    bytes: usize,
     encoder: Encoder,
 }
 
+/// Encoded rows, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct EncodedRows {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rows: u64,
+    /// Total [weight](super::row::Row::weight) of the rows.
+    pub(crate) weight: u64,
+}
+
+impl EncodedRows {
+    /// Encodes a row and appends it.
+    pub(crate) fn push(
+        &mut self,
+        encoder: &Encoder,
+        position: u64,
+        key: &[u8],
+        value: Value<'_>,
+    ) -> Result<()> {
+        let max = u64::from(u32::MAX);
+        let found = self.bytes.len() as u64;
+        if found > max {
+            return Err(Error::limit("bytes of one batch before its last row", max, found));
+        }
+        self.weight += encoder.encode(position, key, value, &mut self.bytes)?;
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Appends other rows.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.rows += other.rows;
+        self.weight += other.weight;
+    }
+}
+
 impl Batch {
-    pub(crate) fn new(encoder: Encoder) -> Self {
-        Self { bytes: Vec::new(), rows: 0, weight: 0, encoder }
+    /// Returns an empty batch for a file, or for a set of `shards` shards if this is not 0.
+    pub(crate) fn new(encoder: Encoder, shards: u32) -> Self {
+        let shards = std::iter::repeat_with(EncodedRows::default).take(shards.max(1) as usize);
+        Self { shards: shards.collect(), rows: 0, bytes: 0, encoder }
     }
 
     /// Adds a row. Its position is its index in the batch.
@@ -44,12 +84,13 @@ impl Batch {
         key: &[u8],
         value: Value<'_>,
     ) -> Result<()> {
-        let max = u64::from(u32::MAX);
-        if self.bytes.len() as u64 > max {
-            let found = self.bytes.len() as u64;
-            return Err(Error::limit("bytes of one batch before its last row", max, found));
-        }
-        self.weight += self.encoder.encode(position, key, value, &mut self.bytes)?;
+        let rows = match &mut self.shards[..] {
+            [rows] => rows,
+            shards => &mut shards[self.encoder.shard(key, shards.len() as u32) as usize],
+        };
+        let before = rows.bytes.len();
+        rows.push(&self.encoder, position, key, value)?;
+        self.bytes += rows.bytes.len() - before;
         self.rows += 1;
         Ok(())
     }
@@ -67,17 +108,12 @@ impl Batch {
     /// Returns whether the batch has at least 1 MiB of rows and should be appended to the writer.
     /// More rows can be added, but take more memory.
     pub fn is_full(&self) -> bool {
-        self.bytes.len() >= FULL_BYTES
+        self.bytes >= FULL_BYTES
     }
 
-    /// Returns the total weight of the rows.
-    pub(crate) fn weight(&self) -> u64 {
-        self.weight
-    }
-
-    /// Returns the encoded rows.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Returns the rows of each shard; one element for a file without shards.
+    pub(crate) fn shards(&self) -> &[EncodedRows] {
+        &self.shards
     }
 }
 
@@ -91,10 +127,10 @@ mod tests {
     #[test]
     fn a_batch_beyond_4_gib_accepts_no_more_rows() -> Result<()> {
         let blobs = Arc::new(SpillFile::create(&std::env::temp_dir())?);
-        let mut batch = Batch::new(Encoder::new(0, blobs));
+        let mut batch = Batch::new(Encoder::new(0, blobs), 0);
         batch.push(b"key", Value::Bool(true))?;
         // Untouched zero pages take no memory.
-        batch.bytes = vec![0; 1 << 32];
+        batch.shards[0].bytes = vec![0; 1 << 32];
         let Err(Error::Limit(limit)) = batch.push(b"other", Value::Bool(true)) else {
             panic!("a limit")
         };

@@ -13,10 +13,11 @@ use super::share::{Role, Shared};
 use super::spill::SpillFile;
 use crate::error::Result;
 use crate::format::hash::checksum;
-use crate::format::header::{Header, Section};
+use crate::format::header::{AdditionalSection, Header, Section, Shard};
 use crate::format::layout::{
-    SECTION_ALIGN, VERSION_MINOR, directory, flags, header as header_at, line, record,
+    SECTION_ALIGN, VERSION_MINOR, additional, directory, flags, header as header_at, line, record,
 };
+use crate::format::metadata::MetadataBuilder;
 use crate::parallel;
 use std::collections::HashSet;
 
@@ -29,6 +30,9 @@ pub(super) struct Build<'a> {
     pub(super) weight: u64,
     pub(super) shared: Shared,
     pub(super) settings: Settings,
+    pub(super) metadata: &'a MetadataBuilder,
+    /// The place of the file in a set of shards.
+    pub(super) place: Option<Shard>,
     pub(super) blobs: &'a SpillFile,
 }
 
@@ -67,13 +71,16 @@ impl Build<'_> {
         let Committed { data_len, directory, totals } = committer.finish();
         let data_len = (data_len + record::MAX_SHORT_LEN as u64).next_multiple_of(SECTION_ALIGN);
         file.write_at(&directory, sections.directory.offset)?;
+        let data = Section { offset: sections.data_start, len: data_len };
+        let additional = self.write_metadata(file, data.end())?;
+        let file_len = additional.last().map_or(data.end(), |last| last.section.end());
         let has_dictionary = u32::from(!dictionary.is_empty()) * flags::DICTIONARY;
         let flags = u32::from(totals.shared > 0) * flags::SHARED
             | u32::from(totals.compressed > 0) * flags::ZSTD
             | has_dictionary;
         Ok(Header {
             version_minor: VERSION_MINOR,
-            file_len: sections.data_start + data_len,
+            file_len,
             seed: self.options.seed,
             entries: totals.entries,
             partition_bits: self.shape.partition_bits,
@@ -83,7 +90,7 @@ impl Build<'_> {
             dictionary: sections.dictionary,
             directory: sections.directory,
             index: sections.index,
-            data: Section { offset: sections.data_start, len: data_len },
+            data,
             dictionary_hash: checksum(dictionary),
             directory_hash: checksum(&directory),
             key_bytes: totals.key_bytes,
@@ -92,7 +99,24 @@ impl Build<'_> {
             shared_entries: totals.shared,
             compressed_entries: totals.compressed,
             entries_by_type: totals.by_type,
+            shard: self.place,
+            additional,
         })
+    }
+
+    /// Writes the metadata section, if there is metadata, at an offset.
+    fn write_metadata(&self, file: &NewFile, offset: u64) -> Result<Vec<AdditionalSection>> {
+        let bytes = self.metadata.to_bytes();
+        if bytes.is_empty() {
+            return Ok(Vec::new());
+        }
+        file.write_at(&bytes, offset)?;
+        Ok(vec![AdditionalSection {
+            kind: additional::METADATA,
+            is_required: false,
+            section: Section { offset, len: bytes.len() as u64 },
+            hash: checksum(&bytes),
+        }])
     }
 
     /// Returns the number of threads that the memory budget suffices for. Each thread holds the

@@ -31,6 +31,8 @@ mod publish;
 mod row;
 mod rows;
 mod scatter;
+mod set;
+mod shard_rows;
 mod share;
 mod spill;
 mod spilled;
@@ -44,18 +46,22 @@ pub use options::{Compression, WriterOptions};
 pub use progress::{Progress, Stage};
 pub(crate) use publish::NewFile;
 
-use crate::error::Result;
-use crate::format::header::{Header, overhead_per_entry};
+use crate::error::{Error, Result};
+use crate::format::header::{Header, Shard, overhead_per_entry};
+use crate::format::layout::limits;
+use crate::format::metadata::MetadataBuilder;
 use crate::values::Value;
 use build::Build;
 use compress::Settings;
 use plan::HashHistogram;
 use row::Encoder;
 use rows::Rows;
+use shard_rows::ShardRows;
 use share::{Candidates, sharing_rows};
 use spill::SpillFile;
 use std::fmt;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,8 +85,26 @@ pub struct Writer {
     options: WriterOptions,
     file: NewFile,
     blobs: Arc<SpillFile>,
-    rows: Rows,
+    rows: AddedRows,
     encoder: Encoder,
+    metadata: MetadataBuilder,
+}
+
+/// The rows added so far.
+enum AddedRows {
+    /// Those of one file.
+    File(Rows),
+    /// Those of a set of shards.
+    Set(ShardRows),
+}
+
+impl AddedRows {
+    fn count(&self) -> u64 {
+        match self {
+            Self::File(rows) => rows.count(),
+            Self::Set(rows) => rows.count(),
+        }
+    }
 }
 
 impl fmt::Debug for Writer {
@@ -90,14 +114,14 @@ impl fmt::Debug for Writer {
 }
 
 /// The result of a build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
     /// Number of entries.
     pub entries: u64,
     /// Number of rows that were added, duplicates included.
     pub rows: u64,
-    /// Length of the file in bytes.
+    /// Length of the file in bytes; for a set, of all its files.
     pub file_len: u64,
     /// Sum of the lengths of all keys in bytes.
     pub key_bytes: u64,
@@ -112,6 +136,16 @@ impl Summary {
     /// for a file without entries.
     pub fn overhead_per_entry(&self) -> f64 {
         overhead_per_entry(self.file_len, self.key_bytes + self.stored_value_bytes, self.entries)
+    }
+
+    /// Adds the counts of another file.
+    fn add(&mut self, other: &Self) {
+        self.entries += other.entries;
+        self.rows += other.rows;
+        self.file_len += other.file_len;
+        self.key_bytes += other.key_bytes;
+        self.value_bytes += other.value_bytes;
+        self.stored_value_bytes += other.stored_value_bytes;
     }
 }
 
@@ -147,12 +181,37 @@ impl Writer {
         key: &[u8],
         value: Value<'_>,
     ) -> Result<()> {
-        self.rows.push(&self.encoder, position, key, value)
+        match &mut self.rows {
+            AddedRows::File(rows) => rows.push(&self.encoder, position, key, value),
+            AddedRows::Set(rows) => rows.push(&self.encoder, position, key, value),
+        }
+    }
+
+    /// Sets a value of the metadata, which readers get by its name
+    /// ([`Snapshot::metadata`](crate::Snapshot::metadata)). Replaces an earlier value of that name.
+    ///
+    /// ```
+    /// # use nuthatch_snapshot::{Snapshot, Writer};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("users.nut");
+    /// let mut writer = Writer::create(&path)?;
+    /// writer.set_metadata("source", b"users of 2026-11-23")?;
+    /// writer.finish()?;
+    /// let snapshot = Snapshot::open(&path)?;
+    /// assert_eq!(snapshot.metadata()?.get("source"), Some(&b"users of 2026-11-23"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Limit`] if the name has no byte or more than 255, or if all metadata would
+    /// take more than 1 MiB.
+    pub fn set_metadata(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.metadata.set(name, value)
     }
 
     /// Returns an empty batch for another thread to fill.
     pub fn batch(&self) -> Batch {
-        Batch::new(self.encoder.clone())
+        Batch::new(self.encoder.clone(), self.options.shards)
     }
 
     /// Adds the rows of a batch from [`batch`](Self::batch), after all rows that were added before.
@@ -161,7 +220,13 @@ impl Writer {
     /// Returns [`Error::Io`](crate::Error::Io) if rows cannot be spilled to a temporary file.
     #[expect(clippy::needless_pass_by_value, reason = "a batch is appended once")]
     pub fn append(&mut self, batch: Batch) -> Result<()> {
-        self.rows.add(&batch)
+        match &mut self.rows {
+            AddedRows::File(rows) => batch.shards().iter().try_for_each(|shard| rows.add(shard)),
+            AddedRows::Set(rows) => {
+                let mut shards = batch.shards().iter().enumerate();
+                shards.try_for_each(|(number, shard)| rows.add(number, shard))
+            }
+        }
     }
 
     /// Writes the file, syncs it and publishes it at its path. Replaces a file at that path.
@@ -175,54 +240,73 @@ impl Writer {
     /// several rows, [`Error::Limit`](crate::Error::Limit) if the file would be too long or too
     /// many keys have the same hash, [`Error::Io`](crate::Error::Io) or `NotDurable`.
     pub fn finish(self) -> Result<Summary> {
-        let reporter = self.options.reporter.clone();
-        let (file, header, summary) = self.write()?;
-        reporter.start(Stage::Syncing, 0);
-        file.publish(&header.to_bytes(), header.file_len)?;
-        Ok(summary)
+        let Self { options, file, blobs, rows, metadata, .. } = self;
+        match rows {
+            AddedRows::File(rows) => {
+                let (header, summary) =
+                    write_file(&options, &file, &blobs, rows, (&metadata, None))?;
+                options.reporter.start(Stage::Syncing, 0);
+                file.publish(&header.to_bytes(), header.file_len)?;
+                Ok(summary)
+            }
+            AddedRows::Set(rows) => set::write(&options, file, &blobs, rows, &metadata),
+        }
     }
 
     /// Writes the file and returns it, positioned at its start. Neither syncs nor publishes it: the
     /// file has no name, and is removed when its last descriptor is closed.
     ///
     /// # Errors
-    /// Returns the same errors as [`finish`](Self::finish), except for `NotDurable`.
+    /// Returns the same errors as [`finish`](Self::finish), except for `NotDurable`, and
+    /// [`Error::Io`](crate::Error::Io) for a set, which is several files.
     pub fn finish_file(self) -> Result<(Summary, File)> {
-        let (file, header, summary) = self.write()?;
+        let Self { options, file, blobs, rows, metadata, .. } = self;
+        let AddedRows::File(rows) = rows else {
+            return Err(Error::io(
+                file.path(),
+                "write a set to one file",
+                ErrorKind::InvalidInput.into(),
+            ));
+        };
+        let (header, summary) = write_file(&options, &file, &blobs, rows, (&metadata, None))?;
         Ok((summary, file.into_file(&header.to_bytes(), header.file_len)?))
     }
+}
 
-    /// Writes the file without its header.
-    fn write(self) -> Result<(NewFile, Header, Summary)> {
-        let Self { options, file, blobs, rows, .. } = self;
-        let (row_count, weight) = (rows.count(), rows.weight());
-        let histogram = HashHistogram::new(row_count, weight);
-        let folder = file.folder().to_owned();
-        let candidates = Candidates::new(&folder, options.memory / 8, options.value_hash_bits);
-        let progress = options.reporter.start(Stage::Sorting, row_count);
-        let bits = plan::partition_bits(row_count, weight);
-        let (sorted, dropped) = rows.sort(bits, options.on_duplicate, |rows, refs| {
-            histogram.count(refs.iter().map(|row| row.hash));
-            progress.advance(refs.len() as u64);
-            candidates.add(sharing_rows(refs).map(|row| rows.row(*row)))
-        })?;
-        let weight = weight - dropped;
-        let (entries, shape) = histogram.shape(weight);
-        let shared = candidates.shared(options.threads, options.memory / 8)?;
-        let (settings, dictionary) = Settings::train(options.compression, &sorted, &blobs)?;
-        let options = &options;
-        let build = Build { options, sorted, shape, weight, shared, settings, blobs: &blobs };
-        let header = build.write(&file, entries, &dictionary)?;
-        let summary = Summary {
-            entries,
-            rows: row_count,
-            file_len: header.file_len,
-            key_bytes: header.key_bytes,
-            value_bytes: header.value_bytes,
-            stored_value_bytes: header.stored_value_bytes,
-        };
-        Ok((file, header, summary))
-    }
+/// Writes a file without its header. Returns the header.
+fn write_file(
+    options: &WriterOptions,
+    file: &NewFile,
+    blobs: &SpillFile,
+    rows: Rows,
+    (metadata, place): (&MetadataBuilder, Option<Shard>),
+) -> Result<(Header, Summary)> {
+    let (row_count, weight) = (rows.count(), rows.weight());
+    let histogram = HashHistogram::new(row_count, weight);
+    let folder = file.folder().to_owned();
+    let candidates = Candidates::new(&folder, options.memory / 8, options.value_hash_bits);
+    let progress = options.reporter.start(Stage::Sorting, row_count);
+    let bits = plan::partition_bits(row_count, weight);
+    let (sorted, dropped) = rows.sort(bits, options.on_duplicate, |rows, refs| {
+        histogram.count(refs.iter().map(|row| row.hash));
+        progress.advance(refs.len() as u64);
+        candidates.add(sharing_rows(refs).map(|row| rows.row(*row)))
+    })?;
+    let weight = weight - dropped;
+    let (entries, shape) = histogram.shape(weight);
+    let shared = candidates.shared(options.threads, options.memory / 8)?;
+    let (settings, dictionary) = Settings::train(options.compression, &sorted, blobs)?;
+    let build = Build { options, sorted, shape, weight, shared, settings, metadata, place, blobs };
+    let header = build.write(file, entries, &dictionary)?;
+    let summary = Summary {
+        entries,
+        rows: row_count,
+        file_len: header.file_len,
+        key_bytes: header.key_bytes,
+        value_bytes: header.value_bytes,
+        stored_value_bytes: header.stored_value_bytes,
+    };
+    Ok((header, summary))
 }
 
 impl WriterOptions {
@@ -253,13 +337,22 @@ impl WriterOptions {
     }
 
     fn start(&self, file: NewFile) -> Result<Writer> {
+        let max = limits::MAX_SHARDS;
+        if self.shards > max {
+            return Err(Error::limit("shards", u64::from(max), u64::from(self.shards)));
+        }
         let threads = self.affordable_threads();
         let options = Self { threads, ..self.clone() };
         let blobs = Arc::new(SpillFile::create(file.folder())?);
-        // Rows take half of the memory. Sorting them and writing the file takes the rest.
-        let (budget, blobs_of_rows) = (self.memory / 2, Arc::clone(&blobs));
-        let rows = Rows::new(file.folder(), budget, threads, blobs_of_rows);
+        let rows = if self.shards > 0 {
+            AddedRows::Set(ShardRows::new(file.folder(), self.shards, self.memory)?)
+        } else {
+            // Rows take half of the memory. Sorting them and writing the file takes the rest.
+            let blobs = Arc::clone(&blobs);
+            AddedRows::File(Rows::new(file.folder(), self.memory / 2, threads, blobs))
+        };
         let encoder = Encoder::new(self.seed, Arc::clone(&blobs));
-        Ok(Writer { options, file, blobs, rows, encoder })
+        let metadata = MetadataBuilder::default();
+        Ok(Writer { options, file, blobs, rows, encoder, metadata })
     }
 }

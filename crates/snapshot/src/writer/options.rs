@@ -35,6 +35,7 @@ pub struct WriterOptions {
     pub(super) memory: usize,
     pub(super) threads: usize,
     pub(super) seed: u64,
+    pub(super) shards: u32,
     pub(super) value_hash_bits: HashBits,
     pub(super) reporter: Reporter,
 }
@@ -47,6 +48,7 @@ impl Default for WriterOptions {
             memory: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             seed: 0,
+            shards: 0,
             value_hash_bits: HashBits::ALL,
             reporter: Reporter::default(),
         }
@@ -97,6 +99,20 @@ impl WriterOptions {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Sets the number of shards, up to 65,536. With 0, the default, the snapshot is one file.
+    ///
+    /// Otherwise it is a set: that many files, by the hash of the key, and a manifest at the path
+    /// of the snapshot. The files of the shards are in the folder of the manifest. Their names
+    /// contain a checksum, so a shard whose entries did not change keeps its file. The snapshot is
+    /// opened, verified and watched by the path of the manifest, as if it were one file. A set
+    /// takes at least 16 KiB of the memory budget for each shard, and its rows are written to a
+    /// temporary file once.
+    #[must_use]
+    pub fn shards(mut self, shards: u32) -> Self {
+        self.shards = shards;
         self
     }
 

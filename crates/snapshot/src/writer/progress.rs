@@ -36,6 +36,20 @@ impl Reporter {
         Self(Some(Arc::new(report)))
     }
 
+    /// Returns a reporter that reports what `map` returns.
+    pub(crate) fn map(
+        &self,
+        map: impl Fn(Progress) -> Option<Progress> + Send + Sync + 'static,
+    ) -> Self {
+        Self(self.0.clone().map(|report| -> Arc<dyn Fn(Progress) + Send + Sync> {
+            Arc::new(move |progress| {
+                if let Some(progress) = map(progress) {
+                    report(progress);
+                }
+            })
+        }))
+    }
+
     /// Starts a stage and reports it.
     pub(crate) fn start(&self, stage: Stage, total: u64) -> StageProgress<'_> {
         let progress = StageProgress { reporter: self, stage, done: AtomicU64::new(0), total };

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 /// Maximum number of symbolic links that are followed, the limit of the kernel.
 const MAX_SYMLINKS: usize = 40;
 
+/// Number of bytes that are compared at once with a published file.
+const COMPARED_BYTES: usize = 1 << 20;
+
 /// A file that is being written. Removed when it is dropped before it is published.
 #[derive(Debug)]
 pub(crate) struct NewFile {
@@ -50,6 +53,23 @@ impl NewFile {
             new.copy_ownership(&replaced).map_err(|e| Error::io(&new.path, "set the mode", e))?;
         }
         Ok(new)
+    }
+
+    /// Creates a temporary file that will be published in the same folder as this one, with the
+    /// same mode and owner. [`set_name`](Self::set_name) sets its name.
+    pub(crate) fn sibling(&self) -> Result<Self> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let like = self.file.metadata().map_err(|e| Error::io(&self.path, "stat", e))?;
+        let (file, temporary) = temporary::create(self.folder(), &name, true)?;
+        let (path, sync_folder) = (self.path.clone(), self.sync_folder);
+        let new = Self { file, temporary: Some(temporary), path, sync_folder };
+        new.copy_ownership(&like).map_err(|e| Error::io(&new.path, "set the mode", e))?;
+        Ok(new)
+    }
+
+    /// Sets the name with which the file is published.
+    pub(crate) fn set_name(&mut self, name: &str) {
+        self.path.set_file_name(name);
     }
 
     /// Creates a file without a name in a folder.
@@ -102,23 +122,72 @@ impl NewFile {
     /// Returns [`Error::NotDurable`] if the file is published but the sync of its folder fails, and
     /// [`Error::Io`] if it is not published.
     pub(crate) fn publish(mut self, header: &[u8], len: u64) -> Result<()> {
-        let io = |operation| {
-            let path = self.path.clone();
-            move |e| Error::io(&path, operation, e)
-        };
-        self.complete(header, len)?;
-        self.file.sync_all().map_err(io("sync"))?;
-        let Some(temporary) = &self.temporary else {
-            return Err(io("publish (the file has no name)")(ErrorKind::InvalidInput.into()));
-        };
         // Opened before the rename: if this fails, nothing is published.
-        let folder = File::open(self.folder()).map_err(io("open its folder to sync it"))?;
+        let folder = self.open_folder()?;
+        self.rename(header, len)?;
+        (self.sync_folder)(&folder).map_err(|e| Error::not_durable(&self.path, e))
+    }
+
+    /// Publishes the file as [`publish`](Self::publish) does, but does not sync the folder.
+    pub(crate) fn publish_without_folder(mut self, header: &[u8], len: u64) -> Result<()> {
+        self.rename(header, len)
+    }
+
+    /// Returns whether the same bytes are already at the path: this header, then the contents of
+    /// this file. All of them are compared, so that a damaged file is published again.
+    pub(crate) fn is_published(&self, header: &[u8], len: u64) -> bool {
+        let Ok(published) = File::open(&self.path) else { return false };
+        let found = published.metadata();
+        if !found.is_ok_and(|found| found.is_file() && found.len() == len) {
+            return false;
+        }
+        let mut buffers = [vec![0; COMPARED_BYTES], vec![0; COMPARED_BYTES]];
+        let mut at = 0;
+        while at < len {
+            let count = (len - at).min(COMPARED_BYTES as u64) as usize;
+            let [new, old] = buffers.each_mut().map(|buffer| &mut buffer[..count]);
+            // The zeros at the end are not written yet.
+            new.fill(0);
+            if read_up_to(&self.file, new, at).is_err() || published.read_exact_at(old, at).is_err()
+            {
+                return false;
+            }
+            if at == 0 {
+                new[..header.len()].copy_from_slice(header);
+            }
+            if new != old {
+                return false;
+            }
+            at += count as u64;
+        }
+        true
+    }
+
+    /// Syncs the folder.
+    pub(crate) fn sync_folder(&self) -> Result<()> {
+        let synced = (self.sync_folder)(&self.open_folder()?);
+        synced.map_err(|e| Error::io(self.folder(), "sync", e))
+    }
+
+    fn open_folder(&self) -> Result<File> {
+        let opened = File::open(self.folder());
+        opened.map_err(|e| Error::io(&self.path, "open its folder to sync it", e))
+    }
+
+    /// Writes the header, sets the length, syncs the file and renames it.
+    fn rename(&mut self, header: &[u8], len: u64) -> Result<()> {
+        self.complete(header, len)?;
+        self.file.sync_all().map_err(|e| Error::io(&self.path, "sync", e))?;
+        let Some(temporary) = &self.temporary else {
+            let source = ErrorKind::InvalidInput.into();
+            return Err(Error::io(&self.path, "publish (the file has no name)", source));
+        };
         fs::rename(temporary, &self.path).map_err(|e| {
             let source = io::Error::new(e.kind(), format!("from {}: {e}", temporary.display()));
             Error::io(&self.path, "rename", source)
         })?;
         self.temporary = None;
-        (self.sync_folder)(&folder).map_err(|e| Error::not_durable(&self.path, e))
+        Ok(())
     }
 
     /// Writes the header and sets the length.
@@ -135,6 +204,20 @@ impl Drop for NewFile {
             let _ = fs::remove_file(temporary);
         }
     }
+}
+
+/// Reads bytes at an offset until the buffer is full or the file ends.
+fn read_up_to(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether a path can only name a folder.

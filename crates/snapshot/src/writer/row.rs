@@ -128,6 +128,11 @@ impl Encoder {
         Self { seed, blobs }
     }
 
+    /// Returns the number of the shard of a key in a set of `shards` shards.
+    pub(crate) fn shard(&self, key: &[u8], shards: u32) -> u32 {
+        KeyHash::of(key, self.seed).shard(shards)
+    }
+
     /// Appends a row. Returns its [weight](Row::weight).
     ///
     /// # Errors

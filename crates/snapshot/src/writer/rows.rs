@@ -1,6 +1,6 @@
 //! All rows of a build, in memory or spilled, sorted and read slice by slice of the key hash.
 
-use super::batch::Batch;
+use super::batch::EncodedRows;
 use super::buffer::{Arena, Buffer, Buffers};
 use super::duplicates::{self, OnDuplicate};
 use super::row::{self, Encoder, RowRef, RowSpace};
@@ -100,11 +100,11 @@ impl Rows {
         self.count_added(1, weight)
     }
 
-    /// Adds the rows of a batch.
-    pub(crate) fn add(&mut self, batch: &Batch) -> Result<()> {
+    /// Adds encoded rows.
+    pub(crate) fn add(&mut self, rows: &EncodedRows) -> Result<()> {
         // Rows are copied because few large buffers are faster than many small ones.
-        self.arena.allocate(batch.bytes().len()).copy_from_slice(batch.bytes());
-        self.count_added(batch.len(), batch.weight())
+        self.arena.allocate(rows.bytes.len()).copy_from_slice(&rows.bytes);
+        self.count_added(rows.rows as usize, rows.weight)
     }
 
     /// Counts added rows, and spills all rows if memory exceeds the budget.

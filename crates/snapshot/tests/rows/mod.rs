@@ -72,6 +72,7 @@ impl Owned {
             Value::F32List(list) => Self::F32List(list.to_vec()),
             Value::StringList(list) => Self::StringList(list.iter().map(str::to_owned).collect()),
             Value::EmptyList => Self::EmptyList,
+            _ => unreachable!("opening rejects values of unknown types"),
         };
         (found.value_type(), found.bytes()) == (self.value_type(), self.bytes())
     }

@@ -12,14 +12,21 @@ pub(crate) struct Good {
     fill: fn(&mut Put<'_>),
     seed: u64,
     compressed: bool,
+    /// Number of shards; 0 for one file.
+    shards: u32,
+    pub(crate) metadata: &'static [(&'static str, &'static [u8])],
 }
 
 const fn plain(name: &'static str, fill: fn(&mut Put<'_>)) -> Good {
-    Good { name, fill, seed: 0, compressed: false }
+    Good { name, fill, seed: 0, compressed: false, shards: 0, metadata: &[] }
 }
 
 const fn compressed(name: &'static str, fill: fn(&mut Put<'_>)) -> Good {
-    Good { name, fill, seed: 0, compressed: true }
+    Good { compressed: true, ..plain(name, fill) }
+}
+
+const fn seeded(name: &'static str, fill: fn(&mut Put<'_>), seed: u64) -> Good {
+    Good { seed, ..plain(name, fill) }
 }
 
 pub(crate) const GOOD: &[Good] = &[
@@ -29,17 +36,33 @@ pub(crate) const GOOD: &[Good] = &[
     plain("keys", keys),
     plain("long-values", long_values),
     plain("shifted", shifted),
+    plain("large-shift", large_shift),
     plain("shared", shared),
     compressed("zstd", zstd),
     compressed("zstd-dictionary", zstd_dictionary),
+    compressed("shared-compressed", shared_compressed),
     plain("entries-14", |put| numbered(14, put)),
     plain("entries-15", |put| numbered(15, put)),
     plain("entries-200", |put| numbered(200, put)),
-    Good { name: "seed", fill: types, seed: 0xfedc_ba98_7654_3210, compressed: false },
+    seeded("seed", types, 0xfedc_ba98_7654_3210),
     // With this seed, some lines overflow.
-    Good { name: "overflow", fill: |put| numbered(40, put), seed: 1872, compressed: false },
+    seeded("overflow", |put| numbered(40, put), 1872),
     // With this seed, the last lines of a partition overflow to its first line.
-    Good { name: "entries-20000", fill: |put| even(20_000, put), seed: 25, compressed: false },
+    seeded("entries-20000", |put| even(20_000, put), 25),
+    plain("partitions", partitions),
+    Good { metadata: METADATA, ..plain("metadata", |put| numbered(3, put)) },
+    Good { shards: 3, metadata: METADATA, ..seeded("set-3", types, 5) },
+    // Some shards have no entry, and those with entries are compressed.
+    Good { shards: 7, ..compressed("set-7", |put| zstd(put)) },
+    Good { shards: 1, ..plain("set-1", |put| numbered(20, put)) },
+];
+
+const METADATA: &[(&str, &[u8])] = &[
+    ("created", b"2026-11-23T22:00:00Z"),
+    ("name", "Kleiber \u{1f426}".as_bytes()),
+    ("no value", b""),
+    ("not text", &[0, 0xff, 0xfe]),
+    ("source", b"tests"),
 ];
 
 impl Good {
@@ -56,7 +79,10 @@ impl Good {
         let compression =
             if self.compressed { Compression::Zstd { level: 3 } } else { Compression::None };
         let options = WriterOptions::new().seed(self.seed).compression(compression).threads(2);
-        let mut writer = options.create(path)?;
+        let mut writer = options.shards(self.shards).create(path)?;
+        for (name, value) in self.metadata.iter().rev() {
+            writer.set_metadata(name, value)?;
+        }
         let mut outcome = Ok(());
         self.rows(&mut |key, value| {
             if outcome.is_ok() {
@@ -180,6 +206,15 @@ fn shifted(put: &mut Put<'_>) {
     }
 }
 
+/// Adds values so large that the records of a line span a megabyte.
+fn large_shift(put: &mut Put<'_>) {
+    let text = "0123456789abcdef".repeat(5000);
+    for i in 0..9 {
+        put(format!("text {i}").as_bytes(), Value::String(&text[i..]));
+        put(format!("number {i}").as_bytes(), Value::F64(i as f64 / 2.0));
+    }
+}
+
 /// Adds repeated values: short ones, which are stored repeatedly, and longer ones, which are
 /// shared.
 fn shared(put: &mut Put<'_>) {
@@ -231,6 +266,25 @@ fn zstd_dictionary(put: &mut Put<'_>) {
         put(format!("bird {i}").as_bytes(), Value::String(&value));
     }
     put(b"count", Value::I64(120));
+}
+
+/// Adds the values of `zstd_dictionary`, and one that many keys share.
+fn shared_compressed(put: &mut Put<'_>) {
+    zstd_dictionary(put);
+    let text = "{\"species\":\"Sitta whiteheadi\",\"ring\":0,\"weight_g\":12.0,\"tree\":\"pine\"}";
+    for i in 0..20 {
+        put(format!("text {i}").as_bytes(), Value::String(text));
+    }
+}
+
+/// Adds keys of five digits in more than two partitions. Keys of all partitions share values.
+fn partitions(put: &mut Put<'_>) {
+    let texts = ["a value that partitions share, one of two", "a value that partitions share, two"];
+    for i in 0..33_000_usize {
+        let value = Value::String(texts[i / 100 % 2]);
+        let value = if i % 100 == 0 { value } else { Value::Bool(i % 3 == 0) };
+        put(format!("{i:05}").as_bytes(), value);
+    }
 }
 
 /// Adds keys of five digits with their numbers: records without gaps between them.

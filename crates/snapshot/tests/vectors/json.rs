@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use nuthatch_snapshot::{Stats, Value, ValueType};
+use nuthatch_snapshot::{Metadata, Stats, Value, ValueType};
 use std::fmt::{Display, Write as _};
 
 /// Returns an entry.
@@ -15,7 +15,7 @@ pub(crate) fn key(key: &[u8]) -> String {
     std::str::from_utf8(key).map_or_else(|_| bytes(key), string)
 }
 
-fn value(value: &Value<'_>) -> String {
+pub(crate) fn value(value: &Value<'_>) -> String {
     match value {
         Value::Bytes(value) => bytes(value),
         Value::String(text) => string(text),
@@ -35,6 +35,7 @@ fn value(value: &Value<'_>) -> String {
         }
         Value::StringList(strings) => list(strings.iter().map(string)),
         Value::EmptyList => "[]".to_owned(),
+        _ => unreachable!("opening rejects values of unknown types"),
     }
 }
 
@@ -80,6 +81,15 @@ pub(crate) fn string(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Returns the metadata as an object.
+pub(crate) fn metadata(metadata: &Metadata<'_>) -> String {
+    let pairs = metadata.iter().map(|(name, value)| {
+        let text = std::str::from_utf8(value).map(string);
+        format!("{}:{}", string(name), text.unwrap_or_else(|_| bytes(value)))
+    });
+    format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
 }
 
 /// Returns the statistics with the names of `nuthatch info --json`.

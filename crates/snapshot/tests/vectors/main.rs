@@ -9,6 +9,8 @@ mod bad;
 mod case;
 mod good;
 mod json;
+mod large;
+mod tables;
 
 use anatomy::Anatomy;
 use bad::FILES;
@@ -62,6 +64,12 @@ fn dump(snapshot: &Snapshot) -> Result<Vec<String>> {
 
 fn document(good: &Good, snapshot: &Snapshot) -> AnyResult<String> {
     let mut text = format!("{{\"stats\":{},\n", json::stats(&snapshot.stats()));
+    if snapshot.stats().shards > 0 {
+        writeln!(text, "\"shards\":{},", snapshot.stats().shards)?;
+    }
+    if !good.metadata.is_empty() {
+        writeln!(text, "\"metadata\":{},", json::metadata(&snapshot.metadata()?))?;
+    }
     write!(text, "\"absent\":{},\n\"entries\":[", json::list(absent_as_json(good)))?;
     for (i, row) in dump(snapshot)?.iter().enumerate() {
         write!(text, "{}\n{row}", if i == 0 { "" } else { "," })?;
@@ -84,9 +92,23 @@ fn good_files_are_the_output_of_the_writer() -> AnyResult {
         let snapshot = Snapshot::open(&path)?;
         snapshot.verify()?;
         committed(&format!("v1/{}.json", good.name), document(good, &snapshot)?.as_bytes())?;
+        assert!(snapshot.metadata()?.iter().eq(good.metadata.iter().copied()), "{}", good.name);
         holds_its_rows(good, &snapshot)?;
     }
+    for name in shards(directory.path())? {
+        committed(&format!("v1/{name}"), &std::fs::read(directory.path().join(name))?)?;
+    }
     Ok(())
+}
+
+/// Returns the names of the shards in a folder.
+fn shards(folder: &Path) -> AnyResult<Vec<String>> {
+    let names = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+    let names: AnyResult<Vec<_>> = names.collect();
+    let names = names?.into_iter().map(|name| name.to_string_lossy().into_owned());
+    Ok(names
+        .filter(|name| Path::new(name).extension().is_some_and(|found| found == "shard"))
+        .collect())
 }
 
 /// If the writer changes, the files must still have the properties that they are named after.
@@ -100,6 +122,11 @@ fn good_files_contain_the_rows_that_their_names_describe() -> AnyResult {
     assert!(stats("zstd")?.compressed_entries > 5 && stats("zstd")?.shared_entries > 0);
     assert_eq!(stats("zstd")?.dictionary_bytes, 0);
     assert!(stats("zstd-dictionary")?.dictionary_bytes > 0);
+    let both = stats("shared-compressed")?;
+    assert!(both.dictionary_bytes > 0 && both.shared_entries > 10 && both.compressed_entries > 100);
+    assert!(stats("partitions")?.partitions >= 4 && stats("partitions")?.shared_entries > 100);
+    let large = Anatomy::new(read("large-shift")?);
+    assert!(large.lines().any(|at| large.bytes[at + line::SHIFT] > 2));
     let shifted = Anatomy::new(read("shifted")?);
     assert!(shifted.lines().any(|at| shifted.bytes[at + line::SHIFT] > 0));
     let partitions = Anatomy::new(read("entries-20000")?);
@@ -256,6 +283,7 @@ fn damaged_files_give_their_error() -> AnyResult {
     let path = directory.path().join("case.nut");
     let mut bases = HashMap::new();
     for good in GOOD {
+        let path = directory.path().join(good.name);
         good.build(&path)?;
         bases.insert(good.name, std::fs::read(&path)?);
     }
@@ -295,6 +323,11 @@ fn the_folder_has_no_other_files() -> AnyResult {
         entries.map(|name| name.map(|name| name.to_string_lossy().into_owned())).collect()
     };
     let good = GOOD.iter().flat_map(|good| ["nut", "json"].map(|e| format!("{}.{e}", good.name)));
+    let directory = tempfile::tempdir()?;
+    for good in GOOD {
+        good.build(&directory.path().join(good.name))?;
+    }
+    let good = good.chain(shards(directory.path())?);
     assert_eq!(names(folder().join("v1"))?, good.collect());
     let bad = FILES.iter().map(|file| format!("{}.nut", file.0));
     assert_eq!(names(folder().join("bad"))?, bad.chain(["cases.json".to_owned()]).collect());

@@ -45,6 +45,8 @@ Examples:
   nuthatch build cities.csv -o cities.nut --key id --column population:i64
   nuthatch build items.parquet -o items.nut --key item_id --value embedding --f32 '*'
   nuthatch build new.jsonl old.jsonl -o merged.nut --on-duplicate first
+  nuthatch build users.jsonl -o users.nut --meta created=\"$(date -Is)\" --meta source=crm
+  nuthatch build big.parquet -o big/big.nut --key id --shards 16
   nuthatch build users.jsonl -o - | ssh web 'cat > users.nut'
 
 With -o - the snapshot is built in an unnamed file in TMPDIR and then written to standard output.

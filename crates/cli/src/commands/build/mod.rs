@@ -86,6 +86,20 @@ pub(crate) struct Build {
     /// same hash.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     seed: u64,
+    /// Set a value of the metadata, which nuthatch info prints; can be repeated
+    ///
+    /// Any names of 1 to 255 bytes can be used. Readers expect name, created (a time such as
+    /// 2026-11-23T22:00:00Z), source and schema to be text.
+    #[arg(long = "meta", value_name = "NAME=VALUE", value_parser = parse_meta,
+          help_heading = "Output")]
+    metadata: Vec<(String, String)>,
+    /// Build a set of N files, by key hash, with a manifest at the path of --output
+    ///
+    /// All commands open the set by the path of the manifest, as if it were one file. The files of
+    /// the shards are in the same folder; those that did not change since the last build are kept.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536),
+          help_heading = "Output")]
+    shards: Option<u32>,
 
     /// Memory budget, such as 512M or 2GiB, at least 32M
     ///
@@ -144,6 +158,14 @@ fn parse_compression(text: &str) -> Result<Compression, String> {
     }
 }
 
+fn parse_meta(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    if !(1..=255).contains(&name.len()) {
+        return Err("expected a name of 1 to 255 bytes before the =".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 fn parse_column(text: &str) -> Result<(String, FieldType), String> {
     let (name, name_of_type) = text.rsplit_once(':').ok_or("expected NAME:TYPE")?;
     let value_type = FieldType::from_str(name_of_type, false).map_err(|_| {
@@ -156,6 +178,11 @@ fn parse_column(text: &str) -> Result<(String, FieldType), String> {
 impl Build {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
+        if self.to_stdout() && self.shards.is_some() {
+            let problem = "--shards: expected a path for --output, found standard output, which \
+                           takes one file";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
         let inputs = Inputs::new(&self.inputs, self.options())?;
         // A shell may have opened an input as standard output.
         let path = if self.to_stdout() { Path::new("/dev/stdout") } else { &self.output };
@@ -220,12 +247,16 @@ impl Build {
             .memory(memory.saturating_sub(Inputs::memory_bytes(readers)))
             .threads(threads)
             .seed(self.seed)
+            .shards(self.shards.unwrap_or(0))
             .progress(move |progress| progress_display.building(progress));
         let mut writer = if self.to_stdout() {
             options.create_unnamed(env::temp_dir())?
         } else {
             options.create(&self.output)?
         };
+        for (name, value) in &self.metadata {
+            writer.set_metadata(name, value.as_bytes())?;
+        }
         inputs.feed(&mut writer, readers, |step| display.reading(step))?;
         if self.to_stdout() {
             let (summary, file) = writer.finish_file()?;

@@ -43,6 +43,18 @@ fn fields() -> Vec<(&'static str, usize, usize, Shows, Shows)> {
         ("max_probe", at::MAX_PROBE, 4, Shows::Nowhere, open(at::MAX_PROBE)),
         ("flags", at::FLAGS, 4, open(at::COMPRESSED_ENTRIES), flags),
         ("entries", at::ENTRIES, 8, open(at::ENTRIES_BY_TYPE), open(at::ENTRIES_BY_TYPE)),
+        ("index_kind", at::INDEX_KIND, 4, UNSUPPORTED(at::INDEX_KIND), UNSUPPORTED(at::INDEX_KIND)),
+        ("shard", at::SHARD, 4, open(at::SHARD), open(at::SHARD)),
+        // Every file is valid as the only shard of a set.
+        ("shards", at::SHARDS, 4, Shows::Nowhere, open(at::SHARDS)),
+        (
+            "additional_count",
+            at::ADDITIONAL_COUNT,
+            4,
+            open(at::ADDITIONAL),
+            open(at::ADDITIONAL_COUNT),
+        ),
+        ("additional", at::ADDITIONAL, 128, open(at::ADDITIONAL), open(at::RESERVED - 1)),
         ("reserved", at::RESERVED, at::HASH - at::RESERVED, open(at::RESERVED), open(at::HASH - 1)),
     ];
     // Damage to these fields is reported at the field.
@@ -107,7 +119,10 @@ pub(crate) fn mended(base: &mut Base) {
     for code in 0..16 {
         for bit in [0, 63] {
             let name = format!("entries_by_type {code}: bit {bit} flipped, mended");
-            base.case(name, open(at::ENTRIES_BY_TYPE), |copy| {
+            let is_later_type = code > 10;
+            let field = at::ENTRIES_BY_TYPE + 8 * code;
+            let shows = if is_later_type { UNSUPPORTED(field) } else { open(at::ENTRIES_BY_TYPE) };
+            base.case(name, shows, |copy| {
                 copy.flip(at::ENTRIES_BY_TYPE + 8 * code, bit).mend_header();
             });
         }

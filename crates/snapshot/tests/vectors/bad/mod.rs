@@ -1,10 +1,12 @@
 //! The damaged files, by part of the file.
 
+mod additional;
 mod directory;
 mod edges;
 mod header;
 mod index;
 mod length;
+mod manifest;
 mod records;
 mod values;
 mod zeros;
@@ -51,6 +53,10 @@ const PARTS: &[Part] = &[
     ("overflow", header::geometry),
     ("overflow", header::counts),
     ("zstd-dictionary", header::dictionary),
+    ("metadata", additional::entry),
+    ("metadata", additional::metadata),
+    ("set-3", manifest::header),
+    ("set-3", manifest::rest),
     ("overflow", directory::one_partition),
     ("entries-20000", directory::two_partitions),
     ("overflow", index::flipped),
