@@ -1,0 +1,73 @@
+package snapshot
+
+import (
+	"errors"
+	"math"
+	"os"
+	"unsafe"
+)
+
+// mapping has the bytes of a file. They begin at a multiple of 8, the largest alignment of a value.
+type mapping struct {
+	bytes    []byte
+	isMapped bool // whether the memory is not that of the Go heap
+}
+
+// contains returns whether an address is in the mapping.
+func (m mapping) contains(address uintptr) bool {
+	begin := uintptr(unsafe.Pointer(unsafe.SliceData(m.bytes)))
+	return address-begin < uintptr(len(m.bytes))
+}
+
+// copyOf returns a mapping with a copy of the bytes.
+func copyOf(bytes []byte) mapping {
+	return mapping{bytes: append(alignedBytes(len(bytes)), bytes...)}
+}
+
+// openMapping maps a regular file.
+func openMapping(path string, residency Residency) (mapping, error) {
+	// Checked before opening, too: opening a named pipe would block until it has a writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return mapping{}, ioError(path, "open", reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return mapping{}, ioError(path, "open", errNotRegular)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return mapping{}, ioError(path, "open", reason(err))
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil {
+		return mapping{}, ioError(path, "stat", reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return mapping{}, ioError(path, "open", errNotRegular)
+	}
+	if info.Size() == 0 {
+		return mapping{}, nil // An empty file cannot be mapped.
+	}
+	if info.Size() > math.MaxInt {
+		return mapping{}, ioError(path, "map", errAddressSpace)
+	}
+	m, err := mapFile(file, int(info.Size()), residency)
+	if err != nil {
+		return mapping{}, ioError(path, "map", reason(err))
+	}
+	return m, nil
+}
+
+var (
+	errNotRegular   = errors.New("not a regular file")
+	errAddressSpace = errors.New("the file is larger than the address space of this process")
+)
+
+// reason returns the error of the system without the path, which the error of this package has.
+func reason(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package snapshot
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Watcher serves the newest good file at a path. A file is replaced by renaming another over it.
+//
+// Any number of goroutines can use a Watcher.
+type Watcher struct {
+	current  atomic.Pointer[Snapshot]
+	follower *follower
+	stop     func()
+}
+
+// Event is an event of a watch: Snapshot is set after a switch, otherwise Err.
+type Event struct {
+	// Snapshot is the file that the watch switched to.
+	Snapshot *Snapshot
+	// Err is the reason why the newest file cannot be used. The watch keeps serving the file that it
+	// has. The same error is not reported again.
+	Err error
+}
+
+// WatchStatus is the status of a watch.
+type WatchStatus struct {
+	// Path is the watched path.
+	Path string
+	// Switched is the number of switches to a new file.
+	Switched uint64
+	// Rejected is the number of events with an error.
+	Rejected uint64
+	// Err is the error that prevents a switch to the newest file, or nil.
+	Err error
+	// Panic is the message of the last panic of the function of WithReport, or "".
+	Panic string
+}
+
+// Watch opens the snapshot at a path and watches the path. See [WithInterval], [WithVerify],
+// [WithRetention] and [WithReport].
+//
+// The errors are those of [Open] and, with WithVerify, of [Snapshot.Verify].
+func Watch(path string, options ...Option) (*Watcher, error) {
+	settings := newSettings(options)
+	return watchWith(path, settings, func() (*Snapshot, error) { return open(path, settings) })
+}
+
+// watchWith starts a watch that opens files with a function.
+func watchWith(path string, settings *settings, open func() (*Snapshot, error)) (*Watcher, error) {
+	w := &Watcher{}
+	w.follower = &follower{
+		path: path, settings: settings, open: open, current: &w.current, now: time.Now,
+	}
+	if err := w.follower.start(); err != nil {
+		return nil, err
+	}
+	stopped := make(chan struct{})
+	w.stop = sync.OnceFunc(func() { close(stopped) })
+	if settings.interval > 0 {
+		go w.follower.run(settings.interval, stopped)
+	}
+	return w, nil
+}
+
+// Current returns the newest good snapshot. It does not open files, and takes one load from memory.
+// After [Watcher.Close] it returns a closed snapshot.
+//
+// The snapshot and its values stay valid after the watch has switched to the next file: for the time
+// of [WithRetention], one minute by default, and then while the program refers to the snapshot. So
+// use the result of Current for one request, and call it again for the next. To keep values for
+// longer, copy them, or call [runtime.KeepAlive] with the snapshot after their last use.
+func (w *Watcher) Current() *Snapshot {
+	return w.current.Load()
+}
+
+// Refresh looks for a new file now, and returns whether the watch switched to one. It tries a file
+// that was rejected before again; if that is rejected again, [Watcher.Status] has the error. It
+// waits while another goroutine opens or verifies a file.
+func (w *Watcher) Refresh() bool {
+	return w.follower.poll(true)
+}
+
+// Status returns the status. It does not wait while a file is opened.
+func (w *Watcher) Status() WatchStatus {
+	f := w.follower
+	f.statusLock.Lock()
+	defer f.statusLock.Unlock()
+	return f.status
+}
+
+// Close ends the watch, and closes its newest snapshot as [Snapshot.Close] does. It waits
+// for a poll that is running. A watch that is not closed polls until the process ends. It always
+// returns nil.
+func (w *Watcher) Close() error {
+	w.stop()
+	w.follower.close()
+	return nil
+}
