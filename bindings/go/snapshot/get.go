@@ -97,6 +97,17 @@ func (s *Snapshot) GetBytes(key string) ([]byte, bool, error) {
 // GetBool returns a boolean, and whether the key exists. The errors are those of
 // [Snapshot.GetString].
 func (s *Snapshot) GetBool(key string) (value, ok bool, err error) {
+	if f := s.fastFile(key); f != nil {
+		content, found := f.find(key, uint64(TypeBool))
+		if found == absent {
+			return false, false, nil
+		}
+		if found > 0 && len(content) == 1 && content[0] <= 1 {
+			value = content[0] != 0
+			runtime.KeepAlive(f)
+			return value, true, nil
+		}
+	}
 	return getTyped(s, key, TypeBool, Value.AsBool)
 }
 
