@@ -72,7 +72,7 @@ func TestAllMethodsOfAClosedSnapshotReturnErrClosed(t *testing.T) {
 func TestCloseUnderReaders(t *testing.T) {
 	for _, name := range []string{"entries-20000.nut", "zstd-dictionary.nut", "set-7.nut"} {
 		path := copyVector(t, name)
-		for range 20 {
+		for range 10 {
 			closeUnderReaders(t, path)
 		}
 		if runtime.GOOS == "linux" {

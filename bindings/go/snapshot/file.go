@@ -19,6 +19,7 @@ type file struct {
 
 	faultErrors bool // whether lookups turn faults into errors
 
+	alone        [1]*file // this file, for what reads all files of a snapshot
 	dataBytes    []byte
 	header       *header
 	decompressor *decompressor // nil if the file has no compressed values
@@ -30,6 +31,7 @@ type file struct {
 // file.
 func openFile(m mapping, path string) (*file, error) {
 	f := &file{mapping: m, path: path}
+	f.alone[0] = f
 	if err := protect(f.open, f); err != nil {
 		unmap(m)
 		return nil, err

@@ -145,7 +145,7 @@ func (s *Snapshot) release() {
 // files returns the files in their order, or ErrClosed.
 func (s *Snapshot) files() ([]*file, error) {
 	if f := s.file.Load(); f != nil {
-		return []*file{f}, nil
+		return f.alone[:], nil
 	}
 	if set := s.set.Load(); set != nil {
 		return set.files, nil

@@ -265,7 +265,7 @@ func TestReadersOfAWatchUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for i := range 100 {
+	for i := range 30 {
 		replaceWith(t, path, []string{"types.nut", "set-3.nut", "entries-20000.nut"}[i%3])
 		if !w.Refresh() {
 			t.Errorf("status: %+v", w.Status())
