@@ -209,6 +209,8 @@ func TestClonesStayValidAfterClose(t *testing.T) {
 func TestLookupsAllocateNothing(t *testing.T) {
 	s := mustOpen(t, filepath.Join(vectors, "v1", "entries-20000.nut"))
 	defer s.Close()
+	protected := mustOpen(t, s.Path(), WithFaultErrors())
+	defer protected.Close()
 	entries := allOf(t, s)[:100]
 	keys, values := make([]string, len(entries)), make([]Value, len(entries))
 	for i, entry := range entries {
@@ -222,6 +224,7 @@ func TestLookupsAllocateNothing(t *testing.T) {
 		"Contains":  func() error { _, err := s.Contains(keys[1]); return err },
 		"Key":       func() error { _, err := s.Get(Key(key)); return err },
 		"GetMany":   func() error { return s.GetMany(keys, values) },
+		"protected": func() error { _, err := protected.Get(keys[0]); return err },
 	} {
 		found := testing.AllocsPerRun(100, func() {
 			if err := lookup(); err != nil {

@@ -211,6 +211,12 @@ func getTyped[T any](s *Snapshot, key string, t Type, as func(Value) (T, bool)) 
 // value must have this type or be an empty list.
 func (f *file) valueOfType(key string, t Type) (value Value, err error) {
 	err = f.protectLookup(func() error {
+		if f.faultErrors {
+			if fast, ok := f.getFast(key); ok && (!fast.Exists() || fast.valueType == t) {
+				value = fast
+				return nil
+			}
+		}
 		found, ok, err := f.findSlow(key)
 		if err != nil || !ok {
 			return err

@@ -5,20 +5,28 @@ import (
 	"unsafe"
 )
 
-// lanes has bit 0 of each 16-bit lane of a word.
-const lanes = 0x0001000100010001
+const (
+	// lanes has bit 0 of each 16-bit lane of a word.
+	lanes = 0x0001000100010001
+	// highest has the highest bit of each lane.
+	highest = 0x8000 * lanes
+	// slotBits has the bits of match for the slots. The two upper lanes of the last word of a line
+	// that matchHalf reads are not fingerprints.
+	slotBits = 0x7000_7000_f000_f000
+)
 
-// matchFingerprint returns a mask with a bit for each slot of a line that has the fingerprint;
-// slotOf returns the slot of the lowest bit. It compares four slots at once.
-func matchFingerprint(line unsafe.Pointer, fingerprint uint16) uint64 {
-	wanted := uint64(fingerprint) * lanes
-	a := nonzeroLanes(load64(line, 0) ^ wanted)
-	b := nonzeroLanes(load64(line, 8) ^ wanted)
-	c := nonzeroLanes(load64(line, 16) ^ wanted)
-	d := nonzeroLanes(load64(line, 24) ^ wanted)
-	other := a>>15&lanes | b>>14&(lanes<<1) | c>>13&(lanes<<2) | d>>12&(lanes<<3)
-	// The upper two lanes of the last word are not fingerprints.
-	return ^other & 0x0007_0007_000f_000f
+// match returns a mask with a bit for each slot of a line that has the fingerprint, which is in each
+// lane of wanted; slotOf returns the slot of the lowest bit. Callers on the fast path write out this
+// line, because the compiler does not inline it.
+func match(line unsafe.Pointer, wanted uint64) uint64 {
+	return ^(matchHalf(line, 0, wanted)>>2 | matchHalf(line, 16, wanted)) & slotBits
+}
+
+// matchHalf compares the eight lanes from an offset of a line. It clears the highest bit of a lane
+// for an equal lane in the second word, and the next bit for one in the first word.
+func matchHalf(line unsafe.Pointer, offset uintptr, wanted uint64) uint64 {
+	first := nonzeroLanes(load64(line, offset) ^ wanted)
+	return first>>1&(highest>>1) | nonzeroLanes(load64(line, offset+8)^wanted)&highest
 }
 
 // nonzeroLanes sets the highest bit of each 16-bit lane that is not zero, and clears it in the
@@ -27,7 +35,7 @@ func nonzeroLanes(word uint64) uint64 {
 	return word&(fingerprintMask*lanes) + fingerprintMask*lanes | word
 }
 
-// slotOf returns the slot for the lowest bit of a mask of matchFingerprint.
+// slotOf returns the slot for the lowest bit of a mask of match.
 func slotOf(mask uint64) uintptr {
 	bit := uintptr(bits.TrailingZeros64(mask))
 	return bit&3<<2 + bit>>4

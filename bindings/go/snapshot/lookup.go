@@ -34,7 +34,8 @@ func (f *file) find(key string, wanted uint64) (string, outcome) {
 		hash = f.hashOther(key)
 	}
 	line := f.homeLine(hash)
-	mask := matchFingerprint(line, fingerprintOf(hash))
+	pattern := uint64(fingerprintOf(hash)) * lanes
+	mask := ^(matchHalf(line, 0, pattern)>>2 | matchHalf(line, 16, pattern)) & slotBits
 	if mask == 0 {
 		if overflowOf(line)&overflowBit(hash) == 0 {
 			return "", absent
@@ -158,6 +159,12 @@ func (s *Snapshot) getSlow(key string) (value Value, err error) {
 		return Value{}, err
 	}
 	err = f.protectLookup(func() error {
+		if f.faultErrors {
+			if fast, ok := f.getFast(key); ok {
+				value = fast
+				return nil
+			}
+		}
 		found, ok, err := f.findSlow(key)
 		if ok {
 			value, err = f.value(&found)
@@ -172,7 +179,7 @@ func (s *Snapshot) getSlow(key string) (value Value, err error) {
 // the snapshot say so.
 func (f *file) protectLookup(lookup func() error) error {
 	if f.faultErrors {
-		return protect(lookup, f)
+		return protect(lookup, f.alone[:]...)
 	}
 	return lookup()
 }

@@ -85,7 +85,8 @@ func (g *lookupGroup) findRecords(n int) {
 	var ends [groupLen]unsafe.Pointer
 	for i := range n {
 		f, line := g.files[i], g.lines[i]
-		mask := matchFingerprint(line, fingerprintOf(g.hashes[i]))
+		pattern := uint64(fingerprintOf(g.hashes[i])) * lanes
+		mask := ^(matchHalf(line, 0, pattern)>>2 | matchHalf(line, 16, pattern)) & slotBits
 		at := f.windows
 		if mask != 0 {
 			at = recordAt(line, slotOf(mask))
@@ -105,7 +106,7 @@ func (g *lookupGroup) read(i int, key string) (Value, bool) {
 	record := g.records[i]
 	if record == nil {
 		line := g.lines[i]
-		isAbsent := matchFingerprint(line, fingerprintOf(g.hashes[i])) == 0 &&
+		isAbsent := match(line, uint64(fingerprintOf(g.hashes[i]))*lanes) == 0 &&
 			overflowOf(line)&overflowBit(g.hashes[i]) == 0
 		return Value{}, isAbsent
 	}
