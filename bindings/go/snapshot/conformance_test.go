@@ -220,7 +220,7 @@ func TestBadFiles(t *testing.T) {
 			checkBad(t, path, c, documents[good])
 		})
 		if passed {
-			passedCases = append(passedCases, c.Name)
+			passedCases = append(passedCases, c.File+": "+c.Name)
 		}
 	}
 }

@@ -178,9 +178,14 @@ func floatBits(t testing.TB, value any, size int) uint64 {
 
 // describe returns the text of describeJSON for a value of a snapshot.
 func describe(value Value) string {
+	return describeAny(value.Type().String(), value.Any())
+}
+
+// describeAny returns the text of describeJSON for the result of a lookup.
+func describeAny(kind string, value any) string {
 	var parts []string
 	add := func(format string, part any) { parts = append(parts, fmt.Sprintf(format, part)) }
-	switch v := value.Any().(type) {
+	switch v := value.(type) {
 	case []byte:
 		add("%q", string(v))
 	case string:
@@ -207,7 +212,7 @@ func describe(value Value) string {
 	default:
 		add("%v", v)
 	}
-	return value.Type().String() + ": " + strings.Join(parts, " ")
+	return kind + ": " + strings.Join(parts, " ")
 }
 
 // damagedFile returns the bytes of a case: its file, cut or extended with zeros, and patched.
