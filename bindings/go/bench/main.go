@@ -43,7 +43,7 @@ func run(path string) error {
 		return err
 	}
 	defer file.Close()
-	copied, err := snapshot.Open(path, snapshot.WithResidency(snapshot.Copied))
+	copied, err := snapshot.Open(path, snapshot.WithResidency(snapshot.HugePages))
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func run(path string) error {
 		{name: "nuthatch GetString", operation: "get", lookup: getString(file)},
 		{name: "nuthatch Get", operation: "get", lookup: get(file)},
 		{name: "nuthatch GetString, WithFaultErrors", operation: "get", lookup: getString(faults)},
-		{name: "nuthatch GetString, Copied", operation: "get", lookup: getString(copied)},
+		{name: "nuthatch GetString, HugePages", operation: "get", lookup: getString(copied)},
 		{name: "nuthatch GetMany", operation: "get_many", lookup: getMany(file)},
-		{name: "nuthatch GetMany, Copied", operation: "get_many", lookup: getMany(copied)},
+		{name: "nuthatch GetMany, HugePages", operation: "get_many", lookup: getMany(copied)},
 		{name: "map[string]string", operation: "get", lookup: mapLookup(len(order))},
 		{name: "bbolt", operation: "get", lookup: treeLookup(tree)},
 	}

@@ -29,8 +29,8 @@ func readTruncated(part, path string) Code {
 	if part == "lookup-with-option" {
 		options = append(options, WithFaultErrors())
 	}
-	if part == "copied" {
-		options = append(options, WithResidency(Copied))
+	if part == "huge-pages" {
+		options = append(options, WithResidency(HugePages))
 	}
 	s, err := Open(path, options...)
 	if err != nil {
@@ -40,7 +40,7 @@ func readTruncated(part, path string) Code {
 		panic(err)
 	}
 	switch part {
-	case "lookup", "lookup-with-option", "copied":
+	case "lookup", "lookup-with-option", "huge-pages":
 		_, err = s.Get("entry 10")
 	case "many":
 		err = s.GetMany([]string{"entry 10"}, make([]Value, 1))
@@ -66,7 +66,7 @@ func TestTruncatedFile(t *testing.T) {
 		{"many", "unreadable"},
 		{"iteration", "unreadable"},
 		{"verify", "unreadable"},
-		{"copied", "none"},
+		{"huge-pages", "none"},
 		{"lookup", "fatal error: fault"},
 	} {
 		t.Run(c.part, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 func mapFile(file *os.File, length int, residency Residency) (mapping, error) {
 	flags := unix.MAP_SHARED
 	switch residency {
-	case Copied:
+	case HugePages:
 		return copyFile(file, length)
 	case Populated:
 		flags |= unix.MAP_POPULATE

@@ -11,7 +11,7 @@ import (
 
 // mapFile returns the bytes of an open file of this length, above 0.
 func mapFile(file *os.File, length int, residency Residency) (mapping, error) {
-	if residency == Copied {
+	if residency == HugePages {
 		bytes := alignedBytes(length)[:length]
 		_, err := io.ReadFull(file, bytes)
 		return mapping{bytes: bytes}, err

@@ -11,11 +11,11 @@ const (
 	Mapped Residency = iota
 	// Populated maps the file and reads all of its pages when it is opened.
 	Populated
-	// Copied copies the file into memory of this process, on huge pages if the system provides
+	// HugePages copies the file into memory of this process, on huge pages if the system provides
 	// them. It gives the fastest lookups in files much larger than the processor's caches, but uses
 	// memory of the size of the file in each process. Later changes to the file have no effect on
 	// the copy.
-	Copied
+	HugePages
 )
 
 // Option is an option of [Open] and [Watch].

@@ -55,7 +55,7 @@ func TestTypedLookups(t *testing.T) {
 		row := &rows[i]
 		passed := t.Run(row.Name, func(t *testing.T) {
 			for _, options := range [][]Option{
-				nil, {WithFaultErrors()}, {WithResidency(Copied)}, {WithResidency(Populated)},
+				nil, {WithFaultErrors()}, {WithResidency(HugePages)}, {WithResidency(Populated)},
 			} {
 				s := mustOpen(t, filepath.Join(vectors, row.File), options...)
 				checkTypedCase(t, s, row)
