@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -201,7 +202,8 @@ func TestClonesStayValidAfterClose(t *testing.T) {
 			t.Errorf("entry %d: expected %v, found %v", i, entry, entries[i])
 		}
 	}
-	if again, _, _ := s.GetStrings("list of string"); len(again) != len(list) || again[0] != list[0] {
+	again, _, err := s.GetStrings("list of string")
+	if err != nil || !slices.Equal(again, list) {
 		t.Errorf("expected %q, found %q", again, list)
 	}
 }

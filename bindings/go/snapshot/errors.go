@@ -117,7 +117,8 @@ func versionName(minor uint16) string {
 // checksumError returns the error for a checksum at an offset that differs from the computed one.
 func checksumError(path string, offset uint64, what string, stored, computed uint64) *Error {
 	return corrupt(path, offset,
-		fmt.Sprintf("the stored checksum %016x of %s", stored, what), fmt.Sprintf("%016x", computed))
+		fmt.Sprintf("the stored checksum %016x of %s", stored, what),
+		fmt.Sprintf("%016x", computed))
 }
 
 // wrongType returns the error for a value of another type. It copies the key.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxSkippedPolls is the maximum number of polls that are skipped before a file that failed is tried
-// again.
+// maxSkippedPolls is the maximum number of polls that are skipped before a file that failed is
+// tried again.
 const maxSkippedPolls = 63
 
 // follower polls for new files, switches to them and reports events.
@@ -46,7 +46,8 @@ type rejectedFile struct {
 	pollsToSkip int
 }
 
-// retiredSnapshot is a snapshot that the watch has replaced but keeps for the time of WithRetention.
+// retiredSnapshot is a snapshot that the watch has replaced but keeps for the time of
+// WithRetention.
 type retiredSnapshot struct {
 	snapshot *Snapshot
 	at       time.Time
@@ -54,7 +55,8 @@ type retiredSnapshot struct {
 
 // start opens the first file.
 func (f *follower) start() error {
-	// Identified before it is opened: if it is replaced in between, the first poll opens the new one.
+	// Identified before it is opened: if it is replaced in between, the first poll opens the new
+	// one.
 	found, err := identify(f.path)
 	if err != nil {
 		return err
@@ -132,9 +134,9 @@ func (f *follower) pollLocked(retryNow bool) bool {
 	return false
 }
 
-// openNewest opens the file at the path, unless the watch serves it already or it is not to be tried
-// again yet. It returns neither a snapshot nor an error if the watch serves the newest file, and
-// whether the error was returned before.
+// openNewest opens the file at the path, unless the watch serves it already or it is not to be
+// tried again yet. It returns neither a snapshot nor an error if the watch serves the newest file,
+// and whether the error was returned before.
 func (f *follower) openNewest(retryNow bool) (opened *Snapshot, err error, isKnown bool) {
 	found, err := identify(f.path)
 	if err != nil {
@@ -205,7 +207,8 @@ func (f *follower) setStatus(change func(*WatchStatus)) {
 	change(&f.status)
 }
 
-// queue adds an event. It must be called before another poll can begin, so that events are in order.
+// queue adds an event. It must be called before another poll can begin, so that events are in
+// order.
 func (f *follower) queue(event Event) {
 	f.eventLock.Lock()
 	defer f.eventLock.Unlock()

@@ -16,8 +16,8 @@ func documented(err error) bool {
 	return false
 }
 
-// readDamaged opens the bytes of a damaged file and reads everything. It fails the test for an error
-// that is not documented, and for contradictions.
+// readDamaged opens the bytes of a damaged file and reads everything. It fails the test for an
+// error that is not documented, and for contradictions.
 func readDamaged(t testing.TB, content []byte, keys []string) {
 	t.Helper()
 	if bytes.HasPrefix(content, []byte(manifestMagic)) {

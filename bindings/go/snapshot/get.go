@@ -168,8 +168,8 @@ func (s *Snapshot) GetFloat32s(key string) ([]float32, bool, error) {
 	return getList[float32](s, key, TypeFloat32s)
 }
 
-// GetStrings returns a list of strings, and whether the key exists. It allocates the slice; the text
-// of the strings is that of the file. The errors are those of [Snapshot.GetString].
+// GetStrings returns a list of strings, and whether the key exists. It allocates the slice; the
+// text of the strings is that of the file. The errors are those of [Snapshot.GetString].
 func (s *Snapshot) GetStrings(key string) ([]string, bool, error) {
 	return getTyped(s, key, TypeStrings, Value.AsStrings)
 }

@@ -99,7 +99,8 @@ func (r *rawHeader) checkSections(h *header) error {
 		if s.section.offset <= h.fileLen {
 			room = h.fileLen - s.section.offset
 		}
-		if err := r.atMost(s.at+8, "a section within the file", room, s.section.length); err != nil {
+		if err := r.atMost(s.at+8, "a section within the file", room,
+			s.section.length); err != nil {
 			return err
 		}
 		if err := r.within(s.at+8, "bytes of "+s.what, s.least, s.limit,

@@ -15,9 +15,9 @@ const (
 	slotBits = 0x7000_7000_f000_f000
 )
 
-// match returns a mask with a bit for each slot of a line that has the fingerprint, which is in each
-// lane of wanted; slotOf returns the slot of the lowest bit. Callers on the fast path write out this
-// line, because the compiler does not inline it.
+// match returns a mask with a bit for each slot of a line that has the fingerprint, which is in
+// each lane of wanted; slotOf returns the slot of the lowest bit. Callers on the fast path write
+// out this line, because the compiler does not inline it.
 func match(line unsafe.Pointer, wanted uint64) uint64 {
 	return ^(matchHalf(line, 0, wanted)>>2 | matchHalf(line, 16, wanted)) & slotBits
 }
@@ -68,8 +68,8 @@ func (f *file) line(number uint64) unsafe.Pointer {
 	return unsafe.Add(f.index, uintptr(number)*lineLen)
 }
 
-// probe is the probe sequence of a key: its home line, then the following lines, from the end of the
-// partition around to its start.
+// probe is the probe sequence of a key: its home line, then the following lines, from the end of
+// the partition around to its start.
 type probe struct {
 	first, line, end uint64
 	remaining        uint32

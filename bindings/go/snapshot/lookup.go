@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// A lookup first tries the fast path: the home line of the key, and a record there whose fingerprint
-// matches. The slow path searches every line that can hold the key, decodes every kind of record,
-// and names damage.
+// A lookup first tries the fast path: the home line of the key, and a record there whose
+// fingerprint matches. The slow path searches every line that can hold the key, decodes every kind
+// of record, and names damage.
 
 // outcome is the result of the fast path: a known or unknown type code for a value that was found,
 // or one of the constants.
@@ -120,8 +120,8 @@ func (f *file) findSlow(key string) (record, bool, error) {
 	}
 }
 
-// fastFile returns the file that has the key if the snapshot has it, or nil if only the slow path can
-// look the key up: if the snapshot is closed, or lookups return faults as errors.
+// fastFile returns the file that has the key if the snapshot has it, or nil if only the slow path
+// can look the key up: if the snapshot is closed, or lookups return faults as errors.
 func (s *Snapshot) fastFile(key string) *file {
 	if f := s.fast.Load(); f != nil {
 		return f

@@ -19,8 +19,8 @@ type Watcher struct {
 type Event struct {
 	// Snapshot is the file that the watch switched to.
 	Snapshot *Snapshot
-	// Err is the reason why the newest file cannot be used. The watch keeps serving the file that it
-	// has. The same error is not reported again.
+	// Err is the reason why the newest file cannot be used. The watch keeps serving the file that
+	// it has. The same error is not reported again.
 	Err error
 }
 
@@ -67,10 +67,10 @@ func watchWith(path string, settings *settings, open func() (*Snapshot, error)) 
 // Current returns the newest good snapshot. It does not open files, and takes one load from memory.
 // After [Watcher.Close] it returns a closed snapshot.
 //
-// The snapshot and its values stay valid after the watch has switched to the next file: for the time
-// of [WithRetention], one minute by default, and then while the program refers to the snapshot. So
-// use the result of Current for one request, and call it again for the next. To keep values for
-// longer, copy them, or call [runtime.KeepAlive] with the snapshot after their last use.
+// The snapshot and its values stay valid after the watch has switched to the next file: for the
+// time of [WithRetention], one minute by default, and then while the program refers to the
+// snapshot. So use the result of Current for one request, and call it again for the next. To keep
+// values for longer, copy them, or call [runtime.KeepAlive] with the snapshot after their last use.
 func (w *Watcher) Current() *Snapshot {
 	return w.current.Load()
 }

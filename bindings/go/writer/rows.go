@@ -7,8 +7,8 @@ import (
 	"github.com/nuthatch-kv/nuthatch/bindings/go/snapshot"
 )
 
-// rows has rows in the form of nuthatch_snapshot_writer_insert_rows: type, length of the key, length
-// of the value, key and value, without padding. Numbers are little-endian.
+// rows has rows in the form of nuthatch_snapshot_writer_insert_rows: type, length of the key,
+// length of the value, key and value, without padding. Numbers are little-endian.
 type rows []byte
 
 // add adds a row up to its value, which must have this length.

@@ -193,7 +193,8 @@ func (w *Writer) InsertStrings(key string, list []string) error {
 	}
 	if uint64(textLen) > math.MaxUint32 {
 		return &Error{Code: "limit", Message: fmt.Sprintf(
-			"text of a list of strings in bytes: at most %d, found %d", uint32(math.MaxUint32), textLen)}
+			"bytes of text in a list of strings: at most %d, found %d", uint32(math.MaxUint32),
+			textLen)}
 	}
 	return w.insert(key, func(r rows) rows {
 		if len(list) == 0 {
@@ -247,9 +248,9 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Finish writes the file, syncs it and publishes it at its path. If it fails, the path is unchanged,
-// with one exception: after the code not-durable the new file is published, but a power failure may
-// restore the old one. The writer is closed in any case.
+// Finish writes the file, syncs it and publishes it at its path. If it fails, the path is
+// unchanged, with one exception: after the code not-durable the new file is published, but a power
+// failure may restore the old one. The writer is closed in any case.
 func (w *Writer) Finish() (Summary, error) {
 	if err := w.flush(); err != nil {
 		w.Abandon()

@@ -133,7 +133,8 @@ func TestManyRowsAreWrittenWithZstd(t *testing.T) {
 	w, path := create(t, Options{Zstd: true})
 	value := strings.Repeat("a value that compresses well. ", 10)
 	for number := range 20_000 {
-		if err := w.InsertString("key "+strconv.Itoa(number), value+strconv.Itoa(number)); err != nil {
+		suffix := strconv.Itoa(number)
+		if err := w.InsertString("key "+suffix, value+suffix); err != nil {
 			t.Fatal(err)
 		}
 	}
