@@ -227,6 +227,7 @@ func TestLookupsAllocateNothing(t *testing.T) {
 		"Key":       func() error { _, err := s.Get(Key(key)); return err },
 		"GetMany":   func() error { return s.GetMany(keys, values) },
 		"protected": func() error { _, err := protected.Get(keys[0]); return err },
+		"typed":     func() error { _, _, err := protected.GetBool(keys[0]); return err },
 	} {
 		found := testing.AllocsPerRun(100, func() {
 			if err := lookup(); err != nil {

@@ -196,6 +196,16 @@ func getTyped[T any](s *Snapshot, key string, t Type, as func(Value) (T, bool)) 
 	if err != nil {
 		return none, false, err
 	}
+	if f.faultErrors {
+		value, ok, err := f.getProtected(key, t)
+		if err != nil {
+			return none, false, err
+		}
+		if ok {
+			typed, ok := as(value)
+			return typed, ok, nil
+		}
+	}
 	value, err := f.valueOfType(key, t)
 	if err != nil || !value.Exists() {
 		return none, false, err
@@ -211,12 +221,6 @@ func getTyped[T any](s *Snapshot, key string, t Type, as func(Value) (T, bool)) 
 // value must have this type or be an empty list.
 func (f *file) valueOfType(key string, t Type) (value Value, err error) {
 	err = f.protectLookup(func() error {
-		if f.faultErrors {
-			if fast, ok := f.getFast(key); ok && (!fast.Exists() || fast.valueType == t) {
-				value = fast
-				return nil
-			}
-		}
 		found, ok, err := f.findSlow(key)
 		if err != nil || !ok {
 			return err

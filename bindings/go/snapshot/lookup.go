@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"runtime"
+	"runtime/debug"
 	"unsafe"
 )
 
@@ -158,13 +159,13 @@ func (s *Snapshot) getSlow(key string) (value Value, err error) {
 	if err != nil {
 		return Value{}, err
 	}
-	err = f.protectLookup(func() error {
-		if f.faultErrors {
-			if fast, ok := f.getFast(key); ok {
-				value = fast
-				return nil
-			}
+	if f.faultErrors {
+		value, ok, err := f.getProtected(key, anyType)
+		if ok || err != nil {
+			return value, err
 		}
+	}
+	err = f.protectLookup(func() error {
 		found, ok, err := f.findSlow(key)
 		if ok {
 			value, err = f.value(&found)
@@ -191,6 +192,15 @@ func (f *file) getFast(key string) (Value, bool) {
 	value, ok := valueOf(content, found)
 	runtime.KeepAlive(f)
 	return value, ok
+}
+
+// getProtected does the same as getFast, for values of a type, and turns faults into errors. It is
+// written out because calls of functions would double its time.
+func (f *file) getProtected(key string, wanted Type) (value Value, ok bool, err error) {
+	defer recoverFault(debug.SetPanicOnFault(true), &err, f.alone[:])
+	content, found := f.find(key, uint64(wanted))
+	value, ok = valueOf(content, found)
+	return value, ok, nil
 }
 
 // valueOf checks a value that the fast path found. It returns false for damage.

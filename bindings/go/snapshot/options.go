@@ -46,7 +46,7 @@ func WithResidency(residency Residency) Option {
 
 // WithFaultErrors makes every lookup return an error with [CodeUnreadable] if the file was
 // truncated or the device fails to read it. Without this option, such a lookup ends the process, as
-// a fault of a mapped file does in any Go program. It makes a lookup slower by about 10 ns.
+// a fault of a mapped file does in any Go program. It makes a lookup slower by 10 ns or more.
 // Opening, iteration, GetMany and Verify always return the error.
 func WithFaultErrors() Option {
 	return func(s *settings) { s.faultErrors = true }

@@ -17,8 +17,10 @@ import (
 // The error has [CodeCorrupt] for the first contradiction to the format, [CodeUnreadable] if a page
 // could not be read, or is [ErrClosed].
 func (s *Snapshot) Verify() error {
-	if _, err := s.Metadata(); s.set.Load() != nil && err != nil {
-		return err
+	if set := s.set.Load(); set != nil {
+		if _, err := set.metadata(); err != nil {
+			return err
+		}
 	}
 	files, err := s.files()
 	if err != nil {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,7 @@ type Event struct {
 
 // WatchStatus is the status of a watch.
 type WatchStatus struct {
-	// Path is the watched path.
+	// Path is the watched path, absolute.
 	Path string
 	// Switched is the number of switches to a new file.
 	Switched uint64
@@ -44,6 +45,11 @@ type WatchStatus struct {
 // The errors are those of [Open] and, with WithVerify, of [Snapshot.Verify].
 func Watch(path string, options ...Option) (*Watcher, error) {
 	settings := newSettings(options)
+	// A change of the working directory must not change the file.
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, ioError(path, "watch", err)
+	}
 	return watchWith(path, settings, func() (*Snapshot, error) { return open(path, settings) })
 }
 

@@ -279,3 +279,15 @@ func TestReadersOfAWatchUnderLoad(t *testing.T) {
 		waitUntilUnmapped(t, filepath.Dir(path))
 	}
 }
+
+func TestAWatchOfARelativePathStaysWithItsFileAfterAChangeOfTheWorkingDirectory(t *testing.T) {
+	path := copyVector(t, "one.nut")
+	t.Chdir(filepath.Dir(path))
+	w := mustWatch(t, filepath.Base(path))
+	t.Chdir(t.TempDir())
+	content := readFile(t, path)
+	publish(t, path, content)
+	if !w.Refresh() || w.Status().Path != path {
+		t.Errorf("status: %+v", w.Status())
+	}
+}
