@@ -29,10 +29,16 @@ type settings struct {
 	interval    time.Duration
 	retention   time.Duration
 	report      func(Event)
+
+	// openMapping maps a file; tests replace it.
+	openMapping func(path string, residency Residency) (mapping, error)
 }
 
 func newSettings(options []Option) *settings {
-	s := &settings{interval: time.Second, retention: time.Minute, report: func(Event) {}}
+	s := &settings{
+		interval: time.Second, retention: time.Minute, report: func(Event) {},
+		openMapping: openMapping,
+	}
 	for _, option := range options {
 		option(s)
 	}

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,9 @@ type set struct {
 	path     string // the path of the manifest
 }
 
+// errNoManifest means that the manifest was replaced by a file of another kind.
+var errNoManifest = errors.New("not a manifest any more")
+
 // isManifest returns whether the first bytes are those of a manifest.
 func (m mapping) isManifest(path string) (found bool, err error) {
 	err = protect(func() error {
@@ -29,11 +33,19 @@ func (m mapping) isManifest(path string) (found bool, err error) {
 // openSet opens the files of the set with the manifest in m, and unmaps m. A writer removes the
 // shards of the manifest that it replaces: if one is missing, openSet reads the manifest again.
 func openSet(m mapping, path string, settings *settings) (*set, error) {
-	current, err := takeBytes(m, path)
-	for err == nil {
-		var decoded *manifest
-		if decoded, err = decodeManifest(current, path); err != nil {
-			break
+	var before []byte
+	var missing error // the error for a shard of the manifest in before
+	for {
+		current, err := takeBytes(m, path)
+		if err != nil {
+			return nil, err
+		}
+		if missing != nil && bytes.Equal(before, current) {
+			return nil, missing
+		}
+		decoded, err := decodeManifest(current, path)
+		if err != nil {
+			return nil, err
 		}
 		opened := &set{keyHasher: newKeyHasher(decoded.seed), manifest: decoded, path: path}
 		if err = opened.openShards(settings); err == nil {
@@ -41,21 +53,17 @@ func openSet(m mapping, path string, settings *settings) (*set, error) {
 		}
 		opened.abandon()
 		if !errors.Is(err, fs.ErrNotExist) {
-			break
+			return nil, err
 		}
-		again, mapError := openMapping(path, Mapped)
-		if mapError != nil {
-			return nil, mapError
+		before, missing = current, err
+		if m, err = settings.openMapping(path, Mapped); err != nil {
+			return nil, err
 		}
-		before := current
-		if current, mapError = takeBytes(again, path); mapError != nil {
-			return nil, mapError
-		}
-		if bytes.Equal(before, current) {
-			break
+		if isSet, err := m.isManifest(path); err != nil || !isSet {
+			unmap(m)
+			return nil, cmp.Or(err, errNoManifest)
 		}
 	}
-	return nil, err
 }
 
 // takeBytes copies the bytes of a manifest and unmaps it.
@@ -72,11 +80,12 @@ func takeBytes(m mapping, path string) (copied []byte, err error) {
 func (s *set) openShards(settings *settings) error {
 	folder := filepath.Dir(s.path)
 	for number, entry := range s.manifest.shards {
-		m, err := openMapping(filepath.Join(folder, entry.fileName(number)), settings.residency)
+		path := filepath.Join(folder, entry.fileName(number))
+		m, err := settings.openMapping(path, settings.residency)
 		if err != nil {
 			return err
 		}
-		f, err := openFile(m, filepath.Join(folder, entry.fileName(number)))
+		f, err := openFile(m, path)
 		if err != nil {
 			return err
 		}

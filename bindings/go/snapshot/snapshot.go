@@ -40,7 +40,7 @@ func open(path string, settings *settings) (*Snapshot, error) {
 	if err := checkMachine(path); err != nil {
 		return nil, err
 	}
-	m, err := openMapping(path, settings.residency)
+	m, err := settings.openMapping(path, settings.residency)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,9 @@ func open(path string, settings *settings) (*Snapshot, error) {
 		return nil, err
 	case isSet:
 		opened, err := openSet(m, path, settings)
+		if err == errNoManifest {
+			return open(path, settings)
+		}
 		if err != nil {
 			return nil, err
 		}
