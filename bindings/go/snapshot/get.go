@@ -75,6 +75,12 @@ func (s *Snapshot) GetString(key string) (string, bool, error) {
 			return text, true, nil
 		}
 	}
+	// Written out because strings are the most common values: getTyped would double the time.
+	if f := s.file.Load(); f != nil && f.faultErrors {
+		if value, ok, err := f.getProtected(key, TypeString); ok || err != nil {
+			return value.data, value.Exists(), err
+		}
+	}
 	return getTyped(s, key, TypeString, Value.AsString)
 }
 
