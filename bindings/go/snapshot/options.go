@@ -36,7 +36,7 @@ type settings struct {
 
 func newSettings(options []Option) *settings {
 	s := &settings{
-		interval: time.Second, retention: time.Minute, report: func(Event) {},
+		interval: 250 * time.Millisecond, retention: time.Minute, report: func(Event) {},
 		openMapping: openMapping,
 	}
 	for _, option := range options {
@@ -63,7 +63,7 @@ func WithVerify() Option {
 	return func(s *settings) { s.verify = true }
 }
 
-// WithInterval sets the interval between polls of a watch. The default is one second. With zero,
+// WithInterval sets the interval between polls of a watch. The default is 250 ms. With zero,
 // only [Watcher.Refresh] polls.
 //
 // After a failed system call, a file is tried again after 1, 2, 4 and so on up to 64 intervals. A

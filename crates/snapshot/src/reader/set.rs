@@ -9,35 +9,38 @@ use crate::format::manifest::{Manifest, ShardEntry};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Opens the files of a set, in the order of the manifest in `map`. A builder removes the shards of
-/// the set that it replaces: if one is missing, the manifest is read again.
+/// What was found at the path of a manifest.
+pub(super) enum Opened {
+    /// The manifest, and the files of the shards in its order.
+    Set(Manifest, Vec<SnapshotFile>),
+    /// A shard is missing because the set was replaced: by the file in this map.
+    Replaced(Map),
+}
+
+/// Opens the files of the set whose manifest is in `map`. A builder removes the shards of the set
+/// that it replaces: if one is missing, the manifest is read again.
 ///
 /// # Errors
 /// Returns the errors of [`OpenOptions::open`](super::OpenOptions::open).
-pub(super) fn open(
-    mut map: Map,
-    map_file: impl Fn(&Path) -> Result<Map>,
-) -> Result<(Manifest, Vec<SnapshotFile>)> {
-    let path = map.path().to_owned();
-    loop {
-        let manifest = Manifest::decode(map.bytes(), &path);
-        map.check_readable()?;
-        let manifest = manifest?;
-        let files = manifest.paths(&path).zip(&manifest.shards).zip(0..);
-        let opened = files.map(|((path, entry), number)| {
-            let of = manifest.shards.len() as u32;
-            open_shard(map_file(&path)?, (manifest.seed, Shard { number, of }), entry)
-        });
-        match opened.collect() {
-            Err(Error::Io(error)) if error.source.kind() == ErrorKind::NotFound => {
-                let now = map_file(&path)?;
-                if now.bytes() == map.bytes() {
-                    return Err(Error::Io(error));
-                }
-                map = now;
+pub(super) fn open(map: &Map, map_file: impl Fn(&Path) -> Result<Map>) -> Result<Opened> {
+    let path = map.path();
+    let manifest = Manifest::decode(map.bytes(), path);
+    map.check_readable()?;
+    let manifest = manifest?;
+    let files = manifest.paths(path).zip(&manifest.shards).zip(0..);
+    let opened = files.map(|((path, entry), number)| {
+        let of = manifest.shards.len() as u32;
+        open_shard(map_file(&path)?, (manifest.seed, Shard { number, of }), entry)
+    });
+    match opened.collect() {
+        Err(Error::Io(error)) if error.source.kind() == ErrorKind::NotFound => {
+            let now = map_file(path)?;
+            if now.bytes() == map.bytes() {
+                return Err(Error::Io(error));
             }
-            opened => return Ok((manifest, opened?)),
+            Ok(Opened::Replaced(now))
         }
+        opened => Ok(Opened::Set(manifest, opened?)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::file::SnapshotFile;
 use super::map::{Map, Residency};
 use super::metadata::Metadata;
-use super::set;
+use super::set::{self, Opened};
 use crate::error::{Damage, Error, Result};
 use crate::format::hash::KeyHash;
 use crate::format::manifest::Manifest;
@@ -53,15 +53,23 @@ impl OpenOptions {
     /// file, [`Error::NotASnapshot`] or [`Error::Unsupported`] for another kind of file or version,
     /// and [`Error::Corrupt`] or [`Error::Unreadable`] for a damaged file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Snapshot> {
-        let map = self.map(path.as_ref())?;
-        if !Manifest::is_manifest(map.bytes()) {
-            return Snapshot::from_file(map);
+        let mut map = self.map(path.as_ref())?;
+        while Manifest::is_manifest(map.bytes()) {
+            match set::open(&map, |path| self.map(path))? {
+                Opened::Set(manifest, mut files) => {
+                    // A valid manifest has at least one shard.
+                    let first = files.remove(0);
+                    let path = path.as_ref().to_owned();
+                    return Ok(Snapshot {
+                        first,
+                        others: files,
+                        set: Some(Set { path, manifest }),
+                    });
+                }
+                Opened::Replaced(now) => map = now,
+            }
         }
-        let path = path.as_ref().to_owned();
-        let (manifest, mut files) = set::open(map, |path| self.map(path))?;
-        // A valid manifest has at least one shard.
-        let first = files.remove(0);
-        Ok(Snapshot { first, others: files, set: Some(Set { path, manifest }) })
+        Snapshot::from_file(map)
     }
 
     /// Maps a file, or copies it into memory.
