@@ -50,6 +50,7 @@ fn main() -> ExitCode {
     };
     match cli.run() {
         Ok(Outcome::NotFound | Outcome::Damaged) => status::MISSING.into(),
+        Ok(Outcome::Failed) => status::FAILURE.into(),
         // A reader that closes the output needs no more of it.
         Ok(Outcome::Success) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => fail(&message, status::USAGE),
@@ -58,15 +59,6 @@ fn main() -> ExitCode {
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    terminal::print_message(format_args!("{message}{}", file_limit_advice(message)));
+    terminal::print_failure(message);
     status.into()
-}
-
-/// Returns what to do about the limit of open files if it is the cause of a failure, whichever
-/// library or system call reports it, and the message does not say it already.
-fn file_limit_advice(message: &str) -> String {
-    let cause = std::io::Error::from(rustix::io::Errno::MFILE);
-    let is_cause = message.contains(&cause.to_string()) && !message.contains("ulimit");
-    let advice = nuthatch_filesystem::file_limit_advice(&cause).filter(|_| is_cause);
-    advice.unwrap_or_default()
 }

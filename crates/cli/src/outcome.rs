@@ -8,6 +8,8 @@ pub(crate) enum Outcome {
     NotFound,
     /// Everything was done, and damage was found that the origin can replace.
     Damaged,
+    /// Everything was done, and errors were printed.
+    Failed,
 }
 
 /// The failure of a command.

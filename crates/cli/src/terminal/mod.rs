@@ -9,5 +9,5 @@ pub(crate) use greeting::{greet, metrics_at};
 pub(crate) use progress::Display;
 pub(crate) use quote::quote_key;
 pub(crate) use streams::{
-    Stdout, print, print_error_lines, print_message, print_result, print_summary,
+    Stdout, print, print_error_lines, print_failure, print_message, print_result, print_summary,
 };

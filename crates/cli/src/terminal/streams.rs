@@ -65,6 +65,21 @@ pub(crate) fn print_message(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "nuthatch: {message}");
 }
 
+/// Writes the message of a failure to standard error, with what to do about the limit of open files
+/// if that is the cause.
+pub(crate) fn print_failure(message: &str) {
+    print_message(format_args!("{message}{}", file_limit_advice(message)));
+}
+
+/// Returns what to do about the limit of open files if it is the cause of a failure, whichever
+/// library or system call reports it, and the message does not say it already.
+fn file_limit_advice(message: &str) -> String {
+    let cause = std::io::Error::from(rustix::io::Errno::MFILE);
+    let is_cause = message.contains(&cause.to_string()) && !message.contains("ulimit");
+    let advice = nuthatch_filesystem::file_limit_advice(&cause).filter(|_| is_cause);
+    advice.unwrap_or_default()
+}
+
 /// Writes whole lines to standard error, without the name of the program.
 pub(crate) fn print_error_lines(lines: &str) {
     let _ = io::stderr().lock().write_all(lines.as_bytes());

@@ -7,6 +7,7 @@ mod duplicates;
 mod folder;
 mod formats;
 mod help;
+mod keys;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -23,3 +24,4 @@ mod store_remote;
 #[path = "../tls/mod.rs"]
 mod tls;
 mod top;
+mod verify;
