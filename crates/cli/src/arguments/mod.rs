@@ -2,12 +2,14 @@
 
 mod listen;
 mod monitoring;
+mod output;
 mod quantity;
 mod tls;
 mod tokens;
 
 pub(crate) use listen::{MIN_LIMIT_MS, parse_address, start_failure};
 pub(crate) use monitoring::{EXPOSED_ADMIN, MonitoringArgs};
+pub(crate) use output::{Built, OutputArgs};
 pub(crate) use quantity::{format_duration, format_size, parse_duration, parse_time};
 pub(crate) use tls::{TlsArgs, server_tls};
 pub(crate) use tokens::read_tokens;

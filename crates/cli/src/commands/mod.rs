@@ -4,9 +4,11 @@ mod build;
 #[cfg(feature = "chunks")]
 mod chunks;
 mod completions;
+mod diff;
 mod dump;
 mod get;
 mod info;
+mod merge;
 mod serve;
 mod store;
 mod top;
@@ -33,8 +35,8 @@ Examples:
 
 Exit status:
   0  success
-  1  a key or an object does not exist, a condition does not hold, or chunks of a cache were damaged
-     (they are fetched again)
+  1  a key or an object does not exist, a condition does not hold, snapshots differ, or chunks of a
+     cache were damaged (they are fetched again)
   2  invalid command line
   3  any other error, for example: a file is missing, damaged or invalid, or the output cannot be
      written; what was done before that stays, and the error message says so
@@ -67,6 +69,8 @@ enum Command {
     Dump(dump::Dump),
     Info(info::Info),
     Verify(verify::Verify),
+    Diff(diff::Diff),
+    Merge(merge::Merge),
     Serve(serve::Serve),
     Top(top::Top),
     Store(store::Store),
@@ -87,6 +91,8 @@ impl Cli {
             Command::Dump(dump) => dump.run(),
             Command::Info(info) => info.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Diff(diff) => diff.run(),
+            Command::Merge(merge) => merge.run(),
             Command::Serve(serve) => serve.run(),
             Command::Top(top) => top.run(),
             Command::Store(store) => store.run(),

@@ -2,13 +2,15 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 34] = [
+const COMMANDS: [&[&str]; 36] = [
     &[],
     &["build"],
     &["get"],
     &["dump"],
     &["info"],
     &["verify"],
+    &["diff"],
+    &["merge"],
     &["serve"],
     &["top"],
     &["store"],
@@ -57,7 +59,8 @@ fn every_level_has_help() {
 #[test]
 fn manual_pages_have_examples_and_exit_statuses() {
     let folder = Folder::new();
-    let pages = ["build", "get", "dump", "info", "verify", "serve", "top", "store"];
+    let pages =
+        ["build", "get", "dump", "info", "verify", "diff", "merge", "serve", "top", "store"];
     let pages = pages.map(|command| vec![command]).into_iter();
     let families = [Some(&"store"), Some(&"chunks")];
     let of_families = COMMANDS.into_iter().filter(|command| families.contains(&command.first()));

@@ -3,11 +3,13 @@
 mod build;
 mod chunks;
 mod debugging;
+mod diff;
 mod duplicates;
 mod folder;
 mod formats;
 mod help;
 mod keys;
+mod merge;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;

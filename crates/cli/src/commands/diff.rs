@@ -1,0 +1,272 @@
+//! `nuthatch diff`: compares the entries of two snapshots.
+
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::Stdout;
+use clap::Args;
+use nuthatch_cli::output::{json_value, raw_value, tsv_escape};
+use nuthatch_snapshot::{Entry, Scratch, Snapshot, StoredValue, Value};
+use nuthatch_units::grouped;
+use std::path::PathBuf;
+
+/// Number of entries of one snapshot that are looked up in the other at once.
+const BATCH_ENTRIES: usize = 256;
+
+const NOTES: &str = "\
+Output:
+  A line \"-<TAB>key<TAB>value\" for each entry that only OLD has, \"+<TAB>key<TAB>value\" for each
+  entry that only NEW has, and both for a key with another value or another type. Keys have the
+  escapes of \"nuthatch get\"; values are JSON, as \"nuthatch dump\" prints them.
+  --json: {\"change\":\"removed\",\"key\":...,\"old\":...}, {\"change\":\"added\",\"key\":...,\"new\":...} or
+  {\"change\":\"changed\",\"key\":...,\"old\":...,\"new\":...} on each line.
+  --summary: the number of keys of each kind.
+
+Removed and changed keys come first, in the order of OLD, then added keys in the order of NEW.
+Only entries are compared, not metadata, compression or shards. The checksums of each partition are
+checked before its entries are compared. The memory does not depend on the size of the snapshots.
+
+Examples:
+  nuthatch diff old.nut new.nut
+  nuthatch diff old.nut new.nut --summary
+  nuthatch diff old.nut new.nut --json | jq -r 'select(.change == \"removed\") | .key'
+  nuthatch diff old.nut new.nut --quiet || cp new.nut /srv/snapshots/
+
+Exit status:
+  0  both have the same entries
+  1  the entries differ
+  2  invalid command line
+  3  any other error, for example: a file is missing, not a snapshot, damaged, or was truncated
+     while it was read";
+
+/// Compare the entries of two snapshots
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(crate) struct Diff {
+    /// Snapshot file
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// Snapshot file to compare it with
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print only how many keys are removed, added, changed and equal
+    #[arg(long)]
+    summary: bool,
+    /// Print nothing, and stop at the first difference
+    #[arg(short, long, conflicts_with_all = ["json", "summary"])]
+    quiet: bool,
+}
+
+/// The number of keys of each kind.
+#[derive(Debug, Default)]
+struct Counts {
+    removed: u64,
+    added: u64,
+    changed: u64,
+    equal: u64,
+}
+
+impl Counts {
+    fn is_same(&self) -> bool {
+        self.removed + self.added + self.changed == 0
+    }
+}
+
+impl Diff {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        let (old, new) = (Snapshot::open(&self.old)?, Snapshot::open(&self.new)?);
+        let mut comparison = Comparison::new(self, &old, &new);
+        match comparison.run() {
+            // What was printed is a difference, or the summary.
+            Err(Failure::ClosedPipe) => {}
+            compared => compared?,
+        }
+        let is_same = comparison.counts.is_same();
+        Ok(if is_same { Outcome::Success } else { Outcome::NotFound })
+    }
+
+    /// Returns the counts as text or as a JSON object.
+    fn summary_of(&self, counts: &Counts) -> String {
+        let Counts { removed, added, changed, equal } = counts;
+        if self.json {
+            return format!(
+                "{{\"removed\":{removed},\"added\":{added},\"changed\":{changed},\
+                 \"equal\":{equal}}}\n"
+            );
+        }
+        format!(
+            "removed  {}\nadded    {}\nchanged  {}\nequal    {}\n",
+            grouped(*removed),
+            grouped(*added),
+            grouped(*changed),
+            grouped(*equal)
+        )
+    }
+}
+
+/// A comparison of two snapshots.
+struct Comparison<'a> {
+    command: &'a Diff,
+    old: &'a Snapshot,
+    new: &'a Snapshot,
+    counts: Counts,
+    stdout: Stdout,
+    line: Vec<u8>,
+    scratch: [Scratch; 2],
+    raw: [Vec<u8>; 2],
+}
+
+impl<'a> Comparison<'a> {
+    fn new(command: &'a Diff, old: &'a Snapshot, new: &'a Snapshot) -> Self {
+        Self {
+            command,
+            old,
+            new,
+            counts: Counts::default(),
+            stdout: Stdout::new(),
+            line: Vec::new(),
+            scratch: [Scratch::new(), Scratch::new()],
+            raw: [Vec::new(), Vec::new()],
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Failure> {
+        self.each_entry(self.old, self.new, |diff, entry, found| match found {
+            None => {
+                diff.counts.removed += 1;
+                diff.print(entry.key, Some(entry.value), None)
+            }
+            Some(found) if diff.is_equal(entry.value, found)? => {
+                diff.counts.equal += 1;
+                Ok(())
+            }
+            Some(found) => {
+                diff.counts.changed += 1;
+                diff.print(entry.key, Some(entry.value), Some(found))
+            }
+        })?;
+        self.each_entry(self.new, self.old, |diff, entry, found| {
+            if found.is_some() {
+                return Ok(());
+            }
+            diff.counts.added += 1;
+            diff.print(entry.key, None, Some(entry.value))
+        })?;
+        if self.command.summary {
+            self.stdout.write(self.command.summary_of(&self.counts).as_bytes())?;
+        }
+        self.stdout.flush()
+    }
+
+    /// Calls `compare` with each entry of one snapshot and the value of its key in the other one,
+    /// until the comparison can stop.
+    fn each_entry(
+        &mut self,
+        snapshot: &'a Snapshot,
+        other: &'a Snapshot,
+        mut compare: impl FnMut(&mut Self, Entry<'a>, Option<StoredValue<'a>>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.is_decided() {
+            return Ok(());
+        }
+        let mut entries = snapshot.iter_verified()?;
+        let (mut batch, mut keys) = (Vec::new(), Vec::new());
+        let mut found = vec![None; BATCH_ENTRIES];
+        loop {
+            batch.clear();
+            keys.clear();
+            for entry in entries.by_ref().take(BATCH_ENTRIES) {
+                let entry = entry?;
+                keys.push(entry.key);
+                batch.push(entry);
+            }
+            other.find_many(&keys, &mut found)?;
+            snapshot.check_readable()?;
+            other.check_readable()?;
+            for (entry, found) in batch.iter().zip(&found) {
+                if self.is_decided() {
+                    return Ok(());
+                }
+                compare(self, *entry, *found)?;
+            }
+            if batch.len() < BATCH_ENTRIES {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns whether no further entry changes the result.
+    fn is_decided(&self) -> bool {
+        self.command.quiet && !self.counts.is_same()
+    }
+
+    /// Returns whether two values have the same type and the same bytes.
+    fn is_equal(&mut self, old: StoredValue<'_>, new: StoredValue<'_>) -> Result<bool, Failure> {
+        if old.value_type() != new.value_type() {
+            return Ok(false);
+        }
+        if !old.is_compressed() && !new.is_compressed() {
+            return Ok(old.bytes() == new.bytes());
+        }
+        for ((value, scratch), raw) in [old, new].iter().zip(&mut self.scratch).zip(&mut self.raw) {
+            raw.clear();
+            raw_value(&value.decompress(scratch)?, raw);
+        }
+        self.check_readable()?;
+        Ok(self.raw[0] == self.raw[1])
+    }
+
+    fn check_readable(&self) -> Result<(), Failure> {
+        self.old.check_readable()?;
+        Ok(self.new.check_readable()?)
+    }
+
+    /// Prints a difference.
+    fn print(
+        &mut self,
+        key: &[u8],
+        old: Option<StoredValue<'_>>,
+        new: Option<StoredValue<'_>>,
+    ) -> Result<(), Failure> {
+        if self.command.quiet || self.command.summary {
+            return Ok(());
+        }
+        let Self { scratch: [old_scratch, new_scratch], line, .. } = self;
+        let old = old.map(|stored| stored.decompress(old_scratch)).transpose()?;
+        let new = new.map(|stored| stored.decompress(new_scratch)).transpose()?;
+        line.clear();
+        if self.command.json {
+            json_change(key, old.as_ref(), new.as_ref(), line);
+        } else {
+            for (sign, value) in [("-\t", old), ("+\t", new)] {
+                let Some(value) = value else { continue };
+                line.extend_from_slice(sign.as_bytes());
+                tsv_escape(key, line);
+                line.push(b'\t');
+                json_value(&value, line);
+                line.push(b'\n');
+            }
+        }
+        self.check_readable()?;
+        self.stdout.write(&self.line)
+    }
+}
+
+/// Appends a difference as a JSON object.
+fn json_change(key: &[u8], old: Option<&Value<'_>>, new: Option<&Value<'_>>, out: &mut Vec<u8>) {
+    let change = match (old, new) {
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "removed",
+        _ => "added",
+    };
+    out.extend_from_slice(format!("{{\"change\":\"{change}\",\"key\":").as_bytes());
+    let text = std::str::from_utf8(key).map(Value::String);
+    json_value(&text.unwrap_or(Value::Bytes(key)), out);
+    for (name, value) in [("old", old), ("new", new)] {
+        let Some(value) = value else { continue };
+        out.extend_from_slice(format!(",\"{name}\":").as_bytes());
+        json_value(value, out);
+    }
+    out.extend_from_slice(b"}\n");
+}
