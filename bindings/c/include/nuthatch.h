@@ -1,5 +1,6 @@
 /*
- * Nuthatch for C. The names of the ordered store begin with nuthatch_store.
+ * Nuthatch for C. The names of the ordered store begin with nuthatch_store, those of snapshots with
+ * nuthatch_snapshot.
  *
  * Generated from the sources in bindings/c by a test: change those.
  *
@@ -25,8 +26,8 @@
  * Threads. Any thread may call any function. The library has no thread-local state. Functions that
  * wait say so; functions that read the store may wait for the disk.
  *
- * Processes. In a child made by fork, all handles of the parent fail with `closed`; the child opens
- * the store itself. No other thread may be inside a call of the library while the process forks.
+ * Processes. In a child made by fork, all handles of stores of the parent fail with `closed`; the
+ * child opens the store itself. A snapshot writer belongs to the process that created it. No other thread may be inside a call of the library while the process forks.
  */
 
 
@@ -117,6 +118,52 @@
 // Kind of a change: the key expired and was removed from the table.
 #define NUTHATCH_STORE_CHANGED_EXPIRE 3
 
+// Type of a value: bytes.
+#define NUTHATCH_SNAPSHOT_BYTES 1
+
+// Type of a value: text in UTF-8.
+#define NUTHATCH_SNAPSHOT_STRING 2
+
+// Type of a value: 0 or 1.
+#define NUTHATCH_SNAPSHOT_BOOL 3
+
+// Type of a value: a signed integer of 64 bits.
+#define NUTHATCH_SNAPSHOT_I64 4
+
+// Type of a value: a float of 64 bits.
+#define NUTHATCH_SNAPSHOT_F64 5
+
+// Type of a value: a list of signed integers of 64 bits, at least one.
+#define NUTHATCH_SNAPSHOT_I64_LIST 6
+
+// Type of a value: a list of floats of 64 bits, at least one.
+#define NUTHATCH_SNAPSHOT_F64_LIST 7
+
+// Type of a value: a list of floats of 32 bits, at least one.
+#define NUTHATCH_SNAPSHOT_F32_LIST 8
+
+// Type of a value: a list of strings in UTF-8, at least one.
+#define NUTHATCH_SNAPSHOT_STRING_LIST 9
+
+// Type of a value: a list without elements. It can be read as a list of any type.
+#define NUTHATCH_SNAPSHOT_EMPTY_LIST 10
+
+// Two rows with the same key are the error `duplicate`.
+#define NUTHATCH_SNAPSHOT_DUPLICATE_ERROR 0
+
+// The row that was added first is kept.
+#define NUTHATCH_SNAPSHOT_DUPLICATE_FIRST 1
+
+// The row that was added last is kept.
+#define NUTHATCH_SNAPSHOT_DUPLICATE_LAST 2
+
+// Values are not compressed: all are read in place.
+#define NUTHATCH_SNAPSHOT_COMPRESSION_NONE 0
+
+// Each value is compressed by itself with zstd, with a dictionary that is trained on the values.
+// Values that would shrink by less than an eighth are stored uncompressed.
+#define NUTHATCH_SNAPSHOT_COMPRESSION_ZSTD 1
+
 // Options for opening a store. The usual options are `create` 1 and all other fields zero.
 typedef struct {
     // 1: create the store if it is missing. The parent of the folder must exist.
@@ -153,8 +200,11 @@ typedef struct {
     int32_t code;
     // The error number of the operating system (`errno`), or 0.
     int32_t system;
-    // For `condition-unmet`: the index of the condition in the batch, from 0.
-    uint64_t write;
+    // For `not-a-snapshot`, `unsupported` and `corrupt` of a snapshot: the offset in the file, in
+    // bytes. For `condition-unmet`: the index of the condition in the batch. For `duplicate`: the
+    // number of the second row with the key. For an error of `nuthatch_snapshot_writer_insert_rows`:
+    // the index of the row in that call. Indexes and numbers begin with 0. Otherwise 0.
+    uint64_t position;
     // A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     uint8_t message[488];
 } nuthatch_error;
@@ -398,12 +448,62 @@ typedef struct {
     uint64_t entries;
 } nuthatch_store_verified;
 
+// Options of a writer. The usual options are all zero.
+typedef struct {
+    // How rows with the same key are handled: `NUTHATCH_SNAPSHOT_DUPLICATE_ERROR`, `_FIRST` or
+    // `_LAST`.
+    uint32_t on_duplicate;
+    // How values are compressed: `NUTHATCH_SNAPSHOT_COMPRESSION_NONE` or `_ZSTD`.
+    uint32_t compression;
+    // Level of zstd from 1 to 22; 0: 3.
+    uint32_t compression_level;
+    // Maximum number of threads; 0: all cores. Each thread needs 4 MiB of the memory budget.
+    uint32_t threads;
+    // Memory budget in bytes; 0: 1 GiB. A budget below 16 MiB counts as 16 MiB. Rows beyond it are
+    // written to temporary files in the folder of the snapshot.
+    uint64_t memory_bytes;
+    // Seed of the key hash.
+    uint64_t seed;
+    // Number of shards, at most 65,536: the snapshot is a manifest and that many files beside it.
+    // 0: the snapshot is one file.
+    uint32_t shards;
+    // Must be 0.
+    uint32_t reserved;
+} nuthatch_snapshot_writer_options;
+
+// A handle of a snapshot writer.
+typedef uint64_t nuthatch_snapshot_writer;
+
+// Bytes or a string.
+typedef struct {
+    // The bytes. Ignored if `len` is 0.
+    const uint8_t *data;
+    // Length in bytes.
+    size_t len;
+} nuthatch_snapshot_bytes;
+
+// The result of a build.
+typedef struct {
+    // Number of entries.
+    uint64_t entries;
+    // Number of rows that were added, duplicates included.
+    uint64_t rows;
+    // Length of the file in bytes; for a set, of all its files.
+    uint64_t file_bytes;
+    // Sum of the lengths of all keys in bytes.
+    uint64_t key_bytes;
+    // Sum of the lengths of all values in bytes, uncompressed.
+    uint64_t value_bytes;
+    // Sum of the lengths of all stored values in bytes. A shared value counts once.
+    uint64_t stored_value_bytes;
+} nuthatch_snapshot_summary;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv`, or
-// `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
+// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv` or
+// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
 // string is static and terminated by a zero byte.
 const char *nuthatch_code_name(int32_t code);
 
@@ -684,6 +784,132 @@ int32_t nuthatch_store_verify(nuthatch_store store,
                               void *user,
                               nuthatch_store_verified *verified,
                               nuthatch_error *error);
+
+// Starts a snapshot that `nuthatch_snapshot_writer_finish` publishes at this path. `options` may be
+// null. Returns the handle in `writer`. A file at the path is replaced when the snapshot is
+// complete. Until then, the bytes are in a temporary file in the same folder.
+//
+// Rows can be added in any order, and by several threads, one at a time. The bytes of the file
+// depend on the rows and on `on_duplicate`, `compression`, `compression_level`, `seed` and
+// `shards` only.
+int32_t nuthatch_snapshot_writer_create(const uint8_t *path,
+                                        size_t path_len,
+                                        const nuthatch_snapshot_writer_options *options,
+                                        nuthatch_snapshot_writer *writer,
+                                        nuthatch_error *error);
+
+// Adds a row with bytes. A key has at most 65,535 bytes.
+int32_t nuthatch_snapshot_writer_insert_bytes(nuthatch_snapshot_writer writer,
+                                              const uint8_t *key,
+                                              size_t key_len,
+                                              const uint8_t *value,
+                                              size_t value_len,
+                                              nuthatch_error *error);
+
+// Adds a row with a string in UTF-8.
+int32_t nuthatch_snapshot_writer_insert_string(nuthatch_snapshot_writer writer,
+                                               const uint8_t *key,
+                                               size_t key_len,
+                                               const uint8_t *value,
+                                               size_t value_len,
+                                               nuthatch_error *error);
+
+// Adds a row with a boolean: false if `value` is 0, otherwise true.
+int32_t nuthatch_snapshot_writer_insert_bool(nuthatch_snapshot_writer writer,
+                                             const uint8_t *key,
+                                             size_t key_len,
+                                             uint32_t value,
+                                             nuthatch_error *error);
+
+// Adds a row with an integer.
+int32_t nuthatch_snapshot_writer_insert_i64(nuthatch_snapshot_writer writer,
+                                            const uint8_t *key,
+                                            size_t key_len,
+                                            int64_t value,
+                                            nuthatch_error *error);
+
+// Adds a row with a float. A NaN keeps its bits.
+int32_t nuthatch_snapshot_writer_insert_f64(nuthatch_snapshot_writer writer,
+                                            const uint8_t *key,
+                                            size_t key_len,
+                                            double value,
+                                            nuthatch_error *error);
+
+// Adds a row with a list of `count` integers. A list without elements is stored as an empty list.
+int32_t nuthatch_snapshot_writer_insert_i64_list(nuthatch_snapshot_writer writer,
+                                                 const uint8_t *key,
+                                                 size_t key_len,
+                                                 const int64_t *value,
+                                                 size_t count,
+                                                 nuthatch_error *error);
+
+// Adds a row with a list of `count` floats of 64 bits. A list without elements is stored as an
+// empty list.
+int32_t nuthatch_snapshot_writer_insert_f64_list(nuthatch_snapshot_writer writer,
+                                                 const uint8_t *key,
+                                                 size_t key_len,
+                                                 const double *value,
+                                                 size_t count,
+                                                 nuthatch_error *error);
+
+// Adds a row with a list of `count` floats of 32 bits. A list without elements is stored as an
+// empty list.
+int32_t nuthatch_snapshot_writer_insert_f32_list(nuthatch_snapshot_writer writer,
+                                                 const uint8_t *key,
+                                                 size_t key_len,
+                                                 const float *value,
+                                                 size_t count,
+                                                 nuthatch_error *error);
+
+// Adds a row with a list of `count` strings, each in UTF-8. A list without elements is stored as an
+// empty list.
+int32_t nuthatch_snapshot_writer_insert_string_list(nuthatch_snapshot_writer writer,
+                                                    const uint8_t *key,
+                                                    size_t key_len,
+                                                    const nuthatch_snapshot_bytes *value,
+                                                    size_t count,
+                                                    nuthatch_error *error);
+
+// Adds a row with a value in its stored form, as docs/formats/snapshot.md describes it: numbers are
+// little-endian; a list has its elements, without a count; a list of strings has a count of 32
+// bits, for each string the offset of its end in the text as 32 bits, and the text. `type` is
+// `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. The value needs no alignment. A list type without
+// bytes is stored as an empty list.
+int32_t nuthatch_snapshot_writer_insert(nuthatch_snapshot_writer writer,
+                                        const uint8_t *key,
+                                        size_t key_len,
+                                        uint32_t type,
+                                        const uint8_t *value,
+                                        size_t value_len,
+                                        nuthatch_error *error);
+
+// Adds rows that are packed in one array, for languages in which calls of C are expensive. Each row
+// is a type as 32 bits, the length of the key as 32 bits, the length of the value as 64 bits, all
+// little-endian, then the key, then the value as in `nuthatch_snapshot_writer_insert`. There is no
+// padding. If a row fails, the rows before it were added, and `error.position` is its index.
+int32_t nuthatch_snapshot_writer_insert_rows(nuthatch_snapshot_writer writer,
+                                             const uint8_t *rows,
+                                             size_t rows_len,
+                                             nuthatch_error *error);
+
+// Sets a value of the metadata: any bytes, under a name in UTF-8 of 1 to 255 bytes. Replaces an
+// earlier value of that name. All metadata takes at most 1 MiB.
+int32_t nuthatch_snapshot_writer_set_metadata(nuthatch_snapshot_writer writer,
+                                              const uint8_t *name,
+                                              size_t name_len,
+                                              const uint8_t *value,
+                                              size_t value_len,
+                                              nuthatch_error *error);
+
+// Writes the file, syncs it, publishes it at its path, and closes the handle. `summary` may be
+// null. If this fails, the handle is closed, too, and the path is unchanged, with one exception:
+// after `not-durable` the new file is published, but a power failure may restore the old one.
+int32_t nuthatch_snapshot_writer_finish(nuthatch_snapshot_writer writer,
+                                        nuthatch_snapshot_summary *summary,
+                                        nuthatch_error *error);
+
+// Abandons a snapshot: removes its temporary files and closes the handle. The path is unchanged.
+int32_t nuthatch_snapshot_writer_abandon(nuthatch_snapshot_writer writer, nuthatch_error *error);
 
 #ifdef __cplusplus
 }  // extern "C"

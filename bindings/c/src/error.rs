@@ -1,5 +1,6 @@
 //! Errors in C: a code, and a message in memory of the caller.
 
+use snapshot_engine::Error as SnapshotError;
 use std::ffi::{CStr, c_char};
 use store_engine::Error;
 
@@ -14,8 +15,11 @@ pub struct nuthatch_error {
     pub code: i32,
     /// The error number of the operating system (`errno`), or 0.
     pub system: i32,
-    /// For `condition-unmet`: the index of the condition in the batch, from 0.
-    pub write: u64,
+    /// For `not-a-snapshot`, `unsupported` and `corrupt` of a snapshot: the offset in the file, in
+    /// bytes. For `condition-unmet`: the index of the condition in the batch. For `duplicate`: the
+    /// number of the second row with the key. For an error of `nuthatch_snapshot_writer_insert_rows`:
+    /// the index of the row in that call. Indexes and numbers begin with 0. Otherwise 0.
+    pub position: u64,
     /// A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     pub message: [u8; 488],
 }
@@ -24,8 +28,11 @@ pub struct nuthatch_error {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Store(Error),
+    Snapshot(SnapshotError),
     /// Codes of this crate.
     Library(i32, String),
+    /// The failure of one of several rows, with the index of the row.
+    InRow(u64, Box<Failure>),
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -36,15 +43,24 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<SnapshotError> for Failure {
+    fn from(error: SnapshotError) -> Self {
+        Self::Snapshot(error)
+    }
+}
+
 /// The codes of this crate, beyond those of the store: bad pointers and numbers.
 pub(crate) const ARGUMENT: i32 = 100;
 /// A number that is no handle, or a handle of another kind.
 pub(crate) const HANDLE: i32 = 101;
+/// An error of LMDB. Also the code of an error of the store that this crate does not know yet.
+const LMDB: i32 = 24;
 /// A panic, which is a bug.
 pub(crate) const PANIC: i32 = 102;
 
-/// All codes by number, in the order of `testdata/store/errors.csv`, then those of this crate.
-const NAMES: [(i32, &CStr); 27] = [
+/// All codes by number, in the order of `testdata/store/errors.csv`, then those that only
+/// `testdata/errors.csv` has, then those of this crate.
+const NAMES: [(i32, &CStr); 34] = [
     (1, c"io"),
     (2, c"not-a-store"),
     (3, c"corrupt"),
@@ -69,6 +85,13 @@ const NAMES: [(i32, &CStr); 27] = [
     (22, c"queue-full"),
     (23, c"decode"),
     (24, c"lmdb"),
+    (31, c"not-a-snapshot"),
+    (32, c"unsupported"),
+    (33, c"wrong-type"),
+    (34, c"unreadable"),
+    (35, c"not-durable"),
+    (36, c"duplicate"),
+    (37, c"limit"),
     (ARGUMENT, c"argument"),
     (HANDLE, c"handle"),
     (PANIC, c"panic"),
@@ -87,7 +110,9 @@ impl Failure {
     pub(crate) fn code(&self) -> i32 {
         match self {
             Self::Library(code, _) => *code,
-            Self::Store(error) => number_of(error.code()),
+            Self::Store(error) => number_of(error.code()).unwrap_or(LMDB),
+            Self::Snapshot(error) => number_of(error.code()).unwrap_or(PANIC),
+            Self::InRow(_, failure) => failure.code(),
         }
     }
 
@@ -96,21 +121,52 @@ impl Failure {
         match self {
             Self::Library(code, text) => error_with(*code, 0, 0, text),
             Self::Store(error) => error_to_c(error),
+            Self::Snapshot(error) => {
+                error_with(self.code(), system_of(error), position_of(error), &error.to_string())
+            }
+            Self::InRow(row, failure) => {
+                let found = failure.to_c();
+                let text = CStr::from_bytes_until_nul(&found.message).unwrap_or_default();
+                let text = format!("row {row}: {}", text.to_string_lossy());
+                error_with(found.code, found.system, *row, &text)
+            }
         }
+    }
+}
+
+/// Returns the error number of the operating system, or 0.
+fn system_of(error: &SnapshotError) -> i32 {
+    match error {
+        SnapshotError::Io(io) | SnapshotError::NotDurable(io) => {
+            io.source.raw_os_error().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Returns the field `position` of an error.
+fn position_of(error: &SnapshotError) -> u64 {
+    match error {
+        SnapshotError::NotASnapshot(damage)
+        | SnapshotError::Unsupported(damage)
+        | SnapshotError::Corrupt(damage) => damage.offset,
+        SnapshotError::Duplicate(duplicate) => duplicate.second,
+        _ => 0,
     }
 }
 
 /// Converts an error of the store into the struct of the header.
 pub(crate) fn error_to_c(error: &Error) -> nuthatch_error {
-    let (system, write) = match error {
+    let (system, position) = match error {
         Error::Io(io) => (io.source.raw_os_error().unwrap_or(0), 0),
         Error::ConditionUnmet { write } => (0, *write as u64),
         _ => (0, 0),
     };
-    error_with(number_of(error.code()), system, write, &error.to_string())
+    let code = number_of(error.code()).unwrap_or(LMDB);
+    error_with(code, system, position, &error.to_string())
 }
 
-fn error_with(code: i32, system: i32, write: u64, text: &str) -> nuthatch_error {
+fn error_with(code: i32, system: i32, position: u64, text: &str) -> nuthatch_error {
     let mut message = [0; MESSAGE_LEN];
     // Cut where a character begins; the last byte stays zero.
     let mut len = text.len().min(MESSAGE_LEN - 1);
@@ -118,17 +174,16 @@ fn error_with(code: i32, system: i32, write: u64, text: &str) -> nuthatch_error 
         len -= 1;
     }
     message[..len].copy_from_slice(&text.as_bytes()[..len]);
-    nuthatch_error { code, system, write, message }
+    nuthatch_error { code, system, position, message }
 }
 
-fn number_of(name: &str) -> i32 {
+fn number_of(name: &str) -> Option<i32> {
     let found = NAMES.iter().find(|(_, known)| known.to_bytes() == name.as_bytes());
-    // An error that this crate does not know yet is LMDB's.
-    found.map_or(24, |(number, _)| *number)
+    found.map(|(number, _)| *number)
 }
 
-/// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv`, or
-/// `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
+/// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv` or
+/// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
 /// string is static and terminated by a zero byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn nuthatch_code_name(code: i32) -> *const c_char {
@@ -154,6 +209,7 @@ mod tests {
     use super::*;
 
     const TABLE: &str = include_str!("../../../testdata/store/errors.csv");
+    const SNAPSHOT_TABLE: &str = include_str!("../../../testdata/errors.csv");
 
     #[test]
     fn codes_are_those_of_the_table_in_its_order() {
@@ -162,6 +218,15 @@ mod tests {
         let here: Vec<_> = NAMES[..names.len()].iter().map(|(_, name)| name.to_str()).collect();
         assert_eq!(here, names.iter().map(|name| Ok(*name)).collect::<Vec<_>>());
         assert!(NAMES[..names.len()].iter().zip(1..).all(|((number, _), nth)| *number == nth));
+    }
+
+    #[test]
+    fn each_code_of_snapshots_has_one_number() {
+        for line in SNAPSHOT_TABLE.lines().skip(1) {
+            let name = line.split(',').next().expect("a code");
+            let number = number_of(name).unwrap_or_else(|| panic!("no number for {name}"));
+            assert_eq!(NAMES.iter().filter(|(other, _)| *other == number).count(), 1, "{name}");
+        }
     }
 
     #[test]

@@ -14,8 +14,10 @@
 mod error;
 mod handles;
 mod memory;
+mod snapshot;
 mod store;
 
 pub use error::{nuthatch_code_name, nuthatch_error, nuthatch_version};
 pub use memory::nuthatch_progress;
+pub use snapshot::*;
 pub use store::*;

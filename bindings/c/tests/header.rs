@@ -4,7 +4,7 @@
 use std::path::Path;
 
 /// In the order of the header.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 12] = [
     "error",
     "memory",
     "store/types",
@@ -15,6 +15,8 @@ const SOURCES: [&str; 10] = [
     "store/writer",
     "store/watch",
     "store/upkeep",
+    "snapshot/types",
+    "snapshot/writer",
 ];
 
 #[test]

@@ -141,7 +141,7 @@ static void *take_acks(void *to_take) {
         size_t count;
         OK(nuthatch_store_take_acks(writer, 60000, acks, 4, &count, &error));
         for (size_t i = 0; i < count; i++) {
-            if (acks[i].tag == 7) CHECK(acks[i].error.code != 0 && acks[i].error.write == 1);
+            if (acks[i].tag == 7) CHECK(acks[i].error.code != 0 && acks[i].error.position == 1);
             else CHECK(acks[i].error.code == 0 && acks[i].written.transaction > 0);
         }
         left -= count;

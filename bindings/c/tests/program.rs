@@ -1,4 +1,4 @@
-//! A program in C that uses the header and the library, compiled and run.
+//! Programs in C that use the header and the library, compiled and run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +11,8 @@ fn library_folder() -> PathBuf {
     found.expect("libnuthatch.so beside this test")
 }
 
-/// Compiles the program with these flags, and runs it in a folder of its own.
-fn compile_and_run(flags: &[&str]) {
+/// Compiles a program with these flags, and runs it in a folder of its own.
+fn compile_and_run(source: &str, flags: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
@@ -24,7 +24,7 @@ fn compile_and_run(flags: &[&str]) {
         .args(flags)
         .arg("-I")
         .arg(root.join("include"))
-        .arg(root.join("tests/program.c"))
+        .arg(root.join("tests").join(source))
         .arg("-o")
         .arg(&program)
         .arg("-L")
@@ -40,11 +40,13 @@ fn compile_and_run(flags: &[&str]) {
 
 #[test]
 fn a_program_in_c_does_what_the_header_promises() {
-    compile_and_run(&[]);
+    compile_and_run("program.c", &[]);
+    compile_and_run("snapshot.c", &[]);
 }
 
 /// The sanitizer sees what is freed twice, read after it was freed, or never freed, on both sides.
 #[test]
 fn it_does_so_under_the_address_sanitizer() {
-    compile_and_run(&["-fsanitize=address"]);
+    compile_and_run("program.c", &["-fsanitize=address"]);
+    compile_and_run("snapshot.c", &["-fsanitize=address", "-fsanitize=undefined"]);
 }

@@ -114,6 +114,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
             "crates/server/src/worker/heap.rs",
             "bindings/c/src/error.rs",
             "bindings/c/src/memory.rs",
+            "bindings/c/src/snapshot/writer.rs",
             "bindings/c/src/store/open.rs",
             "bindings/c/src/store/read.rs",
             "bindings/c/src/store/scan.rs",

@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
 final class Failures {
 
   private static final long MESSAGE = Layouts.at(Layouts.ERROR, "message");
-  private static final long WRITE = Layouts.at(Layouts.ERROR, "write");
+  private static final long WRITE = Layouts.at(Layouts.ERROR, "position");
 
   private Failures() {}
 

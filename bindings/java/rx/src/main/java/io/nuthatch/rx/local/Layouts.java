@@ -20,7 +20,7 @@ final class Layouts {
       MemoryLayout.structLayout(
               JAVA_INT.withName("code"),
               JAVA_INT.withName("system"),
-              JAVA_LONG.withName("write"),
+              JAVA_LONG.withName("position"),
               MemoryLayout.sequenceLayout(488, JAVA_BYTE).withName("message"))
           .withName("nuthatch_error");
 

@@ -113,7 +113,7 @@ class HeaderTest {
 
   @Test
   void every_function_of_the_header_is_called_or_named_here() {
-    // Java writes by batches alone, and closes tables with their store.
+    // Java writes by batches alone, and closes tables with their store. Snapshots are another module.
     var uncalled =
         List.of(
             "nuthatch_version",
@@ -121,7 +121,7 @@ class HeaderTest {
             "nuthatch_store_delete",
             "nuthatch_store_append",
             "nuthatch_store_close_table");
-    var found = Pattern.compile("\\b(nuthatch_\\w+)\\(").matcher(header);
+    var found = Pattern.compile("\\b(nuthatch_(?!snapshot_)\\w+)\\(").matcher(header);
     int functions = 0;
     while (found.find()) {
       var name = found.group(1);

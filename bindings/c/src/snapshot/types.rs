@@ -1,0 +1,35 @@
+//! Types of the parameters of the snapshot's functions.
+
+/// A handle of a snapshot writer.
+pub type nuthatch_snapshot_writer = u64;
+
+/// Type of a value: bytes.
+pub const NUTHATCH_SNAPSHOT_BYTES: u32 = 1;
+/// Type of a value: text in UTF-8.
+pub const NUTHATCH_SNAPSHOT_STRING: u32 = 2;
+/// Type of a value: 0 or 1.
+pub const NUTHATCH_SNAPSHOT_BOOL: u32 = 3;
+/// Type of a value: a signed integer of 64 bits.
+pub const NUTHATCH_SNAPSHOT_I64: u32 = 4;
+/// Type of a value: a float of 64 bits.
+pub const NUTHATCH_SNAPSHOT_F64: u32 = 5;
+/// Type of a value: a list of signed integers of 64 bits, at least one.
+pub const NUTHATCH_SNAPSHOT_I64_LIST: u32 = 6;
+/// Type of a value: a list of floats of 64 bits, at least one.
+pub const NUTHATCH_SNAPSHOT_F64_LIST: u32 = 7;
+/// Type of a value: a list of floats of 32 bits, at least one.
+pub const NUTHATCH_SNAPSHOT_F32_LIST: u32 = 8;
+/// Type of a value: a list of strings in UTF-8, at least one.
+pub const NUTHATCH_SNAPSHOT_STRING_LIST: u32 = 9;
+/// Type of a value: a list without elements. It can be read as a list of any type.
+pub const NUTHATCH_SNAPSHOT_EMPTY_LIST: u32 = 10;
+
+/// Bytes or a string.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct nuthatch_snapshot_bytes {
+    /// The bytes. Ignored if `len` is 0.
+    pub data: *const u8,
+    /// Length in bytes.
+    pub len: usize,
+}
