@@ -15,6 +15,10 @@
  * thread may use a handle, several of them at once. While rows or changes of a scan, read
  * transaction or watch are being read, no other thread may advance or close it.
  *
+ * Objects. Open snapshots, their iterators, readers and scratch buffers have pointers instead, so
+ * that a lookup costs no more than in Rust. A pointer is valid until the function that takes it
+ * back: nuthatch_snapshot_close and so on. Its use after that is undefined, as in LMDB or SQLite.
+ *
  * Memory. The library copies all input before a call returns, and keeps no pointer of the caller. A
  * pointer that the library returns is valid until the call that the comment of the function names.
  * The caller neither writes to such memory nor frees it.
@@ -27,7 +31,9 @@
  * wait say so; functions that read the store may wait for the disk.
  *
  * Processes. In a child made by fork, all handles of stores of the parent fail with `closed`; the
- * child opens the store itself. A snapshot writer belongs to the process that created it. No other thread may be inside a call of the library while the process forks.
+ * child opens the store itself. A snapshot writer belongs to the process that created it; a child
+ * can read snapshots that the parent opened. No other thread may be inside a call of the library
+ * while the process forks.
  */
 
 
@@ -118,6 +124,9 @@
 // Kind of a change: the key expired and was removed from the table.
 #define NUTHATCH_STORE_CHANGED_EXPIRE 3
 
+// Type of the result of a lookup of a missing key.
+#define NUTHATCH_SNAPSHOT_ABSENT 0
+
 // Type of a value: bytes.
 #define NUTHATCH_SNAPSHOT_BYTES 1
 
@@ -148,6 +157,19 @@
 // Type of a value: a list without elements. It can be read as a list of any type.
 #define NUTHATCH_SNAPSHOT_EMPTY_LIST 10
 
+// The file is mapped and read on demand. All processes share its pages.
+#define NUTHATCH_SNAPSHOT_MAPPED 0
+
+// The file is mapped, and opening it reads and maps every page.
+#define NUTHATCH_SNAPSHOT_POPULATED 1
+
+// The file is copied into memory of this process, on huge pages if the system provides them. Gives
+// the fastest lookups in large files. The copy does not depend on later changes of the file.
+#define NUTHATCH_SNAPSHOT_HUGE_PAGES 2
+
+// For `poll_interval_ms`: only `nuthatch_snapshot_watch_refresh` polls.
+#define NUTHATCH_SNAPSHOT_NO_POLLING UINT32_MAX
+
 // Two rows with the same key are the error `duplicate`.
 #define NUTHATCH_SNAPSHOT_DUPLICATE_ERROR 0
 
@@ -163,6 +185,24 @@
 // Each value is compressed by itself with zstd, with a dictionary that is trained on the values.
 // Values that would shrink by less than an eighth are stored uncompressed.
 #define NUTHATCH_SNAPSHOT_COMPRESSION_ZSTD 1
+
+// An open snapshot.
+//
+// A pointer to one owns a reference. Any number of threads may use one pointer at once. It is
+// valid until `nuthatch_snapshot_close`, which gives the reference back. The file stays mapped
+// until the last reference is given back, those of iterators among them. A thread that reads while
+// another thread may close needs a reference of its own: see `nuthatch_snapshot_retain`.
+typedef struct nuthatch_snapshot nuthatch_snapshot;
+
+// An iterator over the entries of a snapshot. One thread at a time uses it.
+typedef struct nuthatch_snapshot_iterator nuthatch_snapshot_iterator;
+
+// The reader of one thread. One thread at a time uses it.
+typedef struct nuthatch_snapshot_reader nuthatch_snapshot_reader;
+
+// A buffer for decompressed values. One thread at a time uses it. It grows to the largest value
+// that it holds, at most 16 MiB, or to all values of a call that looks up many keys.
+typedef struct nuthatch_snapshot_scratch nuthatch_snapshot_scratch;
 
 // Options for opening a store. The usual options are `create` 1 and all other fields zero.
 typedef struct {
@@ -202,8 +242,8 @@ typedef struct {
     int32_t system;
     // For `not-a-snapshot`, `unsupported` and `corrupt` of a snapshot: the offset in the file, in
     // bytes. For `condition-unmet`: the index of the condition in the batch. For `duplicate`: the
-    // number of the second row with the key. For an error of `nuthatch_snapshot_writer_insert_rows`:
-    // the index of the row in that call. Indexes and numbers begin with 0. Otherwise 0.
+    // number of the second row with the key. For `nuthatch_snapshot_writer_insert_rows`: the index
+    // of the row in that call. Indexes and numbers begin with 0. Otherwise 0.
     uint64_t position;
     // A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     uint8_t message[488];
@@ -428,7 +468,8 @@ typedef struct {
     uint32_t reserved;
 } nuthatch_store_table_stat;
 
-// Progress callback: verified pages and all pages. `user` is the pointer that the caller passed.
+// Progress callback: what was verified and all that is, in pages of a store or entries of a
+// snapshot. `user` is the pointer that the caller passed.
 typedef void (*nuthatch_progress)(void *user, uint64_t done, uint64_t all);
 
 // The result of a successful verification.
@@ -447,6 +488,158 @@ typedef struct {
     // Number of rows of all tables, including system tables and expired rows.
     uint64_t entries;
 } nuthatch_store_verified;
+
+// Options for opening a snapshot. The usual options are all zero.
+typedef struct {
+    // Where the bytes are kept: `NUTHATCH_SNAPSHOT_MAPPED`, `_POPULATED` or `_HUGE_PAGES`.
+    uint32_t residency;
+    // 1: lock the bytes in memory, so that the system never pages them out. Needs the privilege
+    // `CAP_IPC_LOCK` or a sufficient limit `RLIMIT_MEMLOCK`.
+    uint32_t lock;
+    // 1: install a signal handler for SIGBUS, once in the process. If the file is truncated or its
+    // device fails, errors are then `unreadable`, and missing bytes read as zeros: call
+    // `nuthatch_snapshot_check_readable` after lookups. 0: the signal ends the process.
+    uint32_t guard;
+    // Must be 0.
+    uint32_t reserved;
+} nuthatch_snapshot_options;
+
+// The data of a value.
+typedef union {
+    // Bytes, or a string in UTF-8 without a zero byte at its end.
+    const uint8_t *bytes;
+    // An integer; 0 or 1 for a boolean.
+    int64_t i64;
+    // A float.
+    double f64;
+    // The elements of a list of integers.
+    const int64_t *i64_list;
+    // The elements of a list of floats of 64 bits.
+    const double *f64_list;
+    // The elements of a list of floats of 32 bits.
+    const float *f32_list;
+    // The stored form of a list of strings, at any address: `nuthatch_snapshot_string_at` reads
+    // it.
+    const uint8_t *string_list;
+} nuthatch_snapshot_data;
+
+// The value of a key. Its pointers refer to the file if `in_place` is 1, and are valid until the
+// last reference to the snapshot is given back. Otherwise the value was compressed, and its
+// pointers refer to the scratch buffer of the call, or to the iterator.
+typedef struct {
+    // The type: `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`, or `NUTHATCH_SNAPSHOT_ABSENT` if the
+    // key does not exist; then the other fields have no meaning.
+    uint32_t type;
+    // 1 if the value is in the file, 0 if it was decompressed.
+    uint32_t in_place;
+    // Length of bytes or of a string in bytes; number of elements of a list; otherwise 1.
+    size_t len;
+    // The value. Use the member of the type.
+    nuthatch_snapshot_data data;
+} nuthatch_snapshot_value;
+
+// Bytes or a string.
+typedef struct {
+    // The bytes. Ignored if `len` is 0.
+    const uint8_t *data;
+    // Length in bytes.
+    size_t len;
+} nuthatch_snapshot_bytes;
+
+// An entry of a snapshot.
+typedef struct {
+    // The key, in the file.
+    const uint8_t *key;
+    // Length of the key in bytes.
+    size_t key_len;
+    // The value.
+    nuthatch_snapshot_value value;
+} nuthatch_snapshot_entry;
+
+// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set they are sums of
+// all shards, unless stated otherwise.
+typedef struct {
+    // Length of the file in bytes.
+    uint64_t file_bytes;
+    // Number of entries.
+    uint64_t entries;
+    // Sum of the lengths of all keys in bytes.
+    uint64_t key_bytes;
+    // Sum of the lengths of all values in bytes, decompressed.
+    uint64_t value_bytes;
+    // Sum of the lengths of all stored values in bytes. A shared value counts once.
+    uint64_t stored_value_bytes;
+    // Number of entries that refer to a value that another entry stores.
+    uint64_t shared_entries;
+    // Number of entries whose value is compressed.
+    uint64_t compressed_entries;
+    // Length of the compression dictionary in bytes.
+    uint64_t dictionary_bytes;
+    // Length of the index in bytes.
+    uint64_t index_bytes;
+    // Length of the data in bytes.
+    uint64_t data_bytes;
+    // Length of the metadata in bytes, that of a manifest for a set.
+    uint64_t metadata_bytes;
+    // Number of partitions of the index.
+    uint64_t partitions;
+    // Number of lines of the index.
+    uint64_t lines;
+    // Seed of the key hash, the same in all shards.
+    uint64_t seed;
+    // Number of entries of each type: `entries_by_type[NUTHATCH_SNAPSHOT_STRING]` of strings.
+    uint64_t entries_by_type[16];
+    // Maximum number of index lines between the first line of a key and the line that holds it;
+    // the maximum of all shards.
+    uint32_t max_probe;
+    // Number of shards; 0 for a file that was opened without a manifest.
+    uint32_t shards;
+    // Major version of the format.
+    uint32_t version_major;
+    // Minor version of the format; the highest of all shards.
+    uint32_t version_minor;
+} nuthatch_snapshot_stats;
+
+// A name and a value of the metadata.
+typedef struct {
+    // The name, in UTF-8.
+    nuthatch_snapshot_bytes name;
+    // The value.
+    nuthatch_snapshot_bytes value;
+} nuthatch_snapshot_metadata_pair;
+
+// Options of a watch. The usual options are all zero.
+typedef struct {
+    // How files are opened.
+    nuthatch_snapshot_options open;
+    // Time between polls for a new file in milliseconds; 0: 250. `NUTHATCH_SNAPSHOT_NO_POLLING`:
+    // no polls. After a failed system call, a file is tried again after 1, 2, 4 and at most 64
+    // intervals. A damaged file is tried again when it is replaced.
+    uint32_t poll_interval_ms;
+    // 1: a new file is verified completely before readers switch to it.
+    uint32_t verify;
+} nuthatch_snapshot_watch_options;
+
+// A handle of a watch of a snapshot that is replaced while it is read.
+typedef uint64_t nuthatch_snapshot_watch;
+
+// The status of a watch.
+typedef struct {
+    // Number of switches to a new file.
+    uint64_t switched;
+    // Number of files that were rejected, because they could not be opened or verified.
+    uint64_t rejected;
+    // 1 if an error prevents the switch to the newest file, otherwise 0.
+    uint32_t has_error;
+    // Always 0.
+    uint32_t reserved;
+    // The error in UTF-8, terminated by a zero byte; empty without one. A longer message is
+    // truncated.
+    uint8_t error[488];
+    // The path of the file that readers read, terminated by a zero byte. A longer path is
+    // truncated.
+    uint8_t path[4096];
+} nuthatch_snapshot_watch_status;
 
 // Options of a writer. The usual options are all zero.
 typedef struct {
@@ -474,14 +667,6 @@ typedef struct {
 // A handle of a snapshot writer.
 typedef uint64_t nuthatch_snapshot_writer;
 
-// Bytes or a string.
-typedef struct {
-    // The bytes. Ignored if `len` is 0.
-    const uint8_t *data;
-    // Length in bytes.
-    size_t len;
-} nuthatch_snapshot_bytes;
-
 // The result of a build.
 typedef struct {
     // Number of entries.
@@ -503,8 +688,8 @@ extern "C" {
 #endif // __cplusplus
 
 // Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv` or
-// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
-// string is static and terminated by a zero byte.
+// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for
+// any other number. The string is static and terminated by a zero byte.
 const char *nuthatch_code_name(int32_t code);
 
 // Returns the version of this library, such as `0.1.0`. The string is static and terminated by a
@@ -785,8 +970,270 @@ int32_t nuthatch_store_verify(nuthatch_store store,
                               nuthatch_store_verified *verified,
                               nuthatch_error *error);
 
-// Starts a snapshot that `nuthatch_snapshot_writer_finish` publishes at this path. `options` may be
-// null. Returns the handle in `writer`. A file at the path is replaced when the snapshot is
+// Opens a snapshot: a file, or a set of shards by the path of its manifest. `options` may be null.
+// Returns the snapshot in `snapshot`. Reads headers and dictionaries only, unless the options say
+// otherwise.
+int32_t nuthatch_snapshot_open(const uint8_t *path,
+                               size_t path_len,
+                               const nuthatch_snapshot_options *options,
+                               const nuthatch_snapshot **snapshot,
+                               nuthatch_error *error);
+
+// Opens a snapshot from the bytes of one file, such as a file that is part of the program. Copies
+// the bytes. Returns the snapshot in `snapshot`.
+int32_t nuthatch_snapshot_open_bytes(const uint8_t *bytes,
+                                     size_t bytes_len,
+                                     const nuthatch_snapshot **snapshot,
+                                     nuthatch_error *error);
+
+// Adds a reference to a snapshot, for another thread or another owner. Each reference is given
+// back by one call of `nuthatch_snapshot_close`.
+int32_t nuthatch_snapshot_retain(const nuthatch_snapshot *snapshot, nuthatch_error *error);
+
+// Stops a snapshot: from now on, functions that read it fail with `closed` in all threads, those
+// of its iterators among them. Releases nothing: pointers to keys and values stay valid, and each
+// reference must still be given back.
+int32_t nuthatch_snapshot_stop(const nuthatch_snapshot *snapshot, nuthatch_error *error);
+
+// Gives back a reference to a snapshot. With the last reference, the file is unmapped, and all
+// pointers to its keys and values become invalid.
+int32_t nuthatch_snapshot_close(const nuthatch_snapshot *snapshot, nuthatch_error *error);
+
+// Returns a string of a list of strings in `string`. It is valid as long as `value`, which a
+// function of this library wrote.
+int32_t nuthatch_snapshot_string_at(const nuthatch_snapshot_value *value,
+                                    size_t index,
+                                    nuthatch_snapshot_bytes *string,
+                                    nuthatch_error *error);
+
+// Creates a buffer for decompressed values. Returns it in `scratch`.
+int32_t nuthatch_snapshot_scratch_create(nuthatch_snapshot_scratch **scratch,
+                                         nuthatch_error *error);
+
+// Frees a buffer. Pointers to values in it become invalid.
+int32_t nuthatch_snapshot_scratch_free(nuthatch_snapshot_scratch *scratch, nuthatch_error *error);
+
+// Looks up a key. Returns the value in `value`; a missing key is not an error. `scratch` receives
+// the value if it is compressed, until the next call with the same buffer. It may be null if the
+// file has no compressed values; otherwise a compressed value is the error `argument`.
+int32_t nuthatch_snapshot_get(const nuthatch_snapshot *snapshot,
+                              const uint8_t *key,
+                              size_t key_len,
+                              nuthatch_snapshot_scratch *scratch,
+                              nuthatch_snapshot_value *value,
+                              nuthatch_error *error);
+
+// Looks up bytes, as `nuthatch_snapshot_get`. A value of another type is the error `wrong-type`.
+int32_t nuthatch_snapshot_get_bytes(const nuthatch_snapshot *snapshot,
+                                    const uint8_t *key,
+                                    size_t key_len,
+                                    nuthatch_snapshot_scratch *scratch,
+                                    nuthatch_snapshot_value *value,
+                                    nuthatch_error *error);
+
+// Looks up a string, as `nuthatch_snapshot_get_bytes`.
+int32_t nuthatch_snapshot_get_string(const nuthatch_snapshot *snapshot,
+                                     const uint8_t *key,
+                                     size_t key_len,
+                                     nuthatch_snapshot_scratch *scratch,
+                                     nuthatch_snapshot_value *value,
+                                     nuthatch_error *error);
+
+// Looks up a boolean, as `nuthatch_snapshot_get_bytes`: 0 or 1 in `value.data.i64`.
+int32_t nuthatch_snapshot_get_bool(const nuthatch_snapshot *snapshot,
+                                   const uint8_t *key,
+                                   size_t key_len,
+                                   nuthatch_snapshot_scratch *scratch,
+                                   nuthatch_snapshot_value *value,
+                                   nuthatch_error *error);
+
+// Looks up an integer, as `nuthatch_snapshot_get_bytes`.
+int32_t nuthatch_snapshot_get_i64(const nuthatch_snapshot *snapshot,
+                                  const uint8_t *key,
+                                  size_t key_len,
+                                  nuthatch_snapshot_scratch *scratch,
+                                  nuthatch_snapshot_value *value,
+                                  nuthatch_error *error);
+
+// Looks up a float, as `nuthatch_snapshot_get_bytes`.
+int32_t nuthatch_snapshot_get_f64(const nuthatch_snapshot *snapshot,
+                                  const uint8_t *key,
+                                  size_t key_len,
+                                  nuthatch_snapshot_scratch *scratch,
+                                  nuthatch_snapshot_value *value,
+                                  nuthatch_error *error);
+
+// Looks up a list of integers, as `nuthatch_snapshot_get_bytes`. An empty list can be read as a
+// list of any type: its length is 0.
+int32_t nuthatch_snapshot_get_i64_list(const nuthatch_snapshot *snapshot,
+                                       const uint8_t *key,
+                                       size_t key_len,
+                                       nuthatch_snapshot_scratch *scratch,
+                                       nuthatch_snapshot_value *value,
+                                       nuthatch_error *error);
+
+// Looks up a list of floats of 64 bits, as `nuthatch_snapshot_get_i64_list`.
+int32_t nuthatch_snapshot_get_f64_list(const nuthatch_snapshot *snapshot,
+                                       const uint8_t *key,
+                                       size_t key_len,
+                                       nuthatch_snapshot_scratch *scratch,
+                                       nuthatch_snapshot_value *value,
+                                       nuthatch_error *error);
+
+// Looks up a list of floats of 32 bits, as `nuthatch_snapshot_get_i64_list`.
+int32_t nuthatch_snapshot_get_f32_list(const nuthatch_snapshot *snapshot,
+                                       const uint8_t *key,
+                                       size_t key_len,
+                                       nuthatch_snapshot_scratch *scratch,
+                                       nuthatch_snapshot_value *value,
+                                       nuthatch_error *error);
+
+// Looks up a list of strings, as `nuthatch_snapshot_get_i64_list`.
+int32_t nuthatch_snapshot_get_string_list(const nuthatch_snapshot *snapshot,
+                                          const uint8_t *key,
+                                          size_t key_len,
+                                          nuthatch_snapshot_scratch *scratch,
+                                          nuthatch_snapshot_value *value,
+                                          nuthatch_error *error);
+
+// Looks up whether a key exists, and returns 1 or 0 in `found`. Does not read the value.
+int32_t nuthatch_snapshot_contains(const nuthatch_snapshot *snapshot,
+                                   const uint8_t *key,
+                                   size_t key_len,
+                                   uint32_t *found,
+                                   nuthatch_error *error);
+
+// Looks up the type of a key, and returns it in `type`: `NUTHATCH_SNAPSHOT_ABSENT` for a missing
+// key, otherwise `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. Does not read the value.
+int32_t nuthatch_snapshot_type_of(const nuthatch_snapshot *snapshot,
+                                  const uint8_t *key,
+                                  size_t key_len,
+                                  uint32_t *type,
+                                  nuthatch_error *error);
+
+// Looks up `count` keys. Writes the value of `keys[i]` to `values[i]`, as `nuthatch_snapshot_get`.
+// Faster than single lookups in large files, because the memory accesses of several keys overlap.
+// All compressed values are kept in `scratch` until the next call with it. `values` need not be
+// initialized. Fails with the error of the first key for which a lookup fails.
+int32_t nuthatch_snapshot_get_many(const nuthatch_snapshot *snapshot,
+                                   const nuthatch_snapshot_bytes *keys,
+                                   size_t count,
+                                   nuthatch_snapshot_scratch *scratch,
+                                   nuthatch_snapshot_value *values,
+                                   nuthatch_error *error);
+
+// Opens an iterator over all entries, in the order of the file, which is unrelated to the order of
+// the keys and the same each time. Returns it in `iterator`. It keeps a reference to the snapshot.
+// If `verified` is 1, the checksums of each part of the file are checked before its first entry is
+// returned: damage then is an error, not a wrong entry, and the iteration ends after its first
+// error. If it is 0, the iteration can be continued after an error.
+int32_t nuthatch_snapshot_iterator_open(const nuthatch_snapshot *snapshot,
+                                        uint32_t verified,
+                                        nuthatch_snapshot_iterator **iterator,
+                                        nuthatch_error *error);
+
+// Returns the next entries: a pointer to an array in `entries`, and its length in `count`, which
+// is 0 after the last entry. Keys, and values with `in_place` 1, are valid as long as the
+// snapshot. The array and all other values are valid until the next call for this iterator, or
+// until it is closed. A call that fails returns no entries.
+int32_t nuthatch_snapshot_iterator_next(nuthatch_snapshot_iterator *iterator,
+                                        const nuthatch_snapshot_entry **entries,
+                                        size_t *count,
+                                        nuthatch_error *error);
+
+// Closes an iterator, and gives back its reference to the snapshot.
+int32_t nuthatch_snapshot_iterator_close(nuthatch_snapshot_iterator *iterator,
+                                         nuthatch_error *error);
+
+// Returns the number of entries in `len`.
+int32_t nuthatch_snapshot_len(const nuthatch_snapshot *snapshot,
+                              uint64_t *len,
+                              nuthatch_error *error);
+
+// Returns statistics of a snapshot in `stats`. Reads headers only.
+int32_t nuthatch_snapshot_stats_of(const nuthatch_snapshot *snapshot,
+                                   nuthatch_snapshot_stats *stats,
+                                   nuthatch_error *error);
+
+// Returns the metadata that the writer was given, in ascending order of the names: the first
+// `capacity` pairs in `pairs`, and the number of all pairs in `count`. Names and values are valid
+// as long as the snapshot. Checks the checksum of the metadata.
+int32_t nuthatch_snapshot_metadata(const nuthatch_snapshot *snapshot,
+                                   nuthatch_snapshot_metadata_pair *pairs,
+                                   size_t capacity,
+                                   size_t *count,
+                                   nuthatch_error *error);
+
+// Verifies every byte of a snapshot on `threads` threads; 0: one for each core. `progress` may be
+// null. It is called with the number of verified entries and of all entries, by several threads
+// at once, and returns normally: no exception of C++ leaves it.
+int32_t nuthatch_snapshot_verify(const nuthatch_snapshot *snapshot,
+                                 uint32_t threads,
+                                 nuthatch_progress progress,
+                                 void *user,
+                                 nuthatch_error *error);
+
+// Checks that every page read so far was readable: if this succeeds, everything that was read
+// before the call came from the file. Fails with `unreadable` if the file was truncated or its
+// device failed. Detects that only if the snapshot was opened with the option `guard`.
+int32_t nuthatch_snapshot_check_readable(const nuthatch_snapshot *snapshot, nuthatch_error *error);
+
+// Opens the snapshot at a path, and watches the path for files that are renamed over it. `options`
+// may be null. Returns the handle in `watch`.
+int32_t nuthatch_snapshot_watch_open(const uint8_t *path,
+                                     size_t path_len,
+                                     const nuthatch_snapshot_watch_options *options,
+                                     nuthatch_snapshot_watch *watch,
+                                     nuthatch_error *error);
+
+// Opens the latest of several generations, and watches for later ones. Generation 42 of the name
+// `dir/users` is the file `dir/users.42.nut`; the file `dir/users.latest` has the number of the
+// latest generation in decimal digits. `options` may be null. Returns the handle in `watch`.
+int32_t nuthatch_snapshot_watch_open_generations(const uint8_t *name,
+                                                 size_t name_len,
+                                                 const nuthatch_snapshot_watch_options *options,
+                                                 nuthatch_snapshot_watch *watch,
+                                                 nuthatch_error *error);
+
+// Publishes a generation that was written before: replaces the file `NAME.latest`.
+int32_t nuthatch_snapshot_publish_generation(const uint8_t *name,
+                                             size_t name_len,
+                                             uint64_t generation,
+                                             nuthatch_error *error);
+
+// Polls for a new file now, and tries a file again that was rejected before. Returns in
+// `switched`, which may be null, 1 if readers switch to a new file, otherwise 0. If the file is
+// rejected, the status has the error. Waits while another thread opens or verifies a file.
+int32_t nuthatch_snapshot_watch_refresh(nuthatch_snapshot_watch watch,
+                                        uint32_t *switched,
+                                        nuthatch_error *error);
+
+// Returns the status of a watch in `status`. Does not wait while a file is opened or verified.
+int32_t nuthatch_snapshot_watch_status_of(nuthatch_snapshot_watch watch,
+                                          nuthatch_snapshot_watch_status *status,
+                                          nuthatch_error *error);
+
+// Closes a watch: polling stops. Its readers keep the files that they have.
+int32_t nuthatch_snapshot_watch_close(nuthatch_snapshot_watch watch, nuthatch_error *error);
+
+// Opens a reader of a watch for one thread. Returns it in `reader`. A reader stays usable after
+// the watch is closed.
+int32_t nuthatch_snapshot_reader_open(nuthatch_snapshot_watch watch,
+                                      nuthatch_snapshot_reader **reader,
+                                      nuthatch_error *error);
+
+// Returns the newest snapshot in `snapshot`. The pointer, and its keys and values, are valid until
+// the next call for this reader. The caller does not close it; `nuthatch_snapshot_retain` adds a
+// reference that keeps it for longer. Takes no lock, unless there is a new file.
+int32_t nuthatch_snapshot_reader_current(nuthatch_snapshot_reader *reader,
+                                         const nuthatch_snapshot **snapshot,
+                                         nuthatch_error *error);
+
+// Closes a reader.
+int32_t nuthatch_snapshot_reader_close(nuthatch_snapshot_reader *reader, nuthatch_error *error);
+
+// Starts a snapshot that `nuthatch_snapshot_writer_finish` publishes at this path. `options` may
+// be null. Returns the handle in `writer`. A file at the path is replaced when the snapshot is
 // complete. Until then, the bytes are in a temporary file in the same folder.
 //
 // Rows can be added in any order, and by several threads, one at a time. The bytes of the file
@@ -861,8 +1308,8 @@ int32_t nuthatch_snapshot_writer_insert_f32_list(nuthatch_snapshot_writer writer
                                                  size_t count,
                                                  nuthatch_error *error);
 
-// Adds a row with a list of `count` strings, each in UTF-8. A list without elements is stored as an
-// empty list.
+// Adds a row with a list of `count` strings, each in UTF-8. A list without elements is stored as
+// an empty list.
 int32_t nuthatch_snapshot_writer_insert_string_list(nuthatch_snapshot_writer writer,
                                                     const uint8_t *key,
                                                     size_t key_len,
@@ -870,8 +1317,8 @@ int32_t nuthatch_snapshot_writer_insert_string_list(nuthatch_snapshot_writer wri
                                                     size_t count,
                                                     nuthatch_error *error);
 
-// Adds a row with a value in its stored form, as docs/formats/snapshot.md describes it: numbers are
-// little-endian; a list has its elements, without a count; a list of strings has a count of 32
+// Adds a row with a value in its stored form, as docs/formats/snapshot.md describes it: numbers
+// are little-endian; a list has its elements, without a count; a list of strings has a count of 32
 // bits, for each string the offset of its end in the text as 32 bits, and the text. `type` is
 // `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. The value needs no alignment. A list type without
 // bytes is stored as an empty list.
@@ -883,10 +1330,10 @@ int32_t nuthatch_snapshot_writer_insert(nuthatch_snapshot_writer writer,
                                         size_t value_len,
                                         nuthatch_error *error);
 
-// Adds rows that are packed in one array, for languages in which calls of C are expensive. Each row
-// is a type as 32 bits, the length of the key as 32 bits, the length of the value as 64 bits, all
-// little-endian, then the key, then the value as in `nuthatch_snapshot_writer_insert`. There is no
-// padding. If a row fails, the rows before it were added, and `error.position` is its index.
+// Adds rows that are packed in one array, for languages in which calls of C are expensive. Each
+// row is a type as 32 bits, the length of the key as 32 bits, the length of the value as 64 bits,
+// all little-endian, then the key, then the value as in `nuthatch_snapshot_writer_insert`. There
+// is no padding. If a row fails, the rows before it were added, and `error.position` is its index.
 int32_t nuthatch_snapshot_writer_insert_rows(nuthatch_snapshot_writer writer,
                                              const uint8_t *rows,
                                              size_t rows_len,

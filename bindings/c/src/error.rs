@@ -17,8 +17,8 @@ pub struct nuthatch_error {
     pub system: i32,
     /// For `not-a-snapshot`, `unsupported` and `corrupt` of a snapshot: the offset in the file, in
     /// bytes. For `condition-unmet`: the index of the condition in the batch. For `duplicate`: the
-    /// number of the second row with the key. For an error of `nuthatch_snapshot_writer_insert_rows`:
-    /// the index of the row in that call. Indexes and numbers begin with 0. Otherwise 0.
+    /// number of the second row with the key. For `nuthatch_snapshot_writer_insert_rows`: the index
+    /// of the row in that call. Indexes and numbers begin with 0. Otherwise 0.
     pub position: u64,
     /// A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     pub message: [u8; 488],
@@ -167,6 +167,11 @@ pub(crate) fn error_to_c(error: &Error) -> nuthatch_error {
 }
 
 fn error_with(code: i32, system: i32, position: u64, text: &str) -> nuthatch_error {
+    nuthatch_error { code, system, position, message: truncated(text) }
+}
+
+/// Returns a message in a buffer of the header.
+pub(crate) fn truncated(text: &str) -> [u8; MESSAGE_LEN] {
     let mut message = [0; MESSAGE_LEN];
     // Cut where a character begins; the last byte stays zero.
     let mut len = text.len().min(MESSAGE_LEN - 1);
@@ -174,7 +179,7 @@ fn error_with(code: i32, system: i32, position: u64, text: &str) -> nuthatch_err
         len -= 1;
     }
     message[..len].copy_from_slice(&text.as_bytes()[..len]);
-    nuthatch_error { code, system, position, message }
+    message
 }
 
 fn number_of(name: &str) -> Option<i32> {
@@ -183,8 +188,8 @@ fn number_of(name: &str) -> Option<i32> {
 }
 
 /// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv` or
-/// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
-/// string is static and terminated by a zero byte.
+/// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for
+/// any other number. The string is static and terminated by a zero byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn nuthatch_code_name(code: i32) -> *const c_char {
     let found = NAMES.iter().find(|(number, _)| *number == code).map(|(_, name)| *name);

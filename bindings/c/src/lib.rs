@@ -18,6 +18,6 @@ mod snapshot;
 mod store;
 
 pub use error::{nuthatch_code_name, nuthatch_error, nuthatch_version};
-pub use memory::nuthatch_progress;
+pub use memory::{nuthatch_progress, nuthatch_snapshot_bytes};
 pub use snapshot::*;
 pub use store::*;

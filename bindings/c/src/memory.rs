@@ -7,7 +7,9 @@
 use crate::error::{Failure, PANIC, Result, nuthatch_error};
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Proof that the caller's pointers are as the header requires. Only [`call`] creates one.
 pub(crate) struct Caller<'c>(PhantomData<&'c ()>);
@@ -15,8 +17,35 @@ pub(crate) struct Caller<'c>(PhantomData<&'c ()>);
 /// An output parameter, or none if the caller passed null.
 pub(crate) struct Out<'c, T>(Option<&'c mut T>);
 
-/// Progress callback: verified pages and all pages. `user` is the pointer that the caller passed.
+/// Progress callback: what was verified and all that is, in pages of a store or entries of a
+/// snapshot. `user` is the pointer that the caller passed.
 pub type nuthatch_progress = Option<unsafe extern "C" fn(user: *mut c_void, done: u64, all: u64)>;
+
+/// Bytes or a string.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct nuthatch_snapshot_bytes {
+    /// The bytes. Ignored if `len` is 0.
+    pub data: *const u8,
+    /// Length in bytes.
+    pub len: usize,
+}
+
+/// Bytes of the caller that were checked. Only [`Caller::byte_lists`] creates one.
+#[repr(transparent)]
+pub(crate) struct CallerBytes(nuthatch_snapshot_bytes);
+
+impl AsRef<[u8]> for CallerBytes {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        if self.0.len == 0 {
+            return &[];
+        }
+        // SAFETY: `Caller::byte_lists` checked the pointer, and proves that it points to `len`
+        // bytes.
+        unsafe { std::slice::from_raw_parts(self.0.data, self.0.len) }
+    }
+}
 
 /// The body of an exported function that can fail: `export_body!(error, |caller| { … })`. The block
 /// reads the caller's pointers through `caller`, a [`Caller`], and returns [`Result<()>`](Result).
@@ -92,6 +121,72 @@ impl<'c> Caller<'c> {
         Ok(unsafe { std::slice::from_raw_parts_mut(at, len) })
     }
 
+    /// Returns an output array of the caller that may be uninitialized.
+    pub(crate) fn blank<T>(
+        &self,
+        name: &str,
+        at: *mut T,
+        len: usize,
+    ) -> Result<&'c mut [MaybeUninit<T>]> {
+        if len == 0 {
+            return Ok(&mut []);
+        }
+        check(name, at, len)?;
+        // SAFETY: as above; bytes of `MaybeUninit` need no initialization.
+        Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), len) })
+    }
+
+    /// Returns an array of bytes or strings of the caller.
+    pub(crate) fn byte_lists(
+        &self,
+        name: &str,
+        at: *const nuthatch_snapshot_bytes,
+        len: usize,
+    ) -> Result<&'c [CallerBytes]> {
+        for bytes in self.list(name, at, len)? {
+            if bytes.len > 0 {
+                check(name, bytes.data, bytes.len)?;
+            }
+        }
+        self.list(name, at.cast(), len)
+    }
+
+    /// Returns an object that C has a pointer to and that one thread at a time uses.
+    pub(crate) fn exclusive<T>(&self, name: &str, at: *mut T) -> Result<&'c mut T> {
+        self.maybe_exclusive(name, at)?.ok_or_else(|| null(name))
+    }
+
+    /// Returns an object that one thread at a time uses, or `None` for null.
+    pub(crate) fn maybe_exclusive<T>(&self, name: &str, at: *mut T) -> Result<Option<&'c mut T>> {
+        if !at.is_null() {
+            check(name, at, 1)?;
+        }
+        // SAFETY: `self` proves that `at` is null or points to an object that no other thread uses.
+        Ok(unsafe { at.as_mut() })
+    }
+
+    /// Returns another reference to a shared object that C has a pointer to.
+    pub(crate) fn share<T>(&self, name: &str, at: *const T) -> Result<Arc<T>> {
+        check(name, at, 1)?;
+        // SAFETY: `self` proves that the pointer is from `Arc::into_raw` and was not taken back.
+        unsafe { Arc::increment_strong_count(at) };
+        self.take_shared(name, at)
+    }
+
+    /// Takes back the reference to a shared object.
+    pub(crate) fn take_shared<T>(&self, name: &str, at: *const T) -> Result<Arc<T>> {
+        check(name, at, 1)?;
+        // SAFETY: as above, and C does not use this reference again.
+        Ok(unsafe { Arc::from_raw(at) })
+    }
+
+    /// Takes back an object with one owner.
+    pub(crate) fn take<T>(&self, name: &str, at: *mut T) -> Result<Box<T>> {
+        check(name, at, 1)?;
+        // SAFETY: `self` proves that the pointer is from `Box::into_raw` and was not taken back.
+        Ok(unsafe { Box::from_raw(at) })
+    }
+
     /// Returns a struct of the caller.
     pub(crate) fn one<T>(&self, name: &str, at: *const T) -> Result<&'c T> {
         self.list(name, at, 1)?.first().ok_or_else(|| null(name))
@@ -115,6 +210,15 @@ impl<'c> Caller<'c> {
         }
         // SAFETY: `self` proves that `at` is null or points to room for one value.
         Out(unsafe { at.as_mut() })
+    }
+
+    /// Returns a progress callback of the caller that any thread may call.
+    pub(crate) fn shared_progress(
+        &self,
+        function: nuthatch_progress,
+        user: *mut c_void,
+    ) -> SharedProgress {
+        SharedProgress(function, user)
     }
 
     /// Returns a closure that calls the progress callback of the caller.
@@ -156,6 +260,33 @@ fn check<T>(name: &str, at: *const T, len: usize) -> Result<()> {
 #[cold]
 fn null(name: &str) -> Failure {
     Failure::argument(name, "an address", "null")
+}
+
+/// A progress callback that any thread may call.
+pub(crate) struct SharedProgress(nuthatch_progress, *mut c_void);
+
+// SAFETY: the header says which callbacks are called by several threads.
+unsafe impl Sync for SharedProgress {}
+
+impl SharedProgress {
+    pub(crate) fn call(&self, done: u64, all: u64) {
+        if let Some(function) = self.0 {
+            // SAFETY: a `Caller` created `self`, and proves that the callback accepts these
+            // arguments.
+            unsafe { function(self.1, done, all) }
+        }
+    }
+}
+
+/// Returns a reference whose lifetime the compiler does not check.
+///
+/// # Safety
+///
+/// The value neither moves nor ends while the reference is used.
+pub(crate) unsafe fn unbound<'u, T>(value: &T) -> &'u T {
+    let value: *const T = value;
+    // SAFETY: the pointer comes from a reference, and the caller keeps the value.
+    unsafe { &*value }
 }
 
 /// Rows or changes with pointers into memory that is kept beside them.

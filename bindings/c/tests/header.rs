@@ -4,7 +4,7 @@
 use std::path::Path;
 
 /// In the order of the header.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 19] = [
     "error",
     "memory",
     "store/types",
@@ -16,6 +16,13 @@ const SOURCES: [&str; 12] = [
     "store/watch",
     "store/upkeep",
     "snapshot/types",
+    "snapshot/open",
+    "snapshot/value",
+    "snapshot/scratch",
+    "snapshot/lookup",
+    "snapshot/iterator",
+    "snapshot/describe",
+    "snapshot/watch",
     "snapshot/writer",
 ];
 

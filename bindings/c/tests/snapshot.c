@@ -1,9 +1,11 @@
 /* Calls the functions of snapshots. Ends with 0, or prints the line of the check that failed. The
  * argument is a folder in which it may create files. */
 #include "nuthatch.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static nuthatch_error error;
@@ -144,6 +146,323 @@ static void failed_builds(const char *path) {
     CHECK(access(path, F_OK) != 0);
 }
 
+static nuthatch_snapshot_scratch *scratch;
+
+static const nuthatch_snapshot *open_snapshot(const char *path) {
+    const nuthatch_snapshot *snapshot = NULL;
+    OK(nuthatch_snapshot_open(TEXT(path), NULL, &snapshot, &error));
+    return snapshot;
+}
+
+static int is_text(const uint8_t *data, size_t len, const char *text) {
+    return len == strlen(text) && memcmp(data, text, len) == 0;
+}
+
+static void read_any_type(const nuthatch_snapshot *snapshot) {
+    nuthatch_snapshot_value value;
+    nuthatch_snapshot_bytes string;
+    OK(nuthatch_snapshot_get(snapshot, TEXT("string"), scratch, &value, &error));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_STRING && value.in_place);
+    CHECK(is_text(value.data.bytes, value.len, "Ada"));
+    OK(nuthatch_snapshot_get(snapshot, TEXT("i64s"), NULL, &value, NULL));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_I64_LIST && value.len == 2);
+    CHECK(value.data.i64_list[1] == -2);
+    OK(nuthatch_snapshot_get(snapshot, TEXT("strings"), NULL, &value, &error));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_STRING_LIST && value.len == 3);
+    const char *strings[] = {"a", "", "bc"};
+    for (size_t i = 0; i < 3; i++) {
+        OK(nuthatch_snapshot_string_at(&value, i, &string, &error));
+        CHECK(is_text(string.data, string.len, strings[i]));
+    }
+    FAILS("argument", nuthatch_snapshot_string_at(&value, 3, &string, &error));
+    OK(nuthatch_snapshot_get(snapshot, TEXT("nobody"), scratch, &value, &error));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_ABSENT);
+    FAILS("argument", nuthatch_snapshot_string_at(&value, 0, &string, &error));
+    FAILS("argument", nuthatch_snapshot_get(NULL, TEXT("a"), scratch, &value, &error));
+    FAILS("argument", nuthatch_snapshot_get(snapshot, NULL, 1, scratch, &value, &error));
+    FAILS("argument", nuthatch_snapshot_get(snapshot, TEXT("a"), scratch, NULL, &error));
+}
+
+static void read_typed(const nuthatch_snapshot *snapshot) {
+    nuthatch_snapshot_value value;
+    OK(nuthatch_snapshot_get_bytes(snapshot, TEXT("bytes"), scratch, &value, &error));
+    CHECK(is_text(value.data.bytes, value.len, "\xff"));
+    OK(nuthatch_snapshot_get_string(snapshot, TEXT("string"), scratch, &value, &error));
+    CHECK(is_text(value.data.bytes, value.len, "Ada"));
+    OK(nuthatch_snapshot_get_bool(snapshot, TEXT("bool"), scratch, &value, &error));
+    CHECK(value.data.i64 == 1 && value.len == 1);
+    OK(nuthatch_snapshot_get_i64(snapshot, TEXT("i64"), scratch, &value, &error));
+    CHECK(value.data.i64 == -36);
+    OK(nuthatch_snapshot_get_f64(snapshot, TEXT("f64"), scratch, &value, &error));
+    CHECK(value.data.f64 == 2.5);
+    OK(nuthatch_snapshot_get_i64_list(snapshot, TEXT("i64s"), scratch, &value, &error));
+    CHECK(value.len == 2 && value.data.i64_list[0] == 1);
+    OK(nuthatch_snapshot_get_f64_list(snapshot, TEXT("f64s"), scratch, &value, &error));
+    CHECK(value.len == 2 && value.data.f64_list[0] == 0.5);
+    OK(nuthatch_snapshot_get_f32_list(snapshot, TEXT("f32s"), scratch, &value, &error));
+    CHECK(value.len == 1 && value.data.f32_list[0] == 0.25f);
+    OK(nuthatch_snapshot_get_string_list(snapshot, TEXT("strings"), scratch, &value, &error));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_STRING_LIST && value.len == 3);
+    OK(nuthatch_snapshot_get_f32_list(snapshot, TEXT("empty"), scratch, &value, &error));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_F32_LIST && value.len == 0);
+    OK(nuthatch_snapshot_get_string_list(snapshot, TEXT("empty"), scratch, &value, &error));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_STRING_LIST && value.len == 0);
+    OK(nuthatch_snapshot_get_i64(snapshot, TEXT("nobody"), scratch, &value, &error));
+    CHECK(value.type == NUTHATCH_SNAPSHOT_ABSENT);
+    FAILS("wrong-type", nuthatch_snapshot_get_i64(snapshot, TEXT("f64"), scratch, &value, &error));
+    CHECK(strstr((const char *)error.message, "requested i64, found f64"));
+    FAILS("wrong-type",
+          nuthatch_snapshot_get_bytes(snapshot, TEXT("empty"), scratch, &value, &error));
+}
+
+static void read_many(const nuthatch_snapshot *snapshot) {
+    nuthatch_snapshot_bytes keys[200];
+    nuthatch_snapshot_value values[200];
+    for (size_t i = 0; i < 200; i++) {
+        keys[i] = (nuthatch_snapshot_bytes){TEXT(i % 2 ? "i64" : "nobody")};
+    }
+    OK(nuthatch_snapshot_get_many(snapshot, keys, 200, scratch, values, &error));
+    for (size_t i = 0; i < 200; i++) {
+        CHECK(i % 2 ? values[i].data.i64 == -36 : values[i].type == NUTHATCH_SNAPSHOT_ABSENT);
+    }
+    OK(nuthatch_snapshot_get_many(snapshot, NULL, 0, NULL, NULL, &error));
+    keys[7].data = NULL;
+    FAILS("argument",
+          nuthatch_snapshot_get_many(snapshot, keys, 200, scratch, values, &error));
+    uint32_t found, type;
+    OK(nuthatch_snapshot_contains(snapshot, TEXT("i64"), &found, &error));
+    CHECK(found == 1);
+    OK(nuthatch_snapshot_contains(snapshot, NULL, 0, &found, &error));
+    CHECK(found == 0);
+    OK(nuthatch_snapshot_type_of(snapshot, TEXT("empty"), &type, &error));
+    CHECK(type == NUTHATCH_SNAPSHOT_EMPTY_LIST);
+    OK(nuthatch_snapshot_type_of(snapshot, TEXT("nobody"), &type, &error));
+    CHECK(type == NUTHATCH_SNAPSHOT_ABSENT);
+}
+
+/* Returns the number of entries of an iteration. */
+static size_t iterate(const nuthatch_snapshot *snapshot, uint32_t verified) {
+    nuthatch_snapshot_iterator *iterator;
+    const nuthatch_snapshot_entry *entries;
+    nuthatch_snapshot_value value;
+    size_t count, all = 0;
+    OK(nuthatch_snapshot_iterator_open(snapshot, verified, &iterator, &error));
+    do {
+        OK(nuthatch_snapshot_iterator_next(iterator, &entries, &count, &error));
+        for (size_t i = 0; i < count; i++) {
+            OK(nuthatch_snapshot_get(snapshot, entries[i].key, entries[i].key_len, scratch, &value,
+                                     &error));
+            CHECK(value.type == entries[i].value.type && value.len == entries[i].value.len);
+        }
+        all += count;
+    } while (count > 0);
+    OK(nuthatch_snapshot_iterator_next(iterator, &entries, &count, &error));
+    CHECK(count == 0);
+    OK(nuthatch_snapshot_iterator_close(iterator, &error));
+    return all;
+}
+
+static void count_progress(void *user, uint64_t done, uint64_t all) {
+    if (done == all) *(uint64_t *)user = done;
+}
+
+static void describe(const nuthatch_snapshot *snapshot) {
+    uint64_t len, verified = 0;
+    nuthatch_snapshot_stats stats;
+    nuthatch_snapshot_metadata_pair pairs[2];
+    size_t count;
+    OK(nuthatch_snapshot_len(snapshot, &len, &error));
+    OK(nuthatch_snapshot_stats_of(snapshot, &stats, &error));
+    CHECK(len == 10 && stats.entries == 10 && stats.version_major == 1 && stats.shards == 0);
+    CHECK(stats.entries_by_type[NUTHATCH_SNAPSHOT_STRING] == 1);
+    OK(nuthatch_snapshot_metadata(snapshot, NULL, 0, &count, &error));
+    CHECK(count == 1);
+    OK(nuthatch_snapshot_metadata(snapshot, pairs, 2, &count, &error));
+    CHECK(count == 1 && is_text(pairs[0].name.data, pairs[0].name.len, "source"));
+    CHECK(is_text(pairs[0].value.data, pairs[0].value.len, "test"));
+    OK(nuthatch_snapshot_verify(snapshot, 1, count_progress, &verified, &error));
+    CHECK(verified == 10);
+    OK(nuthatch_snapshot_verify(snapshot, 0, NULL, NULL, &error));
+    OK(nuthatch_snapshot_check_readable(snapshot, &error));
+}
+
+static void open_and_close(const char *path) {
+    const nuthatch_snapshot *snapshot, *other = open_snapshot(path);
+    nuthatch_snapshot_options options = {.residency = NUTHATCH_SNAPSHOT_HUGE_PAGES};
+    nuthatch_snapshot_value value;
+    static uint8_t bytes[1 << 16];
+    OK(nuthatch_snapshot_open(TEXT(path), &options, &snapshot, &error));
+    CHECK(iterate(snapshot, 0) == 10);
+    OK(nuthatch_snapshot_retain(snapshot, &error));
+    OK(nuthatch_snapshot_close(snapshot, &error));
+    OK(nuthatch_snapshot_get(snapshot, TEXT("string"), NULL, &value, &error));
+    nuthatch_snapshot_iterator *iterator;
+    const nuthatch_snapshot_entry *entries;
+    size_t count;
+    OK(nuthatch_snapshot_iterator_open(snapshot, 0, &iterator, &error));
+    OK(nuthatch_snapshot_stop(snapshot, &error));
+    CHECK(is_text(value.data.bytes, value.len, "Ada"));
+    FAILS("closed", nuthatch_snapshot_get(snapshot, TEXT("string"), NULL, &value, &error));
+    FAILS("closed", nuthatch_snapshot_iterator_next(iterator, &entries, &count, &error));
+    OK(nuthatch_snapshot_close(snapshot, &error));
+    OK(nuthatch_snapshot_iterator_close(iterator, &error));
+    OK(nuthatch_snapshot_get(other, TEXT("string"), NULL, &value, &error));
+    OK(nuthatch_snapshot_close(other, &error));
+    FILE *file = fopen(path, "rb");
+    size_t len = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    OK(nuthatch_snapshot_open_bytes(bytes, len, &snapshot, &error));
+    CHECK(iterate(snapshot, 1) == 10);
+    OK(nuthatch_snapshot_close(snapshot, &error));
+    bytes[512 + 3] ^= 1;
+    OK(nuthatch_snapshot_open_bytes(bytes, len, &snapshot, &error));
+    FAILS("corrupt", nuthatch_snapshot_verify(snapshot, 0, NULL, NULL, &error));
+    CHECK(error.position == 128);
+    OK(nuthatch_snapshot_close(snapshot, &error));
+    bytes[0] ^= 1;
+    FAILS("not-a-snapshot", nuthatch_snapshot_open_bytes(bytes, len, &snapshot, &error));
+    options.residency = 3;
+    FAILS("argument", nuthatch_snapshot_open(TEXT(path), &options, &snapshot, &error));
+    FAILS("io", nuthatch_snapshot_open(TEXT("none"), NULL, &snapshot, &error));
+    CHECK(error.system == ENOENT);
+    FAILS("argument", nuthatch_snapshot_close(NULL, NULL));
+}
+
+/* A file that is truncated while it is mapped. */
+static void guard(const char *path) {
+    nuthatch_snapshot_writer writer = create(path);
+    static uint8_t value[4096];
+    char key[16];
+    for (int i = 0; i < 100; i++) {
+        memset(value, 1 + i, sizeof value);
+        snprintf(key, sizeof key, "key%d", i);
+        OK(nuthatch_snapshot_writer_insert_bytes(writer, TEXT(key), BYTES(value), &error));
+    }
+    OK(nuthatch_snapshot_writer_finish(writer, NULL, &error));
+    nuthatch_snapshot_options options = {.guard = 1};
+    const nuthatch_snapshot *snapshot;
+    OK(nuthatch_snapshot_open(TEXT(path), &options, &snapshot, &error));
+    OK(nuthatch_snapshot_check_readable(snapshot, &error));
+    CHECK(truncate(path, 4096) == 0);
+    FAILS("unreadable", nuthatch_snapshot_verify(snapshot, 0, NULL, NULL, &error));
+    FAILS("unreadable", nuthatch_snapshot_check_readable(snapshot, &error));
+    OK(nuthatch_snapshot_close(snapshot, &error));
+}
+
+/* Values that are compressed need a buffer. */
+static void read_compressed(const char *path) {
+    nuthatch_snapshot_writer_options options = {.compression =
+                                                    NUTHATCH_SNAPSHOT_COMPRESSION_ZSTD};
+    nuthatch_snapshot_writer writer;
+    static char text[1000];
+    char key[16];
+    memset(text, 'x', sizeof text);
+    OK(nuthatch_snapshot_writer_create(TEXT(path), &options, &writer, &error));
+    for (int i = 0; i < 100; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        memcpy(text, key, strlen(key));
+        OK(nuthatch_snapshot_writer_insert_string(writer, TEXT(key), BYTES(text), &error));
+    }
+    OK(nuthatch_snapshot_writer_finish(writer, NULL, &error));
+    const nuthatch_snapshot *snapshot = open_snapshot(path);
+    nuthatch_snapshot_value value, values[2];
+    nuthatch_snapshot_bytes keys[] = {{TEXT("42")}, {TEXT("17")}};
+    FAILS("argument", nuthatch_snapshot_get(snapshot, TEXT("42"), NULL, &value, &error));
+    OK(nuthatch_snapshot_get(snapshot, TEXT("42"), scratch, &value, &error));
+    CHECK(value.in_place == 0 && value.len == 1000 && memcmp(value.data.bytes, "42x", 3) == 0);
+    OK(nuthatch_snapshot_get_string(snapshot, TEXT("17"), scratch, &value, &error));
+    CHECK(value.len == 1000 && memcmp(value.data.bytes, "17x", 3) == 0);
+    FAILS("wrong-type", nuthatch_snapshot_get_f64(snapshot, TEXT("17"), scratch, &value, &error));
+    FAILS("argument", nuthatch_snapshot_get_many(snapshot, keys, 2, NULL, values, &error));
+    OK(nuthatch_snapshot_get_many(snapshot, keys, 2, scratch, values, &error));
+    CHECK(memcmp(values[0].data.bytes, "42x", 3) == 0);
+    CHECK(memcmp(values[1].data.bytes, "17x", 3) == 0);
+    CHECK(iterate(snapshot, 0) == 100);
+    OK(nuthatch_snapshot_close(snapshot, &error));
+}
+
+static void write_one(const char *path, int64_t number) {
+    nuthatch_snapshot_writer writer = create(path);
+    OK(nuthatch_snapshot_writer_insert_i64(writer, TEXT("key"), number, &error));
+    OK(nuthatch_snapshot_writer_finish(writer, NULL, &error));
+}
+
+static int64_t read_one(nuthatch_snapshot_reader *reader) {
+    const nuthatch_snapshot *snapshot;
+    nuthatch_snapshot_value value;
+    OK(nuthatch_snapshot_reader_current(reader, &snapshot, &error));
+    OK(nuthatch_snapshot_get_i64(snapshot, TEXT("key"), NULL, &value, &error));
+    return value.data.i64;
+}
+
+static void watch(const char *path) {
+    nuthatch_snapshot_watch_options options = {.poll_interval_ms = NUTHATCH_SNAPSHOT_NO_POLLING};
+    static nuthatch_snapshot_watch_status status;
+    nuthatch_snapshot_watch handle;
+    nuthatch_snapshot_reader *reader;
+    uint32_t switched;
+    write_one(path, 1);
+    OK(nuthatch_snapshot_watch_open(TEXT(path), &options, &handle, &error));
+    OK(nuthatch_snapshot_reader_open(handle, &reader, &error));
+    CHECK(read_one(reader) == 1);
+    const nuthatch_snapshot *old;
+    OK(nuthatch_snapshot_reader_current(reader, &old, &error));
+    OK(nuthatch_snapshot_retain(old, &error));
+    write_one(path, 2);
+    CHECK(read_one(reader) == 1);
+    OK(nuthatch_snapshot_watch_refresh(handle, &switched, &error));
+    CHECK(switched == 1 && read_one(reader) == 2);
+    nuthatch_snapshot_value value;
+    OK(nuthatch_snapshot_get_i64(old, TEXT("key"), NULL, &value, &error));
+    CHECK(value.data.i64 == 1);
+    OK(nuthatch_snapshot_close(old, &error));
+    write_one("other.nut", 3);
+    CHECK(truncate("other.nut", 700) == 0 && rename("other.nut", path) == 0);
+    OK(nuthatch_snapshot_watch_refresh(handle, &switched, &error));
+    OK(nuthatch_snapshot_watch_status_of(handle, &status, &error));
+    CHECK(switched == 0 && status.switched == 1 && status.rejected == 1 && status.has_error);
+    CHECK(strstr((const char *)status.error, "byte 16") && !strcmp((char *)status.path, path));
+    OK(nuthatch_snapshot_watch_close(handle, &error));
+    FAILS("closed", nuthatch_snapshot_watch_refresh(handle, NULL, &error));
+    OK(nuthatch_snapshot_reader_close(reader, &error));
+}
+
+static void generations(void) {
+    nuthatch_snapshot_watch handle;
+    nuthatch_snapshot_reader *reader;
+    uint32_t switched;
+    write_one("users.1.nut", 1);
+    write_one("users.2.nut", 2);
+    FAILS("io", nuthatch_snapshot_watch_open_generations(TEXT("users"), NULL, &handle, &error));
+    OK(nuthatch_snapshot_publish_generation(TEXT("users"), 1, &error));
+    nuthatch_snapshot_watch_options options = {.poll_interval_ms = NUTHATCH_SNAPSHOT_NO_POLLING,
+                                               .verify = 1};
+    OK(nuthatch_snapshot_watch_open_generations(TEXT("users"), &options, &handle, &error));
+    OK(nuthatch_snapshot_reader_open(handle, &reader, &error));
+    CHECK(read_one(reader) == 1);
+    OK(nuthatch_snapshot_publish_generation(TEXT("users"), 2, &error));
+    OK(nuthatch_snapshot_watch_refresh(handle, &switched, &error));
+    CHECK(switched && read_one(reader) == 2);
+    OK(nuthatch_snapshot_watch_close(handle, &error));
+    CHECK(read_one(reader) == 2);
+    OK(nuthatch_snapshot_reader_close(reader, &error));
+    FAILS("io", nuthatch_snapshot_publish_generation(TEXT("users"), 3, &error));
+}
+
+static void child_of_fork(const char *path, const nuthatch_snapshot *snapshot) {
+    nuthatch_snapshot_writer writer = create(path);
+    pid_t child = fork();
+    if (child == 0) {
+        FAILS("closed", nuthatch_snapshot_writer_finish(writer, NULL, &error));
+        read_typed(snapshot);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    OK(nuthatch_snapshot_writer_insert_i64(writer, TEXT("key"), 1, &error));
+    OK(nuthatch_snapshot_writer_finish(writer, NULL, &error));
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2 && chdir(argv[1]) == 0);
     write_each_type("types.nut");
@@ -151,5 +470,20 @@ int main(int argc, char **argv) {
     check_same_files("types.nut", "packed.nut");
     writer_options("set.nut");
     failed_builds("none.nut");
+    OK(nuthatch_snapshot_scratch_create(&scratch, &error));
+    const nuthatch_snapshot *snapshot = open_snapshot("types.nut");
+    read_any_type(snapshot);
+    read_typed(snapshot);
+    read_many(snapshot);
+    CHECK(iterate(snapshot, 0) == 10 && iterate(snapshot, 1) == 10);
+    describe(snapshot);
+    child_of_fork("child.nut", snapshot);
+    OK(nuthatch_snapshot_close(snapshot, &error));
+    open_and_close("types.nut");
+    guard("guard.nut");
+    read_compressed("compressed.nut");
+    watch("watch.nut");
+    generations();
+    OK(nuthatch_snapshot_scratch_free(scratch, &error));
     return 0;
 }

@@ -2,7 +2,11 @@
 
 /// A handle of a snapshot writer.
 pub type nuthatch_snapshot_writer = u64;
+/// A handle of a watch of a snapshot that is replaced while it is read.
+pub type nuthatch_snapshot_watch = u64;
 
+/// Type of the result of a lookup of a missing key.
+pub const NUTHATCH_SNAPSHOT_ABSENT: u32 = 0;
 /// Type of a value: bytes.
 pub const NUTHATCH_SNAPSHOT_BYTES: u32 = 1;
 /// Type of a value: text in UTF-8.
@@ -23,13 +27,3 @@ pub const NUTHATCH_SNAPSHOT_F32_LIST: u32 = 8;
 pub const NUTHATCH_SNAPSHOT_STRING_LIST: u32 = 9;
 /// Type of a value: a list without elements. It can be read as a list of any type.
 pub const NUTHATCH_SNAPSHOT_EMPTY_LIST: u32 = 10;
-
-/// Bytes or a string.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct nuthatch_snapshot_bytes {
-    /// The bytes. Ignored if `len` is 0.
-    pub data: *const u8,
-    /// Length in bytes.
-    pub len: usize,
-}

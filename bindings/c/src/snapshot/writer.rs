@@ -1,10 +1,10 @@
 //! Writers of snapshots.
 
 use super::decode::Decoder;
-use super::types::{nuthatch_snapshot_bytes, nuthatch_snapshot_writer};
+use super::types::nuthatch_snapshot_writer;
 use crate::error::{Failure, Result, nuthatch_error};
 use crate::handles::{self, HandleObject};
-use crate::memory::{Caller, export_body};
+use crate::memory::{Caller, export_body, nuthatch_snapshot_bytes};
 use snapshot_engine::{Compression, OnDuplicate, Summary, Value, Writer, WriterOptions};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -131,7 +131,7 @@ fn options_of(options: Option<&nuthatch_snapshot_writer_options>) -> Result<Writ
     });
     let level = match options.compression_level {
         0 => DEFAULT_ZSTD_LEVEL,
-        level @ 1..=22 => level as i32,
+        level @ 1..=22 => level.cast_signed(),
         found => return wrong("compression_level", "from 0 to 22", found),
     };
     made = made.compression(match options.compression {
@@ -151,8 +151,8 @@ fn options_of(options: Option<&nuthatch_snapshot_writer_options>) -> Result<Writ
     Ok(made)
 }
 
-/// Starts a snapshot that `nuthatch_snapshot_writer_finish` publishes at this path. `options` may be
-/// null. Returns the handle in `writer`. A file at the path is replaced when the snapshot is
+/// Starts a snapshot that `nuthatch_snapshot_writer_finish` publishes at this path. `options` may
+/// be null. Returns the handle in `writer`. A file at the path is replaced when the snapshot is
 /// complete. Until then, the bytes are in a temporary file in the same folder.
 ///
 /// Rows can be added in any order, and by several threads, one at a time. The bytes of the file
@@ -306,8 +306,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_f32_list(
     })
 }
 
-/// Adds a row with a list of `count` strings, each in UTF-8. A list without elements is stored as an
-/// empty list.
+/// Adds a row with a list of `count` strings, each in UTF-8. A list without elements is stored as
+/// an empty list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_string_list(
     writer: nuthatch_snapshot_writer,
@@ -328,8 +328,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_string_list(
     })
 }
 
-/// Adds a row with a value in its stored form, as docs/formats/snapshot.md describes it: numbers are
-/// little-endian; a list has its elements, without a count; a list of strings has a count of 32
+/// Adds a row with a value in its stored form, as docs/formats/snapshot.md describes it: numbers
+/// are little-endian; a list has its elements, without a count; a list of strings has a count of 32
 /// bits, for each string the offset of its end in the text as 32 bits, and the text. `type` is
 /// `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. The value needs no alignment. A list type without
 /// bytes is stored as an empty list.
@@ -350,10 +350,10 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_insert(
     })
 }
 
-/// Adds rows that are packed in one array, for languages in which calls of C are expensive. Each row
-/// is a type as 32 bits, the length of the key as 32 bits, the length of the value as 64 bits, all
-/// little-endian, then the key, then the value as in `nuthatch_snapshot_writer_insert`. There is no
-/// padding. If a row fails, the rows before it were added, and `error.position` is its index.
+/// Adds rows that are packed in one array, for languages in which calls of C are expensive. Each
+/// row is a type as 32 bits, the length of the key as 32 bits, the length of the value as 64 bits,
+/// all little-endian, then the key, then the value as in `nuthatch_snapshot_writer_insert`. There
+/// is no padding. If a row fails, the rows before it were added, and `error.position` is its index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_rows(
     writer: nuthatch_snapshot_writer,

@@ -95,11 +95,20 @@ impl Map {
         }
     }
 
-    /// Opens a file.
+    /// Opens a file. `is_guarded` requests the signal handler of the feature `sigbus`.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the path does not name a regular file or a system call fails.
-    pub(crate) fn open(path: &Path, residency: Residency, lock: bool) -> Result<Self> {
+    pub(crate) fn open(
+        path: &Path,
+        residency: Residency,
+        lock: bool,
+        #[cfg_attr(
+            not(feature = "sigbus"),
+            expect(unused_variables, reason = "needs the handler")
+        )]
+        is_guarded: bool,
+    ) -> Result<Self> {
         let io = |operation| move |source| Error::io(path, operation, source);
         let require_file = |metadata: &Metadata| {
             let kind = std::io::Error::from(std::io::ErrorKind::InvalidInput);
@@ -121,7 +130,8 @@ impl Map {
             map.lock().map_err(io("lock in memory"))?;
         }
         #[cfg(feature = "sigbus")]
-        let guard = (residency != Residency::HugePages).then(|| register(&map)).flatten();
+        let guard =
+            (is_guarded && residency != Residency::HugePages).then(|| register(&map)).flatten();
         let map = Self::new(Bytes::Mapped(map), path);
         #[cfg(feature = "sigbus")]
         let map = Self { guard, ..map };

@@ -17,10 +17,17 @@ use std::path::{Path, PathBuf};
 /// let snapshot = OpenOptions::new().residency(Residency::HugePages).open("features.nut")?;
 /// # Ok::<(), nuthatch_snapshot::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct OpenOptions {
     residency: Residency,
     lock: bool,
+    guard: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { residency: Residency::default(), lock: false, guard: true }
+    }
 }
 
 impl OpenOptions {
@@ -41,6 +48,15 @@ impl OpenOptions {
     #[must_use]
     pub fn lock(mut self, lock: bool) -> Self {
         self.lock = lock;
+        self
+    }
+
+    /// Sets whether a signal handler guards the map, as the feature `sigbus` describes; true by
+    /// default. Without it, an unreadable page ends the process.
+    #[cfg(feature = "sigbus")]
+    #[must_use]
+    pub fn guard(mut self, guard: bool) -> Self {
+        self.guard = guard;
         self
     }
 
@@ -74,7 +90,7 @@ impl OpenOptions {
 
     /// Maps a file, or copies it into memory.
     fn map(&self, path: &Path) -> Result<Map> {
-        Map::open(path, self.residency, self.lock)
+        Map::open(path, self.residency, self.lock, self.guard)
     }
 }
 

@@ -34,8 +34,9 @@ impl<'a> StringList<'a> {
         Self { bytes }
     }
 
-    /// Returns the stored form; empty for a list without elements.
-    pub(crate) fn as_bytes(&self) -> &'a [u8] {
+    /// Returns the stored form: the number of strings as a little-endian `u32`, for each string the
+    /// offset of its end in the text as a `u32`, and the text. Empty for a list without elements.
+    pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 

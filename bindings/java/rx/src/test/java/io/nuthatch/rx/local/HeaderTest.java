@@ -113,7 +113,8 @@ class HeaderTest {
 
   @Test
   void every_function_of_the_header_is_called_or_named_here() {
-    // Java writes by batches alone, and closes tables with their store. Snapshots are another module.
+    // Java writes by batches alone, and closes tables with their store. This module has no
+    // snapshots.
     var uncalled =
         List.of(
             "nuthatch_version",

@@ -1,0 +1,77 @@
+//! Buffers for decompressed values.
+
+use super::value::nuthatch_snapshot_value;
+use crate::error::{Failure, Result, nuthatch_error};
+use crate::memory::export_body;
+use snapshot_engine::{OwnedValue, Scratch, StoredValue};
+
+/// A buffer for decompressed values. One thread at a time uses it. It grows to the largest value
+/// that it holds, at most 16 MiB, or to all values of a call that looks up many keys.
+#[derive(Default)]
+pub struct nuthatch_snapshot_scratch {
+    buffer: Scratch,
+    /// Decompressed values of the last call, if it read several.
+    values: Vec<OwnedValue>,
+}
+
+impl nuthatch_snapshot_scratch {
+    /// Returns a value that is in the file, or decompresses it into the buffer, in place of all
+    /// earlier values.
+    pub(crate) fn read(
+        scratch: Option<&mut Self>,
+        stored: &StoredValue<'_>,
+    ) -> Result<nuthatch_snapshot_value> {
+        if let Some(value) = stored.in_place()? {
+            return Ok(nuthatch_snapshot_value::new(value, true));
+        }
+        let scratch = Self::required(scratch)?;
+        scratch.values.clear();
+        Ok(nuthatch_snapshot_value::new(stored.decompress(&mut scratch.buffer)?, false))
+    }
+
+    /// Returns a value that is in the file, or decompresses it and keeps earlier values.
+    pub(crate) fn read_also(
+        scratch: Option<&mut Self>,
+        stored: &StoredValue<'_>,
+    ) -> Result<nuthatch_snapshot_value> {
+        if let Some(value) = stored.in_place()? {
+            return Ok(nuthatch_snapshot_value::new(value, true));
+        }
+        let scratch = Self::required(scratch)?;
+        let value = stored.decompress(&mut scratch.buffer)?;
+        let value = scratch.values.push_mut(value.into());
+        Ok(nuthatch_snapshot_value::new(value.as_value(), false))
+    }
+
+    /// Frees all values.
+    pub(crate) fn clear(&mut self) {
+        self.values.clear();
+    }
+
+    fn required(scratch: Option<&mut Self>) -> Result<&mut Self> {
+        let expected = "a buffer, because the value is compressed";
+        scratch.ok_or_else(|| Failure::argument("scratch", expected, "null"))
+    }
+}
+
+/// Creates a buffer for decompressed values. Returns it in `scratch`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_snapshot_scratch_create(
+    scratch: *mut *mut nuthatch_snapshot_scratch,
+    error: *mut nuthatch_error,
+) -> i32 {
+    export_body!(error, |caller| {
+        let mut out = caller.out("scratch", scratch)?;
+        out.put(Box::into_raw(Box::default()));
+        Ok(())
+    })
+}
+
+/// Frees a buffer. Pointers to values in it become invalid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_snapshot_scratch_free(
+    scratch: *mut nuthatch_snapshot_scratch,
+    error: *mut nuthatch_error,
+) -> i32 {
+    export_body!(error, |caller| caller.take("scratch", scratch).map(drop))
+}
