@@ -43,6 +43,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Error code `io`. A system call failed, such as opening a file that does not exist.
+#define NUTHATCH_ERROR_IO 1
+
+// Error code `corrupt`. The bytes of a file contradict its format.
+#define NUTHATCH_ERROR_CORRUPT 3
+
+// Error code `closed`. The handle was closed, or the snapshot was stopped.
+#define NUTHATCH_ERROR_CLOSED 14
+
+// Error code `not-a-snapshot`. The file does not begin with the magic bytes of a snapshot.
+#define NUTHATCH_ERROR_NOT_A_SNAPSHOT 31
+
+// Error code `unsupported`. A newer version wrote the file.
+#define NUTHATCH_ERROR_UNSUPPORTED 32
+
+// Error code `wrong-type`. The value has another type than the requested one.
+#define NUTHATCH_ERROR_WRONG_TYPE 33
+
+// Error code `unreadable`. The file was truncated, or its device failed, while it was mapped.
+#define NUTHATCH_ERROR_UNREADABLE 34
+
+// Error code `not-durable`. The file was published, but a power failure may restore the old one.
+#define NUTHATCH_ERROR_NOT_DURABLE 35
+
+// Error code `duplicate`. Two rows have the same key.
+#define NUTHATCH_ERROR_DUPLICATE 36
+
+// Error code `limit`. Input of a writer exceeds a limit of the format.
+#define NUTHATCH_ERROR_LIMIT 37
+
+// Error code `argument`. A parameter is invalid, such as a null pointer.
+#define NUTHATCH_ERROR_ARGUMENT 100
+
+// Error code `handle`. A number is no handle, or the handle of another kind of object.
+#define NUTHATCH_ERROR_HANDLE 101
+
+// Error code `panic`. A bug of the library.
+#define NUTHATCH_ERROR_PANIC 102
+
 // A commit waits for the disk. No committed write is lost.
 #define NUTHATCH_STORE_SYNC 0
 

@@ -7,6 +7,33 @@ use store_engine::Error;
 /// Bytes of a message, the zero at its end among them.
 const MESSAGE_LEN: usize = size_of::<nuthatch_error>() - 16;
 
+/// Error code `io`. A system call failed, such as opening a file that does not exist.
+pub const NUTHATCH_ERROR_IO: i32 = 1;
+/// Error code `corrupt`. The bytes of a file contradict its format.
+pub const NUTHATCH_ERROR_CORRUPT: i32 = 3;
+/// Error code `closed`. The handle was closed, or the snapshot was stopped.
+pub const NUTHATCH_ERROR_CLOSED: i32 = 14;
+/// Error code `not-a-snapshot`. The file does not begin with the magic bytes of a snapshot.
+pub const NUTHATCH_ERROR_NOT_A_SNAPSHOT: i32 = 31;
+/// Error code `unsupported`. A newer version wrote the file.
+pub const NUTHATCH_ERROR_UNSUPPORTED: i32 = 32;
+/// Error code `wrong-type`. The value has another type than the requested one.
+pub const NUTHATCH_ERROR_WRONG_TYPE: i32 = 33;
+/// Error code `unreadable`. The file was truncated, or its device failed, while it was mapped.
+pub const NUTHATCH_ERROR_UNREADABLE: i32 = 34;
+/// Error code `not-durable`. The file was published, but a power failure may restore the old one.
+pub const NUTHATCH_ERROR_NOT_DURABLE: i32 = 35;
+/// Error code `duplicate`. Two rows have the same key.
+pub const NUTHATCH_ERROR_DUPLICATE: i32 = 36;
+/// Error code `limit`. Input of a writer exceeds a limit of the format.
+pub const NUTHATCH_ERROR_LIMIT: i32 = 37;
+/// Error code `argument`. A parameter is invalid, such as a null pointer.
+pub const NUTHATCH_ERROR_ARGUMENT: i32 = 100;
+/// Error code `handle`. A number is no handle, or the handle of another kind of object.
+pub const NUTHATCH_ERROR_HANDLE: i32 = 101;
+/// Error code `panic`. A bug of the library.
+pub const NUTHATCH_ERROR_PANIC: i32 = 102;
+
 /// Why a call failed. Written only if the call fails.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -49,21 +76,15 @@ impl From<SnapshotError> for Failure {
     }
 }
 
-/// The codes of this crate, beyond those of the store: bad pointers and numbers.
-pub(crate) const ARGUMENT: i32 = 100;
-/// A number that is no handle, or a handle of another kind.
-pub(crate) const HANDLE: i32 = 101;
 /// An error of LMDB. Also the code of an error of the store that this crate does not know yet.
 const LMDB: i32 = 24;
-/// A panic, which is a bug.
-pub(crate) const PANIC: i32 = 102;
 
 /// All codes by number, in the order of `testdata/store/errors.csv`, then those that only
 /// `testdata/errors.csv` has, then those of this crate.
 const NAMES: [(i32, &CStr); 34] = [
-    (1, c"io"),
+    (NUTHATCH_ERROR_IO, c"io"),
     (2, c"not-a-store"),
-    (3, c"corrupt"),
+    (NUTHATCH_ERROR_CORRUPT, c"corrupt"),
     (4, c"already-open"),
     (5, c"in-use"),
     (6, c"other-locks"),
@@ -74,7 +95,7 @@ const NAMES: [(i32, &CStr); 34] = [
     (11, c"length"),
     (12, c"table"),
     (13, c"read-only"),
-    (14, c"closed"),
+    (NUTHATCH_ERROR_CLOSED, c"closed"),
     (15, c"broken"),
     (16, c"unordered"),
     (17, c"fell-behind"),
@@ -85,21 +106,24 @@ const NAMES: [(i32, &CStr); 34] = [
     (22, c"queue-full"),
     (23, c"decode"),
     (24, c"lmdb"),
-    (31, c"not-a-snapshot"),
-    (32, c"unsupported"),
-    (33, c"wrong-type"),
-    (34, c"unreadable"),
-    (35, c"not-durable"),
-    (36, c"duplicate"),
-    (37, c"limit"),
-    (ARGUMENT, c"argument"),
-    (HANDLE, c"handle"),
-    (PANIC, c"panic"),
+    (NUTHATCH_ERROR_NOT_A_SNAPSHOT, c"not-a-snapshot"),
+    (NUTHATCH_ERROR_UNSUPPORTED, c"unsupported"),
+    (NUTHATCH_ERROR_WRONG_TYPE, c"wrong-type"),
+    (NUTHATCH_ERROR_UNREADABLE, c"unreadable"),
+    (NUTHATCH_ERROR_NOT_DURABLE, c"not-durable"),
+    (NUTHATCH_ERROR_DUPLICATE, c"duplicate"),
+    (NUTHATCH_ERROR_LIMIT, c"limit"),
+    (NUTHATCH_ERROR_ARGUMENT, c"argument"),
+    (NUTHATCH_ERROR_HANDLE, c"handle"),
+    (NUTHATCH_ERROR_PANIC, c"panic"),
 ];
 
 impl Failure {
     pub(crate) fn argument(name: &str, expected: &str, found: impl std::fmt::Display) -> Self {
-        Self::Library(ARGUMENT, format!("{name}: expected {expected}, found {found}"))
+        Self::Library(
+            NUTHATCH_ERROR_ARGUMENT,
+            format!("{name}: expected {expected}, found {found}"),
+        )
     }
 
     /// Returns the failure of a closed handle.
@@ -111,7 +135,7 @@ impl Failure {
         match self {
             Self::Library(code, _) => *code,
             Self::Store(error) => number_of(error.code()).unwrap_or(LMDB),
-            Self::Snapshot(error) => number_of(error.code()).unwrap_or(PANIC),
+            Self::Snapshot(error) => number_of(error.code()).unwrap_or(NUTHATCH_ERROR_PANIC),
             Self::InRow(_, failure) => failure.code(),
         }
     }
@@ -234,11 +258,24 @@ mod tests {
         }
     }
 
+    /// Programs name the codes of snapshots by constants.
+    #[test]
+    fn the_header_has_a_constant_for_each_code_of_snapshots() {
+        let header = include_str!("../include/nuthatch.h");
+        for line in SNAPSHOT_TABLE.lines().skip(1) {
+            let name = line.split(',').next().expect("a code");
+            let constant = name.to_uppercase().replace('-', "_");
+            let number = number_of(name).expect("a number");
+            let define = format!("#define NUTHATCH_ERROR_{constant} {number}");
+            assert!(header.lines().any(|line| line == define), "{define}");
+        }
+    }
+
     #[test]
     fn a_long_message_is_cut_between_characters() {
-        let error = Failure::Library(PANIC, "é".repeat(400)).to_c();
+        let error = Failure::Library(NUTHATCH_ERROR_PANIC, "é".repeat(400)).to_c();
         let end = error.message.iter().position(|byte| *byte == 0).expect("an end");
         assert_eq!(std::str::from_utf8(&error.message[..end]), Ok(&*"é".repeat(243)));
-        assert_eq!(error.code, PANIC);
+        assert_eq!(error.code, NUTHATCH_ERROR_PANIC);
     }
 }

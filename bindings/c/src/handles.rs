@@ -1,7 +1,7 @@
 //! Handles: maps the numbers that C uses to open objects. A number is never reused, so a closed
 //! handle is always recognized.
 
-use crate::error::{Failure, HANDLE, Result};
+use crate::error::{Failure, NUTHATCH_ERROR_HANDLE, Result};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,11 +64,11 @@ fn missing<T: HandleObject>(handle: u64) -> Failure {
         return Failure::closed();
     }
     let text = format!("expected the handle of {}, found {handle}, which is none", T::KIND);
-    Failure::Library(HANDLE, text)
+    Failure::Library(NUTHATCH_ERROR_HANDLE, text)
 }
 
 #[cold]
 fn wrong<T: HandleObject>(handle: u64) -> Failure {
     let text = format!("expected the handle of {}, found {handle}, of something else", T::KIND);
-    Failure::Library(HANDLE, text)
+    Failure::Library(NUTHATCH_ERROR_HANDLE, text)
 }

@@ -17,7 +17,7 @@ mod memory;
 mod snapshot;
 mod store;
 
-pub use error::{nuthatch_code_name, nuthatch_error, nuthatch_version};
+pub use error::*;
 pub use memory::{nuthatch_progress, nuthatch_snapshot_bytes};
 pub use snapshot::*;
 pub use store::*;

@@ -4,7 +4,8 @@
 //! null or points to as many elements as its length says, and no other thread writes to them during
 //! the call.
 
-use crate::error::{Failure, PANIC, Result, nuthatch_error};
+use crate::error::{Failure, NUTHATCH_ERROR_PANIC, Result, nuthatch_error};
+use std::any::Any;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -68,28 +69,39 @@ pub(crate) use export_body;
 /// # Safety
 ///
 /// `error`, and all pointers that `body` passes to its [`Caller`], are as the header requires.
+#[inline(always)]
 pub(crate) unsafe fn call(
     error: *mut nuthatch_error,
     body: impl FnOnce(&Caller<'_>) -> Result<()>,
 ) -> i32 {
     let caller = Caller(PhantomData);
-    let done = catch_unwind(AssertUnwindSafe(|| body(&caller))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        Err(Failure::Library(PANIC, format!("a bug of Nuthatch: {text}")))
-    });
-    match done {
-        Ok(()) => 0,
-        Err(failure) => {
-            caller.maybe_out(error).put(failure.to_c());
-            failure.code()
-        }
+    match catch_unwind(AssertUnwindSafe(|| body(&caller))) {
+        Ok(Ok(())) => 0,
+        Ok(Err(failure)) => report(&caller, error, &failure),
+        Err(panic) => report(&caller, error, &failure_of(&*panic)),
     }
+}
+
+/// Writes a failure to the output parameter. Returns its code. Out of line, so that functions that
+/// succeed are short.
+#[cold]
+#[inline(never)]
+fn report(caller: &Caller<'_>, error: *mut nuthatch_error, failure: &Failure) -> i32 {
+    caller.maybe_out(error).put(failure.to_c());
+    failure.code()
+}
+
+#[cold]
+fn failure_of(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    Failure::Library(NUTHATCH_ERROR_PANIC, format!("a bug of Nuthatch: {text}"))
 }
 
 #[expect(clippy::unused_self, reason = "the unsafe blocks rely on its existence")]
 impl<'c> Caller<'c> {
     /// Returns bytes of the caller.
+    #[inline(always)]
     pub(crate) fn bytes(&self, name: &str, at: *const u8, len: usize) -> Result<&'c [u8]> {
         self.list(name, at, len)
     }
@@ -101,6 +113,7 @@ impl<'c> Caller<'c> {
     }
 
     /// Returns an array of the caller.
+    #[inline(always)]
     pub(crate) fn list<T>(&self, name: &str, at: *const T, len: usize) -> Result<&'c [T]> {
         if len == 0 {
             return Ok(&[]);
@@ -122,6 +135,7 @@ impl<'c> Caller<'c> {
     }
 
     /// Returns an output array of the caller that may be uninitialized.
+    #[inline(always)]
     pub(crate) fn blank<T>(
         &self,
         name: &str,
@@ -152,11 +166,13 @@ impl<'c> Caller<'c> {
     }
 
     /// Returns an object that C has a pointer to and that one thread at a time uses.
+    #[inline(always)]
     pub(crate) fn exclusive<T>(&self, name: &str, at: *mut T) -> Result<&'c mut T> {
         self.maybe_exclusive(name, at)?.ok_or_else(|| null(name))
     }
 
     /// Returns an object that one thread at a time uses, or `None` for null.
+    #[inline(always)]
     pub(crate) fn maybe_exclusive<T>(&self, name: &str, at: *mut T) -> Result<Option<&'c mut T>> {
         if !at.is_null() {
             check(name, at, 1)?;
@@ -188,8 +204,11 @@ impl<'c> Caller<'c> {
     }
 
     /// Returns a struct of the caller.
+    #[inline(always)]
     pub(crate) fn one<T>(&self, name: &str, at: *const T) -> Result<&'c T> {
-        self.list(name, at, 1)?.first().ok_or_else(|| null(name))
+        check(name, at, 1)?;
+        // SAFETY: as above.
+        Ok(unsafe { &*at })
     }
 
     /// Returns a struct of the caller, or `None` for null.
@@ -198,12 +217,14 @@ impl<'c> Caller<'c> {
     }
 
     /// Returns an output parameter. Null is an error.
+    #[inline(always)]
     pub(crate) fn out<T>(&self, name: &str, at: *mut T) -> Result<Out<'c, T>> {
         check(name, at, 1)?;
         Ok(self.maybe_out(at))
     }
 
     /// Returns an output parameter that may be null.
+    #[inline(always)]
     pub(crate) fn maybe_out<T>(&self, at: *mut T) -> Out<'c, T> {
         if !at.is_aligned() {
             return Out(None);
@@ -237,6 +258,7 @@ impl<'c> Caller<'c> {
 }
 
 impl<T> Out<'_, T> {
+    #[inline(always)]
     pub(crate) fn put(&mut self, answer: T) {
         if let Some(place) = &mut self.0 {
             **place = answer;
@@ -244,17 +266,25 @@ impl<T> Out<'_, T> {
     }
 }
 
+#[inline(always)]
 fn check<T>(name: &str, at: *const T, len: usize) -> Result<()> {
+    let max_len = isize::MAX as usize / size_of::<T>().max(1);
+    if !at.is_null() && at.is_aligned() && len <= max_len {
+        return Ok(());
+    }
+    Err(invalid(name, at.cast(), len, align_of::<T>()))
+}
+
+#[cold]
+#[inline(never)]
+fn invalid(name: &str, at: *const c_void, len: usize, align: usize) -> Failure {
     if at.is_null() {
-        return Err(null(name));
+        return null(name);
     }
-    if !at.is_aligned() {
-        return Err(Failure::argument(name, "an aligned address", format!("{at:p}")));
+    if !at.addr().is_multiple_of(align) {
+        return Failure::argument(name, "an aligned address", format!("{at:p}"));
     }
-    match len.checked_mul(size_of::<T>()) {
-        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(()),
-        _ => Err(Failure::argument(name, "a length that there can be", len)),
-    }
+    Failure::argument(name, "a length that there can be", len)
 }
 
 #[cold]
