@@ -140,7 +140,7 @@ void check_bad_files(const std::filesystem::path &folder, Run run) {
             if (is_new) known->second = json_reader::read_file(document.string());
             std::string bytes = read_bytes(folder / file);
             if (const json *length = of_case.find("length")) bytes.resize(length->u64());
-            apply(of_case["patch"], bytes);
+            if (const json *patch = of_case.find("patch")) apply(*patch, bytes);
             std::string path = temporary.file("case.nut");
             write_bytes(path, bytes);
             check_case(path, of_case, known->second);

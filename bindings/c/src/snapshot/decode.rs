@@ -20,7 +20,7 @@ impl Decoder {
     pub(crate) fn decode<'v>(&'v mut self, code: u32, bytes: &'v [u8]) -> Result<Value<'v>> {
         let value_type = u8::try_from(code).ok().and_then(ValueType::from_code);
         let Some(value_type) = value_type else {
-            return Err(Failure::argument("type", "a type from 1 to 10", code));
+            return Err(unknown(code));
         };
         let invalid = || invalid(value_type, bytes.len());
         Ok(match value_type {
@@ -55,6 +55,7 @@ impl Decoder {
                 fill_strings(&mut self.strings, bytes).ok_or_else(invalid)?;
                 Value::StringList(self.strings.as_list())
             }
+            _ => return Err(unknown(code)),
         })
     }
 
@@ -111,6 +112,11 @@ fn fill_strings(list: &mut StringListBuf, bytes: &[u8]) -> Option<()> {
         start = end;
     }
     (start == text.len() && count > 0).then_some(())
+}
+
+#[cold]
+fn unknown(code: u32) -> Failure {
+    Failure::argument("type", "a type from 1 to 10", code)
 }
 
 #[cold]

@@ -85,6 +85,8 @@ impl nuthatch_snapshot_value {
                 (NUTHATCH_SNAPSHOT_STRING_LIST, list.len(), data)
             }
             Value::EmptyList => (NUTHATCH_SNAPSHOT_EMPTY_LIST, 0, Data { bytes: std::ptr::null() }),
+            // A type that a later version of the reader adds: this header has no name for it.
+            other => (other.value_type().code().into(), 0, Data { bytes: std::ptr::null() }),
         };
         Self { r#type: code, in_place: u32::from(in_place), len, data }
     }
