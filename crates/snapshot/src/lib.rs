@@ -64,8 +64,8 @@ mod writer;
 pub use error::{Damage, Duplicate, Error, IoError, Limit, Result};
 pub use format::layout;
 pub use reader::{
-    Entry, Iter, IterVerified, Metadata, OpenOptions, Residency, Scratch, Snapshot, Stats,
-    StoredValue,
+    Entry, Iter, IterVerified, Metadata, OpenOptions, Readahead, Residency, Scratch, Snapshot,
+    Stats, StoredValue,
 };
 pub use values::{
     CowStringList, CowValue, OwnedStringList, OwnedValue, StringList, StringListBuf, Value,

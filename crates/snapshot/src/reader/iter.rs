@@ -101,6 +101,7 @@ impl<'a> Iterator for Iter<'a> {
             }
             match self.lines.next() {
                 Some(line) => {
+                    self.file.will_read_line(line);
                     self.line = line;
                     self.slots = self.file.line(line).ok()?.used();
                 }
@@ -130,6 +131,10 @@ impl<'a> Iterator for IterVerified<'a> {
             match self.entries.next() {
                 None if self.next_partition < self.file.header.partitions() => {
                     let partition = self.next_partition;
+                    if partition == 0 {
+                        self.file.will_read(0);
+                    }
+                    self.file.will_read(partition + 1);
                     self.next_partition += 1;
                     match self.file.verify_partition_hashes(partition) {
                         Ok(()) => self.entries.lines = self.file.lines_of(partition),

@@ -34,6 +34,8 @@ pub(crate) struct Map {
     data: &'static [u8],
     /// Number of offsets in the data section that are followed by at least `MAX_SHORT_LEN` bytes.
     windows: u64,
+    /// Whether the system was advised that index and data are accessed at random.
+    is_random: bool,
     /// Declared before the map, so that it is dropped first.
     #[cfg(feature = "sigbus")]
     guard: Option<nuthatch_sigbus::MapGuard>,
@@ -88,6 +90,7 @@ impl Map {
             index: &[[0; line::LEN]],
             data: &[],
             windows: 0,
+            is_random: false,
             #[cfg(feature = "sigbus")]
             guard: None,
             bytes,
@@ -175,6 +178,32 @@ impl Map {
         assert!(!lines.is_empty(), "an index has at least one line");
         self.index = lines;
         self.windows = (self.data.len() as u64 + 1).saturating_sub(record::MAX_SHORT_LEN as u64);
+    }
+
+    /// Sets random access for these sections, so that the system does not read ahead. The system may
+    /// ignore it.
+    pub(crate) fn advise_random(&mut self, index: Section, data: Section) {
+        for section in [index, data] {
+            self.is_random |= self.advise(Advice::Random, section);
+        }
+    }
+
+    /// Returns whether index and data are accessed at random.
+    #[inline(always)]
+    pub(crate) fn is_random(&self) -> bool {
+        self.is_random
+    }
+
+    /// Requests the pages of a section, so that the system begins to read them.
+    pub(crate) fn request(&self, section: Section) {
+        self.advise(Advice::WillNeed, section);
+    }
+
+    /// Passes advice about a section, which must be within the file, to the system. Returns whether
+    /// it took the advice.
+    fn advise(&self, advice: Advice, section: Section) -> bool {
+        let Bytes::Mapped(map) = &self.bytes else { return false };
+        map.advise_range(advice, section.offset as usize, section.len as usize).is_ok()
     }
 
     /// Returns line number `fraction * lines / 2^64` of the index: the home line for a key hash.

@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is one [`file`] or a [`set`] of them, and [`snapshot`] opens it. The other
 //! modules add operations: [`lookup`] finds one key, [`many`] finds batches of keys, [`typed`]
 //! finds values of a known type, [`iter`] iterates, [`verify`] validates all bytes, [`stats`] and
-//! [`metadata`] describe the snapshot.
+//! [`metadata`] describe the snapshot, [`readahead`] advises the system.
 
 mod checksums;
 mod decompress;
@@ -13,6 +13,7 @@ mod lookup;
 mod many;
 mod map;
 mod metadata;
+mod readahead;
 mod set;
 mod snapshot;
 mod stats;
@@ -24,6 +25,7 @@ pub use decompress::Scratch;
 pub use iter::{Entry, Iter, IterVerified};
 pub use map::Residency;
 pub use metadata::Metadata;
+pub use readahead::Readahead;
 pub use snapshot::{OpenOptions, Snapshot};
 pub use stats::Stats;
 pub use stored::StoredValue;

@@ -3,6 +3,7 @@
 use super::file::SnapshotFile;
 use super::map::{Map, Residency};
 use super::metadata::Metadata;
+use super::readahead::Readahead;
 use super::set::{self, Opened};
 use crate::error::{Damage, Error, Result};
 use crate::format::hash::KeyHash;
@@ -21,12 +22,18 @@ use std::path::{Path, PathBuf};
 pub struct OpenOptions {
     residency: Residency,
     lock: bool,
+    readahead: Readahead,
     guard: bool,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { residency: Residency::default(), lock: false, guard: true }
+        Self {
+            residency: Residency::default(),
+            lock: false,
+            readahead: Readahead::default(),
+            guard: true,
+        }
     }
 }
 
@@ -51,6 +58,14 @@ impl OpenOptions {
         self
     }
 
+    /// Sets whether the system reads ahead; [`Readahead::Auto`] by default. Without effect for
+    /// [`Residency::HugePages`].
+    #[must_use]
+    pub fn readahead(mut self, readahead: Readahead) -> Self {
+        self.readahead = readahead;
+        self
+    }
+
     /// Sets whether a signal handler guards the map, as the feature `sigbus` describes; true by
     /// default. Without it, an unreadable page ends the process.
     #[cfg(feature = "sigbus")]
@@ -69,13 +84,24 @@ impl OpenOptions {
     /// file, [`Error::NotASnapshot`] or [`Error::Unsupported`] for another kind of file or version,
     /// and [`Error::Corrupt`] or [`Error::Unreadable`] for a damaged file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Snapshot> {
-        let mut map = self.map(path.as_ref())?;
+        let mut snapshot = self.open_files(path.as_ref())?;
+        let len = snapshot.each_file().map(|file| file.header.file_len).sum();
+        if self.residency != Residency::HugePages && self.readahead.is_off(len) {
+            snapshot.first.turn_readahead_off();
+            snapshot.others.iter_mut().for_each(SnapshotFile::turn_readahead_off);
+        }
+        Ok(snapshot)
+    }
+
+    /// Opens the file, or the manifest and the files of a set.
+    fn open_files(&self, path: &Path) -> Result<Snapshot> {
+        let mut map = self.map(path)?;
         while Manifest::is_manifest(map.bytes()) {
             match set::open(&map, |path| self.map(path))? {
                 Opened::Set(manifest, mut files) => {
                     // A valid manifest has at least one shard.
                     let first = files.remove(0);
-                    let path = path.as_ref().to_owned();
+                    let path = path.to_owned();
                     return Ok(Snapshot {
                         first,
                         others: files,

@@ -199,6 +199,7 @@ impl<'a> PartitionVerifier<'a> {
 
     fn verify(mut self) -> Result<Totals> {
         let Self { file, number, data, .. } = self;
+        file.will_read(number);
         file.verify_partition_hashes(number)?;
         for number in file.lines_of(number) {
             self.verify_line(number)?;
