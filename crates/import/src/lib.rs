@@ -1,5 +1,5 @@
-//! Readers of JSON lines, TSV, CSV, Apache Parquet and AxonCache text: rows for the writer of
-//! snapshots, or for any [`RowSink`].
+//! Readers of JSON lines, JSON documents, TSV, CSV, Apache Parquet and AxonCache text: rows for the
+//! writer of snapshots, or for any [`RowSink`].
 //!
 //! [`Inputs`] reads files and standard input, plain or compressed. [`Inputs::feed`] parses them on
 //! several threads and appends the rows to a [`Writer`](nuthatch_snapshot::Writer), in order;

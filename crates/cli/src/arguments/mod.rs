@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+mod input;
 mod listen;
 mod monitoring;
 mod output;
@@ -7,6 +8,7 @@ mod quantity;
 mod tls;
 mod tokens;
 
+pub(crate) use input::InputArgs;
 pub(crate) use listen::{MIN_LIMIT_MS, parse_address, start_failure};
 pub(crate) use monitoring::{EXPOSED_ADMIN, MonitoringArgs};
 pub(crate) use output::{Built, OutputArgs};

@@ -16,8 +16,10 @@ Output:
   A line \"-<TAB>key<TAB>value\" for each entry that only OLD has, \"+<TAB>key<TAB>value\" for each
   entry that only NEW has, and both for a key with another value or another type. Keys have the
   escapes of \"nuthatch get\"; values are JSON, as \"nuthatch dump\" prints them.
-  --json: {\"change\":\"removed\",\"key\":...,\"old\":...}, {\"change\":\"added\",\"key\":...,\"new\":...} or
-  {\"change\":\"changed\",\"key\":...,\"old\":...,\"new\":...} on each line.
+  --json: an object on each line, of these forms:
+    {\"change\":\"removed\",\"key\":...,\"old\":...}
+    {\"change\":\"added\",\"key\":...,\"new\":...}
+    {\"change\":\"changed\",\"key\":...,\"old\":...,\"new\":...}
   --summary: the number of keys of each kind.
 
 Removed and changed keys come first, in the order of OLD, then added keys in the order of NEW.
@@ -105,6 +107,9 @@ impl Diff {
     }
 }
 
+/// The value of a key in the other snapshot.
+type Found<'a> = Option<StoredValue<'a>>;
+
 /// A comparison of two snapshots.
 struct Comparison<'a> {
     command: &'a Diff,
@@ -165,7 +170,7 @@ impl<'a> Comparison<'a> {
         &mut self,
         snapshot: &'a Snapshot,
         other: &'a Snapshot,
-        mut compare: impl FnMut(&mut Self, Entry<'a>, Option<StoredValue<'a>>) -> Result<(), Failure>,
+        mut compare: impl FnMut(&mut Self, Entry<'a>, Found<'a>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if self.is_decided() {
             return Ok(());

@@ -19,8 +19,8 @@ All files are checked, even if one is not valid. Of each file the first error is
   {\"file\":\"b.nut\",\"ok\":false,\"error\":{\"code\":\"corrupt\",\"file\":\"b.nut\",\"offset\":16,
    \"expected\":\"...\",\"found\":\"...\",\"message\":\"...\"}}   (on one line)
 In an error, file is the damaged file, such as a shard of a set. If no bytes of a file are wrong,
-for example because it is missing, offset, expected and found are null. The codes are not-a-snapshot,
-unsupported, corrupt, unreadable and io.
+for example because it is missing, offset, expected and found are null. The codes are
+not-a-snapshot, unsupported, corrupt, unreadable and io.
 
 Examples:
   nuthatch verify users.nut

@@ -224,6 +224,7 @@ fn lists_of_matching_keys_are_stored_as_32_bit_floats() {
 fn wrong_command_lines_exit_with_2() {
     let folder = Folder::new();
     folder.file("a.jsonl", lines(&[("a", "1")])).file("b.csv", "id,a\n").file("c.txt", "");
+    folder.file("a.dta", "");
     for (arguments, message) in [
         (&["a.jsonl"][..], "--output"),
         (&["-o", "a.nut"], "<INPUT>"),
@@ -239,7 +240,8 @@ fn wrong_command_lines_exit_with_2() {
         (&["a.jsonl", "-o", "a.nut", "--column", "a:u8"], "expected a type after the colon"),
         (&["a.jsonl", "-o", "a.nut", "--json", "--quiet"], "cannot be used with"),
         (&["a.jsonl", "-o", "a.nut", "--type", "i64"], "--type is for TSV or CSV or AxonCache"),
-        (&["a.jsonl", "-o", "a.nut", "--key", "id"], "--key is for CSV or Parquet input"),
+        (&["a.dta", "-o", "a.nut", "--key", "id"], "--key is for CSV or Parquet or JSON lines or"),
+        (&["a.jsonl", "-o", "a.nut", "--value", "v"], "--value needs --key, the field with"),
         (&["b.csv", "-o", "a.nut"], "CSV input needs --key, the column with the keys"),
         (&["c.txt", "-o", "a.nut"], "nuthatch: c.txt: expected an extension of a known format"),
     ] {

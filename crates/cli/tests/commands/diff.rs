@@ -1,6 +1,6 @@
 //! `diff`.
 
-use crate::folder::{Folder, lines};
+use crate::folder::{Folder, lines, row};
 
 /// Builds `old.nut`, and `new.nut` in which one key is removed, one added, and two changed.
 fn snapshots(options: [&[&str]; 2]) -> Folder {
@@ -82,8 +82,9 @@ fn a_summary_has_counts_and_quiet_only_the_status() {
 #[test]
 fn snapshots_of_many_entries_are_compared() {
     let folder = Folder::new();
-    let rows = |keys: std::ops::Range<u32>| -> String {
-        keys.map(|n| format!("{{\"key\":\"key:{n}\",\"value\":{n}}}\n")).collect()
+    let rows = |keys: std::ops::Range<u32>| {
+        let rows = keys.map(|n| row(&format!("key:{n}"), &n.to_string()));
+        rows.collect::<Vec<_>>().join("\n")
     };
     folder.file("old.jsonl", rows(0..3_000)).file("new.jsonl", rows(1_000..4_500));
     folder.build(&["old.jsonl", "-o", "old.nut"]);

@@ -148,3 +148,66 @@ fn a_byte_order_mark_and_line_ends_of_windows_are_no_data() {
     folder.build(&["a.jsonl", "b.tsv", "-o", "a.nut"]);
     assert_eq!(folder.rows("a.nut"), [row("a", "1"), row("b", "2"), row("c", "\"d\"")]);
 }
+
+#[test]
+fn csv_can_have_another_delimiter() {
+    let folder = Folder::new();
+    for (delimiter, byte) in [(";", ';'), ("tab", '\t'), ("\\t", '\t'), ("|", '|')] {
+        let text = format!("id{byte}a,b{byte}c\n1{byte}\"x{byte}\"\"\ny\"{byte}2,3\n");
+        folder.file("a.csv", text);
+        folder.build(&["a.csv", "-o", "a.nut", "--key", "id", "--delimiter", delimiter]);
+        let text = format!("\"x{byte}\\\"\\ny\"").replace('\t', "\\t");
+        assert_eq!(folder.rows("a.nut"), [row("1.a,b", &text), row("1.c", "\"2,3\"")]);
+    }
+    folder.file("a.csv", "id;a\n\"1\"x;2\n");
+    let error = folder.build_fails(3, &["a.csv", "-o", "a.nut", "--key", "id", "--delimiter", ";"]);
+    let expected = "nuthatch: a.csv:2:4: expected ';' or the end of the line after the quote that \
+                    ends a field, found x\n";
+    assert_eq!(error, expected);
+    for delimiter in ["\"", "", ";;", "é", "\n"] {
+        let build = ["build", "a.csv", "-o", "a.nut", "--key", "id", "--delimiter", delimiter];
+        assert_eq!(folder.run(&build).status, Some(2), "{delimiter:?}");
+    }
+    folder.file("a.tsv", "a\tb\n");
+    let error = folder.build_fails(2, &["a.tsv", "-o", "a.nut", "--delimiter", "tab"]);
+    assert!(error.starts_with("nuthatch: --delimiter is for CSV input"), "{error}");
+}
+
+#[test]
+fn csv_rows_with_another_delimiter_may_span_lines_and_chunks() {
+    let folder = Folder::new();
+    let rows = (0..60_000).map(|number| format!("{number};\"one;\n\"\"two\"\"\";5\" x\n"));
+    folder.file("a.csv", rows.collect::<String>());
+    let options = ["--key", "id", "--delimiter", ";", "--header", "id,text,inches"];
+    folder.build(&[&["a.csv", "-o", "a.nut"], &options[..]].concat());
+    let run = folder.run(&["get", "a.nut", "59999.text", "59999.inches", "--json"]);
+    let expected =
+        [row("59999.text", "\"one;\\n\\\"two\\\"\""), row("59999.inches", "\"5\\\" x\"")];
+    assert_eq!(run.stdout.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn csv_without_a_header_has_named_columns() {
+    let folder = Folder::new();
+    folder.file("a.csv", "1,Lima,10\n2,Oslo,7\n");
+    let options = ["--header", "id,name,population", "--key", "id", "--column", "population:i64"];
+    folder.build(&[&["a.csv", "-o", "a.nut"], &options[..]].concat());
+    let expected = [
+        row("1.name", "\"Lima\""),
+        row("1.population", "10"),
+        row("2.name", "\"Oslo\""),
+        row("2.population", "7"),
+    ];
+    assert_eq!(folder.rows("a.nut"), expected);
+    for (header, message) in [
+        ("id,name", "a.csv:1:8: expected 2 fields, as the header has, found 3"),
+        ("name,population", "a.csv: expected a column \"id\", found \"name\", \"population\""),
+    ] {
+        let error =
+            folder.build_fails(3, &["a.csv", "-o", "a.nut", "--key=id", "--header", header]);
+        assert_eq!(error, format!("nuthatch: {message}\n"));
+    }
+    let load = ["store", "load", "db", "a.csv", "--key", "1", "--value", "2", "--header", "1,2,3"];
+    assert_eq!(folder.run(&load).status, Some(0));
+    assert_eq!(folder.run(&["store", "scan", "db"]).stdout, "1\tLima\n2\tOslo\n");
+}

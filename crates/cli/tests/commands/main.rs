@@ -1,5 +1,6 @@
 //! The command as users run it: arguments, output, messages and exit statuses.
 
+mod axoncache;
 mod build;
 mod chunks;
 mod debugging;
@@ -8,6 +9,7 @@ mod duplicates;
 mod folder;
 mod formats;
 mod help;
+mod json;
 mod keys;
 mod merge;
 mod output;

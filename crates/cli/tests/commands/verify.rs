@@ -43,7 +43,7 @@ fn json_has_an_object_for_each_file() {
     let folder = files();
     let run = folder.run(&["verify", "good.nut", "bad.nut", "none.nut", "text", "--json"]);
     assert_eq!((run.status, &run.stderr[..]), (Some(3), ""));
-    let objects = run.stdout.lines().map(|line| serde_json::from_str::<Value>(line));
+    let objects = run.stdout.lines().map(serde_json::from_str::<Value>);
     let objects = objects.collect::<Result<Vec<_>, _>>().expect("JSON objects");
     let of = |field: &str| objects.iter().map(|o| o[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("file"), ["good.nut", "bad.nut", "none.nut", "text"]);
@@ -70,9 +70,9 @@ fn the_error_of_a_set_names_the_shard() {
     let folder = files();
     folder.build(&["a.jsonl", "-o", "set.nut", "--shards", "2"]);
     let entries = std::fs::read_dir(folder.path(".")).expect("a folder");
-    let mut names = entries.map(|entry| entry.expect("an entry").file_name());
-    let shard = names.find(|name| name.display().to_string().ends_with(".shard"));
-    let shard = shard.expect("a shard").display().to_string();
+    let mut paths = entries.map(|entry| entry.expect("an entry").path());
+    let shard = paths.find(|path| path.extension().is_some_and(|found| found == "shard"));
+    let shard = shard.expect("a shard").file_name().expect("a name").display().to_string();
     std::fs::remove_file(folder.path(&shard)).expect("removing the shard");
     let run = folder.run(&["verify", "set.nut", "--json"]);
     assert_eq!(run.status, Some(3));

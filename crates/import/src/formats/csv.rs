@@ -21,11 +21,22 @@ use crate::text::{TextCursor, describe};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
     pub(crate) columns: ColumnNames,
+    pub(crate) delimiter: Delimiter,
     /// The type of columns that are not in `column_types`.
     pub(crate) value_type: FieldType,
     /// Types of single columns, by name.
     pub(crate) column_types: Vec<(String, FieldType)>,
     pub(crate) f32_keys: F32Keys,
+}
+
+/// The byte between fields: a comma by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Delimiter(pub(crate) u8);
+
+impl Default for Delimiter {
+    fn default() -> Self {
+        Self(b',')
+    }
 }
 
 /// A parser of CSV with a known header.
@@ -35,6 +46,7 @@ pub(crate) struct Parser {
     width: usize,
     /// The index of the column with the keys.
     key: usize,
+    delimiter: Delimiter,
     values: Vec<(ValueColumn, FieldType)>,
     f32_keys: F32Keys,
 }
@@ -58,19 +70,22 @@ struct Field {
 }
 
 /// Parses the header and moves the cursor to the first row.
-pub(crate) fn header(text: &mut TextCursor<'_>) -> Result<Vec<String>, RowError> {
+pub(crate) fn header(
+    text: &mut TextCursor<'_>,
+    delimiter: Delimiter,
+) -> Result<Vec<String>, RowError> {
     let mut names = Vec::new();
     // The sink is full after the first record, so parsing pauses.
     let mut sink = HeaderSink { is_full: false };
     text.parse(&mut sink, |text, sink| {
         let mut fields = Vec::new();
-        let Some(next) = record(text, &mut fields)? else { return Ok(()) };
+        let Some(next) = record(text, delimiter, &mut fields)? else { return Ok(()) };
         for field in fields {
             let bytes = field.unescape(text.bytes, &mut Vec::new()).to_vec();
             let name = field_type::utf8(&bytes).map_err(|fault| fault.moved_to(field.start))?;
             names.push(name.to_owned());
         }
-        advance(text, next);
+        text.advance_to(next);
         sink.is_full = true;
         Ok(())
     })?;
@@ -107,7 +122,7 @@ impl RowSink for HeaderSink {
 /// without the column `key` is an error at line 1.
 pub fn parse_csv(table: &[u8], key: &str, sink: &mut impl RowSink) -> Result<(), RowError> {
     let mut text = TextCursor::lines(table);
-    let names = header(&mut text)?;
+    let names = header(&mut text, Delimiter::default())?;
     let columns = ColumnNames { key: key.to_owned(), value: None };
     let options = Options { columns, ..Options::default() };
     let parser = Parser::new(&options, &names)
@@ -133,7 +148,8 @@ impl Parser {
                 ));
             }
         }
-        Ok(Self { width: names.len(), key, values, f32_keys: options.f32_keys.clone() })
+        let (width, delimiter) = (names.len(), options.delimiter);
+        Ok(Self { width, key, delimiter, values, f32_keys: options.f32_keys.clone() })
     }
 
     /// Parses rows until the text ends or the sink is full.
@@ -144,9 +160,11 @@ impl Parser {
         sink: &mut S,
     ) -> Result<(), RowError> {
         text.parse(sink, |text, sink| {
-            let Some(next) = record(text, &mut buffers.fields)? else { return Ok(()) };
+            let Some(next) = record(text, self.delimiter, &mut buffers.fields)? else {
+                return Ok(());
+            };
             self.row(text, next, buffers, sink)?;
-            advance(text, next);
+            text.advance_to(next);
             Ok(())
         })
     }
@@ -210,28 +228,26 @@ impl Field {
     }
 }
 
-/// Moves the cursor to the next record.
-fn advance(text: &mut TextCursor<'_>, next: usize) {
-    text.line += memchr::memchr_iter(b'\n', &text.bytes[text.at..next]).count() as u64;
-    text.at = next;
-}
-
 /// Finds the fields of the next record, and returns the offset of the record behind it. Skips an
 /// empty line and returns `None`, since it is no record.
-fn record(text: &mut TextCursor<'_>, fields: &mut Vec<Field>) -> Scan<Option<usize>> {
+fn record(
+    text: &mut TextCursor<'_>,
+    delimiter: Delimiter,
+    fields: &mut Vec<Field>,
+) -> Scan<Option<usize>> {
     fields.clear();
     let bytes = text.bytes;
     if let Some(b'\n' | b'\r') = bytes.get(text.at) {
-        advance(text, text.at + 1);
+        text.advance_to(text.at + 1);
         return Ok(None);
     }
     let mut at = text.at;
     loop {
-        let (field, end) = field(bytes, at)?;
+        let (field, end) = field(bytes, at, delimiter)?;
         fields.push(field);
         at = end + 1;
         match bytes.get(end) {
-            Some(b',') => {}
+            Some(byte) if *byte == delimiter.0 => {}
             Some(b'\r') if bytes.get(at) == Some(&b'\n') => return Ok(Some(at + 1)),
             Some(_) => return Ok(Some(at)),
             None => return Ok(Some(end)),
@@ -239,10 +255,11 @@ fn record(text: &mut TextCursor<'_>, fields: &mut Vec<Field>) -> Scan<Option<usi
     }
 }
 
-/// Returns the field that begins at this offset, and the offset of the comma or line end behind it.
-fn field(bytes: &[u8], start: usize) -> Scan<(Field, usize)> {
+/// Returns the field that begins at this offset, and the offset of the delimiter or line end behind
+/// it.
+fn field(bytes: &[u8], start: usize, delimiter: Delimiter) -> Scan<(Field, usize)> {
     if bytes.get(start) != Some(&b'"') {
-        let len = memchr::memchr3(b',', b'\n', b'\r', &bytes[start..]);
+        let len = memchr::memchr3(delimiter.0, b'\n', b'\r', &bytes[start..]);
         let end = len.map_or(bytes.len(), |len| start + len);
         return Ok((Field { start, end, has_quotes: false }, end));
     }
@@ -259,9 +276,16 @@ fn field(bytes: &[u8], start: usize) -> Scan<(Field, usize)> {
                 field.has_quotes = true;
                 field.end = after + 1;
             }
-            Some(b',' | b'\n' | b'\r') | None => return Ok((field, after)),
+            Some(b'\n' | b'\r') | None => return Ok((field, after)),
+            Some(byte) if *byte == delimiter.0 => return Ok((field, after)),
             Some(_) => {
-                let expected = "a comma or the end of the line after the quote that ends a field";
+                let name = match delimiter.0 {
+                    b',' => "a comma".to_owned(),
+                    b'\t' => "a tab".to_owned(),
+                    other => format!("'{}'", char::from(other)),
+                };
+                let expected =
+                    format!("{name} or the end of the line after the quote that ends a field");
                 return Err(Fault::new(after, expected, describe(bytes, after)));
             }
         }
@@ -270,7 +294,7 @@ fn field(bytes: &[u8], start: usize) -> Scan<(Field, usize)> {
 
 /// Returns the end of the last whole record: the offset behind the last line end outside quotes.
 /// The bytes must begin with a record.
-pub(crate) fn end_of_last_record(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn end_of_last_record(bytes: &[u8], delimiter: Delimiter) -> Option<usize> {
     let (mut at, mut last) = (0, None);
     loop {
         let quote = memchr::memchr(b'"', &bytes[at..]).map(|len| at + len);
@@ -278,7 +302,8 @@ pub(crate) fn end_of_last_record(bytes: &[u8]) -> Option<usize> {
         last = memchr::memrchr(b'\n', plain).map(|len| at + len + 1).or(last);
         let Some(quote) = quote else { return last };
         at = quote + 1;
-        if quote > 0 && !matches!(bytes[quote - 1], b',' | b'\n' | b'\r') {
+        let begins_field = |byte: u8| matches!(byte, b'\n' | b'\r') || byte == delimiter.0;
+        if quote > 0 && !begins_field(bytes[quote - 1]) {
             continue;
         }
         loop {

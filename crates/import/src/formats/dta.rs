@@ -32,7 +32,7 @@ pub(crate) struct Parser {
 /// Returns [`RowError::Text`] for the first row that is invalid or exceeds a limit of the sink, or
 /// [`RowError::Sink`] for any other error of the sink. The rows before it were added.
 pub fn parse_dta(records: &[u8], sink: &mut impl RowSink) -> Result<(), RowError> {
-    let mut text = TextCursor { bytes: records, at: 0, line: 1, line_end: RECORD_END };
+    let mut text = TextCursor { bytes: records, at: 0, line: 1, column: 0, line_end: RECORD_END };
     Parser::default().parse(&mut text, &mut ValueBuffers::default(), sink)
 }
 

@@ -7,7 +7,11 @@
 //! | `{"$bytes": "AAE="}` | bytes, in base64; also for a key that is not UTF-8 |
 //! | `{"$f32": [1, 2.5]}` | list of 32-bit floats |
 //! | `{"$f64": "NaN"}`, `{"$f64": [1, "-Infinity"]}` | floats that JSON cannot represent |
+//!
+//! With the name of the field that has the key, objects can have any shape: see [`fields`].
 
+use super::columns::ColumnNames;
+use super::fields::{self, Rows};
 use crate::error::RowError;
 use crate::fault::{Fault, RowFault, Scan};
 use crate::json::{Scanner, ValueBuffers};
@@ -19,6 +23,9 @@ use crate::text::TextCursor;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parser {
     pub(crate) f32_keys: F32Keys,
+    /// The fields with the key and the value, for objects of any shape. By default, the objects
+    /// have the fields `key` and `value` only.
+    pub(crate) fields: Option<ColumnNames>,
 }
 
 /// The buffers of a thread.
@@ -28,6 +35,7 @@ pub(crate) struct Buffers {
     key_text: String,
     key_bytes: Vec<u8>,
     value: ValueBuffers,
+    pub(super) fields: fields::Buffers,
 }
 
 /// A parsed key: a reference into the text, or the name of the buffer that has it.
@@ -83,7 +91,25 @@ impl Parser {
 
     /// Parses the object of a row.
     #[inline]
-    fn row<S: RowSink>(
+    pub(super) fn row<S: RowSink>(
+        &self,
+        scanner: &mut Scanner<'_>,
+        line: u64,
+        buffers: &mut Buffers,
+        sink: &mut S,
+    ) -> Result<(), RowFault> {
+        match &self.fields {
+            None => self.pair(scanner, line, buffers, sink),
+            Some(names) => {
+                let rows = Rows { sink, line, key_at: scanner.at, f32_keys: &self.f32_keys };
+                fields::object(names, scanner, &mut buffers.fields, rows)
+            }
+        }
+    }
+
+    /// Parses an object with the fields `key` and `value`.
+    #[inline]
+    fn pair<S: RowSink>(
         &self,
         scanner: &mut Scanner<'_>,
         line: u64,

@@ -1,7 +1,10 @@
 //! Reads a stream of text in chunks of whole rows.
 
-use crate::formats::csv;
+use crate::error::RowError;
+use crate::fault::RowFault;
+use crate::formats::csv::{self, Delimiter};
 use crate::formats::dta::RECORD_END;
+use crate::formats::json;
 use crate::text::TextCursor;
 use std::io::{self, ErrorKind, Read};
 
@@ -17,24 +20,27 @@ pub(crate) enum RowEnd {
     /// The end of a line.
     Line,
     /// The end of a line that is not within quotes.
-    CsvLine,
+    CsvLine(Delimiter),
     /// The byte 0x1E.
     Record,
+    /// The comma after an element of a JSON document, or the end of the document.
+    Element,
 }
 
 impl RowEnd {
     /// Returns the byte by which lines are counted.
     fn byte(self) -> u8 {
         match self {
-            Self::Line | Self::CsvLine => b'\n',
+            Self::Line | Self::CsvLine(_) | Self::Element => b'\n',
             Self::Record => RECORD_END,
         }
     }
 
     /// Returns the end of the last whole row. The bytes must begin with a row.
-    fn end_of_last_row(self, bytes: &[u8]) -> Option<usize> {
+    fn end_of_last_row(self, bytes: &[u8], is_at_start: bool) -> Option<usize> {
         match self {
-            Self::CsvLine => csv::end_of_last_record(bytes),
+            Self::CsvLine(delimiter) => csv::end_of_last_record(bytes, delimiter),
+            Self::Element => json::end_of_last_element(bytes, is_at_start),
             _ => memchr::memrchr(self.byte(), bytes).map(|at| at + 1),
         }
     }
@@ -49,14 +55,17 @@ pub(crate) struct TextChunk {
     /// The offset of the next row, and its line.
     at: usize,
     line: u64,
+    /// The number of characters before the chunk in its first line.
+    column: u64,
     line_end: u8,
 }
 
 impl TextChunk {
     /// Calls `parse` with a cursor at the next row.
     pub(crate) fn parse<R>(&mut self, parse: impl FnOnce(&mut TextCursor<'_>) -> R) -> R {
-        let (at, line, line_end) = (self.at, self.line, self.line_end);
-        let mut text = TextCursor { bytes: &self.bytes[..self.len], at, line, line_end };
+        let Self { at, line, column, line_end, .. } = *self;
+        let bytes = &self.bytes[..self.len];
+        let mut text = TextCursor { bytes, at, line, column, line_end };
         let result = parse(&mut text);
         (self.at, self.line) = (text.at, text.line);
         result
@@ -82,6 +91,8 @@ pub(crate) enum ChunkError {
         line: u64,
         max: usize,
     },
+    /// The text ends before its last row does.
+    Truncated(RowError),
 }
 
 /// A stream of text that is read in chunks.
@@ -91,6 +102,8 @@ pub(crate) struct ChunkReader<R> {
     /// The start of the next chunk, which was read with the last one.
     carry: Vec<u8>,
     line: u64,
+    /// The number of characters before the next chunk in its first line.
+    column: u64,
     chunk_len: usize,
     max_row_len: usize,
     is_at_start: bool,
@@ -103,8 +116,18 @@ impl<R: Read> ChunkReader<R> {
     }
 
     fn with_lens(reader: R, row_end: RowEnd, chunk_len: usize, max_row_len: usize) -> Self {
-        let (carry, is_at_start, is_at_end) = (Vec::new(), true, false);
-        Self { reader, row_end, carry, line: 1, chunk_len, max_row_len, is_at_start, is_at_end }
+        let carry = Vec::new();
+        Self {
+            reader,
+            row_end,
+            carry,
+            line: 1,
+            column: 0,
+            chunk_len,
+            max_row_len,
+            is_at_start: true,
+            is_at_end: false,
+        }
     }
 
     /// Reads the next chunk into this buffer. Returns `None` at the end.
@@ -127,7 +150,7 @@ impl<R: Read> ChunkReader<R> {
             if self.is_at_end {
                 break filled;
             }
-            if let Some(len) = self.row_end.end_of_last_row(&bytes[..filled]) {
+            if let Some(len) = self.row_end.end_of_last_row(&bytes[..filled], self.is_at_start) {
                 break len;
             }
             if filled >= self.max_row_len {
@@ -137,13 +160,37 @@ impl<R: Read> ChunkReader<R> {
         };
         self.carry.clear();
         self.carry.extend_from_slice(&bytes[len..filled]);
+        if self.is_at_end && self.row_end == RowEnd::Element {
+            self.check_end(&bytes[..len])?;
+        }
         let has_bom =
             self.is_at_start && self.row_end != RowEnd::Record && bytes[..len].starts_with(BOM);
         self.is_at_start = false;
         let at = if has_bom { BOM.len() } else { 0 };
         let (line, line_end) = (self.line, self.row_end.byte());
         self.line += memchr::memchr_iter(line_end, &bytes[..len]).count() as u64;
-        Ok(Some(TextChunk { bytes, len, at, line, line_end }))
+        let column = self.column;
+        if self.row_end == RowEnd::Element {
+            self.column = match memchr::memrchr(line_end, &bytes[..len]) {
+                Some(end) => count_characters(&bytes[end + 1..len]),
+                None => column + count_characters(&bytes[at..len]),
+            };
+        }
+        Ok(Some(TextChunk { bytes, len, at, line, column, line_end }))
+    }
+
+    /// Checks that the last chunk of a JSON document has the end of the document.
+    fn check_end(&self, bytes: &[u8]) -> Result<(), ChunkError> {
+        let text = TextCursor {
+            bytes,
+            at: 0,
+            line: self.line,
+            column: self.column,
+            line_end: self.row_end.byte(),
+        };
+        json::check_end(bytes).map_err(|fault| {
+            ChunkError::Truncated(text.locate((0, self.line), RowFault::Text(fault)))
+        })
     }
 
     /// Reads until the buffer is full or the stream ends.
@@ -160,13 +207,17 @@ impl<R: Read> ChunkReader<R> {
     }
 }
 
+/// Returns the number of characters of UTF-8.
+fn count_characters(text: &[u8]) -> u64 {
+    text.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
+}
+
 /// The byte order mark that some programs write before UTF-8.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::RowError;
     use crate::formats::columns::ColumnNames;
     use crate::formats::{dta, jsonl, tsv};
     use crate::sink::RowSink;
@@ -194,10 +245,13 @@ mod tests {
             ["1:a row longer than a chunk\nb\n", "3:ccccccc\nd"]
         );
         assert_eq!(
-            cut("\"a\n\n\n\n\n\"\nbbbbbbbbb", RowEnd::CsvLine),
+            cut("\"a\n\n\n\n\n\"\nbbbbbbbbb", RowEnd::CsvLine(Delimiter::default())),
             ["1:\"a\n\n\n\n\n\"\n", "7:bbbbbbbbb"]
         );
-        assert_eq!(cut("5\" b\n\"\n\"\ncc", RowEnd::CsvLine), ["1:5\" b\n", "2:\"\n\"\ncc"]);
+        assert_eq!(
+            cut("5\" b\n\"\n\"\ncc", RowEnd::CsvLine(Delimiter::default())),
+            ["1:5\" b\n", "2:\"\n\"\ncc"]
+        );
     }
 
     #[test]
@@ -294,12 +348,31 @@ mod tests {
         }
 
         #[test]
+        fn json_documents_do_not_depend_on_chunks(
+            elements in concat!(
+                "(\n?\\{\"key\":\"[a,\\]]\",\r?\n?\"value\":",
+                "(1|\"\\\\\"b,\"|\\[2,3\\])\\} ?,){0,6}x?"
+            )
+        ) {
+            let text = format!("[{}\n]", elements.trim_end_matches(','));
+            let (document, rows) = (json::Document::Array, jsonl::Parser::default());
+            let parser = json::Parser { document, rows };
+            check_chunk_lengths((&text, RowEnd::Element), |t, b, s| {
+                if t.at == 0 && t.bytes.first() == Some(&b'[') {
+                    json::open(t, false)?;
+                }
+                parser.parse(t, b, s)
+            })?;
+        }
+
+        #[test]
         fn csv_does_not_depend_on_chunks(text in "([a\",\r\n]|a,\"b\n\"\n|aa,bbbb\n){0,20}") {
             let columns = ColumnNames { key: "id".to_owned(), value: None };
             let options = csv::Options { columns, ..csv::Options::default() };
             let names = ["id".to_owned(), "a".to_owned()];
             let parser = csv::Parser::new(&options, &names).expect("columns of these names");
-            check_chunk_lengths((&text, RowEnd::CsvLine), |t, b, s| parser.parse(t, b, s))?;
+            let row_end = RowEnd::CsvLine(Delimiter::default());
+            check_chunk_lengths((&text, row_end), |t, b, s| parser.parse(t, b, s))?;
         }
     }
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 pub enum Format {
     /// JSON lines: `{"key": …, "value": …}`.
     Jsonl,
+    /// A JSON document: an array of such objects, or an object of keys and values
+    Json,
     /// Lines `key<TAB>value`.
     Tsv,
     /// Comma-separated values with a header.
@@ -16,6 +18,8 @@ pub enum Format {
     Parquet,
     /// AxonCache text: records `key=value` that end with the byte 0x1E
     Dta,
+    /// A file of AxonCache with linear probing
+    Axoncache,
 }
 
 impl Format {
@@ -28,11 +32,13 @@ impl Format {
             _ => (&name[..], Compression::None),
         };
         let format = match name.rsplit_once('.').map(|(_, extension)| extension) {
-            Some("jsonl" | "ndjson" | "json") => Some(Self::Jsonl),
+            Some("jsonl" | "ndjson") => Some(Self::Jsonl),
+            Some("json") => Some(Self::Json),
             Some("tsv") => Some(Self::Tsv),
             Some("csv") => Some(Self::Csv),
             Some("parquet") => Some(Self::Parquet),
             Some("dta") => Some(Self::Dta),
+            Some("cache") => Some(Self::Axoncache),
             _ => None,
         };
         (format, compression)
@@ -42,10 +48,12 @@ impl Format {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "JSON lines",
+            Self::Json => "JSON",
             Self::Tsv => "TSV",
             Self::Csv => "CSV",
             Self::Parquet => "Parquet",
             Self::Dta => "AxonCache text",
+            Self::Axoncache => "AxonCache",
         }
     }
 }
@@ -67,11 +75,12 @@ mod tests {
         for (name, format, compression) in [
             ("a.jsonl", Some(Format::Jsonl), Compression::None),
             ("a.b/c.NDJSON.gz", Some(Format::Jsonl), Compression::Gzip),
-            ("a.json.zst", Some(Format::Jsonl), Compression::Zstd),
+            ("a.json.zst", Some(Format::Json), Compression::Zstd),
             ("a.tsv", Some(Format::Tsv), Compression::None),
             ("a.csv.old", None, Compression::None),
             ("jsonl", None, Compression::None),
             ("a.dta", Some(Format::Dta), Compression::None),
+            ("a.1700000000000.cache", Some(Format::Axoncache), Compression::None),
             ("-", None, Compression::None),
         ] {
             assert_eq!(Format::of(Path::new(name)), (format, compression), "{name}");

@@ -6,7 +6,7 @@ use super::format::{Compression, Format};
 use super::options::Options;
 use crate::error::{Error, RowError};
 use crate::formats::parquet::{self, Block, Blocks};
-use crate::formats::{csv, dta, jsonl, tsv};
+use crate::formats::{axoncache, csv, dta, json, jsonl, tsv};
 use crate::json::ValueBuffers;
 use crate::sink::RowSink;
 use std::io::Read;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) enum Chunk {
     Text(TextChunk),
     Block(Block),
+    Records(axoncache::Block),
 }
 
 impl Chunk {
@@ -25,6 +26,7 @@ impl Chunk {
         match self {
             Self::Text(text) => text.is_done(),
             Self::Block(block) => block.rows_left == 0,
+            Self::Records(records) => records.is_done(),
         }
     }
 }
@@ -32,10 +34,12 @@ impl Chunk {
 /// The parser of an input.
 pub(crate) enum Parser {
     Jsonl(jsonl::Parser),
+    Json(json::Parser),
     Tsv(tsv::Parser),
     Csv(csv::Parser),
     Dta(dta::Parser),
     Parquet(parquet::Parser),
+    Axoncache(axoncache::Parser),
 }
 
 /// The buffers of a thread, for all formats.
@@ -46,6 +50,7 @@ pub(crate) struct Buffers {
     csv: csv::Buffers,
     dta: ValueBuffers,
     parquet: parquet::Buffers,
+    axoncache: axoncache::Buffers,
 }
 
 impl Parser {
@@ -58,12 +63,14 @@ impl Parser {
     ) -> Result<(), RowError> {
         match (self, chunk) {
             (Self::Jsonl(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.jsonl, sink)),
+            (Self::Json(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.jsonl, sink)),
             (Self::Tsv(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.tsv, sink)),
             (Self::Csv(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.csv, sink)),
             (Self::Dta(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.dta, sink)),
             (Self::Parquet(p), Chunk::Block(b)) => p.parse(b, &mut buffers.parquet, sink),
+            (Self::Axoncache(p), Chunk::Records(r)) => p.parse(r, &mut buffers.axoncache, sink),
             // A source returns only chunks for its parser.
-            (_, Chunk::Text(_) | Chunk::Block(_)) => Ok(()),
+            (_, Chunk::Text(_) | Chunk::Block(_) | Chunk::Records(_)) => Ok(()),
         }
     }
 }
@@ -83,6 +90,7 @@ enum Content {
         first: Option<TextChunk>,
     },
     Blocks(Box<Blocks>),
+    Records(Box<axoncache::Records>),
 }
 
 impl Source {
@@ -97,9 +105,8 @@ impl Source {
         let (f32_keys, value_type) = (options.f32_keys(), options.value_type());
         let text = |row_end| file.decompressed(read).map(|bytes| ChunkReader::new(bytes, row_end));
         let (parser, content) = match format {
-            Format::Jsonl => {
-                (Parser::Jsonl(jsonl::Parser { f32_keys }), Content::text(text(RowEnd::Line)?))
-            }
+            Format::Jsonl => (Parser::Jsonl(options.jsonl()), Content::text(text(RowEnd::Line)?)),
+            Format::Json => open_json(&name, text(RowEnd::Element)?, options)?,
             Format::Tsv => {
                 let parser = tsv::Parser { value_type, f32_keys };
                 (Parser::Tsv(parser), Content::text(text(RowEnd::Line)?))
@@ -108,8 +115,13 @@ impl Source {
                 let parser = dta::Parser { value_type, f32_keys };
                 (Parser::Dta(parser), Content::text(text(RowEnd::Record)?))
             }
-            Format::Csv => open_csv(&name, text(RowEnd::CsvLine)?, &options.csv())?,
+            Format::Csv => {
+                let csv = options.csv();
+                let reader = text(RowEnd::CsvLine(csv.delimiter))?;
+                open_csv(&name, reader, &csv, options.header.as_deref())?
+            }
             Format::Parquet => open_parquet(file, options)?,
+            Format::Axoncache => open_axoncache(file)?,
         };
         Ok(Self { name, parser: Arc::new(parser), content, read: Arc::clone(read) })
     }
@@ -126,6 +138,13 @@ impl Source {
             Content::Text { reader, .. } => {
                 let chunk = reader.next(buffer).map_err(|e| chunk_error(&self.name, e))?;
                 Ok(chunk.map(Chunk::Text))
+            }
+            Content::Records(records) => {
+                let block = records.next().map_err(|message| Error::format(&self.name, message))?;
+                Ok(block.map(|(block, len)| {
+                    self.read.fetch_add(len, Ordering::Relaxed);
+                    Chunk::Records(block)
+                }))
             }
             Content::Blocks(blocks) => {
                 let block = blocks.next().map_err(|message| Error::format(&self.name, message))?;
@@ -144,15 +163,38 @@ impl Content {
     }
 }
 
-/// Reads the header of CSV and returns the parser for it.
+/// Reads the start of a JSON document and returns the parser for its elements.
+fn open_json(
+    name: &str,
+    mut reader: ChunkReader<Box<dyn Read + Send>>,
+    options: &Options,
+) -> Result<(Parser, Content), Error> {
+    let mut first = reader.next(Vec::new()).map_err(|e| chunk_error(name, e))?;
+    let Some(chunk) = &mut first else {
+        return Err(Error::format(name, "expected a JSON document, found an empty file"));
+    };
+    let opened = chunk.parse(|text| json::open(text, options.key.is_some()));
+    let document = opened.map_err(|e| Error::row(name, e))?;
+    let parser = json::Parser { document, rows: options.jsonl() };
+    Ok((Parser::Json(parser), Content::Text { reader, first }))
+}
+
+/// Returns the parser for CSV with this header, which is read by default.
 fn open_csv(
     name: &str,
     mut reader: ChunkReader<Box<dyn Read + Send>>,
     options: &csv::Options,
+    header: Option<&[String]>,
 ) -> Result<(Parser, Content), Error> {
+    if let Some(names) = header {
+        let parser = csv::Parser::new(options, names).map_err(|e| Error::format(name, e))?;
+        return Ok((Parser::Csv(parser), Content::text(reader)));
+    }
     let mut first = reader.next(Vec::new()).map_err(|e| chunk_error(name, e))?;
     let names = match &mut first {
-        Some(chunk) => chunk.parse(csv::header).map_err(|e| Error::row(name, e))?,
+        Some(chunk) => chunk
+            .parse(|text| csv::header(text, options.delimiter))
+            .map_err(|e| Error::row(name, e))?,
         None => Vec::new(),
     };
     if names.is_empty() {
@@ -165,19 +207,34 @@ fn open_csv(
 
 /// Opens a Parquet file.
 fn open_parquet(file: &InputFile, options: &Options) -> Result<(Parser, Content), Error> {
-    if file.is_stdin() || file.compression != Compression::None {
-        let expected = "expected a file, because Parquet is read from its end";
-        return Err(Error::format(&file.name, format!("{expected}, found a stream")));
-    }
+    require_file(file, "Parquet")?;
     let (parser, blocks) = parquet::open(file.file()?, &options.column_names(), options.f32_keys())
         .map_err(|message| Error::format(&file.name, message))?;
     Ok((Parser::Parquet(parser), Content::Blocks(Box::new(blocks))))
+}
+
+/// Opens a file of AxonCache.
+fn open_axoncache(file: &InputFile) -> Result<(Parser, Content), Error> {
+    require_file(file, "AxonCache")?;
+    let opened = axoncache::open(file.file()?);
+    let (parser, records) = opened.map_err(|message| Error::format(&file.name, message))?;
+    Ok((Parser::Axoncache(parser), Content::Records(Box::new(records))))
+}
+
+/// Fails if an input of a format that is read from its end is compressed or standard input.
+fn require_file(file: &InputFile, format: &str) -> Result<(), Error> {
+    if file.is_stdin() || file.compression != Compression::None {
+        let expected = format!("expected a file, because {format} is read from its end");
+        return Err(Error::format(&file.name, format!("{expected}, found a stream")));
+    }
+    Ok(())
 }
 
 /// Returns the error for a chunk that cannot be read.
 fn chunk_error(name: &str, error: ChunkError) -> Error {
     match error {
         ChunkError::Io(source) => Error::io(name, "read", source),
+        ChunkError::Truncated(error) => Error::row(name, error),
         ChunkError::LongRow { line, max } => {
             let expected = format!("a row of at most {max} bytes");
             Error::row(name, RowError::at(line, 1, expected, "a longer one"))

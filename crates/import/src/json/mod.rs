@@ -5,10 +5,12 @@ mod buffers;
 mod list;
 mod number;
 mod scanner;
+mod skip;
 mod string;
 mod value;
 
 pub(crate) use buffers::{ParsedValue, ValueBuffers};
 pub(crate) use list::Elements;
-pub(crate) use number::f64_by_name;
+pub(crate) use number::{Number, f64_by_name};
 pub(crate) use scanner::Scanner;
+pub(crate) use skip::MAX_DEPTH;

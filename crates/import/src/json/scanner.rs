@@ -3,16 +3,24 @@
 use crate::fault::{Fault, Scan};
 use crate::text::describe;
 
-/// A position in a JSON text. Line feeds are not white space: each row is on its own line.
+/// A position in a JSON text.
 #[derive(Debug)]
 pub(crate) struct Scanner<'t> {
     pub(super) bytes: &'t [u8],
     pub(crate) at: usize,
+    /// Whether line feeds are white space.
+    spans_lines: bool,
 }
 
 impl<'t> Scanner<'t> {
+    /// Returns a scanner of one line: line feeds are not white space.
     pub(crate) fn new(bytes: &'t [u8], at: usize) -> Self {
-        Self { bytes, at }
+        Self { bytes, at, spans_lines: false }
+    }
+
+    /// Returns a scanner of a document, in which line feeds are white space.
+    pub(crate) fn of_document(bytes: &'t [u8], at: usize) -> Self {
+        Self { bytes, at, spans_lines: true }
     }
 
     /// Returns the next byte.
@@ -24,8 +32,12 @@ impl<'t> Scanner<'t> {
     /// Skips white space.
     #[inline]
     pub(crate) fn skip_blank(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r') = self.peek() {
-            self.at += 1;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\n' if self.spans_lines => self.at += 1,
+                _ => break,
+            }
         }
     }
 

@@ -2,16 +2,16 @@
 
 mod manual;
 
-use crate::arguments::{Built, OutputArgs};
+use crate::arguments::{Built, InputArgs, OutputArgs};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::{Display, quote_key};
 use clap::{Args, ValueEnum};
-use nuthatch_import::{FieldType, Format, Inputs, Options, Pattern};
+use nuthatch_import::{FieldType, Inputs, Options, Pattern};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Build a snapshot from JSON lines, TSV, CSV, Parquet or AxonCache text
+/// Build a snapshot from JSON, TSV, CSV, Parquet or AxonCache text
 #[derive(Debug, Args)]
 #[command(long_about = manual::ABOUT, after_long_help = manual::NOTES)]
 pub(crate) struct Build {
@@ -21,26 +21,8 @@ pub(crate) struct Build {
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<PathBuf>,
 
-    /// Format of all inputs [default: from the extension of each file]
-    ///
-    /// Extensions: .jsonl, .ndjson and .json for JSON lines, .tsv, .csv, .parquet, and .dta for
-    /// AxonCache text. All but Parquet can be followed by .gz or .zst for compressed files. The
-    /// default for standard input is JSON lines.
-    #[arg(long, value_enum, help_heading = "Input")]
-    format: Option<Format>,
-    /// Type of values in TSV, CSV and AxonCache text [default: string]
-    ///
-    /// Lists are written as JSON.
-    #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
-    value_type: Option<FieldType>,
-    /// Column with the keys, in CSV and Parquet
-    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
-    key: Option<String>,
-    /// Column with the values, in CSV and Parquet
-    ///
-    /// By default, all columns besides the key have values, and the key of a value is KEY.COLUMN.
-    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
-    value: Option<String>,
+    #[command(flatten)]
+    input: InputArgs,
     /// Type of a CSV column, if it differs from --type; can be repeated
     #[arg(long = "column", value_name = "NAME:TYPE", value_parser = parse_column,
           help_heading = "Input")]
@@ -83,12 +65,9 @@ impl Build {
 
     fn options(&self) -> Options {
         Options {
-            format: self.format,
-            value_type: self.value_type,
-            key: self.key.clone(),
-            value: self.value.clone(),
             columns: self.columns.clone(),
             f32_keys: self.f32_keys.clone(),
+            ..self.input.options()
         }
     }
 

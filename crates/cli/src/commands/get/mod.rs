@@ -21,8 +21,8 @@ Output:
   One key: the value and a line feed. Numbers are decimal; lists are JSON. On a terminal, control
   characters in strings and bytes are escaped.
   Several keys, or keys from standard input: a line \"key<TAB>value\" for each key that exists, in
-  the order of the keys, as TSV. The escapes \\t \\n \\r \\\\ and \\xNN represent a tab, a line feed, a
-  carriage return, a backslash and the byte with the hexadecimal number NN.
+  the order of the keys, as TSV. The escapes \\t \\n \\r \\\\ and \\xNN represent a tab, a line
+  feed, a carriage return, a backslash and the byte with the hexadecimal number NN.
   --json: a line {\"key\":...,\"value\":...} for each key that exists, for \"nuthatch build\".
   --raw: the bytes of the values without separators. Numbers, also in lists, are little-endian.
   Missing keys are reported on stderr.

@@ -2,12 +2,13 @@
 
 use super::remote_store::{ConnectionArgs, ReconnectArgs, RemoteStore};
 use super::store_args::{StoreArgs, TableArgs};
+use crate::arguments::InputArgs;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Display;
 use crate::terminal::print_summary;
 use clap::Args;
 use nuthatch_cli::output::json_value;
-use nuthatch_import::{FieldType, Format, Inputs, Options, ReadProgress, RowSink};
+use nuthatch_import::{Inputs, ReadProgress, RowSink};
 use nuthatch_rpc::{Batch, BatchWriter, BatchWriterOptions};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Store, Table};
@@ -22,7 +23,7 @@ const MAX_BATCH_BYTES: usize = 1 << 20;
 const MAX_BATCH_ROWS: usize = 10_000;
 
 const NOTES: &str = "\
-Input formats are those of \"nuthatch build\": JSON lines, TSV, CSV, Parquet and AxonCache text. Its
+Input formats are those of \"nuthatch build\": JSON, TSV, CSV, Parquet and AxonCache text. Its
 options --column, --f32 and --on-duplicate are not available here. Strings and bytes are stored as
 they are, other values as JSON text. A row replaces the value of a key that exists. Rows are written
 in transactions of about 32 MiB; if the command fails, rows before the one that the error names may
@@ -41,7 +42,7 @@ Exit status:
   3  any other error, for example: an input is wrong, the disk is full, the summary cannot be
      printed (the error message contains it: the rows are loaded)";
 
-/// Load rows from JSON lines, TSV, CSV, Parquet or AxonCache text
+/// Load rows from JSON, TSV, CSV, Parquet or AxonCache text
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Load {
@@ -52,18 +53,8 @@ pub(super) struct Load {
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     table: TableArgs,
-    /// Format of all inputs [default: from the extension of each file]
-    #[arg(long, value_enum, help_heading = "Input")]
-    format: Option<Format>,
-    /// Type of values in TSV, CSV and AxonCache text [default: string]
-    #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
-    value_type: Option<FieldType>,
-    /// Column with the keys, in CSV and Parquet
-    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
-    key: Option<String>,
-    /// Column with the values, in CSV and Parquet
-    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
-    value: Option<String>,
+    #[command(flatten)]
+    input: InputArgs,
     /// Append rows; keys must be sorted and greater than all keys of the table
     #[arg(long)]
     append: bool,
@@ -79,14 +70,7 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let start = Instant::now();
-        let options = Options {
-            format: self.format,
-            value_type: self.value_type,
-            key: self.key.clone(),
-            value: self.value.clone(),
-            ..Options::default()
-        };
-        let inputs = Inputs::new(&self.inputs, options)?;
+        let inputs = Inputs::new(&self.inputs, self.input.options())?;
         let target = self.target()?;
         let display = Display::new(self.quiet, inputs.total_bytes());
         let mut rows = 0;
