@@ -22,8 +22,8 @@ pub struct Options {
     pub key: Option<String>,
     /// The column or field with the values. By default all but that of the key have values.
     pub value: Option<String>,
-    /// The byte between the fields of CSV, a comma by default. It must be ASCII, and neither a quote
-    /// nor a line end.
+    /// The byte between the fields of CSV, a comma by default. It must be ASCII, and neither a
+    /// quote nor a line end.
     pub delimiter: Option<u8>,
     /// The names of the columns of CSV without a header. By default the first line is the header.
     pub header: Option<Vec<String>>,
