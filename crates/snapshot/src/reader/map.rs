@@ -180,8 +180,8 @@ impl Map {
         self.windows = (self.data.len() as u64 + 1).saturating_sub(record::MAX_SHORT_LEN as u64);
     }
 
-    /// Sets random access for these sections, so that the system does not read ahead. The system may
-    /// ignore it.
+    /// Sets random access for these sections, so that the system does not read ahead. The system
+    /// may ignore it.
     pub(crate) fn advise_random(&mut self, index: Section, data: Section) {
         for section in [index, data] {
             self.is_random |= self.advise(Advice::Random, section);
