@@ -7,6 +7,7 @@
 //! | `runtime` | execution of calls: threads, waiting, futures of asyncio, `fork` |
 //! | `convert` | conversion of arguments and results |
 //! | `store` | the ordered store |
+//! | `snapshots` | snapshots |
 //! | `chunks` | the chunk cache |
 //! | `origins` | remote objects, read through the chunk cache |
 
@@ -17,6 +18,7 @@ mod convert;
 mod failure;
 mod origins;
 mod runtime;
+mod snapshots;
 mod store;
 
 use pyo3::prelude::*;
@@ -34,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     chunks::register(module)?;
     origins::register(module)?;
+    snapshots::register(module)?;
     store::register(module)?;
     // The package defines the public names.
     module.delattr("__all__")

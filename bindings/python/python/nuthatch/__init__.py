@@ -1,5 +1,6 @@
-"""Nuthatch: an ordered key-value store, in the process or behind a server, and a chunk cache.
+"""Nuthatch: snapshots, an ordered key-value store, and a chunk cache.
 
+``open_snapshot`` maps an immutable file of typed values, and ``build_snapshot`` writes one.
 ``open`` and ``connect`` return a :class:`Store` with blocking calls. ``nuthatch.aio`` has the same
 for asyncio. ``nuthatch.chunks`` caches ranges of remote objects on the local disk. ``nuthatch.fs``
 is a filesystem for fsspec that reads through this cache, and ``open_url`` opens a single file.
@@ -11,6 +12,7 @@ from typing import Unpack
 from nuthatch import aio, chunks, errors
 from nuthatch._native import (
     Ack,
+    ArrowColumn,
     AsyncReadTransaction,
     AsyncScan,
     AsyncStore,
@@ -25,6 +27,12 @@ from nuthatch._native import (
     ReadTransaction,
     RowBatch,
     Scan,
+    Snapshot,
+    SnapshotStats,
+    SnapshotSummary,
+    SnapshotWatch,
+    SnapshotWatchStatus,
+    SnapshotWriter,
     Stat,
     Store,
     Table,
@@ -54,15 +62,25 @@ from nuthatch.errors import (
     FullError,
     NotFoundError,
     UnavailableError,
+    UnsupportedError,
     WatchError,
+    WrongTypeError,
 )
-from nuthatch.options import ConnectOptions, OpenOptions
+from nuthatch.options import (
+    ConnectOptions,
+    OpenOptions,
+    SnapshotOptions,
+    SnapshotWatchOptions,
+    SnapshotWriterOptions,
+)
+from nuthatch.snapshots import build_snapshot, open_snapshot, watch_snapshot
 from nuthatch.urls import UrlFile, open_url
 
 __all__ = [
     "AccessError",
     "Ack",
     "ArgumentError",
+    "ArrowColumn",
     "AsyncReadTransaction",
     "AsyncScan",
     "AsyncStore",
@@ -88,12 +106,22 @@ __all__ = [
     "ReadTransaction",
     "RowBatch",
     "Scan",
+    "Snapshot",
+    "SnapshotOptions",
+    "SnapshotStats",
+    "SnapshotSummary",
+    "SnapshotWatch",
+    "SnapshotWatchOptions",
+    "SnapshotWatchStatus",
+    "SnapshotWriter",
+    "SnapshotWriterOptions",
     "Stat",
     "Store",
     "Table",
     "TableStat",
     "Transaction",
     "UnavailableError",
+    "UnsupportedError",
     "UrlCounts",
     "UrlFile",
     "Verified",
@@ -101,15 +129,19 @@ __all__ = [
     "WatchError",
     "Writer",
     "Written",
+    "WrongTypeError",
     "__version__",
     "aio",
+    "build_snapshot",
     "chunks",
     "compact",
     "connect",
     "errors",
     "open",
+    "open_snapshot",
     "open_url",
     "verify",
+    "watch_snapshot",
 ]
 
 

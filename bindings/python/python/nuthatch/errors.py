@@ -15,15 +15,25 @@ __all__ = [
     "FullError",
     "NotFoundError",
     "UnavailableError",
+    "UnsupportedError",
     "WatchError",
+    "WrongTypeError",
 ]
 
 
 class Error(Exception):
-    """An error of a store or a cache. Programs distinguish errors by ``code``."""
+    """An error of a snapshot, a store or a cache. Programs distinguish errors by ``code``."""
 
     code: str
     """A short name, such as ``full``. It is the same in all languages."""
+    path: str | None = None
+    """Path of the file, for errors of snapshots."""
+    offset: int | None = None
+    """Offset in the file in bytes, if a snapshot is damaged."""
+    expected: str | None = None
+    """What was expected there."""
+    found: str | None = None
+    """What was found there."""
 
     def __init__(self, message: str, code: str = "internal") -> None:
         super().__init__(message, code)
@@ -43,13 +53,13 @@ class _SystemError(Error, OSError):
 
 
 class AccessError(_SystemError, PermissionError):
-    """The store, the origin or a token does not permit the operation."""
+    """The file, the store, the origin or a token does not permit the operation."""
 
     errno = errno.EACCES
 
 
 class ArgumentError(Error, ValueError):
-    """An argument is invalid: for example, a key is too long or a table is of the other kind."""
+    """An argument is invalid: a key is too long, a table of the other kind, a key has two rows."""
 
 
 class BusyError(Error):
@@ -57,13 +67,16 @@ class BusyError(Error):
 
 
 class ChangedError(_SystemError):
-    """A remote object changed while it was read. Opening it again reads the new version."""
+    """A remote object changed while it was read. Opening it again reads the new version.
+
+    Also: a snapshot was replaced after it was pickled.
+    """
 
     errno = errno.ESTALE
 
 
 class ClosedError(Error):
-    """The store, scan, transaction or writer is closed."""
+    """The snapshot, store, scan, transaction, watch or writer is closed."""
 
 
 class ConditionError(Error):
@@ -83,7 +96,7 @@ class ConflictError(Error):
 
 
 class DamagedError(Error):
-    """The files are damaged or not those of a store, or a write to the disk failed."""
+    """The files are damaged or of another kind, or a write to the disk failed."""
 
 
 class FullError(Error):
@@ -91,7 +104,7 @@ class FullError(Error):
 
 
 class NotFoundError(_SystemError, FileNotFoundError):
-    """The object at a URL does not exist."""
+    """The file, or the object at a URL, does not exist."""
 
     errno = errno.ENOENT
 
@@ -105,8 +118,16 @@ class UnavailableError(_SystemError, ConnectionError):
     errno = errno.ENOTCONN
 
 
+class UnsupportedError(Error):
+    """A newer version has written the file, or this build lacks something that it needs."""
+
+
 class WatchError(Error):
     """A watch needs changes that are not kept. Scan the table, then watch from there."""
+
+
+class WrongTypeError(Error, TypeError):
+    """The value of a key has another type than the requested one."""
 
 
 _BY_CODE: dict[str, type[Error]] = {
@@ -116,12 +137,16 @@ _BY_CODE: dict[str, type[Error]] = {
         ArgumentError,
     ),
     **dict.fromkeys(("address", "buffer", "key", "offsets", "range", "too-large"), ArgumentError),
+    **dict.fromkeys(("duplicate", "limit"), ArgumentError),
     **dict.fromkeys(("already-open", "in-use", "other-locks"), BusyError),
     "changed": ChangedError,
     "closed": ClosedError,
     "not-found": NotFoundError,
     "condition-unmet": ConditionError,
     **dict.fromkeys(("conflict", "content"), ConflictError),
+    **dict.fromkeys(("not-a-snapshot", "not-durable", "unreadable"), DamagedError),
+    "unsupported": UnsupportedError,
+    "wrong-type": WrongTypeError,
     **dict.fromkeys(("answer", "broken", "corrupt", "decode", "not-a-store"), DamagedError),
     **dict.fromkeys(
         ("full", "memory", "queue-full", "readers-full", "transaction-full"), FullError
@@ -149,3 +174,50 @@ def from_code(code: str, message: str, write: int | None) -> Error:
     if issubclass(kind, ConditionError):
         return kind(message, code, write)
     return kind(message, code)
+
+
+_BY_NUMBER: dict[int | None, type[Error]] = {
+    errno.EACCES: AccessError,
+    errno.EPERM: AccessError,
+    errno.ENOENT: NotFoundError,
+}
+
+
+def from_snapshot(
+    code: str,
+    message: str,
+    path: str | None = None,
+    offset: int | None = None,
+    expected: str | None = None,
+    found: str | None = None,
+    number: int | None = None,
+) -> Error:
+    """Creates the exception for an error of a snapshot.
+
+    Args:
+        code: The code.
+        message: The message.
+        path: Path of the file.
+        offset: Offset in the file in bytes.
+        expected: What was expected there.
+        found: What was found there.
+        number: The ``errno`` of a system call that failed.
+    """
+    kind = _BY_CODE.get(code, Error)
+    if code == "io":
+        kind = _BY_NUMBER.get(number, Error)
+    error = kind(message, code)
+    error.path, error.offset, error.expected, error.found = path, offset, expected, found
+    return error
+
+
+def wrong_type(code: str, message: str, expected: str, found: str) -> Error:
+    """Creates the exception for a value of another type.
+
+    Args:
+        code: The code.
+        message: The message.
+        expected: The requested type.
+        found: The type of the value.
+    """
+    return from_snapshot(code, message, expected=expected, found=found)

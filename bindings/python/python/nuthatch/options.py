@@ -16,6 +16,9 @@ __all__ = [
     "OpenOptions",
     "ParallelScanOptions",
     "ScanOptions",
+    "SnapshotOptions",
+    "SnapshotWatchOptions",
+    "SnapshotWriterOptions",
     "WriterOptions",
 ]
 
@@ -51,6 +54,51 @@ class OpenOptions(TypedDict, total=False):
     allow_network_filesystem: bool
     """Whether to open a store on a network filesystem, which is refused by default. Machines do not
     share the memory maps of a store, so only processes of one machine may use it."""
+
+
+class SnapshotOptions(TypedDict, total=False):
+    """Settings of an open snapshot."""
+
+    residency: Literal["mapped", "populated", "huge-pages"]
+    """Where the bytes are kept: ``mapped``, the default, reads pages on demand from the page cache,
+    which all processes share; ``populated`` reads all of them at once; ``huge-pages`` copies the
+    file into memory of this process, for the fastest lookups in large files."""
+    lock: bool
+    """Whether the bytes are locked in memory; ``False`` by default. Needs ``CAP_IPC_LOCK`` or a
+    sufficient limit ``RLIMIT_MEMLOCK``."""
+
+
+class SnapshotWatchOptions(SnapshotOptions, total=False):
+    """Settings of a watch of a snapshot."""
+
+    interval: float
+    """Seconds between polls for another file; 1 by default. With 0, only ``refresh`` polls."""
+    verify: bool
+    """Whether ``Snapshot.verify`` must succeed before the watch switches to a file; ``False`` by
+    default. It reads the whole file."""
+
+
+class SnapshotWriterOptions(TypedDict, total=False):
+    """Settings of a new snapshot. They are those of ``nuthatch build``."""
+
+    on_duplicate: Literal["error", "first", "last"]
+    """What happens if a key has several rows: ``error``, the default, or the row that is kept."""
+    compress: Literal["zstd"] | None
+    """Compresses each value by itself; ``None`` by default. A lookup then decompresses the value,
+    instead of reading it in place."""
+    level: int
+    """Compression level, from 1 to 22; 3 by default."""
+    memory: int
+    """Memory budget of the build in bytes; 1 GiB by default, at least 16 MiB. The rest is written
+    to temporary files in the folder of the output."""
+    threads: int
+    """Maximum number of threads; all cores by default."""
+    seed: int
+    """Seed of the key hash; 0 by default."""
+    shards: int
+    """Number of shards of a set, up to 65,536; 0, the default, for one file."""
+    metadata: dict[str, str | bytes]
+    """Names with values to store in the file, such as where the data comes from."""
 
 
 class ConnectOptions(TypedDict, total=False):

@@ -1,0 +1,142 @@
+"""Snapshots: immutable files of typed values by key, mapped into memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, Unpack
+
+from nuthatch._native import (
+    Snapshot,
+    SnapshotSummary,
+    SnapshotWatch,
+    SnapshotWriter,
+    _open_snapshot,
+    _watch_snapshot,
+)
+from nuthatch.errors import ChangedError
+from nuthatch.options import SnapshotOptions, SnapshotWatchOptions, SnapshotWriterOptions
+
+__all__ = ["build_snapshot", "open_snapshot", "watch_snapshot"]
+
+Mapping.register(Snapshot)
+
+
+def open_snapshot(
+    path: str | os.PathLike[str], **options: Unpack[SnapshotOptions]
+) -> Snapshot:
+    """Opens a snapshot: a file, or a set of shards by the path of its manifest.
+
+    Checks the headers only, so it takes the same time for a file of any size.
+
+    Args:
+        path: The path.
+        **options: Settings of ``nuthatch.SnapshotOptions``.
+
+    Returns:
+        The snapshot.
+
+    Raises:
+        NotFoundError: The file does not exist. It is a ``FileNotFoundError``.
+        DamagedError: The file is damaged, or not a snapshot.
+        UnsupportedError: A newer version has written the file.
+    """
+    return _open_snapshot(path, **options)
+
+
+def build_snapshot(
+    path: str | os.PathLike[str],
+    source: Mapping[str | bytes, Any] | Iterable[tuple[str | bytes, Any]] | Any,
+    *,
+    key: str | None = None,
+    value: str | None = None,
+    type: str | None = None,
+    **options: Unpack[SnapshotWriterOptions],
+) -> SnapshotSummary:
+    """Builds a snapshot and publishes it at a path, in place of the file that is there.
+
+    The bytes of the file depend on the rows and the options only. ``nuthatch build`` writes the
+    same bytes. If the build fails, the path is unchanged, unless the code of the error is
+    ``not-durable``.
+
+    Args:
+        path: The path of the new file.
+        source: A mapping, an iterable of pairs, or a table of pandas, PyArrow or Polars.
+        key: Name of the column with the keys of a table; by default the first one.
+        value: Name of the column with the values of a table; by default the second of two.
+        type: The type of all values, if it does not follow from their class, as for
+            ``SnapshotWriter.add``.
+        **options: Settings of ``nuthatch.SnapshotWriterOptions``.
+
+    Returns:
+        The numbers of entries and bytes.
+
+    Raises:
+        ArgumentError: A row has an invalid key or value, or a key has several rows. The message has
+            the number of the row, from 0.
+    """
+    writer = SnapshotWriter(path, **options)
+    try:
+        writer.add_many(source, key=key, value=value, type=type)
+        return writer.finish()
+    finally:
+        writer.discard()
+
+
+def watch_snapshot(
+    path: str | os.PathLike[str], **options: Unpack[SnapshotWatchOptions]
+) -> SnapshotWatch:
+    """Opens a snapshot and watches its path, at which other files are renamed over it.
+
+    Args:
+        path: The path.
+        **options: Settings of ``nuthatch.SnapshotWatchOptions``.
+
+    Returns:
+        The watch.
+
+    Raises:
+        DamagedError: The first file is damaged, or not a snapshot.
+    """
+    return _watch_snapshot(path, **options)
+
+
+def _open_again(path: str, identity: str, options: SnapshotOptions) -> Snapshot:
+    """Opens a snapshot that was pickled."""
+    snapshot = _open_snapshot(path, **options)
+    if snapshot._identity != identity or not identity:
+        message = (
+            f"{path}: expected the file with the header checksum {identity or 'of the pickle'}, "
+            f"found {snapshot._identity}: the file was replaced after it was pickled; open the "
+            "path, or pickle a watch"
+        )
+        snapshot.close()
+        raise ChangedError(message, "changed")
+    return snapshot
+
+
+def _watch_again(path: str, options: SnapshotWatchOptions) -> SnapshotWatch:
+    """Watches the path of a watch that was pickled."""
+    return _watch_snapshot(path, **options)
+
+
+class _Keys(KeysView[str | bytes]):
+    """The keys of a snapshot."""
+
+
+class _Values(ValuesView[Any]):
+    """The values of a snapshot, in one pass over the file."""
+
+    _mapping: Snapshot
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._mapping._values()
+
+
+class _Items(ItemsView[str | bytes, Any]):
+    """The entries of a snapshot, in one pass over the file."""
+
+    _mapping: Snapshot
+
+    def __iter__(self) -> Iterator[tuple[str | bytes, Any]]:
+        return self._mapping._items()
