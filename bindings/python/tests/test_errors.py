@@ -19,7 +19,7 @@ def codes(table: str) -> set[str]:
 
 def test_every_code_has_its_class_and_every_class_its_codes() -> None:
     known = codes("store/errors.csv") | codes("store/statuses.csv") | {"transport", "status"}
-    known |= codes("chunks/errors.csv")
+    known |= codes("chunks/errors.csv") | codes("errors.csv")
     # Codes of reads from origins.
     known |= {
         "address",
