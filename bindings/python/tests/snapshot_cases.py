@@ -68,7 +68,9 @@ def _float(form: Any, bits: int) -> float:
     if not isinstance(form, str):
         return float(form)
     if form.startswith("0x"):
-        number = struct.unpack("<d" if bits == 64 else "<f", int(form, 16).to_bytes(bits // 8, "little"))
+        number = struct.unpack(
+            "<d" if bits == 64 else "<f", int(form, 16).to_bytes(bits // 8, "little")
+        )
         return float(number[0])
     return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}[form]
 

@@ -66,7 +66,12 @@ def documented(text: str) -> list[str]:
 
 
 def test_the_walk_sees_the_interface() -> None:
-    for name in ("nuthatch.open", "nuthatch.Store.put", "nuthatch.Change.key", "nuthatch.Snapshot.get"):
+    for name in (
+        "nuthatch.open",
+        "nuthatch.Store.put",
+        "nuthatch.Change.key",
+        "nuthatch.Snapshot.get",
+    ):
         assert name in PUBLIC, name
     assert len(CALLABLE) > 100
 

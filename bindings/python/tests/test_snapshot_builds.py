@@ -46,9 +46,7 @@ def value_of(form: Any) -> Any:
         ("zstd", {"compress": "zstd"}),
     ],
 )
-def test_the_bytes_are_those_of_every_other_writer(
-    name: str, options: Any, tmp_path: Path
-) -> None:
+def test_the_bytes_are_those_of_every_other_writer(name: str, options: Any, tmp_path: Path) -> None:
     expected = VECTORS / f"v1/{name}.nut"
     described = document(f"v1/{name}.nut")
     rows = [(key(row["key"]), value_of(row["value"])) for row in described["entries"]]
@@ -168,7 +166,7 @@ def test_keys_that_are_invalid_are_errors_that_name_the_row(path: Path) -> None:
         with pytest.raises(nuthatch.ArgumentError, match=message):
             nuthatch.build_snapshot(path, [("first", 1), (wrong, 1)])
     with pytest.raises(nuthatch.ArgumentError, match=r"row 1: expected a pair .* found str"):
-        nuthatch.build_snapshot(path, [("first", 1), "second"])  # type: ignore[list-item]
+        nuthatch.build_snapshot(path, [("first", 1), "second"])
     with pytest.raises(nuthatch.ArgumentError, match="at most 65535, found 65536") as limit:
         nuthatch.build_snapshot(path, {"k" * 65_536: 1})
     assert limit.value.code == "limit"
@@ -190,16 +188,16 @@ def test_duplicates(path: Path) -> None:
 
 def test_a_type_can_be_requested(path: Path) -> None:
     rows = {"a": [1.0, 2], "b": numpy.array([0.1]), "c": []}
-    nuthatch.build_snapshot(path, rows, type="list of f32")
+    nuthatch.build_snapshot(path, rows, value_type="list of f32")
     assert types(path) == {"list of f32": 2, "empty list": 1}
-    nuthatch.build_snapshot(path, {"a": 1, "b": 2.5}, type="f64")
+    nuthatch.build_snapshot(path, {"a": 1, "b": 2.5}, value_type="f64")
     assert read(path) == {"a": 1.0, "b": 2.5}
     with pytest.raises(nuthatch.ArgumentError, match="value of type i64, found one of type f64"):
-        nuthatch.build_snapshot(path, {"a": 2.0}, type="i64")
+        nuthatch.build_snapshot(path, {"a": 2.0}, value_type="i64")
     with pytest.raises(nuthatch.ArgumentError, match="value of type f64, found one of type i64"):
-        nuthatch.build_snapshot(path, {"a": (1 << 53) + 1}, type="f64")
-    with pytest.raises(nuthatch.ArgumentError, match="type: expected a type such as"):
-        nuthatch.build_snapshot(path, {"a": 2.0}, type="float")
+        nuthatch.build_snapshot(path, {"a": (1 << 53) + 1}, value_type="f64")
+    with pytest.raises(nuthatch.ArgumentError, match="value_type: expected a type such as"):
+        nuthatch.build_snapshot(path, {"a": 2.0}, value_type="float")
 
 
 def test_options_are_checked(path: Path) -> None:
@@ -211,7 +209,7 @@ def test_options_are_checked(path: Path) -> None:
         ({"shards": 70_000}, "shards: at most 65536, found 70000"),
     ):
         with pytest.raises(nuthatch.ArgumentError, match=message):
-            nuthatch.build_snapshot(path, {}, **options)  # type: ignore[arg-type]
+            nuthatch.build_snapshot(path, {}, **options)
     with pytest.raises(TypeError, match="unexpected keyword argument 'threat'"):
         nuthatch.SnapshotWriter(path, threat=1)  # type: ignore[call-arg]
 
@@ -221,7 +219,7 @@ def test_a_writer_finishes_at_the_end_of_its_block_and_writes_nothing_after_an_e
 ) -> None:
     with nuthatch.SnapshotWriter(path) as writer:
         writer.add("a", 1)
-        writer.add(b"\xff", [1], type="list of f32")
+        writer.add(b"\xff", [1], value_type="list of f32")
         writer.add_many({"b": 2})
         writer.add_many([("c", 3), ["d", 4]])
         writer.set_metadata("source", "test")
@@ -249,7 +247,7 @@ def test_a_source_that_raises_leaves_nothing_behind(path: Path) -> None:
     assert os.listdir(path.parent) == []
 
 
-TABLE = {
+TABLE: dict[str, list[Any]] = {
     "id": [f"key {n}" for n in range(70_000)],
     "name": [f"name {n}" for n in range(70_000)],
     "number": list(range(70_000)),
@@ -270,7 +268,7 @@ def test_columns_of_tables_become_rows(path: Path, library: Any) -> None:
     with pytest.raises(nuthatch.ArgumentError, match="row 0: key: expected str or bytes, found i"):
         nuthatch.build_snapshot(path, table, key="number", value="id")
     missing = library({"key": ["a", "b"], "value": ["x", None]})
-    with pytest.raises(nuthatch.ArgumentError, match='row 1, key "b": value: .* found None'):
+    with pytest.raises(nuthatch.ArgumentError, match=r'row 1, key "b": value: .* found None'):
         nuthatch.build_snapshot(path, missing)
     with pytest.raises(nuthatch.ArgumentError, match="expected a table with columns, found dict"):
         nuthatch.build_snapshot(path, {}, key="a")
@@ -299,7 +297,7 @@ def test_nan_is_a_value_in_a_column_of_floats_only(path: Path) -> None:
     assert math.isnan(read(path)["a"])
     for values in (["x", math.nan], pandas.array([1, None], dtype="Int64")):
         table = pandas.DataFrame({"key": ["a", "b"], "value": values})
-        with pytest.raises(nuthatch.ArgumentError, match="row 1, .* found None"):
+        with pytest.raises(nuthatch.ArgumentError, match=r"row 1, .* found None"):
             nuthatch.build_snapshot(path, table)
 
 

@@ -100,7 +100,7 @@ def test_closing_while_threads_read_is_an_error_in_them_and_arrays_stay(path: Pa
 
 def test_an_iterator_of_several_threads_gives_each_entry_once(path: Path) -> None:
     with nuthatch.open_snapshot(path) as snapshot:
-        entries, found = iter(snapshot), []
+        entries, found = iter(snapshot), list[str | bytes]()
         threads = [threading.Thread(target=lambda: found.extend(entries)) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -128,7 +128,7 @@ for call in (
     snapshot.check_readable,
     snapshot.verify,
     lambda: snapshot.get_many(keys),
-    lambda: snapshot.get_many(keys, out="arrow", type="string"),
+    lambda: snapshot.get_many(keys, out="arrow", value_type="string"),
     lambda: list(snapshot.items()),
 ):
     try:

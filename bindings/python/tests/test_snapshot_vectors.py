@@ -3,6 +3,7 @@
 import os
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def failure(call: Callable[[], object]) -> tuple[str, int | None] | None:
 
 def read_all(snapshot: nuthatch.Snapshot, keys: list[str | bytes]) -> None:
     """Looks all keys up and iterates; any of it may find the damage."""
-    damage = {each for each in keys if failure(lambda each=each: snapshot.get(each))}
+    damage = {each for each in keys if failure(partial(snapshot.get, each))}
     entries = iter(snapshot.items())
     is_damaged = False
     while True:
@@ -111,7 +112,7 @@ def read_all(snapshot: nuthatch.Snapshot, keys: list[str | bytes]) -> None:
     assert is_damaged or not damage
     for form in ("list", "arrow"):
         try:
-            snapshot.get_many(keys, out=form)  # type: ignore[call-overload]
+            snapshot.get_many(keys, out=form)
         except nuthatch.WrongTypeError:
             pass
         except nuthatch.DamagedError as error:
@@ -160,7 +161,7 @@ def test_typed_lookups_return_values_or_the_type_that_was_found() -> None:
                 found = (error.value.code, error.value.expected, error.value.found)
                 assert found == ("wrong-type", case["as"], case["found"]), case["name"]
                 with pytest.raises(nuthatch.WrongTypeError):
-                    snapshot.get_many([wanted], type=case["as"])
+                    snapshot.get_many([wanted], value_type=case["as"])
             elif case.get("absent"):
                 assert get(wanted) is None, case["name"]
                 assert get(wanted, 1) == 1

@@ -15,7 +15,7 @@ import pytest
 
 import nuthatch
 
-ROWS = {
+ROWS: dict[str | bytes, object] = {
     "name": "Ada",
     "age": 36,
     "score": 0.5,
@@ -159,12 +159,12 @@ def test_a_wrong_type_names_key_types_and_what_to_do(path: Path) -> None:
             "that was found, or correct the writer of the value"
         )
         with pytest.raises(nuthatch.WrongTypeError):
-            snapshot.get_many(["age", "name"], type="i64")
+            snapshot.get_many(["age", "name"], value_type="i64")
 
 
 def test_many_keys_as_a_list(path: Path) -> None:
     with nuthatch.open_snapshot(path) as snapshot:
-        wanted = ["name", "missing", b"age", "tags"]
+        wanted: list[str | bytes] = ["name", "missing", b"age", "tags"]
         expected = ["Ada", None, 36, ["admin", "früh"]]
         assert snapshot.get_many(wanted) == expected
         assert snapshot.get_many(tuple(wanted)) == expected
@@ -174,8 +174,8 @@ def test_many_keys_as_a_list(path: Path) -> None:
         assert snapshot.get_many(["age"] * 100_000) == [36] * 100_000
         with pytest.raises(nuthatch.ArgumentError, match="out: expected list, numpy or arrow"):
             snapshot.get_many(wanted, out="set")  # type: ignore[call-overload]
-        with pytest.raises(nuthatch.ArgumentError, match="type: expected a type such as"):
-            snapshot.get_many(wanted, type="int")
+        with pytest.raises(nuthatch.ArgumentError, match="value_type: expected a type such as"):
+            snapshot.get_many(wanted, value_type="int")
 
 
 def build(path: Path, rows: dict[str, object]) -> nuthatch.Snapshot:
@@ -201,11 +201,14 @@ def test_many_keys_as_a_numpy_array(tmp_path: Path) -> None:
         assert missing[0] == 0.5
         assert math.isnan(missing[1])
         assert snapshot.get_many(["v1", "x"], 9, out="numpy").tolist() == [[1, 0.5], [9, 9]]
-        assert snapshot.get_many([], out="numpy", type="f64").shape == (0,)
-        assert snapshot.get_many(["empty"] * 2, out="numpy", type="list of f32").shape == (2, 0)
+        assert snapshot.get_many([], out="numpy", value_type="f64").shape == (0,)
+        assert snapshot.get_many(["empty"] * 2, out="numpy", value_type="list of f32").shape == (
+            2,
+            0,
+        )
         with pytest.raises(KeyError, match="missing"):
             snapshot.get_many(["f", "missing"], out="numpy")
-        with pytest.raises(nuthatch.WrongTypeError, match='key "f": .* type i64, found f64'):
+        with pytest.raises(nuthatch.WrongTypeError, match=r'key "f": .* type i64, found f64'):
             snapshot.get_many(["i1", "f"], out="numpy")
         with pytest.raises(nuthatch.ArgumentError, match='key "empty": expected a list of 2 num'):
             snapshot.get_many(["v1", "empty"], out="numpy")
@@ -242,9 +245,9 @@ def test_many_keys_as_an_arrow_column(path: Path) -> None:
             assert array.to_pylist() == [expected, None]
         assert column("nothing", "tags").to_pylist() == [[], ["admin", "früh"], None]
         assert column("nothing").to_pylist() == [[], None]
-        assert column("nothing", type="list of f32").type.value_type == pyarrow.float32()
+        assert column("nothing", value_type="list of f32").type.value_type == pyarrow.float32()
         assert column().type == pyarrow.null()
-        assert column(type="i64").type == pyarrow.int64()
+        assert column(value_type="i64").type == pyarrow.int64()
         with pytest.raises(nuthatch.WrongTypeError, match='key "age"'):
             column("name", "age")
 

@@ -921,7 +921,7 @@ class Snapshot(Mapping[str | bytes, Any], _Closed):
         default: Any = None,
         *,
         out: Literal["list"] = "list",
-        type: str | None = None,
+        value_type: str | None = None,
     ) -> list[Any]: ...
     @overload
     def get_many(
@@ -930,7 +930,7 @@ class Snapshot(Mapping[str | bytes, Any], _Closed):
         default: Any = None,
         *,
         out: Literal["numpy"],
-        type: str | None = None,
+        value_type: str | None = None,
     ) -> Any: ...
     @overload
     def get_many(
@@ -939,7 +939,7 @@ class Snapshot(Mapping[str | bytes, Any], _Closed):
         default: None = None,
         *,
         out: Literal["arrow"],
-        type: str | None = None,
+        value_type: str | None = None,
     ) -> ArrowColumn: ...
     @overload
     def get_bytes(self, key: str | bytes) -> bytes | None: ...
@@ -1088,16 +1088,16 @@ class SnapshotWriter(_Closed):
     def __new__(
         cls, path: str | os.PathLike[str], **options: Unpack[SnapshotWriterOptions]
     ) -> Self: ...
-    def add(self, key: str | bytes, value: Any, type: str | None = None) -> None: ...
+    def add(self, key: str | bytes, value: Any, value_type: str | None = None) -> None: ...
     def add_many(
         self,
         source: Any,
         *,
         key: str | None = None,
         value: str | None = None,
-        type: str | None = None,
+        value_type: str | None = None,
     ) -> None: ...
-    def _add_pairs(self, pairs: Iterable[Any], type: str | None) -> None: ...
+    def _add_pairs(self, pairs: Iterable[Any], value_type: str | None) -> None: ...
     def set_metadata(self, name: str, value: str | bytes) -> None: ...
     def finish(self) -> SnapshotSummary: ...
     def discard(self) -> None: ...

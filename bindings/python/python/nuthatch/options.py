@@ -6,6 +6,8 @@ import os
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from _typeshed import ReadableBuffer
 
 __all__ = [
@@ -97,7 +99,7 @@ class SnapshotWriterOptions(TypedDict, total=False):
     """Seed of the key hash; 0 by default."""
     shards: int
     """Number of shards of a set, up to 65,536; 0, the default, for one file."""
-    metadata: dict[str, str | bytes]
+    metadata: Mapping[str, str | bytes]
     """Names with values to store in the file, such as where the data comes from."""
 
 

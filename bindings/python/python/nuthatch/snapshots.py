@@ -22,9 +22,7 @@ __all__ = ["build_snapshot", "open_snapshot", "watch_snapshot"]
 Mapping.register(Snapshot)
 
 
-def open_snapshot(
-    path: str | os.PathLike[str], **options: Unpack[SnapshotOptions]
-) -> Snapshot:
+def open_snapshot(path: str | os.PathLike[str], **options: Unpack[SnapshotOptions]) -> Snapshot:
     """Opens a snapshot: a file, or a set of shards by the path of its manifest.
 
     Checks the headers only, so it takes the same time for a file of any size.
@@ -50,7 +48,7 @@ def build_snapshot(
     *,
     key: str | None = None,
     value: str | None = None,
-    type: str | None = None,
+    value_type: str | None = None,
     **options: Unpack[SnapshotWriterOptions],
 ) -> SnapshotSummary:
     """Builds a snapshot and publishes it at a path, in place of the file that is there.
@@ -64,7 +62,7 @@ def build_snapshot(
         source: A mapping, an iterable of pairs, or a table of pandas, PyArrow or Polars.
         key: Name of the column with the keys of a table; by default the first one.
         value: Name of the column with the values of a table; by default the second of two.
-        type: The type of all values, if it does not follow from their class, as for
+        value_type: The type of all values, if it does not follow from their class, as for
             ``SnapshotWriter.add``.
         **options: Settings of ``nuthatch.SnapshotWriterOptions``.
 
@@ -77,7 +75,7 @@ def build_snapshot(
     """
     writer = SnapshotWriter(path, **options)
     try:
-        writer.add_many(source, key=key, value=value, type=type)
+        writer.add_many(source, key=key, value=value, value_type=value_type)
         return writer.finish()
     finally:
         writer.discard()

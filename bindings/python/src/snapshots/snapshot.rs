@@ -241,26 +241,26 @@ impl Snapshot {
     ///     `default`: The value for missing keys. For a NumPy array, missing keys without a default
     ///         are a `KeyError`; a column has nulls, and no default.
     ///     `out`: The result: ``list``, ``numpy`` or ``arrow``.
-    ///     `type`: The type of all values, such as ``i64`` or ``list of f32``; by default that of
+    ///     `value_type`: The type of all values, such as ``i64`` or ``list of f32``; by default that of
     ///         the first value.
     ///
     /// Returns:
     ///     The values in the order of the keys.
-    #[pyo3(signature = (keys, default=None, *, out="list", r#type=None))]
+    #[pyo3(signature = (keys, default=None, *, out="list", value_type=None))]
     fn get_many<'py>(
         &self,
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
         out: &str,
-        r#type: Option<&str>,
+        value_type: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let form = Form::of_name(out);
         let form = form.ok_or_else(|| {
             argument(py, format!("out: expected list, numpy or arrow, found {out:?}"))
         })?;
-        let requested = r#type.map(|name| {
-            let message = || format!("type: expected a type such as \"i64\", found {name:?}");
+        let requested = value_type.map(|name| {
+            let message = || format!("value_type: expected a type such as \"i64\", found {name:?}");
             type_of_name(name).ok_or_else(|| argument(py, message()))
         });
         let held = self.open.share(py)?;

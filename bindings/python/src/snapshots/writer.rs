@@ -187,7 +187,9 @@ impl SnapshotWriter {
         let copy = options.map(PyDictMethods::copy).transpose()?;
         let arguments = KeywordArguments::new("SnapshotWriter", copy.as_ref());
         let settings = writer_options(py, &arguments)?;
-        let metadata = arguments.take::<Bound<'_, PyDict>>("metadata")?;
+        let metadata = arguments.take::<Bound<'_, PyAny>>("metadata")?;
+        let metadata = metadata.map(|pairs| py.get_type::<PyDict>().call1((pairs,))).transpose()?;
+        let metadata = metadata.map(Bound::cast_into::<PyDict>).transpose()?;
         arguments.finish()?;
         let writer = raised(py, py.detach(|| settings.create(&path)))?;
         let state = State { writer: Some(ProcessBound::new(writer)), rows: 0 };
@@ -205,32 +207,32 @@ impl SnapshotWriter {
     /// Args:
     ///     `key`: The key.
     ///     `value`: The value.
-    ///     `type`: The type of the value, such as ``list of f32``, if it does not follow from its
+    ///     `value_type`: The type of the value, such as ``list of f32``, if it does not follow from its
     ///         class. Floats in a list are rounded to 32 bits; integers become floats that are equal.
     ///
     /// Raises:
     ///     `ArgumentError`: The key or the value has another class, or exceeds a limit. The message
     ///         has the number of the row, from 0.
-    #[pyo3(signature = (key, value, r#type=None))]
+    #[pyo3(signature = (key, value, value_type=None))]
     fn add(
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
-        r#type: Option<&str>,
+        value_type: Option<&str>,
     ) -> PyResult<()> {
-        self.insert(key, value, requested(py, r#type)?, &mut RowBuffer::default())
+        self.insert(key, value, requested(py, value_type)?, &mut RowBuffer::default())
     }
 
     /// Adds the pairs of an iterable.
-    #[pyo3(signature = (pairs, r#type))]
+    #[pyo3(signature = (pairs, value_type))]
     fn _add_pairs(
         &self,
         py: Python<'_>,
         pairs: &Bound<'_, PyAny>,
-        r#type: Option<&str>,
+        value_type: Option<&str>,
     ) -> PyResult<()> {
-        let requested = requested(py, r#type)?;
+        let requested = requested(py, value_type)?;
         let mut buffer = RowBuffer::default();
         for pair in pairs.try_iter()? {
             let pair = pair?;
@@ -255,20 +257,20 @@ impl SnapshotWriter {
     ///     `source`: The rows.
     ///     `key`: Name of the column with the keys of a table; by default the first one.
     ///     `value`: Name of the column with the values of a table; by default the second of two.
-    ///     `type`: The type of all values, as for `add`.
+    ///     `value_type`: The type of all values, as for `add`.
     ///
     /// Raises:
     ///     `ArgumentError`: A row has another form. The rows before it have been added.
-    #[pyo3(signature = (source, *, key=None, value=None, r#type=None))]
+    #[pyo3(signature = (source, *, key=None, value=None, value_type=None))]
     fn add_many(
         slf: &Bound<'_, Self>,
         source: &Bound<'_, PyAny>,
         key: Option<Bound<'_, PyAny>>,
         value: Option<Bound<'_, PyAny>>,
-        r#type: Option<Bound<'_, PyAny>>,
+        value_type: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let add = slf.py().import("nuthatch.tables")?.getattr("add_rows")?;
-        add.call1((slf, source, key, value, r#type))?;
+        add.call1((slf, source, key, value, value_type))?;
         Ok(())
     }
 
@@ -342,7 +344,8 @@ fn requested(py: Python<'_>, name: Option<&str>) -> PyResult<Option<ValueType>> 
     let Some(name) = name else { return Ok(None) };
     match type_of_name(name) {
         None => {
-            let message = format!("type: expected a type such as \"list of f32\", found {name:?}");
+            let message =
+                format!("value_type: expected a type such as \"list of f32\", found {name:?}");
             Err(argument(py, message))
         }
         found => Ok(found),

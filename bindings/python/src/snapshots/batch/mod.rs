@@ -106,7 +106,8 @@ impl Batch<'_> {
                 super::failure::argument(py, message)
             }
             Problem::NoType => {
-                let message = "expected at least one key with a value, found none; give `type`";
+                let message =
+                    "expected at least one key with a value, found none; give `value_type`";
                 super::failure::argument(py, message.to_owned())
             }
             Problem::Failed(error) => super::failure::exception(py, error),
