@@ -3,13 +3,7 @@
  * repository lists all of them; `closed` is the one of this package for a closed snapshot.
  */
 export type ErrorCode =
-  | "io"
-  | "not-a-snapshot"
-  | "unsupported"
-  | "corrupt"
-  | "wrong-type"
-  | "unreadable"
-  | "closed";
+  "io" | "not-a-snapshot" | "unsupported" | "corrupt" | "wrong-type" | "unreadable" | "closed";
 
 /** What an error is about; see the fields of {@link SnapshotError}. */
 export interface ErrorDetails {

@@ -9,7 +9,8 @@ import { test } from "node:test";
 import { checksumOf } from "../dist/cjs/hash/checksum.js";
 import { openBytes } from "../dist/cjs/reader/snapshot.js";
 import { random, type Random } from "./random.js";
-import { VECTORS, documentOf, goodFiles, keyOf } from "./vectors.js";
+import { keyOf } from "./values.js";
+import { VECTORS, documentOf, goodFiles } from "./vectors.js";
 
 const MUTATIONS = Number(process.env["NUTHATCH_FUZZ_MUTATIONS"] ?? 10_000);
 const SEED = Number(process.env["NUTHATCH_FUZZ_SEED"] ?? 1);
@@ -49,7 +50,8 @@ function mend(bytes: Buffer): void {
   if (bytes.length < 512) return;
   const number = (at: number) => Number(bytes.readBigUInt64LE(at));
   const write = (at: number, from: number, len: number) => {
-    if (from + len <= bytes.length) bytes.writeBigUInt64LE(checksumOf(bytes.subarray(from, from + len)), at);
+    if (from + len <= bytes.length)
+      bytes.writeBigUInt64LE(checksumOf(bytes.subarray(from, from + len)), at);
   };
   const [directory, index, data] = [number(72), number(88), number(104)] as const;
   const partitions = 2 ** Math.min(bytes.readUInt32LE(40), 4);

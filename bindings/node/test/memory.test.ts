@@ -7,7 +7,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { VECTORS, withFolder } from "./vectors.js";
+import { withFolder } from "./folder.js";
+import { VECTORS } from "./vectors.js";
 
 const PACKAGE = path.join(import.meta.dirname, "..", "dist", "cjs", "index.js");
 const FILE = path.join(VECTORS, "v1", "entries-20000.nut");

@@ -18,10 +18,11 @@ before(() => zstd.init());
 function content(kind: number, len: number, next: Random): Uint8Array {
   const bytes = new Uint8Array(len);
   const words = ["nut", "hatch", "snapshot", " ", "\n", "{", "}", "0123", "aaaaaaaaaa"];
-  for (let at = 0; at < len; ) {
+  for (let at = 0; at < len;) {
     if (kind === 0) bytes[at++] = next(256);
     else if (kind === 1) bytes[at++] = 97 + Math.floor(Math.sqrt(next(676)));
-    else if (kind === 2) at += Buffer.from(bytes.buffer).write(words[next(words.length)]!, at) || len;
+    else if (kind === 2)
+      at += Buffer.from(bytes.buffer).write(words[next(words.length)]!, at) || len;
     else if (kind === 3) bytes[at++] = at % 1000 < 900 ? 0 : next(4);
     else bytes[at++] = at > 5000 && next(50) > 0 ? bytes[at - 1 - next(5000)]! : next(256);
   }

@@ -16,7 +16,7 @@ export function checksumOfRange(windows: Windows, at: number, len: number): bigi
   }
   const end = at + lastBlockOf(len);
   hash.begin();
-  for (let offset = at; offset < end; ) {
+  for (let offset = at; offset < end;) {
     const window = windows.range(offset, BLOCK_LEN);
     const begin = offset - window.start;
     const count = Math.floor(Math.min(window.length - begin, end - offset) / BLOCK_LEN);

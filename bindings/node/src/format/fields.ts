@@ -47,7 +47,7 @@ export class Fields {
   }
 
   /** Checks that two numbers are equal. */
-  require(at: number, what: string, expected: number | bigint, found: number | bigint): void {
+  requireEqual(at: number, what: string, expected: number | bigint, found: number | bigint): void {
     if (expected !== found) throw this.corrupt(at, `${what} to be ${expected}`, found);
   }
 

@@ -98,8 +98,8 @@ export function readHeader(bytes: Uint8Array, fileLen: number, path: string): He
   raw.checkVersion(HEADER.versionMajor, VERSION_MAJOR);
   raw.checkHash(HEADER.hash, "the header");
   checkFeatures(raw);
-  raw.require(HEADER.headerLen, "the header length", HEADER_LEN, raw.u32(HEADER.headerLen));
-  raw.require(HEADER.fileLen, "the file length", raw.u64(HEADER.fileLen), BigInt(fileLen));
+  raw.requireEqual(HEADER.headerLen, "the header length", HEADER_LEN, raw.u32(HEADER.headerLen));
+  raw.requireEqual(HEADER.fileLen, "the file length", raw.u64(HEADER.fileLen), BigInt(fileLen));
   raw.within(HEADER.fileLen, "the file length", 0, MAX_FILE_LEN, fileLen);
   checkGeometry(raw);
   const header = decode(raw);
@@ -205,7 +205,7 @@ function checkSections(raw: Fields, header: Header): void {
     [HEADER.index, "index", header.index, index, index],
     [HEADER.data, "data", header.data, minData, MAX_FILE_LEN],
   ] as const) {
-    raw.require(at, `the offset of the ${what}`, BigInt(expected), raw.u64(at));
+    raw.requireEqual(at, `the offset of the ${what}`, BigInt(expected), raw.u64(at));
     const room = Math.max(fileLen - section.offset, 0);
     raw.within(at + 8, `the length of the ${what}`, 0, room, section.length);
     raw.within(at + 8, `the length of the ${what}`, min, max, section.length);
@@ -226,7 +226,7 @@ function checkAdditional(raw: Fields, header: Header): void {
     if (kind <= minKind) throw raw.corrupt(at, `a kind above ${minKind}`, kind);
     const offset = alignUp(end, SECTION_ALIGN);
     const field = at + ADDITIONAL.offset;
-    raw.require(field, "the offset of the section", BigInt(offset), raw.u64(field));
+    raw.requireEqual(field, "the offset of the section", BigInt(offset), raw.u64(field));
     const lengthAt = at + ADDITIONAL.length;
     const room = Math.max(fileLen - offset, 0);
     raw.within(lengthAt, "the length of the section", 0, room, section.length);
@@ -249,8 +249,8 @@ function checkCounts(raw: Fields, header: Header): void {
   let all = 0n;
   for (let code = 0; code < 16; code++) all += raw.u64(at + 8 * code);
   const unknown = raw.u64(at);
-  raw.require(at, "the entries of all types", raw.u64(HEADER.entries), all);
-  raw.require(at, "the entries of known types", all, all - unknown);
+  raw.requireEqual(at, "the entries of all types", raw.u64(HEADER.entries), all);
+  raw.requireEqual(at, "the entries of known types", all, all - unknown);
   const slots = (index.length / LINE_LEN) * SLOTS;
   raw.within(HEADER.entries, "the entries", 0, slots, entries);
   for (const [field, what, flag] of [

@@ -62,7 +62,7 @@ export function readManifest(bytes: Uint8Array, fileLen: number, path: string): 
   compareChecksums(path, MANIFEST.metadataHash, "the metadata", metadataHash, checksumOf(metadata));
   const shards = Array.from({ length: count }, (_, i) => shardEntry(table, i));
   const sum = shards.reduce((all, shard) => all + shard.entries, 0n);
-  raw.require(MANIFEST.entries, "the entries of all shards", raw.u64(MANIFEST.entries), sum);
+  raw.requireEqual(MANIFEST.entries, "the entries of all shards", raw.u64(MANIFEST.entries), sum);
   const versionMinor = raw.u16(MANIFEST.versionMinor);
   return { versionMinor, seed: raw.u64(MANIFEST.seed), shards, metadata, metadataAt };
 }
@@ -72,15 +72,20 @@ function checkHeader(raw: Fields, fileLen: number): void {
   raw.checkHash(MANIFEST.hash, "the header of the manifest");
   const flags = raw.u32(MANIFEST.flags);
   if (flags !== 0) throw raw.unsupported(MANIFEST.flags, "no flags", `flags ${flags}`);
-  raw.require(MANIFEST.headerLen, "the header length", MANIFEST_LEN, raw.u32(MANIFEST.headerLen));
+  raw.requireEqual(
+    MANIFEST.headerLen,
+    "the header length",
+    MANIFEST_LEN,
+    raw.u32(MANIFEST.headerLen),
+  );
   const fileLenAt = MANIFEST.fileLen;
-  raw.require(fileLenAt, "the file length", raw.u64(fileLenAt), BigInt(fileLen));
+  raw.requireEqual(fileLenAt, "the file length", raw.u64(fileLenAt), BigInt(fileLen));
   const shards = raw.u32(MANIFEST.shards);
   raw.within(MANIFEST.shards, "the number of shards", 1, MAX_SHARDS, shards);
   const metadataLen = raw.number(MANIFEST.metadataLen);
   raw.within(MANIFEST.metadataLen, "the length of the metadata", 0, MAX_METADATA_LEN, metadataLen);
   const computed = MANIFEST_LEN + SHARD_ENTRY_LEN * shards + metadataLen;
-  raw.require(fileLenAt, "the file length", computed, fileLen);
+  raw.requireEqual(fileLenAt, "the file length", computed, fileLen);
   if (raw.u16(MANIFEST.versionMinor) <= VERSION_MINOR) {
     raw.checkZeros(MANIFEST.reserved, MANIFEST.hash);
   }

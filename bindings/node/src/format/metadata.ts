@@ -20,7 +20,7 @@ export function decodeMetadata(
   const pairs = new Map<string, Uint8Array>();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let before: Uint8Array = new Uint8Array(0);
-  for (let begin = 0; begin < bytes.length; ) {
+  for (let begin = 0; begin < bytes.length;) {
     const invalid = (expected: string, found: string | number) =>
       corrupt(path, at + begin, expected, found);
     if (begin + METADATA_HEAD_LEN > bytes.length) {

@@ -10,8 +10,8 @@ const STRIPE_LEN = 64;
 const STRIPES_PER_BLOCK = BLOCK_LEN / STRIPE_LEN;
 
 const INITIAL = [
-  0xc2b2ae3d, 0, 0x85ebca87, 0x9e3779b1, 0x27d4eb4f, 0xc2b2ae3d, 0x9e3779f9, 0x165667b1,
-  0xc2b2ae63, 0x85ebca77, 0x85ebca77, 0, 0x165667c5, 0x27d4eb2f, 0x9e3779b1, 0,
+  0xc2b2ae3d, 0, 0x85ebca87, 0x9e3779b1, 0x27d4eb4f, 0xc2b2ae3d, 0x9e3779f9, 0x165667b1, 0xc2b2ae63,
+  0x85ebca77, 0x85ebca77, 0, 0x165667c5, 0x27d4eb2f, 0x9e3779b1, 0,
 ];
 
 /** The state of the hash of a long input. Like {@link ShortHash}, it has its result in fields. */
@@ -34,7 +34,8 @@ export class LongHash {
     const view = new DataView(seeded.buffer);
     const isSeeded = seedLow !== 0 || seedHigh !== 0;
     const source = isSeeded ? view : SECRET;
-    const words = (at: number) => Int32Array.from({ length: 16 }, (_, i) => source.getInt32(at + 4 * i, true));
+    const words = (at: number) =>
+      Int32Array.from({ length: 16 }, (_, i) => source.getInt32(at + 4 * i, true));
     this.secret = seeded;
     this.lastSecret = words(SECRET_LEN - STRIPE_LEN - 7);
     this.mixSecret = words(11);

@@ -32,7 +32,7 @@ export function openFileSync(path: string, residency: Residency): Source {
     requireFile(stat);
     if (residency === "mapped" && stat.size > 0) return mapFile(fd, stat.size, path);
     const bytes = new Uint8Array(stat.size);
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0; at < bytes.length;) {
       const count = fs.readSync(fd, bytes, at, Math.min(bytes.length - at, MAX_READ), at);
       if (count === 0) throw new Error("the file was truncated while it was read");
       at += count;
@@ -64,7 +64,7 @@ export async function openFile(path: string, residency: Residency): Promise<Sour
       return mapFile(file.fd, stat.size, path);
     }
     const bytes = new Uint8Array(stat.size);
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0; at < bytes.length;) {
       const length = Math.min(bytes.length - at, MAX_READ);
       const { bytesRead } = await file.read(bytes, at, length, at);
       if (bytesRead === 0) throw new Error("the file was truncated while it was read");

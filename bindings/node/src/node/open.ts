@@ -129,7 +129,11 @@ function* openingShards(
 }
 
 /** Compares a shard with the manifest. */
-function checkShard({ header, path: file }: SnapshotFile, manifest: Manifest, number: number): void {
+function checkShard(
+  { header, path: file }: SnapshotFile,
+  manifest: Manifest,
+  number: number,
+): void {
   const entry = manifest.shards[number]!;
   for (const [at, what, expected, found] of [
     [HEADER.hash, "checksum", entry.headerHash, header.hash],

@@ -95,9 +95,7 @@ export class SnapshotFile {
     expected: string,
     found: string | number | bigint,
   ): SnapshotError =>
-    this.source.isLost()
-      ? unreadable(this.path)
-      : corrupt(this.path, offset, expected, found);
+    this.source.isLost() ? unreadable(this.path) : corrupt(this.path, offset, expected, found);
 
   /**
    * Looks up a key with a hash. If it exists, sets the fields of the last lookup.
@@ -237,7 +235,8 @@ export class SnapshotFile {
     if (view.getUint8(head + 1) !== length) return false;
     if (!sameBytes(view, head + SHORT_HEAD_LEN, key.view, length)) return false;
     // Windows begin at multiples of 8.
-    if (((head + SHORT_HEAD_LEN + length) & (ALIGNMENTS[tag]! - 1)) !== 0) return this.matchesAnyRecord(at, slot, key);
+    if (((head + SHORT_HEAD_LEN + length) & (ALIGNMENTS[tag]! - 1)) !== 0)
+      return this.matchesAnyRecord(at, slot, key);
     this.tag = tag;
     this.valueAt = at + SHORT_HEAD_LEN + length;
     this.valueLen = view.getUint8(head + 2);

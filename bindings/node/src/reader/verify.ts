@@ -305,7 +305,7 @@ export class Verification {
   /** Checks that the bytes from `begin` to `end` are zero. */
   private verifyZeros(begin: number, end: number): void {
     const { windows } = this.file;
-    for (let at = begin; at < end; ) {
+    for (let at = begin; at < end;) {
       const { bytes, start, length } = windows.at(at);
       const from = at - start;
       const to = Math.min(length, end - start);

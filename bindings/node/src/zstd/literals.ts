@@ -32,7 +32,12 @@ export function readLiterals(
   const format = (head >>> 2) & 3;
   if (kind === RAW || kind === REPEATED) {
     const headLen = format === 1 ? 2 : format === 3 ? 3 : 1;
-    const length = format === 1 ? (head & 0xffff) >>> 4 : format === 3 ? (head & 0xffffff) >>> 4 : (head & 0xff) >>> 3;
+    const length =
+      format === 1
+        ? (head & 0xffff) >>> 4
+        : format === 3
+          ? (head & 0xffffff) >>> 4
+          : (head & 0xff) >>> 3;
     const at = begin + headLen;
     const last = at + (kind === RAW ? length : 1);
     check(length, last, end);

@@ -80,9 +80,23 @@ function readTables(view: DataView, begin: number, end: number, state: DecoderSt
   if ((modes & 3) !== 0) throw new InvalidFrame("reserved bits in the modes of tables");
   let at = begin + 1;
   const { literalLengths, offsets, matchLengths } = state;
-  [state.literalLengths, at] = readTable(LITERAL_LENGTHS, modes >>> 6, literalLengths, view, at, end);
+  [state.literalLengths, at] = readTable(
+    LITERAL_LENGTHS,
+    modes >>> 6,
+    literalLengths,
+    view,
+    at,
+    end,
+  );
   [state.offsets, at] = readTable(OFFSETS, (modes >>> 4) & 3, offsets, view, at, end);
-  [state.matchLengths, at] = readTable(MATCH_LENGTHS, (modes >>> 2) & 3, matchLengths, view, at, end);
+  [state.matchLengths, at] = readTable(
+    MATCH_LENGTHS,
+    (modes >>> 2) & 3,
+    matchLengths,
+    view,
+    at,
+    end,
+  );
   return at;
 }
 
@@ -112,7 +126,8 @@ function decodeSequences(
     used += literalLen;
     copyMatch(out, offsetOf(offsetValue, literalLen, state), matchLen);
     if (i < count - 1) {
-      literalState = literalTable.bases[literalState]! + bits.read(literalTable.bits[literalState]!);
+      literalState =
+        literalTable.bases[literalState]! + bits.read(literalTable.bits[literalState]!);
       matchState = matchTable.bases[matchState]! + bits.read(matchTable.bits[matchState]!);
       offsetState = offsetTable.bases[offsetState]! + bits.read(offsetTable.bits[offsetState]!);
     }

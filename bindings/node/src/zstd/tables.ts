@@ -38,10 +38,7 @@ export const MATCH_LENGTHS: CodeKind = {
   name: "match lengths",
   maxSymbol: 52,
   maxLog: 9,
-  predefined: buildTable(
-    repeated([1, 1], [4, 1], [3, 1], [2, 6], [1, 37], [-1, 7]),
-    6,
-  ),
+  predefined: buildTable(repeated([1, 1], [4, 1], [3, 1], [2, 6], [1, 37], [-1, 7]), 6),
 };
 
 /** What a block leaves to the next one, and a dictionary to the first one. */

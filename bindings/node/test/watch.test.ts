@@ -1,0 +1,188 @@
+// A watch polls by itself, tries again what may succeed, and lets its readers keep what they have.
+
+import { open, watch, type Watch, type WatchEvent } from "@nuthatch/snapshot";
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { withFolder } from "./folder.js";
+import { VECTORS } from "./vectors.js";
+
+const ONE = path.join(VECTORS, "v1", "one.nut");
+const TYPES = path.join(VECTORS, "v1", "types.nut");
+const DAMAGED = path.join(VECTORS, "bad", "index-checksum.nut");
+
+/** Runs a test with a path at which it publishes files by renaming them. */
+function withPath<T>(
+  run: (file: string, publish: (source: string) => void) => Promise<T>,
+): Promise<T> {
+  return withFolder((folder) => {
+    const file = path.join(folder, "watched.nut");
+    const publish = (source: string) => {
+      fs.copyFileSync(source, `${file}.new`);
+      fs.renameSync(`${file}.new`, file);
+    };
+    publish(ONE);
+    return run(file, publish);
+  });
+}
+
+/** Polls as the timer of a watch does. */
+function poll(watching: Watch): Promise<boolean> {
+  return (watching as unknown as { enqueue(retryNow: boolean): Promise<boolean> }).enqueue(false);
+}
+
+test("the timer of a watch finds a new file, and reports it", () =>
+  withPath(async (file, publish) => {
+    let report: (event: WatchEvent) => void = () => {};
+    const events = new Promise<WatchEvent>((resolve) => (report = resolve));
+    const watching = await watch(file, { interval: 1, report });
+    publish(TYPES);
+    // The timer does not keep a process alive, but a test has to wait for it.
+    const keepAlive = setInterval(() => {}, 1000);
+    const event = await events;
+    clearInterval(keepAlive);
+    assert.ok(event.type === "switched");
+    assert.equal(event.snapshot, watching.current);
+    assert.equal(watching.current.get("string"), "a nuthatch");
+    watching.close();
+  }));
+
+test("a reader keeps a snapshot that was replaced", () =>
+  withPath(async (file, publish) => {
+    const watching = await watch(file, { interval: 0 });
+    const old = watching.current;
+    publish(TYPES);
+    assert.equal(await watching.refresh(), true);
+    assert.equal(old.size, 1);
+    assert.equal([...old].length, 1);
+    assert.notEqual(watching.current, old);
+    assert.equal(await watching.refresh(), false);
+    watching.close();
+  }));
+
+test("a file that could not be opened is tried again with back-off", () =>
+  withPath(async (file, publish) => {
+    const watching = await watch(file, { interval: 0 });
+    // A folder is a failed system call, but neither missing nor damaged.
+    fs.rmSync(file);
+    fs.mkdirSync(file);
+    const opened: number[] = [];
+    const inner = watching as unknown as { switchTo(...args: unknown[]): Promise<boolean> };
+    const switchTo = inner.switchTo.bind(watching);
+    let polls = 0;
+    inner.switchTo = (...args) => {
+      opened.push(polls);
+      return switchTo(...args);
+    };
+    for (polls = 1; polls <= 260; polls++) assert.equal(await poll(watching), false);
+    assert.deepEqual(opened, [1, 2, 4, 8, 16, 32, 64, 128, 192, 256]);
+    const { rejected, error } = watching.status;
+    assert.equal(rejected, 1);
+    assert.match(String(error), /not a regular file/);
+    fs.rmdirSync(file);
+    publish(TYPES);
+    assert.equal(await poll(watching), true);
+    assert.equal(watching.status.error, undefined);
+    watching.close();
+  }));
+
+test("a damaged file is tried again by a refresh or when it changes, but not by polls", () =>
+  withPath(async (file, publish) => {
+    const events: string[] = [];
+    const report = (event: WatchEvent) => events.push(event.type);
+    const watching = await watch(file, { interval: 0, verify: true, report });
+    publish(DAMAGED);
+    for (let i = 0; i < 10; i++) assert.equal(await poll(watching), false);
+    assert.equal(await watching.refresh(), false);
+    assert.deepEqual(events, ["rejected"]);
+    assert.equal(watching.current.size, 1);
+    publish(TYPES);
+    assert.equal(await poll(watching), true);
+    assert.deepEqual(events, ["rejected", "switched"]);
+    watching.close();
+  }));
+
+test("an error that was transient leaves the status", () =>
+  withPath(async (file) => {
+    const watching = await watch(file, { interval: 0 });
+    fs.renameSync(file, `${file}.away`);
+    assert.equal(await watching.refresh(), false);
+    assert.equal((watching.status.error as NodeJS.ErrnoException | undefined)?.code, "io");
+    fs.renameSync(`${file}.away`, file);
+    await watching.refresh();
+    assert.equal(watching.status.error, undefined);
+    watching.close();
+  }));
+
+test("a report that throws is recorded, and the watch continues", () =>
+  withPath(async (file, publish) => {
+    const failure = new Error("a report of the test");
+    const report = () => {
+      throw failure;
+    };
+    const watching = await watch(file, { interval: 0, report });
+    publish(TYPES);
+    assert.equal(await watching.refresh(), true);
+    assert.equal(watching.status.reportError, failure);
+    publish(ONE);
+    assert.equal(await watching.refresh(), true);
+    watching.close();
+  }));
+
+test("a report may refresh and close its watch", () =>
+  withPath(async (file, publish) => {
+    let refreshed: Promise<boolean> | undefined;
+    const watching: Watch = await watch(file, {
+      interval: 0,
+      report: () => {
+        refreshed = watching.refresh();
+        watching.close();
+      },
+    });
+    publish(TYPES);
+    assert.equal(await watching.refresh(), true);
+    assert.equal(await refreshed, false);
+    assert.throws(() => watching.current, { code: "closed" });
+  }));
+
+test("refreshes that run at the same time switch once", () =>
+  withPath(async (file, publish) => {
+    const watching = await watch(file, { interval: 0 });
+    publish(TYPES);
+    const results = await Promise.all([watching.refresh(), watching.refresh(), poll(watching)]);
+    assert.deepEqual(results, [true, false, false]);
+    watching[Symbol.dispose]();
+  }));
+
+test("a watch needs a good file to begin with, and a valid interval", () =>
+  withPath(async (file) => {
+    await assert.rejects(watch(`${file}.missing`), { code: "io" });
+    await assert.rejects(watch(DAMAGED, { verify: true }), { code: "corrupt" });
+    await assert.rejects(watch(file, { interval: -1 }), RangeError);
+  }));
+
+test("a set whose shards were replaced while it is opened is read again", () =>
+  withFolder(async (folder) => {
+    const file = path.join(folder, "set.nut");
+    const old = fs.readFileSync(path.join(VECTORS, "v1", "set-3.nut"));
+    fs.writeFileSync(file, old);
+    await assert.rejects(open(file), { code: "io" });
+    const names = fs.readdirSync(path.join(VECTORS, "v1")).filter((name) => name.endsWith("shard"));
+    const stat = fs.promises.stat;
+    // Publishes another set when the first shard of the old one is missing.
+    const publish = () => {
+      for (const name of names) {
+        fs.copyFileSync(path.join(VECTORS, "v1", name), path.join(folder, name));
+      }
+      fs.writeFileSync(`${file}.new`, fs.readFileSync(path.join(VECTORS, "v1", "set-7.nut")));
+      fs.renameSync(`${file}.new`, file);
+    };
+    fs.promises.stat = ((place: string) => {
+      if (!place.endsWith(".shard")) return stat(place);
+      fs.promises.stat = stat;
+      return stat(place).finally(publish);
+    }) as typeof stat;
+    const snapshot = await open(file);
+    assert.equal(snapshot.stats().shards, 7);
+  }));
