@@ -110,7 +110,7 @@ export class SnapshotFile {
       const at = this.indexAt + line * LINE_LEN;
       const window = this.windows.at(at);
       const view = window.view;
-      const begin = at - window.start;
+      const begin = (at - window.start) | 0;
       for (let i = 0; i < LINE.offsets; i += 4) {
         // Finds halves of the word that are zero: those with the fingerprint of the key.
         const word = view.getInt32(begin + i, true) ^ pair;
@@ -228,7 +228,7 @@ export class SnapshotFile {
     const at = this.recordAt(line, lineAt, slot);
     if (at >= this.shortEnd) return this.matchesAnyRecord(at, slot, key);
     const { view, start } = this.windows.at(at);
-    const head = at - start;
+    const head = (at - start) | 0;
     const tag = view.getUint8(head);
     if (tag === 0 || tag > LAST_CODE) return this.matchesAnyRecord(at, slot, key);
     const { length } = key;
