@@ -4,7 +4,12 @@
  *   open(fd, length) -> map      Maps an open file.
  *   view(map, offset, length) -> ArrayBuffer    Returns bytes of the map without a copy.
  *   lost(map) -> ArrayBuffer     Returns an int32 that is not 0 once a page could not be read.
- *   release(map)                 Releases the map. Its buffers keep it mapped.
+ *   retire(map)                  Makes the garbage collector look for the map soon.
+ *   release(map)                 Retires the map, and ends its use. Its buffers keep it mapped.
+ *
+ * The garbage collector unmaps a file: when its map and all buffers are unreachable. It counts each
+ * buffer as memory of its length, and collects garbage at once when that grows by 64 MiB. Mapped
+ * pages are not memory of the process, so `view` subtracts the length again.
  */
 #include <errno.h>
 #include <node_api.h>
@@ -18,10 +23,36 @@
 /* Identifies values that `open` returned. */
 static const napi_type_tag TAG = {0x6e75746861746368, 0x736e617073686f74};
 
-/* What JavaScript has of a map: a reference, until it is released. */
+/* Bytes that a map counts as, and those that it counts as in addition when it is retired. */
+#define MAP_BYTES (64 << 10)
+#define RETIRED_BYTES (48 << 20)
+
+/* A map, which its value in JavaScript and each of its buffers refer to. All are of one thread. */
 typedef struct {
   nuthatch_map *map;
+  size_t references;
+  bool is_retired;
+  bool is_released;
 } handle;
+
+/* A buffer of a map. */
+typedef struct {
+  handle *map;
+  int64_t len;
+} view;
+
+static void count_bytes(napi_env env, int64_t bytes) {
+  int64_t all;
+  napi_adjust_external_memory(env, bytes, &all);
+}
+
+/* Removes a reference. The last one unmaps the file. */
+static void unreference(napi_env env, handle *found) {
+  if (--found->references > 0) return;
+  count_bytes(env, -(int64_t)(MAP_BYTES + (found->is_retired ? RETIRED_BYTES : 0)));
+  nuthatch_map_close(found->map);
+  free(found);
+}
 
 static napi_value fail(napi_env env, const char *code, const char *message) {
   bool is_pending = false;
@@ -30,17 +61,16 @@ static napi_value fail(napi_env env, const char *code, const char *message) {
   return NULL;
 }
 
-static void release_map(napi_env env, void *data, void *hint) {
-  (void)env;
-  (void)data;
-  nuthatch_map_release(hint);
+static void finalize_handle(napi_env env, void *data, void *hint) {
+  (void)hint;
+  unreference(env, data);
 }
 
-static void finalize_handle(napi_env env, void *data, void *hint) {
-  (void)env;
-  (void)hint;
-  handle *found = data;
-  if (found->map != NULL) nuthatch_map_release(found->map);
+static void finalize_view(napi_env env, void *data, void *hint) {
+  (void)data;
+  view *found = hint;
+  count_bytes(env, found->len);
+  unreference(env, found->map);
   free(found);
 }
 
@@ -55,7 +85,7 @@ static handle *arguments(napi_env env, napi_callback_info info, size_t count, na
     fail(env, "ERR_INVALID_ARG_TYPE", "expected a map");
     return NULL;
   }
-  if (((handle *)data)->map == NULL) {
+  if (((handle *)data)->is_released) {
     fail(env, "ERR_INVALID_STATE", "the map was released");
     return NULL;
   }
@@ -72,19 +102,19 @@ static napi_value open_map(napi_env env, napi_callback_info info) {
       napi_get_value_double(env, values[1], &len) != napi_ok || !(len >= 1 && len <= 0x1p48)) {
     return fail(env, "ERR_INVALID_ARG_VALUE", "expected a descriptor and a length");
   }
-  handle *result = malloc(sizeof *result);
+  handle *result = calloc(1, sizeof *result);
   if (result == NULL) return fail(env, "ENOMEM", "out of memory");
   result->map = nuthatch_map_open(fd, (size_t)len);
   if (result->map == NULL) {
     int number = errno;
     free(result);
-    char code[24];
-    snprintf(code, sizeof code, "%s", number == ENOMEM ? "ENOMEM" : "ERR_MAP");
-    return fail(env, code, strerror(number));
+    return fail(env, number == ENOMEM ? "ENOMEM" : "ERR_MAP", strerror(number));
   }
+  result->references = 1;
+  count_bytes(env, MAP_BYTES);
   napi_value value;
   if (napi_create_external(env, result, finalize_handle, NULL, &value) != napi_ok) {
-    finalize_handle(env, result, NULL);
+    unreference(env, result);
     return fail(env, "ERR_MAP", "cannot create a map");
   }
   if (napi_type_tag_object(env, value, &TAG) != napi_ok) {
@@ -93,13 +123,20 @@ static napi_value open_map(napi_env env, napi_callback_info info) {
   return value;
 }
 
-/* Returns a buffer of bytes that the map keeps valid. */
-static napi_value buffer_of(napi_env env, nuthatch_map *map, void *bytes, size_t len) {
+/* Returns a buffer of bytes that belong to the map. */
+static napi_value buffer_of(napi_env env, handle *map, void *bytes, size_t len) {
+  view *hint = malloc(sizeof *hint);
+  if (hint == NULL) return fail(env, "ENOMEM", "out of memory");
+  hint->map = map;
+  hint->len = (int64_t)len;
   napi_value buffer;
-  nuthatch_map_retain(map);
-  napi_status status = napi_create_external_arraybuffer(env, bytes, len, release_map, map, &buffer);
-  if (status == napi_ok) return buffer;
-  nuthatch_map_release(map);
+  napi_status status = napi_create_external_arraybuffer(env, bytes, len, finalize_view, hint, &buffer);
+  if (status == napi_ok) {
+    map->references++;
+    count_bytes(env, -(int64_t)len);
+    return buffer;
+  }
+  free(hint);
   if (status == napi_no_external_buffers_allowed) {
     return fail(env, "ERR_NO_EXTERNAL_BUFFERS", "this runtime does not allow mapped buffers");
   }
@@ -118,22 +155,31 @@ static napi_value view_map(napi_env env, napi_callback_info info) {
       !(at >= 0 && len >= 1 && at + len <= end)) {
     return fail(env, "ERR_OUT_OF_RANGE", "expected bytes within the map");
   }
-  return buffer_of(env, found->map, found->map->bytes + (size_t)at, (size_t)len);
+  return buffer_of(env, found, found->map->bytes + (size_t)at, (size_t)len);
 }
 
 static napi_value lost_flag(napi_env env, napi_callback_info info) {
   napi_value values[1];
   handle *found = arguments(env, info, 1, values);
   if (found == NULL) return NULL;
-  return buffer_of(env, found->map, &found->map->lost, sizeof found->map->lost);
+  return buffer_of(env, found, &found->map->lost, sizeof found->map->lost);
 }
 
-static napi_value release(napi_env env, napi_callback_info info) {
+static napi_value retire_map(napi_env env, napi_callback_info info) {
+  napi_value values[1];
+  handle *found = arguments(env, info, 1, values);
+  if (found == NULL || found->is_retired) return NULL;
+  found->is_retired = true;
+  count_bytes(env, RETIRED_BYTES);
+  return NULL;
+}
+
+static napi_value release_map(napi_env env, napi_callback_info info) {
   napi_value values[1];
   handle *found = arguments(env, info, 1, values);
   if (found == NULL) return NULL;
-  nuthatch_map_release(found->map);
-  found->map = NULL;
+  retire_map(env, info);
+  found->is_released = true;
   return NULL;
 }
 
@@ -142,7 +188,8 @@ NAPI_MODULE_INIT() {
       {"open", NULL, open_map, NULL, NULL, NULL, napi_default, NULL},
       {"view", NULL, view_map, NULL, NULL, NULL, napi_default, NULL},
       {"lost", NULL, lost_flag, NULL, NULL, NULL, napi_default, NULL},
-      {"release", NULL, release, NULL, NULL, NULL, napi_default, NULL},
+      {"retire", NULL, retire_map, NULL, NULL, NULL, napi_default, NULL},
+      {"release", NULL, release_map, NULL, NULL, NULL, napi_default, NULL},
   };
   size_t count = sizeof functions / sizeof *functions;
   if (napi_define_properties(env, exports, count, functions) != napi_ok) return NULL;

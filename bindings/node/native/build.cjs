@@ -16,7 +16,7 @@ const { load } = require("./load.cjs");
 const root = path.join(__dirname, "..");
 const CROSS_COMPILERS = { x64: "x86_64-linux-gnu-gcc", arm64: "aarch64-linux-gnu-gcc" };
 
-/** Returns the folder with the headers of Node-API: that of the packed package, or of the repository. */
+/** Returns the folder with the headers of Node-API, in the packed package or in the repository. */
 function headers() {
   const packed = path.join(__dirname, "include");
   if (fs.existsSync(packed)) return packed;

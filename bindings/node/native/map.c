@@ -1,8 +1,8 @@
 /*
  * The kernel sends SIGBUS to a thread that reads a mapped page which is beyond the end of the file,
- * or which the device cannot read. By default the signal ends the process. The handler here replaces
- * the page, and all later ones of the map, by zeros, marks the map as lost, and lets the thread
- * continue. It passes any other fault to the handler that was installed before.
+ * or which the device cannot read. By default the signal ends the process. The handler here
+ * replaces the page, and all later ones of the map, by zeros, marks the map as lost, and lets the
+ * thread continue. It passes any other fault to the handler that was installed before.
  *
  * The handler uses only atomics, mmap and signal, which are safe in a signal handler on Linux.
  */
@@ -128,18 +128,12 @@ nuthatch_map *nuthatch_map_open(int fd, size_t len) {
   }
   map->bytes = bytes;
   map->len = len;
-  atomic_init(&map->references, 1);
   atomic_init(&map->lost, 0);
   map->guard = add_guard(map);
   return map;
 }
 
-void nuthatch_map_retain(nuthatch_map *map) {
-  atomic_fetch_add_explicit(&map->references, 1, memory_order_relaxed);
-}
-
-void nuthatch_map_release(nuthatch_map *map) {
-  if (atomic_fetch_sub_explicit(&map->references, 1, memory_order_acq_rel) != 1) return;
+void nuthatch_map_close(nuthatch_map *map) {
   if (map->guard >= 0) atomic_store_explicit(&table[map->guard].start, 0, memory_order_release);
   munmap(map->bytes, map->len);
   free(map);

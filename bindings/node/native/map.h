@@ -1,7 +1,6 @@
 /*
- * Read-only maps of files, which keep the process alive when a page cannot be read.
- *
- * A map is freed when its last reference is released. Functions are safe to call from any thread.
+ * Maps of files, which keep the process alive when a page cannot be read. Functions are safe to call
+ * from any thread, but a map belongs to one.
  */
 #ifndef NUTHATCH_MAP_H
 #define NUTHATCH_MAP_H
@@ -13,7 +12,6 @@
 typedef struct nuthatch_map {
   uint8_t *bytes;
   size_t len;
-  atomic_int references;
   /* Not 0 if a page could not be read: zeros took the place of it and of all later pages. */
   _Atomic int32_t lost;
   /* Index in the table of the signal handler, or -1 if the map is not guarded. */
@@ -23,10 +21,7 @@ typedef struct nuthatch_map {
 /* Maps `len` bytes, at least one, of an open file. Returns NULL and sets `errno` on failure. */
 nuthatch_map *nuthatch_map_open(int fd, size_t len);
 
-/* Adds a reference. */
-void nuthatch_map_retain(nuthatch_map *map);
-
-/* Releases a reference. */
-void nuthatch_map_release(nuthatch_map *map);
+/* Unmaps the file and frees the map. */
+void nuthatch_map_close(nuthatch_map *map);
 
 #endif

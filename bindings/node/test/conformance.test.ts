@@ -1,5 +1,5 @@
-// The shared vectors of testdata/snapshot. They run in one process, which notes the cases that passed
-// in the file that the environment variable NUTHATCH_CASES names.
+// The shared vectors of testdata/snapshot. They run in one process, which notes the cases that
+// passed in the file that the environment variable NUTHATCH_CASES names.
 
 import "./conformance/files.js";
 import "./conformance/tables.js";

@@ -1,4 +1,5 @@
-// Random damage gives documented errors or other values, but never a crash, a hang or another error.
+// Random damage gives documented errors or other values, but never a crash, a hang or another
+// error.
 //
 // NUTHATCH_FUZZ_MUTATIONS is the number of mutations (default 10000), NUTHATCH_FUZZ_SEED the seed.
 

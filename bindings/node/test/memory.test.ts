@@ -107,6 +107,55 @@ test("the garbage collector unmaps a closed snapshot when no view of it is left"
   });
 });
 
+test("a file that a watch replaced is unmapped when its last reader has moved on", () => {
+  withCopy((file) => {
+    const program = `
+      const { watch } = require(${JSON.stringify(PACKAGE)});
+      const replace = () => {
+        fs.copyFileSync(file, file + ".new");
+        fs.renameSync(file + ".new", file);
+      };
+      const collect = async (expected) => {
+        for (let i = 0; i < 1000 && maps() !== expected; i++) {
+          gc();
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        assert.equal(maps(), expected);
+      };
+      (async () => {
+        const watching = await watch(file, { interval: 0 });
+        let reader = watching.current;
+        replace();
+        await watching.refresh();
+        await collect(2);
+        reader.verifySync();
+        reader = undefined;
+        await collect(1);
+        watching.current.verifySync();
+        console.log("released");
+      })();`;
+    assert.equal(run(program, file), "released\n");
+  });
+});
+
+test("snapshots that a program drops without closing them are unmapped in the end", () => {
+  withCopy((file) => {
+    const program = `
+      (async () => {
+        let max = 0;
+        for (let i = 0; i < 20000; i++) {
+          openSync(file);
+          if (i % 100 === 0) {
+            max = Math.max(max, maps());
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+        }
+        console.log(max < 15000);
+      })();`;
+    assert.equal(run(program, file), "true\n");
+  });
+});
+
 test("no descriptor stays open", () => {
   withCopy((file) => {
     const program = `
@@ -139,7 +188,7 @@ test("a view cannot be taken away from a snapshot by a transfer", () => {
   snapshot.verifySync();
 });
 
-test("threads read the same file, and the add-on outlives the thread that loaded it first", async () => {
+test("threads read the same file, and the add-on outlives the first of them", async () => {
   const program = `
     const { parentPort, workerData } = require("node:worker_threads");
     const { openSync } = require(workerData.package);

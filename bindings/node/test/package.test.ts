@@ -1,4 +1,5 @@
-// The packed package installs into an empty folder without a network, and runs the README's example.
+// The packed package installs into an empty folder without a network, and runs the README's
+// example.
 
 import assert from "node:assert/strict";
 import { execFileSync, type ExecFileSyncOptions } from "node:child_process";

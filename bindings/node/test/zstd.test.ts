@@ -1,4 +1,5 @@
-// Frames that the reference implementation compressed are decompressed, and damaged ones are errors.
+// Frames that the reference implementation compressed are decompressed, and damaged ones are
+// errors.
 
 import zstd from "@bokuweb/zstd-wasm";
 import assert from "node:assert/strict";

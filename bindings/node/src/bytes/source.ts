@@ -13,6 +13,8 @@ export interface Source {
   view(at: number, len: number): Uint8Array<ArrayBuffer>;
   /** Returns whether bytes could not be read, so that zeros took their place. */
   isLost(): boolean;
+  /** Says that no new reader will use the source, so that memory can be released soon. */
+  retire(): void;
   /** Releases what the source holds besides its views. */
   release(): void;
 }
@@ -41,6 +43,8 @@ export class MemorySource implements Source {
   isLost(): boolean {
     return false;
   }
+
+  retire(): void {}
 
   release(): void {}
 }

@@ -1,7 +1,7 @@
 /**
- * Windows on the bytes of a file. An `ArrayBuffer` has at most 4 GiB, the engine reads buffers below
- * 2 GiB fastest, and it counts a mapped buffer as memory: one above the half of its heap makes it
- * collect garbage at once. So a file is read through windows of 512 MiB.
+ * Windows on the bytes of a file. An `ArrayBuffer` has at most 4 GiB, and creating one of 64 MiB or
+ * more makes the engine collect garbage, even if it is mapped. So a file is read through windows of
+ * 48 MiB.
  */
 
 import type { Source } from "./source.js";
@@ -12,7 +12,7 @@ export interface WindowSize {
   readonly overlap: number;
 }
 
-const DEFAULT_SIZE: WindowSize = { stride: 2 ** 29, overlap: 2 ** 24 };
+const DEFAULT_SIZE: WindowSize = { stride: 2 ** 25, overlap: 2 ** 24 };
 
 /** A part of a file. Offsets in it count from its start. */
 export class Window {

@@ -40,8 +40,8 @@ export interface Manifest {
 /**
  * Decodes and validates a manifest, in the order of the format's page.
  *
- * @param bytes the first bytes of the file, which begin with the magic of a manifest: all of them, or
- *   {@link MAX_MANIFEST_LEN} if there are more
+ * @param bytes the first bytes of the file, which begin with the magic of a manifest: all of them,
+ *   or {@link MAX_MANIFEST_LEN} if there are more
  * @param fileLen length of the file in bytes
  * @throws SnapshotError with the code `unsupported` or `corrupt`
  */

@@ -65,7 +65,8 @@ export class LongHash {
   /**
    * Adds the end of the input, which follows the whole blocks, and computes the hash.
    *
-   * @param at offset of the end, which has 1 to 1024 bytes; the 63 bytes before it are readable, too
+   * @param at offset of the end, which has 1 to 1024 bytes; the 63 bytes before it are readable,
+   *   too
    * @param len length of the end
    * @param allLen length of the whole input
    */

@@ -1,6 +1,6 @@
 /**
- * 64-bit arithmetic on pairs of 32-bit halves. JavaScript has no 64-bit integers besides BigInt, and
- * each operation on a BigInt allocates memory.
+ * 64-bit arithmetic on pairs of 32-bit halves. JavaScript has no 64-bit integers besides BigInt,
+ * and each operation on a BigInt allocates memory.
  *
  * Halves are int32 or uint32; results are int32, which the engine keeps in registers. The functions
  * are small enough that it inlines them.

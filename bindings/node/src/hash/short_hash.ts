@@ -1,7 +1,7 @@
 /**
  * XXH3-64, the hash of keys and of checksums, as specified in
- * https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md. Inputs of up to 240 bytes are here;
- * `long_hash.ts` has longer ones.
+ * https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md. Inputs of up to 240 bytes are
+ * here; `long_hash.ts` has longer ones.
  */
 
 import { carryOf, mulHigh, mulMiddle } from "./multiply.js";

@@ -8,6 +8,7 @@ export interface Addon {
   open(fd: number, length: number): MapHandle;
   view(map: MapHandle, offset: number, length: number): ArrayBuffer;
   lost(map: MapHandle): ArrayBuffer;
+  retire(map: MapHandle): void;
   release(map: MapHandle): void;
 }
 

@@ -37,6 +37,10 @@ export class MappedSource implements Source {
     return this.lost[0] !== 0;
   }
 
+  retire(): void {
+    if (!this.isReleased) this.addon.retire(this.map);
+  }
+
   release(): void {
     if (this.isReleased) return;
     this.isReleased = true;

@@ -119,8 +119,8 @@ export class Watch {
   }
 
   /**
-   * Polls for a new file now, after a poll that is running. Tries a file again that was rejected; if
-   * it is rejected again, the status has the error.
+   * Polls for a new file now, after a poll that is running. Tries a file again that was rejected;
+   * if it is rejected again, the status has the error.
    *
    * @returns whether the watch switched to a new file
    */
@@ -196,6 +196,7 @@ export class Watch {
       return false;
     }
     this.identity = identity;
+    this.snapshot.retire();
     this.snapshot = snapshot;
     this.rejectedFile = undefined;
     this.error = undefined;
@@ -249,8 +250,8 @@ async function openVerified(path: string, options: WatchOptions): Promise<Snapsh
 }
 
 /**
- * Returns the identity of the file at a path. It has the times and the length, because the system can
- * use the number of a file again after the file is removed.
+ * Returns the identity of the file at a path. It has the times and the length, because the system
+ * can use the number of a file again after the file is removed.
  */
 async function identify(path: string): Promise<string> {
   try {

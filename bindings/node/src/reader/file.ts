@@ -178,7 +178,7 @@ export class SnapshotFile {
     }
   }
 
-  /** Returns the line that is probed after a line: the last one of a partition precedes its first. */
+  /** Returns the line that is probed after a line: after the last of a partition, its first. */
   lineAfter(line: number): number {
     const { linesPerPartition } = this.header;
     const last = line % linesPerPartition === linesPerPartition - 1;

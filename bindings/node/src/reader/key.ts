@@ -10,8 +10,8 @@ export type Key = string | Uint8Array;
 const encoder = new TextEncoder();
 
 /**
- * The bytes of the key that is being looked up. There is one for all snapshots of a thread: a lookup
- * neither waits nor calls functions of the caller.
+ * The bytes of the key that is being looked up. There is one for all snapshots of a thread: a
+ * lookup neither waits nor calls functions of the caller.
  */
 export class KeyBuffer {
   /** The bytes; the first `length` of them are the key. */

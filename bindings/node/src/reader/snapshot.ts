@@ -57,8 +57,8 @@ const VERIFY_MS = 10;
 /**
  * An open snapshot: an immutable map from keys to typed values.
  *
- * A key is a string, which stands for its UTF-8, or a `Uint8Array`. Lookups return `undefined` for a
- * missing key. They throw a {@link SnapshotError} with the code `corrupt` or `unreadable` if they
+ * A key is a string, which stands for its UTF-8, or a `Uint8Array`. Lookups return `undefined` for
+ * a missing key. They throw a {@link SnapshotError} with the code `corrupt` or `unreadable` if they
  * read damaged bytes, `wrong-type` if a typed lookup finds another type, and `closed` after
  * {@link Snapshot.close}.
  *
@@ -225,8 +225,8 @@ export class Snapshot {
   }
 
   /**
-   * Returns the metadata that the writer was given: values by name, in ascending order of the names.
-   * The values are copies.
+   * Returns the metadata that the writer was given: values by name, in ascending order of the
+   * names. The values are copies.
    */
   metadata(): Map<string, Uint8Array> {
     const [first] = this.openFiles();
@@ -274,13 +274,23 @@ export class Snapshot {
   }
 
   /**
-   * Closes the snapshot: every later call throws the error `closed`. The files are unmapped when the
-   * engine collects the snapshot's memory and all views of it.
+   * Closes the snapshot: every later call throws the error `closed`. The files are unmapped when
+   * the engine collects the snapshot's memory and all views of it.
    */
   close(): void {
     for (const file of this.files) file.windows.source.release();
     this.files = [];
     this.single = undefined;
+  }
+
+  /**
+   * Says that another snapshot takes the place of this one, so that memory can be released soon after
+   * the last reader has dropped it.
+   *
+   * @internal
+   */
+  retire(): void {
+    for (const file of this.files) file.windows.source.retire();
   }
 
   /** Finds a key. Returns the file that has it, whose fields say where. */

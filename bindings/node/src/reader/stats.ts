@@ -5,8 +5,8 @@ import { TYPE_NAMES, type ValueType } from "../values/types.js";
 import type { SnapshotFile } from "./file.js";
 
 /**
- * Statistics with the names of `nuthatch info --json`, from the headers of the files. For a set they
- * are sums, except `version` and `max_probe`, which are the maximum of all shards.
+ * Statistics with the names of `nuthatch info --json`, from the headers of the files. For a set
+ * they are sums, except `version` and `max_probe`, which are the maximum of all shards.
  */
 export interface Stats {
   /** Version of the format: major and minor number. */

@@ -3,7 +3,7 @@
 import { ForwardBits } from "./bits.js";
 import { InvalidFrame } from "./error.js";
 
-/** A decoding table. State `i` has a symbol, a number of bits to read, and a base to add to them. */
+/** A decoding table. A state has a symbol, a number of bits to read, and a base to add to them. */
 export interface FseTable {
   /** Binary logarithm of the number of states. */
   readonly log: number;

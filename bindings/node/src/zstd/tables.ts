@@ -69,7 +69,8 @@ export function initialState(): DecoderState {
 /**
  * Reads the table of a kind of code.
  *
- * @param mode how the table is stored: 0 predefined, 1 one symbol, 2 probabilities, 3 the last table
+ * @param mode how the table is stored: 0 predefined, 1 one symbol, 2 probabilities, 3 the last
+ *   table
  * @param last the table of the last block
  * @returns the table and the offset of the first byte after it
  */
