@@ -1,6 +1,6 @@
 //! The values of a batch in the columnar form of Arrow.
 
-use super::column::{ArrowColumn, Bits, Buffer, Column};
+use super::column::{ArrowColumn, Bits, Buffer, Column, count};
 use super::{Batch, Problem};
 use nuthatch_snapshot::{StringList, Value, ValueType};
 use pyo3::prelude::*;
@@ -70,7 +70,7 @@ impl Texts {
 
     fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
-        self.offsets.push(self.bytes.len() as i64);
+        self.offsets.push(count(self.bytes.len()));
     }
 
     fn len(&self) -> usize {
@@ -130,7 +130,7 @@ impl Builder {
             }
             (Self::StringLists(ends, texts), Value::StringList(list)) => {
                 texts.extend(&list);
-                ends.push(texts.len() as i64);
+                ends.push(count(texts.len()));
             }
             (builder, _) => builder.push_null(),
         }
@@ -143,10 +143,10 @@ impl Builder {
             Self::I64s(numbers) => numbers.push(0),
             Self::F64s(numbers) => numbers.push(0.0),
             Self::Texts(_, texts) => texts.push(b""),
-            Self::I64Lists(ends, numbers) => ends.push(numbers.len() as i64),
-            Self::F64Lists(ends, numbers) => ends.push(numbers.len() as i64),
-            Self::F32Lists(ends, numbers) => ends.push(numbers.len() as i64),
-            Self::StringLists(ends, texts) => ends.push(texts.len() as i64),
+            Self::I64Lists(ends, numbers) => ends.push(count(numbers.len())),
+            Self::F64Lists(ends, numbers) => ends.push(count(numbers.len())),
+            Self::F32Lists(ends, numbers) => ends.push(count(numbers.len())),
+            Self::StringLists(ends, texts) => ends.push(count(texts.len())),
         }
     }
 
@@ -186,5 +186,5 @@ impl Builder {
 
 fn append<T: Copy>(ends: &mut Vec<i64>, numbers: &mut Vec<T>, list: &[T]) {
     numbers.extend_from_slice(list);
-    ends.push(numbers.len() as i64);
+    ends.push(count(numbers.len()));
 }
