@@ -1,4 +1,5 @@
 //! Readahead of the system, as the kernel reports it for the maps of this process.
+#![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{
     Compression, OpenOptions, Readahead, Residency, Result, Snapshot, Value, WriterOptions,

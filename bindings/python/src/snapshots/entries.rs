@@ -32,15 +32,11 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    pub(super) fn new(
-        snapshot: &Bound<'_, Snapshot>,
-        held: Arc<Held>,
-        part: Part,
-    ) -> PyResult<Self> {
+    pub(super) fn new(snapshot: &Bound<'_, Snapshot>, held: Arc<Held>, part: Part) -> Self {
         // SAFETY: `held` is kept as long as the iterator.
         let unbounded = unsafe { held.get_unbounded() };
         let (iter, snapshot) = (Mutex::new(unbounded.iter()), snapshot.clone().unbind());
-        Ok(Self { iter, held, snapshot, part })
+        Self { iter, held, snapshot, part }
     }
 }
 

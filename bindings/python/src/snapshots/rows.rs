@@ -81,7 +81,7 @@ fn int(object: &Bound<'_, PyAny>) -> Converted<i64> {
 }
 
 /// Returns a value that is not a list of numbers as the requested type.
-fn as_requested<'a>(value: Value<'a>, requested: Option<ValueType>) -> Converted<Value<'a>> {
+fn as_requested(value: Value<'_>, requested: Option<ValueType>) -> Converted<Value<'_>> {
     let found = value.value_type();
     match (requested, value) {
         (None, value) => Ok(value),
@@ -123,7 +123,7 @@ fn read_list<'a>(
             buffer.f64s.push(element.extract().ok()?);
             Some(())
         })?;
-        return as_floats(requested, buffer);
+        return Ok(as_floats(requested, buffer));
     }
     if is_int(&first) {
         buffer.i64s.clear();
@@ -159,13 +159,13 @@ fn each(
 }
 
 /// Returns the floats of the buffer as the requested list.
-fn as_floats(requested: Option<ValueType>, buffer: &mut RowBuffer) -> Converted<Value<'_>> {
+fn as_floats(requested: Option<ValueType>, buffer: &mut RowBuffer) -> Value<'_> {
     if requested != Some(ValueType::F32List) {
-        return Ok(Value::F64List(&buffer.f64s));
+        return Value::F64List(&buffer.f64s);
     }
     buffer.f32s.clear();
     buffer.f32s.extend(buffer.f64s.iter().map(|number| *number as f32));
-    Ok(Value::F32List(&buffer.f32s))
+    Value::F32List(&buffer.f32s)
 }
 
 /// Reads bytes of other classes, arrays of numbers, and scalars of NumPy.
@@ -213,7 +213,7 @@ fn read_array<'a>(
     if let Some(numbers) = numbers::<f64>(object)? {
         buffer.f64s = numbers;
         if requested == Some(ValueType::F32List) {
-            return as_floats(requested, buffer).map(Some);
+            return Ok(Some(as_floats(requested, buffer)));
         }
         return as_requested(Value::F64List(&buffer.f64s), requested).map(Some);
     }

@@ -200,17 +200,17 @@ impl Snapshot {
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Entries> {
-        Entries::new(slf, slf.get().open.share(slf.py())?, Part::Keys)
+        Ok(Entries::new(slf, slf.get().open.share(slf.py())?, Part::Keys))
     }
 
     /// Iterates over the entries as pairs of a key and a value.
     fn _items(slf: &Bound<'_, Self>) -> PyResult<Entries> {
-        Entries::new(slf, slf.get().open.share(slf.py())?, Part::Entries)
+        Ok(Entries::new(slf, slf.get().open.share(slf.py())?, Part::Entries))
     }
 
     /// Iterates over the values.
     fn _values(slf: &Bound<'_, Self>) -> PyResult<Entries> {
-        Entries::new(slf, slf.get().open.share(slf.py())?, Part::Values)
+        Ok(Entries::new(slf, slf.get().open.share(slf.py())?, Part::Values))
     }
 
     /// Returns a view of the keys, as that of a `dict`.
@@ -233,7 +233,7 @@ impl Snapshot {
     ///
     /// With ``out="numpy"``, all values have one type: a bool or a number, or lists of numbers of
     /// one length, which become the rows of a matrix. With ``out="arrow"``, all values have one
-    /// type, and libraries such as PyArrow and Polars read the column without a copy, by the Arrow
+    /// type, and libraries such as `PyArrow` and Polars read the column without a copy, by the Arrow
     /// ``PyCapsule`` interface.
     ///
     /// Args:

@@ -56,7 +56,8 @@ pub(crate) struct SnapshotWatch {
 
 #[derive(Default)]
 struct State {
-    /// `None` after closing. A child made by `fork` has no thread that polls, so it leaks the watch
+    is_closed: bool,
+    /// `None` before the start and after closing. A child made by `fork` has no thread that polls, so it leaks the watch
     /// and starts another.
     running: Option<ProcessBound<Running>>,
     /// The object that `current` returned last.
@@ -108,12 +109,17 @@ impl SnapshotWatch {
         let reader = watch.reader();
         let running = Running { watch: Arc::new(watch), reader };
         let mut state = self.lock();
-        let before = state.running.replace(ProcessBound::new(running));
+        let is_closed = state.is_closed;
+        // Another thread may have closed the watch meanwhile: then the new one is dropped.
+        let mut unused = Some(ProcessBound::new(running));
+        if !is_closed {
+            std::mem::swap(&mut state.running, &mut unused);
+        }
         let current = state.current.take();
         drop(state);
-        py.detach(|| drop(before));
+        py.detach(|| drop(unused));
         drop(current);
-        Ok(())
+        if is_closed { Err(closed(py, "watch")) } else { Ok(()) }
     }
 
     /// Returns the watch of this process. Starts it in a child made by `fork`.
@@ -135,7 +141,7 @@ impl SnapshotWatch {
     /// one. Fails in a child made by `fork` that did not start its watch.
     fn newest(&self, py: Python<'_>) -> Result<Result<Py<Snapshot>, WatchReader>, ()> {
         let mut state = self.lock();
-        let State { running, current } = &mut *state;
+        let State { running, current, .. } = &mut *state;
         let running = running.as_mut().and_then(ProcessBound::in_process_mut).ok_or(())?;
         let newest = running.reader.current();
         match current {
@@ -202,7 +208,8 @@ impl SnapshotWatch {
 
     /// Stops watching. Snapshots that `current` has returned remain usable.
     fn close(&self, py: Python<'_>) {
-        let State { running, current } = std::mem::take(&mut *self.lock());
+        let ended = State { is_closed: true, ..State::default() };
+        let State { running, current, .. } = std::mem::replace(&mut *self.lock(), ended);
         py.detach(|| drop(running));
         drop(current);
     }

@@ -251,7 +251,7 @@ impl SnapshotWriter {
     }
 
     /// Adds the rows of a ``dict``, of an iterable of pairs, or of two columns of a table of pandas,
-    /// PyArrow or Polars.
+    /// `PyArrow` or Polars.
     ///
     /// Args:
     ///     `source`: The rows.

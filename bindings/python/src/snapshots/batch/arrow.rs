@@ -1,7 +1,7 @@
 //! The values of a batch in the columnar form of Arrow.
 
-use super::column::{ArrowColumn, Bits, Buffer, Column, count};
-use super::{Batch, Problem};
+use super::column::{ArrowColumn, Bits, Buffer, Column};
+use super::{Batch, Problem, check};
 use nuthatch_snapshot::{StringList, Value, ValueType};
 use pyo3::prelude::*;
 use std::ffi::CStr;
@@ -36,7 +36,7 @@ fn fill(batch: &Batch<'_>, mut builder: Builder, value_type: ValueType) -> Resul
         validity.push(stored.is_some());
         match stored {
             Some(stored) => {
-                batch.check(index, stored.value_type(), value_type)?;
+                check(index, stored.value_type(), value_type)?;
                 builder.push(stored.value()?.as_value());
             }
             None => builder.push_null(),
@@ -70,7 +70,7 @@ impl Texts {
 
     fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
-        self.offsets.push(count(self.bytes.len()));
+        self.offsets.push(self.bytes.len().cast_signed() as i64);
     }
 
     fn len(&self) -> usize {
@@ -130,7 +130,7 @@ impl Builder {
             }
             (Self::StringLists(ends, texts), Value::StringList(list)) => {
                 texts.extend(&list);
-                ends.push(count(texts.len()));
+                ends.push(texts.len().cast_signed() as i64);
             }
             (builder, _) => builder.push_null(),
         }
@@ -143,10 +143,10 @@ impl Builder {
             Self::I64s(numbers) => numbers.push(0),
             Self::F64s(numbers) => numbers.push(0.0),
             Self::Texts(_, texts) => texts.push(b""),
-            Self::I64Lists(ends, numbers) => ends.push(count(numbers.len())),
-            Self::F64Lists(ends, numbers) => ends.push(count(numbers.len())),
-            Self::F32Lists(ends, numbers) => ends.push(count(numbers.len())),
-            Self::StringLists(ends, texts) => ends.push(count(texts.len())),
+            Self::I64Lists(ends, numbers) => ends.push(numbers.len().cast_signed() as i64),
+            Self::F64Lists(ends, numbers) => ends.push(numbers.len().cast_signed() as i64),
+            Self::F32Lists(ends, numbers) => ends.push(numbers.len().cast_signed() as i64),
+            Self::StringLists(ends, texts) => ends.push(texts.len().cast_signed() as i64),
         }
     }
 
@@ -186,5 +186,5 @@ impl Builder {
 
 fn append<T: Copy>(ends: &mut Vec<i64>, numbers: &mut Vec<T>, list: &[T]) {
     numbers.extend_from_slice(list);
-    ends.push(count(numbers.len()));
+    ends.push(numbers.len().cast_signed() as i64);
 }

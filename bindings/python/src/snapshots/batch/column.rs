@@ -9,11 +9,6 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// Returns a number of elements or bytes as Arrow counts them.
-pub(super) fn count(len: usize) -> i64 {
-    i64::try_from(len).expect("what is in memory has less than 2^63 elements")
-}
-
 /// Bits, the lowest of each byte first.
 #[derive(Default)]
 pub(super) struct Bits {
@@ -189,7 +184,7 @@ impl Schema {
             name: name.as_ptr(),
             metadata: ptr::null(),
             flags: NULLABLE,
-            n_children: count(data.children.len()),
+            n_children: data.children.len().cast_signed() as i64,
             children: data.children.as_mut_ptr(),
             dictionary: ptr::null_mut(),
             release: Some(release_schema),
@@ -211,11 +206,11 @@ impl Array {
             children: children.collect(),
         });
         Self {
-            length: count(column.len),
-            null_count: count(column.nulls),
+            length: column.len.cast_signed() as i64,
+            null_count: column.nulls.cast_signed() as i64,
             offset: 0,
-            n_buffers: count(data.buffers.len()),
-            n_children: count(data.children.len()),
+            n_buffers: data.buffers.len().cast_signed() as i64,
+            n_children: data.children.len().cast_signed() as i64,
             buffers: data.buffers.as_mut_ptr(),
             children: data.children.as_mut_ptr(),
             dictionary: ptr::null_mut(),

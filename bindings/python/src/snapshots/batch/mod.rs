@@ -78,14 +78,6 @@ impl Batch<'_> {
         self.requested.or_else(|| types.find(|found| *found != ValueType::EmptyList))
     }
 
-    /// Checks that the value at an index can be read as a type.
-    fn check(&self, index: usize, found: ValueType, requested: ValueType) -> Result<(), Problem> {
-        if reads_as(found, requested) {
-            return Ok(());
-        }
-        Err(Problem::WrongType(index, requested, found))
-    }
-
     /// Converts a problem into an exception that names the key.
     fn exception(&self, py: Python<'_>, problem: &Problem) -> PyErr {
         let name = |index: usize| self.keys[index].escape_ascii().to_string();
@@ -113,6 +105,14 @@ impl Batch<'_> {
             Problem::Failed(error) => super::failure::exception(py, error),
         }
     }
+}
+
+/// Checks that the value at an index can be read as a type.
+fn check(index: usize, found: ValueType, requested: ValueType) -> Result<(), Problem> {
+    if reads_as(found, requested) {
+        return Ok(());
+    }
+    Err(Problem::WrongType(index, requested, found))
 }
 
 /// Returns the values of an iterable of keys.

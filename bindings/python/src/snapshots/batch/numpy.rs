@@ -1,6 +1,6 @@
 //! The values of a batch as a NumPy array.
 
-use super::{Batch, Problem};
+use super::{Batch, Problem, check};
 use crate::convert::write_into;
 use crate::snapshots::failure::argument;
 use crate::snapshots::numbers::NumPy;
@@ -36,7 +36,7 @@ pub(super) fn array<'py>(
         for (index, value) in batch.values.iter().enumerate() {
             let out = &mut out[index * row_len..][..row_len];
             match (value, &missing) {
-                (Some(stored), _) => write_row(batch, index, stored, &shape, out)?,
+                (Some(stored), _) => write_row(index, stored, &shape, out)?,
                 (None, Some(missing)) => out.copy_from_slice(missing),
                 (None, None) => return Err(Problem::Missing(index)),
             }
@@ -103,13 +103,12 @@ fn fill(default: &Bound<'_, PyAny>, shape: &Shape) -> PyResult<Vec<u8>> {
 
 /// Writes the value at an index as a row.
 fn write_row(
-    batch: &Batch<'_>,
     index: usize,
     stored: &StoredValue<'_>,
     shape: &Shape,
     out: &mut [u8],
 ) -> Result<(), Problem> {
-    batch.check(index, stored.value_type(), shape.value_type)?;
+    check(index, stored.value_type(), shape.value_type)?;
     let value: CowValue<'_> = stored.value()?;
     let value = value.as_value();
     if shape.is_matrix && list_len(&value) != shape.columns {
