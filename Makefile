@@ -1,12 +1,15 @@
 # The same commands locally and in CI.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check check-long docs bench-snapshot bench-store bench-server bench-java bench-chunks fuzz
+.PHONY: help run install test test-all check check-long docs bench-snapshot bench-store bench-server bench-java bench-chunks fuzz
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 run: ## Build nuthatch and take a tour of it on real data
 	@scripts/run
+
+install: ## Build and install the library, its headers and the command in PREFIX (/usr/local)
+	@scripts/install $(PREFIX)
 
 test: ## Run the checks that every change must pass
 	@scripts/test

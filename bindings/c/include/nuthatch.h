@@ -82,6 +82,9 @@
 // Error code `panic`. A bug of the library.
 #define NUTHATCH_ERROR_PANIC 102
 
+// Error code `compressed`. The value is compressed, and the caller passed no scratch buffer.
+#define NUTHATCH_ERROR_COMPRESSED 103
+
 // A commit waits for the disk. No committed write is lost.
 #define NUTHATCH_STORE_SYNC 0
 
@@ -727,7 +730,8 @@ extern "C" {
 #endif // __cplusplus
 
 // Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv` or
-// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for
+// `testdata/errors.csv`, or `argument`, `handle`, `panic` or
+// `compressed`. Returns `ok` for 0 and `unknown` for
 // any other number. The string is static and terminated by a zero byte.
 const char *nuthatch_code_name(int32_t code);
 
@@ -1054,7 +1058,7 @@ int32_t nuthatch_snapshot_scratch_free(nuthatch_snapshot_scratch *scratch, nutha
 
 // Looks up a key. Returns the value in `value`; a missing key is not an error. `scratch` receives
 // the value if it is compressed, until the next call with the same buffer. It may be null if the
-// file has no compressed values; otherwise a compressed value is the error `argument`.
+// file has no compressed values; otherwise a compressed value is the error `compressed`.
 int32_t nuthatch_snapshot_get(const nuthatch_snapshot *snapshot,
                               const uint8_t *key,
                               size_t key_len,

@@ -34,6 +34,9 @@ pub const NUTHATCH_ERROR_HANDLE: i32 = 101;
 /// Error code `panic`. A bug of the library.
 pub const NUTHATCH_ERROR_PANIC: i32 = 102;
 
+/// Error code `compressed`. The value is compressed, and the caller passed no scratch buffer.
+pub const NUTHATCH_ERROR_COMPRESSED: i32 = 103;
+
 /// Why a call failed. Written only if the call fails.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -81,7 +84,7 @@ const LMDB: i32 = 24;
 
 /// All codes by number, in the order of `testdata/store/errors.csv`, then those that only
 /// `testdata/errors.csv` has, then those of this crate.
-const NAMES: [(i32, &CStr); 34] = [
+const NAMES: [(i32, &CStr); 35] = [
     (NUTHATCH_ERROR_IO, c"io"),
     (2, c"not-a-store"),
     (NUTHATCH_ERROR_CORRUPT, c"corrupt"),
@@ -116,6 +119,7 @@ const NAMES: [(i32, &CStr); 34] = [
     (NUTHATCH_ERROR_ARGUMENT, c"argument"),
     (NUTHATCH_ERROR_HANDLE, c"handle"),
     (NUTHATCH_ERROR_PANIC, c"panic"),
+    (NUTHATCH_ERROR_COMPRESSED, c"compressed"),
 ];
 
 impl Failure {
@@ -212,7 +216,8 @@ fn number_of(name: &str) -> Option<i32> {
 }
 
 /// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv` or
-/// `testdata/errors.csv`, or `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for
+/// `testdata/errors.csv`, or `argument`, `handle`, `panic` or
+/// `compressed`. Returns `ok` for 0 and `unknown` for
 /// any other number. The string is static and terminated by a zero byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn nuthatch_code_name(code: i32) -> *const c_char {

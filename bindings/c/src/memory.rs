@@ -54,7 +54,33 @@ impl AsRef<[u8]> for CallerBytes {
 /// cbindgen makes the header from signatures in the sources and does not expand macros. So the
 /// signature of each function is written out, and this macro is its whole body; a tidy test checks
 /// that (`tidy/exports.rs`).
+///
+/// The second form is for functions that are called often: `export_body!(error, parameters,
+/// |caller, parameters| …, |caller, parameters| …)`. The first block returns `Some(())` if it did
+/// all, without calls. Otherwise the second block runs, which is compiled out of line.
 macro_rules! export_body {
+    (
+        $error:ident, $parameters:expr,
+        |$usual_caller:ident, $usual_parameters:ident| $usual:expr,
+        |$caller:ident, $parameters_of:ident| $body:expr
+    ) => {{
+        let usual = |$usual_caller: &$crate::memory::Caller<'_>| -> Option<()> {
+            let $usual_parameters = $parameters;
+            $usual
+        };
+        // SAFETY: the caller of the exported function keeps the conventions of the header.
+        let is_done = unsafe { $crate::memory::call_usual(usual) };
+        if is_done.is_some() {
+            return 0;
+        }
+        // Moves the parameters: references would keep them in memory in the usual path, too.
+        let body = move |$caller: &$crate::memory::Caller<'_>| -> $crate::error::Result<()> {
+            let $parameters_of = $parameters;
+            $body
+        };
+        // SAFETY: as above.
+        unsafe { $crate::memory::call_out_of_line($error, body) }
+    }};
     ($error:ident, |$caller:pat_param| $body:expr) => {{
         let body = |$caller: &$crate::memory::Caller<'_>| -> $crate::error::Result<()> { $body };
         // SAFETY: the caller of the exported function keeps the conventions of the header.
@@ -80,6 +106,30 @@ pub(crate) unsafe fn call(
         Ok(Err(failure)) => report(&caller, error, &failure),
         Err(panic) => report(&caller, error, &failure_of(&*panic)),
     }
+}
+
+/// Runs the first block of an exported function, for [`export_body`]. It neither panics nor calls.
+///
+/// # Safety
+///
+/// As [`call`].
+#[inline(always)]
+pub(crate) unsafe fn call_usual(body: impl FnOnce(&Caller<'_>) -> Option<()>) -> Option<()> {
+    body(&Caller(PhantomData))
+}
+
+/// Does the same as [`call`], out of line.
+///
+/// # Safety
+///
+/// As [`call`].
+#[inline(never)]
+pub(crate) unsafe fn call_out_of_line(
+    error: *mut nuthatch_error,
+    body: impl FnOnce(&Caller<'_>) -> Result<()>,
+) -> i32 {
+    // SAFETY: as the caller promises.
+    unsafe { call(error, body) }
 }
 
 /// Writes a failure to the output parameter. Returns its code. Out of line, so that functions that
@@ -211,6 +261,29 @@ impl<'c> Caller<'c> {
         Ok(unsafe { &*at })
     }
 
+    /// Returns an object that C has a pointer to, or `None` for null.
+    #[inline(always)]
+    pub(crate) fn usual<T>(&self, at: *const T) -> Option<&'c T> {
+        // SAFETY: `self` proves that `at` is null or from `Arc::into_raw`, so it is aligned.
+        unsafe { at.as_ref() }
+    }
+
+    /// Returns an output parameter that may be at any address, or `None` for null.
+    #[inline(always)]
+    pub(crate) fn usual_out<T>(&self, at: *mut T) -> Option<UnalignedOut<'c, T>> {
+        (!at.is_null()).then_some(UnalignedOut(at, PhantomData))
+    }
+
+    /// Returns bytes of the caller, or `None` for null or if they are longer than `max_len`.
+    #[inline(always)]
+    pub(crate) fn usual_bytes(&self, at: *const u8, len: usize, max_len: u16) -> Option<&'c [u8]> {
+        if at.is_null() || len > usize::from(max_len) {
+            return None;
+        }
+        // SAFETY: `self` proves that `at` points to `len` bytes.
+        Some(unsafe { std::slice::from_raw_parts(at, len) })
+    }
+
     /// Returns a struct of the caller, or `None` for null.
     pub(crate) fn maybe<T>(&self, name: &str, at: *const T) -> Result<Option<&'c T>> {
         if at.is_null() { Ok(None) } else { self.one(name, at).map(Some) }
@@ -254,6 +327,17 @@ impl<'c> Caller<'c> {
                 unsafe { function(user, done, all) }
             }
         }
+    }
+}
+
+/// An output parameter at any address.
+pub(crate) struct UnalignedOut<'c, T>(*mut T, PhantomData<&'c mut T>);
+
+impl<T> UnalignedOut<'_, T> {
+    #[inline(always)]
+    pub(crate) fn put(&mut self, answer: T) {
+        // SAFETY: a `Caller` created `self`, and proves that there is room for one value.
+        unsafe { self.0.write_unaligned(answer) }
     }
 }
 

@@ -11,8 +11,14 @@ fn library_folder() -> PathBuf {
     found.expect("libnuthatch.so beside this test")
 }
 
-/// Compiles a program with these flags, and runs it in a folder of its own.
-fn compile_and_run(source: &str, flags: &[&str]) {
+/// Compiles a program of this folder with these flags, and runs it in a folder of its own. Returns
+/// its output.
+fn compile_and_run(source: &str, flags: &[&str]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    compile_and_run_file(&root.join("tests").join(source), flags)
+}
+
+fn compile_and_run_file(source: &Path, flags: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
@@ -24,7 +30,7 @@ fn compile_and_run(source: &str, flags: &[&str]) {
         .args(flags)
         .arg("-I")
         .arg(root.join("include"))
-        .arg(root.join("tests").join(source))
+        .arg(source)
         .arg("-o")
         .arg(&program)
         .arg("-L")
@@ -34,8 +40,33 @@ fn compile_and_run(source: &str, flags: &[&str]) {
         .output()
         .expect("a C compiler");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let ran = Command::new(&program).arg(folder.path()).output().expect("the program");
+    let mut run = Command::new(&program);
+    let ran = run.arg(folder.path()).current_dir(folder.path()).output().expect("the program");
     assert!(ran.status.success(), "{:?}: {}", ran.status, String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
+
+/// Returns a program with the statements of an example.
+fn program_of(example: &str) -> String {
+    let (includes, statements): (Vec<_>, Vec<_>) =
+        example.lines().partition(|line| line.starts_with("#include"));
+    let (includes, statements) = (includes.join("\n"), statements.join("\n"));
+    format!("{includes}\nint main(void) {{\n{statements}\nreturn 0;\n}}\n")
+}
+
+#[test]
+fn the_examples_of_the_readme_run() {
+    let readme = include_str!("../README.md");
+    let examples = readme.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let folder = tempfile::tempdir().expect("a folder");
+    let outputs: Vec<_> = examples
+        .map(|example| {
+            let source = folder.path().join("example.c");
+            std::fs::write(&source, program_of(example)).expect("a file");
+            compile_and_run_file(&source, &[])
+        })
+        .collect();
+    assert_eq!(outputs, ["user:1", "Ada\n"]);
 }
 
 #[test]

@@ -137,9 +137,10 @@ void measure(std::vector<system_under_test> &systems, int runs) {
         for (auto &system : systems) {
             auto start = std::chrono::steady_clock::now();
             std::size_t sum = system.run();
-            std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
-            if (sum != expected) throw std::runtime_error(std::string("a wrong sum: ") + system.name);
-            if (run >= 0) system.ns.push_back(time.count() / key_count);
+            auto end = std::chrono::steady_clock::now();
+            double ns = std::chrono::duration<double, std::nano>(end - start).count();
+            if (sum != expected) throw std::runtime_error("a wrong sum");
+            if (run >= 0) system.ns.push_back(ns / key_count);
         }
     }
 }
@@ -168,9 +169,10 @@ int main(int argc, char **argv) {
     for (std::size_t i = 0; i < key_count; i++) map.emplace(key_of(i), value_of(i));
 
     nuthatch::snapshot snapshot(path);
+    const nuthatch_snapshot *raw = snapshot.raw();
     std::vector<system_under_test> systems = {
-        {"c", "nuthatch get_string", "get", [&] { return c_get(snapshot.raw(), keys); }, {}},
-        {"c", "nuthatch get_many", "get_many", [&] { return c_get_many(snapshot.raw(), keys); }, {}},
+        {"c", "nuthatch get_string", "get", [&] { return c_get(raw, keys); }, {}},
+        {"c", "nuthatch get_many", "get_many", [&] { return c_get_many(raw, keys); }, {}},
         {"c++", "nuthatch get_string", "get", [&] { return cpp_get(snapshot, keys); }, {}},
         {"c++", "nuthatch get_many", "get_many", [&] { return cpp_get_many(snapshot, keys); }, {}},
     };
@@ -190,9 +192,10 @@ int main(int argc, char **argv) {
         auto run = [](rust_reader::run_function function) {
             return function(rust.snapshot, rust.keys);
         };
-        systems.push_back({"rust", "nuthatch get_string", "get", [=] { return run(rust.get); }, {}});
-        systems.push_back(
-            {"rust", "nuthatch get_many", "get_many", [=] { return run(rust.get_many); }, {}});
+        auto get = [=] { return run(rust.get); };
+        auto get_many = [=] { return run(rust.get_many); };
+        systems.push_back({"rust", "nuthatch get_string", "get", get, {}});
+        systems.push_back({"rust", "nuthatch get_many", "get_many", get_many, {}});
     }
     measure(systems, argc > 2 ? std::atoi(argv[2]) : 7);
     print(systems);

@@ -63,7 +63,8 @@ inline std::string look_up(const nuthatch::snapshot &snapshot, const std::string
     std::string code = code_of([&] { is_found = snapshot.get(key).has_value(); });
     CHECK(code.empty() || code == "corrupt");
     nuthatch::values values;
-    std::string of_many = code_of([&] { snapshot.get_many(std::vector<std::string>{key}, values); });
+    std::vector<std::string> keys{key};
+    std::string of_many = code_of([&] { snapshot.get_many(keys, values); });
     CHECK(of_many == code && (!code.empty() || values[0].has_value() == is_found));
     auto is_allowed = [](const std::string &typed) {
         return typed.empty() || typed == "corrupt" || typed == "wrong-type";

@@ -96,8 +96,10 @@ inline bool equal(const nuthatch::value_view &found, const json &expected) {
             return expected.find("$bytes") != nullptr && bytes.size() == wanted.size() &&
                    (wanted.empty() || std::memcmp(bytes.data(), wanted.data(), wanted.size()) == 0);
         }
-        case type::string: return expected.kind == json::string && found.as_string() == expected.text;
-        case type::boolean: return expected.kind == json::boolean && found.as_bool() == expected.is_true();
+        case type::string:
+            return expected.kind == json::string && found.as_string() == expected.text;
+        case type::boolean:
+            return expected.kind == json::boolean && found.as_bool() == expected.is_true();
         case type::i64: return std::to_string(found.as_i64()) == expected.text;
         case type::f64: {
             double number = found.as_f64();

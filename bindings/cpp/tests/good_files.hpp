@@ -92,7 +92,8 @@ inline void check_valid(const nuthatch::snapshot &snapshot, const json &document
     const auto &expected = metadata == nullptr ? none.fields : metadata->fields;
     CHECK(pairs.size() == expected.size());
     for (std::size_t i = 0; i < pairs.size(); i++) {
-        CHECK(pairs[i].first == expected[i].first && pairs[i].second == bytes_of(expected[i].second));
+        CHECK(pairs[i].first == expected[i].first);
+        CHECK(pairs[i].second == bytes_of(expected[i].second));
     }
     check_entries(snapshot, document);
 }

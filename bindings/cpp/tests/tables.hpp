@@ -32,8 +32,8 @@ inline std::optional<nuthatch_snapshot_value> typed_lookup(const nuthatch::snaps
         {"list of string", nuthatch_snapshot_get_string_list},
     };
     nuthatch_snapshot_value value;
-    nuthatch::detail::check(functions.at(as), snapshot.raw(), nuthatch::detail::data(key), key.size(),
-                            nuthatch::detail::scratch(), &value);
+    nuthatch::detail::check(functions.at(as), snapshot.raw(), nuthatch::detail::data(key),
+                            key.size(), nuthatch::detail::scratch(), &value);
     if (value.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
     return value;
 }

@@ -5,82 +5,63 @@ use super::scratch::nuthatch_snapshot_scratch;
 use super::value::nuthatch_snapshot_value;
 use crate::error::{Result, nuthatch_error};
 use crate::memory::{Caller, export_body, nuthatch_snapshot_bytes};
-use snapshot_engine::{CowStringList, CowValue, Error, Snapshot, Value, ValueType};
-use std::borrow::Cow;
+use snapshot_engine::{Error, ValueType};
 
 /// Number of keys that `nuthatch_snapshot_get_many` looks up at once.
 const GROUP: usize = 64;
 
+/// Maximum length of a key that is looked up without calls, in bytes.
+const MAX_USUAL_KEY_LEN: u16 = 16;
+
 /// The parameters of a lookup.
+#[derive(Clone, Copy)]
 struct Lookup {
     snapshot: *const nuthatch_snapshot,
     key: *const u8,
     key_len: usize,
     scratch: *mut nuthatch_snapshot_scratch,
     value: *mut nuthatch_snapshot_value,
-}
-
-/// The result of a lookup without a scratch buffer.
-enum Found<'s> {
-    Absent,
-    InPlace(Value<'s>),
-    /// The value is compressed, although the header counts none.
-    Compressed,
+    /// The type that the value must have, if there is one.
+    requested: Option<ValueType>,
 }
 
 impl Lookup {
-    /// Looks up a key with `find` if the file has no compressed values. `requested` is the type
-    /// that the value must have, if there is one.
+    /// Tries a lookup without any call, so that the function for C saves no registers and is short:
+    /// the shorter it is, the more lookups a processor overlaps. Returns `None` if it cannot decide
+    /// or a parameter is invalid.
     #[inline(always)]
-    fn run<'c>(
-        self,
-        caller: &Caller<'c>,
-        requested: Option<ValueType>,
-        find: impl FnOnce(&'c Snapshot, &[u8]) -> snapshot_engine::Result<Found<'c>>,
-    ) -> Result<()> {
+    fn try_usual(&self, caller: &Caller<'_>) -> Option<()> {
+        let mut out = caller.usual_out(self.value)?;
+        let key = caller.usual_bytes(self.key, self.key_len, MAX_USUAL_KEY_LEN)?;
+        let snapshot = caller.usual(self.snapshot)?.if_open()?;
+        out.put(match snapshot.get_usual(key, self.requested)? {
+            Some(value) => nuthatch_snapshot_value::new(value, true),
+            None => nuthatch_snapshot_value::ABSENT,
+        });
+        Some(())
+    }
+
+    /// Looks up a key.
+    fn run(self, caller: &Caller<'_>) -> Result<()> {
         let mut out = caller.out("value", self.value)?;
         let key = caller.bytes("key", self.key, self.key_len)?;
-        let open = caller.one("snapshot", self.snapshot)?;
-        let snapshot = open.get()?;
-        if !open.is_compressed() {
-            match find(snapshot, key)? {
-                Found::Absent => {
-                    out.put(nuthatch_snapshot_value::ABSENT);
-                    return Ok(());
-                }
-                Found::InPlace(value) => {
-                    out.put(nuthatch_snapshot_value::new(value, true));
-                    return Ok(());
-                }
-                Found::Compressed => {}
-            }
-        }
+        let snapshot = caller.one("snapshot", self.snapshot)?.get()?;
         let scratch = caller.maybe_exclusive("scratch", self.scratch)?;
-        out.put(look_up_compressed(snapshot, key, requested, scratch)?);
-        Ok(())
-    }
-}
-
-/// Looks up a key whose value may be compressed.
-#[inline(never)]
-fn look_up_compressed(
-    snapshot: &Snapshot,
-    key: &[u8],
-    requested: Option<ValueType>,
-    scratch: Option<&mut nuthatch_snapshot_scratch>,
-) -> Result<nuthatch_snapshot_value> {
-    let Some(stored) = snapshot.find(key)? else { return Ok(nuthatch_snapshot_value::ABSENT) };
-    let found = stored.value_type();
-    let mut value = match requested {
-        Some(requested) if !can_read(requested, found) => {
+        let Some(stored) = snapshot.find(key)? else {
+            out.put(nuthatch_snapshot_value::ABSENT);
+            return Ok(());
+        };
+        let found = stored.value_type();
+        if let Some(requested) = self.requested.filter(|requested| !can_read(*requested, found)) {
             return Err(Error::WrongType { requested, found }.into());
         }
-        _ => nuthatch_snapshot_scratch::read(scratch, &stored)?,
-    };
-    if let Some(requested) = requested {
-        value.r#type = u32::from(requested.code());
+        let mut value = nuthatch_snapshot_scratch::read(scratch, &stored)?;
+        if let Some(requested) = self.requested {
+            value.r#type = u32::from(requested.code());
+        }
+        out.put(value);
+        Ok(())
     }
-    Ok(value)
 }
 
 /// Returns whether a typed lookup of `requested` can read a value of type `found`.
@@ -94,7 +75,7 @@ fn can_read(requested: ValueType, found: ValueType) -> bool {
 
 /// Looks up a key. Returns the value in `value`; a missing key is not an error. `scratch` receives
 /// the value if it is compressed, until the next call with the same buffer. It may be null if the
-/// file has no compressed values; otherwise a compressed value is the error `argument`.
+/// file has no compressed values; otherwise a compressed value is the error `compressed`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_get(
     snapshot: *const nuthatch_snapshot,
@@ -104,16 +85,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, None, |snapshot, key| {
-            Ok(match snapshot.get(key)? {
-                None => Found::Absent,
-                Some(CowValue::Borrowed(value)) => Found::InPlace(value),
-                Some(CowValue::Owned(_)) => Found::Compressed,
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: None },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up bytes, as `nuthatch_snapshot_get`. A value of another type is the error `wrong-type`.
@@ -126,16 +103,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_bytes(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::Bytes), |snapshot, key| {
-            Ok(match snapshot.get_bytes(key)? {
-                None => Found::Absent,
-                Some(Cow::Borrowed(value)) => Found::InPlace(Value::Bytes(value)),
-                Some(Cow::Owned(_)) => Found::Compressed,
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::Bytes) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up a string, as `nuthatch_snapshot_get_bytes`.
@@ -148,16 +121,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_string(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::String), |snapshot, key| {
-            Ok(match snapshot.get_string(key)? {
-                None => Found::Absent,
-                Some(Cow::Borrowed(value)) => Found::InPlace(Value::String(value)),
-                Some(Cow::Owned(_)) => Found::Compressed,
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::String) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up a boolean, as `nuthatch_snapshot_get_bytes`: 0 or 1 in `value.data.i64`.
@@ -170,15 +139,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_bool(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::Bool), |snapshot, key| {
-            Ok(match snapshot.get_bool(key)? {
-                None => Found::Absent,
-                Some(value) => Found::InPlace(Value::Bool(value)),
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::Bool) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up an integer, as `nuthatch_snapshot_get_bytes`.
@@ -191,15 +157,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_i64(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::I64), |snapshot, key| {
-            Ok(match snapshot.get_i64(key)? {
-                None => Found::Absent,
-                Some(value) => Found::InPlace(Value::I64(value)),
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::I64) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up a float, as `nuthatch_snapshot_get_bytes`.
@@ -212,15 +175,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f64(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::F64), |snapshot, key| {
-            Ok(match snapshot.get_f64(key)? {
-                None => Found::Absent,
-                Some(value) => Found::InPlace(Value::F64(value)),
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F64) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up a list of integers, as `nuthatch_snapshot_get_bytes`. An empty list can be read as a
@@ -234,16 +194,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_i64_list(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::I64List), |snapshot, key| {
-            Ok(match snapshot.get_i64_list(key)? {
-                None => Found::Absent,
-                Some(Cow::Borrowed(value)) => Found::InPlace(Value::I64List(value)),
-                Some(Cow::Owned(_)) => Found::Compressed,
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::I64List) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up a list of floats of 64 bits, as `nuthatch_snapshot_get_i64_list`.
@@ -256,16 +212,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f64_list(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::F64List), |snapshot, key| {
-            Ok(match snapshot.get_f64_list(key)? {
-                None => Found::Absent,
-                Some(Cow::Borrowed(value)) => Found::InPlace(Value::F64List(value)),
-                Some(Cow::Owned(_)) => Found::Compressed,
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F64List) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up a list of floats of 32 bits, as `nuthatch_snapshot_get_i64_list`.
@@ -278,16 +230,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f32_list(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::F32List), |snapshot, key| {
-            Ok(match snapshot.get_f32_list(key)? {
-                None => Found::Absent,
-                Some(Cow::Borrowed(value)) => Found::InPlace(Value::F32List(value)),
-                Some(Cow::Owned(_)) => Found::Compressed,
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F32List) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up a list of strings, as `nuthatch_snapshot_get_i64_list`.
@@ -300,16 +248,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_string_list(
     value: *mut nuthatch_snapshot_value,
     error: *mut nuthatch_error,
 ) -> i32 {
-    export_body!(error, |caller| {
-        let lookup = Lookup { snapshot, key, key_len, scratch, value };
-        lookup.run(caller, Some(ValueType::StringList), |snapshot, key| {
-            Ok(match snapshot.get_string_list(key)? {
-                None => Found::Absent,
-                Some(CowStringList::Borrowed(value)) => Found::InPlace(Value::StringList(value)),
-                Some(CowStringList::Owned(_)) => Found::Compressed,
-            })
-        })
-    })
+    export_body!(
+        error,
+        Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::StringList) },
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller)
+    )
 }
 
 /// Looks up whether a key exists, and returns 1 or 0 in `found`. Does not read the value.

@@ -41,8 +41,6 @@ pub struct nuthatch_snapshot_options {
 /// another thread may close needs a reference of its own: see `nuthatch_snapshot_retain`.
 pub struct nuthatch_snapshot {
     is_stopped: AtomicBool,
-    /// Whether the header counts compressed values.
-    is_compressed: bool,
     /// Borrows from `owner`.
     snapshot: &'static Snapshot,
     _owner: Owner,
@@ -72,24 +70,19 @@ impl nuthatch_snapshot {
     }
 
     fn new(snapshot: &'static Snapshot, owner: Owner) -> Arc<Self> {
-        let is_compressed = snapshot.stats().compressed_entries > 0;
-        let is_stopped = AtomicBool::new(false);
-        Arc::new(Self { is_stopped, is_compressed, snapshot, _owner: owner })
+        Arc::new(Self { is_stopped: AtomicBool::new(false), snapshot, _owner: owner })
     }
 
     /// Returns the snapshot, or `closed` after `nuthatch_snapshot_stop`.
     #[inline(always)]
     pub(crate) fn get(&self) -> Result<&Snapshot> {
-        if self.is_stopped.load(Ordering::Relaxed) {
-            return Err(Failure::closed());
-        }
-        Ok(self.snapshot)
+        self.if_open().ok_or_else(Failure::closed)
     }
 
-    /// Returns whether the header counts compressed values.
+    /// Returns the snapshot, or `None` after `nuthatch_snapshot_stop`.
     #[inline(always)]
-    pub(crate) fn is_compressed(&self) -> bool {
-        self.is_compressed
+    pub(crate) fn if_open(&self) -> Option<&Snapshot> {
+        (!self.is_stopped.load(Ordering::Relaxed)).then_some(self.snapshot)
     }
 
     /// Returns whether this is the snapshot.

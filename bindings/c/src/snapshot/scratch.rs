@@ -1,7 +1,7 @@
 //! Buffers for decompressed values.
 
 use super::value::nuthatch_snapshot_value;
-use crate::error::{Failure, Result, nuthatch_error};
+use crate::error::{Failure, NUTHATCH_ERROR_COMPRESSED, Result, nuthatch_error};
 use crate::memory::export_body;
 use snapshot_engine::{OwnedValue, Scratch, StoredValue};
 
@@ -49,8 +49,8 @@ impl nuthatch_snapshot_scratch {
     }
 
     fn required(scratch: Option<&mut Self>) -> Result<&mut Self> {
-        let expected = "a buffer, because the value is compressed";
-        scratch.ok_or_else(|| Failure::argument("scratch", expected, "null"))
+        let text = "the value is compressed: expected a scratch buffer, found null";
+        scratch.ok_or_else(|| Failure::Library(NUTHATCH_ERROR_COMPRESSED, text.to_owned()))
     }
 }
 

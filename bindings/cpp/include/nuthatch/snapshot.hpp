@@ -168,56 +168,56 @@ class snapshot {
         return snapshot(handle_, compressed_);
     }
 
-    // Ends all lookups: those in all threads, of all objects that share the snapshot, throw `closed`
-    // from now on. The file is unmapped when the last object is destroyed. Values in place stay
-    // valid until then.
+    // Ends all lookups: those in all threads, of all objects that share the snapshot, throw
+    // `closed` from now on. The file is unmapped when the last object is destroyed. Values in place
+    // stay valid until then.
     void close() { detail::check(nuthatch_snapshot_stop, handle_); }
 
     // Returns the value of a key, or nothing for a missing key.
     std::optional<value> get(std::string_view key) const {
         found found;
-        if (!find(nuthatch_snapshot_get, key, found)) return std::nullopt;
+        if (!find<nuthatch_snapshot_get>(key, found)) return std::nullopt;
         return value(found.value, std::move(found.owned));
     }
 
     // Return the value of a key, or nothing for a missing key. Throw `wrong-type` for a value of
     // another type. An empty list can be read as a list of any type.
     std::optional<bytes> get_bytes(std::string_view key) const {
-        return get_span<const std::byte>(nuthatch_snapshot_get_bytes, key);
+        return get_span<const std::byte, nuthatch_snapshot_get_bytes>(key);
     }
     std::optional<text> get_string(std::string_view key) const {
         found found;
-        if (!find(nuthatch_snapshot_get_string, key, found)) return std::nullopt;
+        if (!find<nuthatch_snapshot_get_string>(key, found)) return std::nullopt;
         const auto *data = reinterpret_cast<const char *>(found.value.data.bytes);
         return text({data, found.value.len}, std::move(found.owned));
     }
     std::optional<bool> get_bool(std::string_view key) const {
         found found;
-        if (!find(nuthatch_snapshot_get_bool, key, found)) return std::nullopt;
+        if (!find<nuthatch_snapshot_get_bool>(key, found)) return std::nullopt;
         return found.value.data.i64 != 0;
     }
     std::optional<std::int64_t> get_i64(std::string_view key) const {
         found found;
-        if (!find(nuthatch_snapshot_get_i64, key, found)) return std::nullopt;
+        if (!find<nuthatch_snapshot_get_i64>(key, found)) return std::nullopt;
         return found.value.data.i64;
     }
     std::optional<double> get_f64(std::string_view key) const {
         found found;
-        if (!find(nuthatch_snapshot_get_f64, key, found)) return std::nullopt;
+        if (!find<nuthatch_snapshot_get_f64>(key, found)) return std::nullopt;
         return found.value.data.f64;
     }
     std::optional<list<std::int64_t>> get_i64_list(std::string_view key) const {
-        return get_span<const std::int64_t>(nuthatch_snapshot_get_i64_list, key);
+        return get_span<const std::int64_t, nuthatch_snapshot_get_i64_list>(key);
     }
     std::optional<list<double>> get_f64_list(std::string_view key) const {
-        return get_span<const double>(nuthatch_snapshot_get_f64_list, key);
+        return get_span<const double, nuthatch_snapshot_get_f64_list>(key);
     }
     std::optional<list<float>> get_f32_list(std::string_view key) const {
-        return get_span<const float>(nuthatch_snapshot_get_f32_list, key);
+        return get_span<const float, nuthatch_snapshot_get_f32_list>(key);
     }
     std::optional<strings> get_string_list(std::string_view key) const {
         found found;
-        if (!find(nuthatch_snapshot_get_string_list, key, found)) return std::nullopt;
+        if (!find<nuthatch_snapshot_get_string_list>(key, found)) return std::nullopt;
         return strings({found.value.data.string_list, found.value.len}, std::move(found.owned));
     }
 
@@ -351,33 +351,34 @@ class snapshot {
     }
 
     // Looks up a key. Returns whether it exists.
-    bool find(getter look_up, std::string_view key, found &found) const {
+    template <getter look_up>
+    bool find(std::string_view key, found &found) const {
         nuthatch_error failure;
         auto *data = detail::data(key);
-        auto *scratch = compressed_ ? detail::scratch() : nullptr;
-        if (look_up(handle_, data, key.size(), scratch, &found.value, &failure) != 0) {
-            recover(look_up, key, found, failure);
+        if (compressed_) {
+            find_compressed<look_up>(key, found);
+        } else if (look_up(handle_, data, key.size(), nullptr, &found.value, &failure) != 0) {
+            // In a damaged file a value can be compressed although the header counts none.
+            if (failure.code != NUTHATCH_ERROR_COMPRESSED) detail::fail(failure);
+            find_compressed<look_up>(key, found);
         }
-        if (found.value.type == NUTHATCH_SNAPSHOT_ABSENT) return false;
-        if (found.value.in_place == 0) found.owned = detail::own(found.value);
-        return true;
+        return found.value.type != NUTHATCH_SNAPSHOT_ABSENT;
     }
 
-    // Tries a lookup again with a buffer, if it failed without one: in a damaged file a value can be
-    // compressed although the header counts none.
-    void recover(getter look_up, std::string_view key, found &found,
-                 const nuthatch_error &failure) const {
-        bool is_argument = failure.code == NUTHATCH_ERROR_ARGUMENT;
-        if (!is_argument || compressed_ || handle_ == nullptr) detail::fail(failure);
+    // Looks up a key. If the value is compressed, decompresses it into memory of its own.
+    template <getter look_up>
+    void find_compressed(std::string_view key, found &found) const {
         detail::check(look_up, handle_, detail::data(key), key.size(), detail::scratch(),
                       &found.value);
+        bool is_owned = found.value.in_place == 0 && found.value.type != NUTHATCH_SNAPSHOT_ABSENT;
+        if (is_owned) found.owned = detail::own(found.value);
     }
 
     // Looks up a value whose elements are in place.
-    template <class T>
-    std::optional<held<span<T>>> get_span(getter look_up, std::string_view key) const {
+    template <class T, getter look_up>
+    std::optional<held<span<T>>> get_span(std::string_view key) const {
         found found;
-        if (!find(look_up, key, found)) return std::nullopt;
+        if (!find<look_up>(key, found)) return std::nullopt;
         const auto *data = reinterpret_cast<T *>(found.value.data.bytes);
         return held<span<T>>({data, found.value.len}, std::move(found.owned));
     }

@@ -78,21 +78,20 @@ class value_view {
         return value_.data.f64;
     }
     span<const std::int64_t> as_i64_list() const {
-        return require_list(type::i64_list) ? span<const std::int64_t>{value_.data.i64_list, value_.len}
-                                            : span<const std::int64_t>{};
+        if (!require_list(type::i64_list)) return {};
+        return {value_.data.i64_list, value_.len};
     }
     span<const double> as_f64_list() const {
-        return require_list(type::f64_list) ? span<const double>{value_.data.f64_list, value_.len}
-                                            : span<const double>{};
+        if (!require_list(type::f64_list)) return {};
+        return {value_.data.f64_list, value_.len};
     }
     span<const float> as_f32_list() const {
-        return require_list(type::f32_list) ? span<const float>{value_.data.f32_list, value_.len}
-                                            : span<const float>{};
+        if (!require_list(type::f32_list)) return {};
+        return {value_.data.f32_list, value_.len};
     }
     nuthatch::string_list as_string_list() const {
-        return require_list(type::string_list)
-                   ? nuthatch::string_list{value_.data.string_list, value_.len}
-                   : nuthatch::string_list{};
+        if (!require_list(type::string_list)) return {};
+        return {value_.data.string_list, value_.len};
     }
 
     // Returns the struct of nuthatch.h.

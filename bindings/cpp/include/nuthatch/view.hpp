@@ -61,32 +61,7 @@ class span {
 // A list of strings in its stored form, at any address. Strings are in UTF-8.
 class string_list {
   public:
-    class iterator {
-      public:
-        using iterator_category = std::input_iterator_tag;
-        using value_type = std::string_view;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const std::string_view *;
-        using reference = std::string_view;
-
-        iterator(const string_list *list, std::size_t index) : list_(list), index_(index) {}
-        std::string_view operator*() const { return (*list_)[index_]; }
-        iterator &operator++() {
-            ++index_;
-            return *this;
-        }
-        iterator operator++(int) {
-            iterator before = *this;
-            ++index_;
-            return before;
-        }
-        bool operator==(const iterator &other) const { return index_ == other.index_; }
-        bool operator!=(const iterator &other) const { return index_ != other.index_; }
-
-      private:
-        const string_list *list_;
-        std::size_t index_;
-    };
+    class iterator;
 
     string_list() noexcept = default;
     string_list(const std::uint8_t *stored, std::size_t size) noexcept
@@ -103,10 +78,10 @@ class string_list {
         return {text + start, end_of(index) - start};
     }
 
-    iterator begin() const noexcept { return {this, 0}; }
-    iterator end() const noexcept { return {this, size_}; }
+    iterator begin() const noexcept;
+    iterator end() const noexcept;
 
-    // Returns the stored form, which insert_encoded of a writer accepts; empty without strings.
+    // Returns the stored form, which writer::insert_stored accepts; empty without strings.
     span<const std::uint8_t> stored() const noexcept {
         if (size_ == 0) return {};
         return {stored_, 4 + 4 * size_ + end_of(size_ - 1)};
@@ -123,6 +98,37 @@ class string_list {
     const std::uint8_t *stored_ = nullptr;
     std::size_t size_ = 0;
 };
+
+// An iterator over the strings of a list. It does not refer to the list object.
+class string_list::iterator {
+  public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = std::string_view;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const std::string_view *;
+    using reference = std::string_view;
+
+    iterator(string_list list, std::size_t index) noexcept : list_(list), index_(index) {}
+    std::string_view operator*() const noexcept { return list_[index_]; }
+    iterator &operator++() noexcept {
+        ++index_;
+        return *this;
+    }
+    iterator operator++(int) noexcept {
+        iterator before = *this;
+        ++index_;
+        return before;
+    }
+    bool operator==(const iterator &other) const noexcept { return index_ == other.index_; }
+    bool operator!=(const iterator &other) const noexcept { return index_ != other.index_; }
+
+  private:
+    string_list list_;
+    std::size_t index_;
+};
+
+inline string_list::iterator string_list::begin() const noexcept { return {*this, 0}; }
+inline string_list::iterator string_list::end() const noexcept { return {*this, size_}; }
 
 // A view of a value. If the value was compressed, it owns the decompressed bytes, and they live as
 // long as this object. Otherwise it refers to the file, and the bytes live as long as the snapshot.

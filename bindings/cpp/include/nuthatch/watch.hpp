@@ -81,7 +81,8 @@ class watch {
     // Opens the snapshot at a path, and watches for files that are renamed over it.
     explicit watch(std::string_view path, const watch_options &options = {}) {
         auto raw = options.raw();
-        detail::check(nuthatch_snapshot_watch_open, detail::data(path), path.size(), &raw, &handle_);
+        detail::check(nuthatch_snapshot_watch_open, detail::data(path), path.size(), &raw,
+                      &handle_);
     }
 
     // Opens the latest of the generations of a name, and watches for later ones.

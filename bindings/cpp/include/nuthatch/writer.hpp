@@ -82,7 +82,8 @@ class writer {
 
     // Adds a row. The type of the value follows from the type of the argument: bool; an integer,
     // which must fit in 64 bits with a sign; a float; text in UTF-8; bytes as a range of std::byte;
-    // a list as a range of std::int64_t, double, float or text; empty_list; or a value of a snapshot.
+    // a list as a range of std::int64_t, double, float or text; empty_list; or a value of a
+    // snapshot.
     template <class T>
     void insert(std::string_view key, const T &value) {
         using plain = std::decay_t<T>;
@@ -171,7 +172,7 @@ class writer {
         } else if constexpr (std::is_same_v<element, float>) {
             call(nuthatch_snapshot_writer_insert_f32_list, key, std::data(range), std::size(range));
         } else {
-            static_assert(std::is_same_v<element, std::int64_t>, "a value of no type of a snapshot");
+            static_assert(std::is_same_v<element, std::int64_t>, "no type of a snapshot");
             call(nuthatch_snapshot_writer_insert_i64_list, key, std::data(range), std::size(range));
         }
     }

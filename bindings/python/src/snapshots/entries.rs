@@ -5,7 +5,6 @@
 use super::failure::raised;
 use super::held::Held;
 use super::keys::key_object;
-use super::snapshot::Snapshot;
 use super::typed::object_of;
 use nuthatch_snapshot::Iter;
 use pyo3::prelude::*;
@@ -20,6 +19,9 @@ pub(super) enum Part {
     Entries,
 }
 
+/// Fails if the snapshot of an iterator is closed.
+type CheckOpen = Box<dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync>;
+
 /// An iterator over a snapshot, in the order of the file.
 #[pyclass(frozen, module = "nuthatch._native")]
 pub(super) struct Entries {
@@ -27,16 +29,21 @@ pub(super) struct Entries {
     /// entry only, without running Python code.
     iter: Mutex<Iter<'static>>,
     held: Arc<Held>,
-    snapshot: Py<Snapshot>,
+    check_open: CheckOpen,
     part: Part,
 }
 
 impl Entries {
-    pub(super) fn new(snapshot: &Bound<'_, Snapshot>, held: Arc<Held>, part: Part) -> Self {
+    /// Returns an iterator over an open snapshot. `check_open` fails if it was closed.
+    pub(super) fn new(
+        held: Arc<Held>,
+        part: Part,
+        check_open: impl Fn(Python<'_>) -> PyResult<()> + Send + Sync + 'static,
+    ) -> Self {
         // SAFETY: `held` is kept as long as the iterator.
         let unbounded = unsafe { held.get_unbounded() };
-        let (iter, snapshot) = (Mutex::new(unbounded.iter()), snapshot.clone().unbind());
-        Self { iter, held, snapshot, part }
+        let iter = Mutex::new(unbounded.iter());
+        Self { iter, held, check_open: Box::new(check_open), part }
     }
 }
 
@@ -47,7 +54,7 @@ impl Entries {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.snapshot.get().check_open(py)?;
+        (self.check_open)(py)?;
         let next = self.iter.lock().unwrap_or_else(PoisonError::into_inner).next();
         let entry = next.map(|entry| raised(py, entry)).transpose()?;
         self.held.check_readable(py)?;

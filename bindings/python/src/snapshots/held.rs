@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 /// Whether threads run Python code one at a time, because the interpreter has a lock.
 static HAS_LOCK: AtomicBool = AtomicBool::new(false);
 
-/// Detects whether the interpreter has a lock. Called once, before any other function of this file.
+/// Determines whether the interpreter has a lock. Called once, before any other function of this file.
 pub(super) fn detect_threading(py: Python<'_>) -> PyResult<()> {
     let name = ("Py_GIL_DISABLED",);
     let disabled = py.import("sysconfig")?.call_method1("get_config_var", name)?.is_truthy()?;
@@ -47,7 +47,7 @@ unsafe impl Send for Held {}
 unsafe impl Sync for Held {}
 
 impl Held {
-    /// Holds a snapshot that was opened.
+    /// Returns a snapshot that was opened.
     pub(super) fn opened(snapshot: Snapshot, path: PathBuf, identity: Identity) -> Arc<Self> {
         let snapshot = Arc::new(snapshot);
         let address = NonNull::from(&*snapshot);
@@ -55,7 +55,7 @@ impl Held {
         Arc::new(Self { snapshot: address, _owner: owner, path, identity: Some(identity) })
     }
 
-    /// Holds the newest generation of a watch.
+    /// Returns the newest generation of a watch.
     pub(super) fn watched(mut reader: WatchReader) -> Arc<Self> {
         let snapshot = reader.current();
         let (address, path) = (NonNull::from(snapshot), snapshot.path().to_owned());

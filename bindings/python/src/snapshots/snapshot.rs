@@ -99,9 +99,16 @@ impl Snapshot {
         Self { open: Closable::new(held), options: None }
     }
 
+    /// Returns an iterator over a part of the entries.
+    fn entries(slf: &Bound<'_, Self>, part: Part) -> PyResult<Entries> {
+        let held = slf.get().open.share(slf.py())?;
+        let snapshot = slf.clone().unbind();
+        Ok(Entries::new(held, part, move |py| snapshot.get().check_open(py)))
+    }
+
     /// Fails if the snapshot is closed.
     #[inline]
-    pub(super) fn check_open(&self, py: Python<'_>) -> PyResult<()> {
+    fn check_open(&self, py: Python<'_>) -> PyResult<()> {
         self.open.get(py).map(|_| ())
     }
 
@@ -200,17 +207,17 @@ impl Snapshot {
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Entries> {
-        Ok(Entries::new(slf, slf.get().open.share(slf.py())?, Part::Keys))
+        Self::entries(slf, Part::Keys)
     }
 
     /// Iterates over the entries as pairs of a key and a value.
     fn _items(slf: &Bound<'_, Self>) -> PyResult<Entries> {
-        Ok(Entries::new(slf, slf.get().open.share(slf.py())?, Part::Entries))
+        Self::entries(slf, Part::Entries)
     }
 
     /// Iterates over the values.
     fn _values(slf: &Bound<'_, Self>) -> PyResult<Entries> {
-        Ok(Entries::new(slf, slf.get().open.share(slf.py())?, Part::Values))
+        Self::entries(slf, Part::Values)
     }
 
     /// Returns a view of the keys, as that of a `dict`.
@@ -520,7 +527,7 @@ impl Snapshot {
         (again, (held.path.as_os_str(), &identity.0, options)).into_bound_py_any(py)
     }
 
-    /// The checksum of the header, which identifies the content.
+    /// Returns the checksum of the header, which identifies the content.
     #[getter]
     fn _identity(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(self.open.get(py)?.identity.as_ref().map(|identity| identity.0.clone()))

@@ -160,7 +160,7 @@ impl SnapshotWatch {
 
 #[pymethods]
 impl SnapshotWatch {
-    /// The newest good snapshot at the path. The object stays the same until another file is there,
+    /// Returns the newest good snapshot at the path. The object stays the same until another file is there,
     /// and remains usable afterwards. The old file is unmapped at the first poll after `current` has
     /// returned the new one and the program has dropped the old object and its arrays.
     #[getter]

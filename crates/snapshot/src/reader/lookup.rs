@@ -111,6 +111,21 @@ impl SnapshotFile {
         }
     }
 
+    /// Does the same as [`find_fast`](Self::find_fast), but decides only plain records.
+    #[inline(always)]
+    pub(super) fn find_usual(&self, key: &[u8], hash: KeyHash, code: Option<u8>) -> FastResult<'_> {
+        let line = self.home_line(hash);
+        match line.matches(hash.fingerprint()).next() {
+            Some(slot) => {
+                let window = self.map.window(line.record(slot));
+                let found = window.and_then(|window| plain_value(window, key, code));
+                found.map_or(FastResult::Undecided, |(code, value)| FastResult::Found(code, value))
+            }
+            None if line.overflow() & hash.overflow_bit() == 0 => FastResult::Absent,
+            None => FastResult::Undecided,
+        }
+    }
+
     /// Returns the home line of a key.
     #[inline(always)]
     pub(super) fn home_line(&self, hash: KeyHash) -> Line<'_> {

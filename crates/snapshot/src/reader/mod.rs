@@ -2,8 +2,9 @@
 //!
 //! A [`Snapshot`] is one [`file`] or a [`set`] of them, and [`snapshot`] opens it. The other
 //! modules add operations: [`lookup`] finds one key, [`many`] finds batches of keys, [`typed`]
-//! finds values of a known type, [`iter`] iterates, [`verify`] validates all bytes, [`stats`] and
-//! [`metadata`] describe the snapshot, [`readahead`] advises the system.
+//! finds values of a known type, [`usual`] does the same for other languages, [`iter`] iterates,
+//! [`verify`] validates all bytes, [`stats`] and [`metadata`] describe the snapshot, [`readahead`]
+//! advises the system.
 
 mod checksums;
 mod decompress;
@@ -19,6 +20,7 @@ mod snapshot;
 mod stats;
 mod stored;
 mod typed;
+mod usual;
 mod verify;
 
 pub use decompress::Scratch;

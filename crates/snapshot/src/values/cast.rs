@@ -52,11 +52,14 @@ pub(crate) fn to_bytes_mut<T: Pod>(numbers: &mut [T]) -> &mut [u8] {
 /// loads instead.
 #[inline(always)]
 pub(crate) fn to_text(bytes: &[u8]) -> Option<&str> {
-    if is_short_ascii(bytes) {
-        // SAFETY: ASCII is UTF-8.
-        return Some(unsafe { std::str::from_utf8_unchecked(bytes) });
-    }
-    std::str::from_utf8(bytes).ok()
+    to_short_ascii(bytes).or_else(|| std::str::from_utf8(bytes).ok())
+}
+
+/// Returns the bytes as text if they are ASCII and few, otherwise `None`.
+#[inline(always)]
+pub(crate) fn to_short_ascii(bytes: &[u8]) -> Option<&str> {
+    // SAFETY: ASCII is UTF-8.
+    is_short_ascii(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }
 
 /// Returns whether there are at most 32 bytes, all of them ASCII.

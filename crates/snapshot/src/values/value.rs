@@ -165,6 +165,17 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Decodes stored bytes of a type code without any call. Returns `None` if that needs one, or
+    /// if the bytes are invalid.
+    #[inline(always)]
+    pub(crate) fn usual(code: u8, bytes: &'a [u8]) -> Option<Self> {
+        match ValueType::from_code(code)? {
+            ValueType::String => cast::to_short_ascii(bytes).map(Self::String),
+            ValueType::StringList => None,
+            value_type => Self::from_bytes(value_type, bytes).ok(),
+        }
+    }
+
     /// Decodes stored bytes of a type.
     ///
     /// # Errors
