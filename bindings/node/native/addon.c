@@ -130,7 +130,8 @@ static napi_value buffer_of(napi_env env, handle *map, void *bytes, size_t len) 
   hint->map = map;
   hint->len = (int64_t)len;
   napi_value buffer;
-  napi_status status = napi_create_external_arraybuffer(env, bytes, len, finalize_view, hint, &buffer);
+  napi_status status =
+      napi_create_external_arraybuffer(env, bytes, len, finalize_view, hint, &buffer);
   if (status == napi_ok) {
     map->references++;
     count_bytes(env, -(int64_t)len);

@@ -1,6 +1,6 @@
 /*
- * Maps of files, which keep the process alive when a page cannot be read. Functions are safe to call
- * from any thread, but a map belongs to one.
+ * Maps of files, which keep the process alive when a page cannot be read. Functions are safe to
+ * call from any thread, but a map belongs to one.
  */
 #ifndef NUTHATCH_MAP_H
 #define NUTHATCH_MAP_H

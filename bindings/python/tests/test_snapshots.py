@@ -220,7 +220,8 @@ def test_many_keys_as_an_arrow_column(path: Path) -> None:
     with nuthatch.open_snapshot(path) as snapshot:
 
         def column(*keys: str, **options: str) -> pyarrow.Array:
-            found = snapshot.get_many([*keys, "missing"], out="arrow", **options)  # type: ignore[call-overload]
+            wanted = [*keys, "missing"]
+            found = snapshot.get_many(wanted, out="arrow", **options)  # type: ignore[call-overload]
             assert (len(found), found.null_count) == (len(keys) + 1, 1)
             array = pyarrow.array(found)
             array.validate(full=True)

@@ -284,8 +284,8 @@ export class Snapshot {
   }
 
   /**
-   * Says that another snapshot takes the place of this one, so that memory can be released soon after
-   * the last reader has dropped it.
+   * Says that another snapshot takes the place of this one, so that memory can be released soon
+   * after the last reader has dropped it.
    *
    * @internal
    */

@@ -25,8 +25,8 @@ type CheckOpen = Box<dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync>;
 /// An iterator over a snapshot, in the order of the file.
 #[pyclass(frozen, module = "nuthatch._native")]
 pub(super) struct Entries {
-    /// Borrows from `held`, which lives as long as `self`. The lock is held for the step to the next
-    /// entry only, without running Python code.
+    /// Borrows from `held`, which lives as long as `self`. The lock is held for the step to the
+    /// next entry only, without running Python code.
     iter: Mutex<Iter<'static>>,
     held: Arc<Held>,
     check_open: CheckOpen,

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 /// Whether threads run Python code one at a time, because the interpreter has a lock.
 static HAS_LOCK: AtomicBool = AtomicBool::new(false);
 
-/// Determines whether the interpreter has a lock. Called once, before any other function of this file.
+/// Sets whether the interpreter has a lock. Called once, before any other function of this file.
 pub(super) fn detect_threading(py: Python<'_>) -> PyResult<()> {
     let name = ("Py_GIL_DISABLED",);
     let disabled = py.import("sysconfig")?.call_method1("get_config_var", name)?.is_truthy()?;

@@ -4,8 +4,8 @@ use super::failure::other_class;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-/// A key that no snapshot has: it is longer than the limit of the format. It stands for a `str` with
-/// an unpaired surrogate, which has no UTF-8 form.
+/// A key that no snapshot has: it is longer than the limit of the format. It stands for a `str`
+/// with an unpaired surrogate, which has no UTF-8 form.
 pub(super) static NO_KEY: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Returns the bytes of a key, without a copy. Fails for another class.

@@ -240,15 +240,14 @@ impl Snapshot {
     ///
     /// With ``out="numpy"``, all values have one type: a bool or a number, or lists of numbers of
     /// one length, which become the rows of a matrix. With ``out="arrow"``, all values have one
-    /// type, and libraries such as `PyArrow` and Polars read the column without a copy, by the Arrow
-    /// ``PyCapsule`` interface.
+    /// type, and libraries such as `PyArrow` and Polars read the column without a copy, by the
+    /// Arrow ``PyCapsule`` interface.
     ///
     /// Args:
-    ///     `keys`: The keys.
-    ///     `default`: The value for missing keys. For a NumPy array, missing keys without a default
-    ///         are a `KeyError`; a column has nulls, and no default.
-    ///     `out`: The result: ``list``, ``numpy`` or ``arrow``.
-    ///     `value_type`: The type of all values, such as ``i64`` or ``list of f32``; by default that of
+    ///     `keys`: The keys. `default`: The value for missing keys. For a NumPy array, missing
+    ///     keys without a default are a `KeyError`; a column has nulls, and no default. `out`: The
+    ///     result: ``list``, ``numpy`` or ``arrow``. `value_type`: The type of all values, such as
+    ///     ``i64`` or ``list of f32``; by default that of
     ///         the first value.
     ///
     /// Returns:
@@ -474,7 +473,8 @@ impl Snapshot {
     /// arrays that were read before the call came from the file. Lookups check it themselves.
     ///
     /// Raises:
-    ///     `DamagedError`: A file was truncated while it was open, or its device failed; the code is
+    ///     `DamagedError`: A file was truncated while it was open, or its device failed; the code
+    ///     is
     ///         ``unreadable``.
     fn check_readable(&self, py: Python<'_>) -> PyResult<()> {
         raised(py, self.open.get(py)?.get().check_readable())

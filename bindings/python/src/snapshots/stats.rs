@@ -5,8 +5,8 @@ use nuthatch_snapshot::{Stats, ValueType};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
-/// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set, `max_probe` is the
-/// maximum of all shards, and other numbers are sums.
+/// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set, `max_probe` is
+/// the maximum of all shards, and other numbers are sums.
 #[pyclass(frozen, get_all, module = "nuthatch")]
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotStats {

@@ -57,8 +57,8 @@ pub(crate) struct SnapshotWatch {
 #[derive(Default)]
 struct State {
     is_closed: bool,
-    /// `None` before the start and after closing. A child made by `fork` has no thread that polls, so it leaks the watch
-    /// and starts another.
+    /// `None` before the start and after closing. A child made by `fork` has no thread that polls,
+    /// so it leaks the watch and starts another.
     running: Option<ProcessBound<Running>>,
     /// The object that `current` returned last.
     current: Option<Current>,
@@ -137,8 +137,8 @@ impl SnapshotWatch {
         }
     }
 
-    /// Returns the object that was returned last, if no newer file is open, or a reader of the newer
-    /// one. Fails in a child made by `fork` that did not start its watch.
+    /// Returns the object that was returned last, if no newer file is open, or a reader of the
+    /// newer one. Fails in a child made by `fork` that did not start its watch.
     fn newest(&self, py: Python<'_>) -> Result<Result<Py<Snapshot>, WatchReader>, ()> {
         let mut state = self.lock();
         let State { running, current, .. } = &mut *state;
@@ -160,9 +160,10 @@ impl SnapshotWatch {
 
 #[pymethods]
 impl SnapshotWatch {
-    /// Returns the newest good snapshot at the path. The object stays the same until another file is there,
-    /// and remains usable afterwards. The old file is unmapped at the first poll after `current` has
-    /// returned the new one and the program has dropped the old object and its arrays.
+    /// Returns the newest good snapshot at the path. The object stays the same until another file
+    /// is there, and remains usable afterwards. The old file is unmapped at the first poll after
+    /// `current` has returned the new one and the program has dropped the old object and its
+    /// arrays.
     #[getter]
     fn current(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
         let reader = match self.newest(py) {

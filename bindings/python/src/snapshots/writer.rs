@@ -205,10 +205,10 @@ impl SnapshotWriter {
     /// bits.
     ///
     /// Args:
-    ///     `key`: The key.
-    ///     `value`: The value.
-    ///     `value_type`: The type of the value, such as ``list of f32``, if it does not follow from its
-    ///         class. Floats in a list are rounded to 32 bits; integers become floats that are equal.
+    ///     `key`: The key. `value`: The value. `value_type`: The type of the value, such as ``list
+    ///     of f32``, if it does not follow from its
+    ///         class. Floats in a list are rounded to 32 bits; integers become floats that are
+    ///         equal.
     ///
     /// Raises:
     ///     `ArgumentError`: The key or the value has another class, or exceeds a limit. The message
@@ -250,8 +250,8 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Adds the rows of a ``dict``, of an iterable of pairs, or of two columns of a table of pandas,
-    /// `PyArrow` or Polars.
+    /// Adds the rows of a ``dict``, of an iterable of pairs, or of two columns of a table of
+    /// pandas, `PyArrow` or Polars.
     ///
     /// Args:
     ///     `source`: The rows.
@@ -274,8 +274,8 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Sets a value of the metadata, which `Snapshot.metadata` returns. Replaces an earlier value of
-    /// that name.
+    /// Sets a value of the metadata, which `Snapshot.metadata` returns. Replaces an earlier value
+    /// of that name.
     ///
     /// Args:
     ///     `name`: The name.
