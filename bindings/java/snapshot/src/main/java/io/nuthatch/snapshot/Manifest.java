@@ -1,0 +1,149 @@
+package io.nuthatch.snapshot;
+
+import io.nuthatch.snapshot.hash.Xxh3;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * The manifest of a set, checked.
+ *
+ * @param path the file
+ * @param bytes all bytes of the file
+ * @param seed seed of the key hash of all shards
+ * @param shards the entries of the shards, in order
+ * @param metadata offset and length of the metadata
+ */
+record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section metadata) {
+
+  /** Maximum length of a manifest in bytes. */
+  private static final int MAX_LENGTH =
+      Layout.Manifest.LENGTH + Layout.Manifest.ENTRY * Layout.MAX_SHARDS + Layout.MAX_METADATA;
+
+  /**
+   * An entry of the manifest.
+   *
+   * @param number number of the shard
+   * @param fileLength length of the shard's file
+   * @param entries number of its entries
+   * @param headerHash the {@code header_hash} of its file
+   */
+  record Shard(int number, long fileLength, long entries, long headerHash) {
+
+    String fileName() {
+      return "%05d-%016x.shard".formatted(number, headerHash);
+    }
+  }
+
+  /** Returns whether a file begins with the magic of a manifest. */
+  static boolean isManifest(Path path) {
+    try {
+      var magic = MappedFiles.readStart(path, 8);
+      return magic.length == 8
+          && ByteBuffer.wrap(magic).order(ByteOrder.LITTLE_ENDIAN).getLong()
+              == Layout.MANIFEST_MAGIC;
+    } catch (IOException e) {
+      throw SnapshotException.io(path, "open", e);
+    }
+  }
+
+  /**
+   * Reads and checks a manifest.
+   *
+   * @throws SnapshotException with the code {@code io}, {@code unsupported} or {@code corrupt}
+   */
+  static Manifest read(Path path) {
+    try {
+      // A byte more than the maximum shows that the file is longer; its length is checked first.
+      var bytes = MappedFiles.readStart(path, MAX_LENGTH + 1);
+      long length = bytes.length <= MAX_LENGTH ? bytes.length : Files.size(path);
+      return new Check(bytes, length, path).read();
+    } catch (IOException e) {
+      throw SnapshotException.io(path, "read", e);
+    }
+  }
+
+  /** The checks, in the order that {@code docs/formats/snapshot.md} determines. */
+  private static final class Check {
+
+    private final byte[] bytes;
+    private final long length;
+    private final Fields fields;
+
+    Check(byte[] bytes, long length, Path path) {
+      this.bytes = bytes;
+      this.length = length;
+      this.fields = new Fields(bytes, path);
+    }
+
+    Manifest read() {
+      checkHeader();
+      int shards = (int) fields.u32(Layout.Manifest.SHARDS);
+      int metadata = Layout.Manifest.LENGTH + Layout.Manifest.ENTRY * shards;
+      checkPart(Layout.Manifest.TABLE_HASH, "the table", Layout.Manifest.LENGTH, metadata);
+      checkPart(Layout.Manifest.METADATA_HASH, "the metadata", metadata, bytes.length);
+      var entries = new ArrayList<Shard>(shards);
+      for (int i = 0; i < shards; i++) {
+        int at = Layout.Manifest.LENGTH + Layout.Manifest.ENTRY * i;
+        entries.add(new Shard(i, fields.u64(at), fields.u64(at + 8), fields.u64(at + 16)));
+      }
+      checkEntries(entries);
+      return new Manifest(
+          fields.path,
+          bytes,
+          fields.u64(Layout.Header.SEED),
+          List.copyOf(entries),
+          new Section(metadata, bytes.length - metadata));
+    }
+
+    private void checkHeader() {
+      int min = Layout.Manifest.LENGTH;
+      fields.check(bytes.length >= min, bytes.length, "a header of 96 bytes", bytes.length);
+      fields.checkVersion();
+      fields.checkHash(
+          Layout.Manifest.HASH, "the header", Xxh3.hash(bytes, Layout.Manifest.HASH, 0));
+      long flags = fields.u32(Layout.Manifest.FLAGS);
+      if (flags != 0) {
+        throw SnapshotException.unsupported(
+            fields.path, Layout.Manifest.FLAGS, "no flags", "flags " + flags);
+      }
+      fields.checkEqual(
+          Layout.Header.HEADER_LEN, "the header length", min, fields.u32(Layout.Header.HEADER_LEN));
+      fields.checkEqual(
+          Layout.Header.FILE_LEN, "the file length", fields.u64(Layout.Header.FILE_LEN), length);
+      long shards = fields.u32(Layout.Manifest.SHARDS);
+      fields.checkRange(Layout.Manifest.SHARDS, "shards", 1, Layout.MAX_SHARDS, shards);
+      long metadata = fields.u64(Layout.Manifest.METADATA_LEN);
+      fields.checkRange(
+          Layout.Manifest.METADATA_LEN, "bytes of metadata", 0, Layout.MAX_METADATA, metadata);
+      fields.checkEqual(
+          Layout.Header.FILE_LEN,
+          "the file length",
+          min + Layout.Manifest.ENTRY * shards + metadata,
+          length);
+      fields.checkReserved(Layout.Manifest.RESERVED, Layout.Manifest.HASH);
+    }
+
+    private void checkPart(int at, String what, int from, int to) {
+      var part = Arrays.copyOfRange(bytes, from, to);
+      fields.checkHash(at, what, Xxh3.hash(part, part.length, 0));
+    }
+
+    private void checkEntries(List<Shard> shards) {
+      long sum = 0;
+      boolean overflows = false;
+      for (var shard : shards) {
+        sum += shard.entries();
+        overflows |= Long.compareUnsigned(sum, shard.entries()) < 0;
+      }
+      int at = Layout.Header.ENTRIES;
+      fields.check(!overflows, at, "fewer than 2^64 entries", sum);
+      fields.checkEqual(at, "entries of all shards", fields.u64(at), sum);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+package io.nuthatch.snapshot;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/** Files that are mapped or read. */
+final class MappedFiles {
+
+  /** Maximum number of bytes that one call copies. */
+  private static final int COPY_BYTES = 1 << 20;
+
+  private MappedFiles() {}
+
+  /**
+   * Maps or copies a file. The segment is read-only and valid while the arena is open.
+   *
+   * @throws SnapshotException with the code {@code io}
+   */
+  static MemorySegment map(Path path, Residency residency, Arena arena) {
+    try (var channel = open(path)) {
+      long length = channel.size();
+      if (residency == Residency.COPIED) {
+        return copy(channel, length, arena).asReadOnly();
+      }
+      var mapped = channel.map(MapMode.READ_ONLY, 0, length, arena);
+      if (residency == Residency.POPULATED) {
+        mapped.load();
+      }
+      return mapped;
+    } catch (IOException e) {
+      throw SnapshotException.io(path, "map", e);
+    }
+  }
+
+  private static MemorySegment copy(FileChannel channel, long length, Arena arena)
+      throws IOException {
+    var copy = arena.allocate(length, Layout.SECTION_ALIGN);
+    long at = 0;
+    while (at < length) {
+      var part = copy.asSlice(at, Math.min(length - at, COPY_BYTES)).asByteBuffer();
+      int count = channel.read(part, at);
+      if (count < 0) {
+        throw new EOFException("the file was truncated while it was read");
+      }
+      at += count;
+    }
+    return copy;
+  }
+
+  /** Reads the first bytes of a file: {@code length}, or all if it has fewer. */
+  static byte[] readStart(Path path, int length) throws IOException {
+    try (var in = openStream(path)) {
+      return in.readNBytes(length);
+    }
+  }
+
+  private static InputStream openStream(Path path) throws IOException {
+    requireRegular(path);
+    return Files.newInputStream(path);
+  }
+
+  private static FileChannel open(Path path) throws IOException {
+    requireRegular(path);
+    return FileChannel.open(path, StandardOpenOption.READ);
+  }
+
+  /** Rejects a named pipe: opening it would wait until it has a writer. */
+  private static void requireRegular(Path path) throws IOException {
+    if (Files.exists(path) && !Files.isRegularFile(path)) {
+      throw new IOException("not a regular file");
+    }
+  }
+
+  /** Returns a read-only view of a heap array, for decompressed values. */
+  static MemorySegment ofContent(byte[] content) {
+    return MemorySegment.ofArray(content).asReadOnly();
+  }
+}

@@ -1,0 +1,103 @@
+package io.nuthatch.snapshot;
+
+import java.lang.foreign.Arena;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/** Opens snapshots: one file, or the shards of a manifest. */
+final class Opening {
+
+  private Opening() {}
+
+  /** Does the same as {@link Snapshot#open(Path, OpenOptions)}. */
+  static Snapshot open(Path path, OpenOptions options) {
+    var snapshot = Manifest.isManifest(path) ? openSet(path, options) : openFile(path, options);
+    if (options.verify()) {
+      try {
+        snapshot.verify();
+      } catch (Throwable e) {
+        snapshot.close();
+        throw e;
+      }
+    }
+    return snapshot;
+  }
+
+  private static Snapshot openFile(Path path, OpenOptions options) {
+    var arena = Arena.ofShared();
+    try {
+      var file = map(path, options, arena);
+      return new Snapshot(path, arena, new SnapshotFile[] {file}, null);
+    } catch (Throwable e) {
+      arena.close();
+      throw e;
+    }
+  }
+
+  private static SnapshotFile map(Path path, OpenOptions options, Arena arena) {
+    try {
+      return SnapshotFile.of(path, MappedFiles.map(path, options.residency(), arena));
+    } catch (InternalError e) {
+      throw SnapshotException.unreadable(path, e);
+    }
+  }
+
+  private static Snapshot openSet(Path path, OpenOptions options) {
+    var manifest = Manifest.read(path);
+    while (true) {
+      try {
+        return openShards(manifest, options);
+      } catch (SnapshotException e) {
+        if (!(e.getCause() instanceof NoSuchFileException)) {
+          throw e;
+        }
+        // The writer of a new manifest has removed the shards of this one.
+        var newer = Manifest.read(path);
+        if (Arrays.equals(newer.bytes(), manifest.bytes())) {
+          throw e;
+        }
+        manifest = newer;
+      }
+    }
+  }
+
+  private static Snapshot openShards(Manifest manifest, OpenOptions options) {
+    var arena = Arena.ofShared();
+    try {
+      var files = new SnapshotFile[manifest.shards().size()];
+      for (var shard : manifest.shards()) {
+        files[shard.number()] = openShard(manifest, shard, options, arena);
+      }
+      return new Snapshot(manifest.path(), arena, files, manifest);
+    } catch (Throwable e) {
+      arena.close();
+      throw e;
+    }
+  }
+
+  /** Opens a shard and compares it with its entry in the manifest. */
+  private static SnapshotFile openShard(
+      Manifest manifest, Manifest.Shard shard, OpenOptions options, Arena arena) {
+    var path = manifest.path().resolveSibling(shard.fileName());
+    var file = map(path, options, arena);
+    var header = file.header;
+    compare(file, Layout.Header.HASH, "header_hash", shard.headerHash(), header.hash);
+    compare(file, Layout.Header.SEED, "seed", manifest.seed(), header.seed);
+    compare(file, Layout.Header.FILE_LEN, "file_len", shard.fileLength(), header.fileLength);
+    compare(file, Layout.Header.ENTRIES, "entries", shard.entries(), header.entries);
+    int shards = manifest.shards().size();
+    compare(file, Layout.Header.SHARD, "shards", shards, header.shards);
+    compare(file, Layout.Header.SHARD, "shard", shard.number(), header.shard);
+    return file;
+  }
+
+  private static void compare(SnapshotFile file, int at, String what, long expected, long found) {
+    if (expected != found) {
+      throw file.corrupt(
+          at,
+          what + " " + Long.toUnsignedString(expected) + " of the manifest",
+          Long.toUnsignedString(found));
+    }
+  }
+}

@@ -1,0 +1,199 @@
+package io.nuthatch.snapshot;
+
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * A value of a snapshot. Its arrays belong to the caller. Equality of arrays and of values that
+ * contain them is that of their elements; floating-point numbers are equal if their bits are.
+ */
+public sealed interface Value {
+
+  /**
+   * Returns the type of the value.
+   *
+   * @return the type
+   */
+  ValueType type();
+
+  /**
+   * Bytes.
+   *
+   * @param value the bytes
+   */
+  record Bytes(byte[] value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.BYTES;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof Bytes that && Arrays.equals(value, that.value);
+    }
+
+    @Override
+    public int hashCode() {
+      return Arrays.hashCode(value);
+    }
+
+    @Override
+    public String toString() {
+      return "Bytes" + Arrays.toString(value);
+    }
+  }
+
+  /**
+   * A string.
+   *
+   * @param value the text
+   */
+  record Text(String value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.STRING;
+    }
+  }
+
+  /**
+   * A boolean.
+   *
+   * @param value the boolean
+   */
+  record Bool(boolean value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.BOOL;
+    }
+  }
+
+  /**
+   * A signed integer of 64 bits.
+   *
+   * @param value the integer
+   */
+  record I64(long value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.I64;
+    }
+  }
+
+  /**
+   * A floating-point number of 64 bits. A NaN keeps its bits.
+   *
+   * @param value the number
+   */
+  record F64(double value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.F64;
+    }
+  }
+
+  /**
+   * A list of integers.
+   *
+   * @param value the integers, at least one
+   */
+  record I64List(long[] value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.I64_LIST;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof I64List that && Arrays.equals(value, that.value);
+    }
+
+    @Override
+    public int hashCode() {
+      return Arrays.hashCode(value);
+    }
+
+    @Override
+    public String toString() {
+      return "I64List" + Arrays.toString(value);
+    }
+  }
+
+  /**
+   * A list of floating-point numbers of 64 bits.
+   *
+   * @param value the numbers, at least one
+   */
+  record F64List(double[] value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.F64_LIST;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof F64List that && Arrays.equals(value, that.value);
+    }
+
+    @Override
+    public int hashCode() {
+      return Arrays.hashCode(value);
+    }
+
+    @Override
+    public String toString() {
+      return "F64List" + Arrays.toString(value);
+    }
+  }
+
+  /**
+   * A list of floating-point numbers of 32 bits.
+   *
+   * @param value the numbers, at least one
+   */
+  record F32List(float[] value) implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.F32_LIST;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof F32List that && Arrays.equals(value, that.value);
+    }
+
+    @Override
+    public int hashCode() {
+      return Arrays.hashCode(value);
+    }
+
+    @Override
+    public String toString() {
+      return "F32List" + Arrays.toString(value);
+    }
+  }
+
+  /**
+   * A list of strings.
+   *
+   * @param value the strings, at least one; the list cannot be changed
+   */
+  record TextList(List<String> value) implements Value {
+    /** Copies the list, unless it cannot be changed. */
+    public TextList {
+      value = List.copyOf(value);
+    }
+
+    @Override
+    public ValueType type() {
+      return ValueType.STRING_LIST;
+    }
+  }
+
+  /** A list without elements. */
+  record EmptyList() implements Value {
+    @Override
+    public ValueType type() {
+      return ValueType.EMPTY_LIST;
+    }
+  }
+}

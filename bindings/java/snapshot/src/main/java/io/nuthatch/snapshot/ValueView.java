@@ -1,0 +1,423 @@
+package io.nuthatch.snapshot;
+
+import static io.nuthatch.snapshot.Layout.F32;
+import static io.nuthatch.snapshot.Layout.F64;
+import static io.nuthatch.snapshot.Layout.U32;
+import static io.nuthatch.snapshot.Layout.U64;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * The place of a value in a snapshot. A lookup with a reused view allocates nothing: {@link
+ * Snapshot#find} sets the view, and its methods read the value in place.
+ *
+ * <p>A view is for one thread at a time. It is valid until the next lookup with it. After its
+ * snapshot is closed, reads throw {@link SnapshotClosedException}.
+ *
+ * <p>All reads throw {@link SnapshotException}: with the code {@code wrong-type} for another type,
+ * {@code corrupt} for bytes that are not a value of their type, {@code unreadable} for a page that
+ * cannot be read. They throw {@link IllegalStateException} if the last lookup found no value. A
+ * compressed value is decompressed by the first read, which allocates memory for the content.
+ */
+public final class ValueView {
+
+  private static final byte[] NO_BYTES = {};
+  private static final int MIN_KEY_BUFFER = 255;
+  private static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
+
+  private SnapshotFile file;
+  private int code;
+  private boolean isCompressed;
+
+  /** Offset and length of the stored bytes in the file. */
+  private long storedAt;
+
+  private long storedLength;
+
+  /** The bytes that contain the value: those of the file, or the content of a zstd frame. */
+  private MemorySegment source;
+
+  private long at;
+  private long length;
+
+  /** The last key that was copied from a segment. */
+  private byte[] keyBuffer = NO_BYTES;
+
+  /** Creates a view without a value. */
+  public ValueView() {}
+
+  void set(SnapshotFile from, int typeCode, long offset, long bytes) {
+    file = from;
+    code = typeCode;
+    isCompressed = false;
+    storedAt = offset;
+    storedLength = bytes;
+    source = from.bytes;
+    at = offset;
+    length = bytes;
+  }
+
+  void setCompressed(SnapshotFile from, int typeCode, long offset, long bytes) {
+    set(from, typeCode, offset, bytes);
+    isCompressed = true;
+    source = null;
+  }
+
+  void clear() {
+    code = 0;
+    source = null;
+  }
+
+  /**
+   * Returns whether the last lookup found a value.
+   *
+   * @return whether there is a value
+   */
+  public boolean isPresent() {
+    return code != 0;
+  }
+
+  /**
+   * Returns the type of the value.
+   *
+   * @return the type
+   */
+  public ValueType type() {
+    requirePresent();
+    return ValueType.of(code);
+  }
+
+  /**
+   * Returns whether the value is stored as a zstd frame.
+   *
+   * @return whether it is compressed
+   */
+  public boolean isCompressed() {
+    requirePresent();
+    return isCompressed;
+  }
+
+  /**
+   * Returns the length of the value in bytes, decompressed.
+   *
+   * @return the length
+   */
+  public long byteLength() {
+    open();
+    return length;
+  }
+
+  /**
+   * Returns the value.
+   *
+   * @return a copy of the value
+   */
+  public Value asValue() {
+    return switch (type()) {
+      case BYTES -> new Value.Bytes(asBytes());
+      case STRING -> new Value.Text(asString());
+      case BOOL -> new Value.Bool(asBoolean());
+      case I64 -> new Value.I64(asLong());
+      case F64 -> new Value.F64(asDouble());
+      case I64_LIST -> new Value.I64List(asLongs());
+      case F64_LIST -> new Value.F64List(asDoubles());
+      case F32_LIST -> new Value.F32List(asFloats());
+      case STRING_LIST -> new Value.TextList(asStrings());
+      case EMPTY_LIST -> {
+        open(ValueType.EMPTY_LIST);
+        yield new Value.EmptyList();
+      }
+    };
+  }
+
+  /**
+   * Returns a string.
+   *
+   * @return the text
+   */
+  public String asString() {
+    try {
+      if (code != ValueType.STRING.code() || isCompressed) {
+        require(ValueType.STRING);
+        open();
+      }
+      var text = Text.of(source, at, arrayLength(1));
+      if (text == null) {
+        throw invalid("text in UTF-8");
+      }
+      return text;
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns a copy of bytes.
+   *
+   * @return the bytes
+   */
+  public byte[] asBytes() {
+    try {
+      open(ValueType.BYTES);
+      var copy = new byte[arrayLength(1)];
+      MemorySegment.copy(source, JAVA_BYTE, at, copy, 0, copy.length);
+      return copy;
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns a boolean.
+   *
+   * @return the boolean
+   */
+  public boolean asBoolean() {
+    try {
+      open(ValueType.BOOL);
+      return source.get(JAVA_BYTE, at) != 0;
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns an integer.
+   *
+   * @return the integer
+   */
+  public long asLong() {
+    try {
+      open(ValueType.I64);
+      return source.get(U64, at);
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns a floating-point number.
+   *
+   * @return the number
+   */
+  public double asDouble() {
+    try {
+      open(ValueType.F64);
+      return source.get(F64, at);
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns a copy of a list of integers.
+   *
+   * @return the elements
+   */
+  public long[] asLongs() {
+    try {
+      open(ValueType.I64_LIST);
+      var copy = new long[arrayLength(8)];
+      MemorySegment.copy(source, U64, at, copy, 0, copy.length);
+      return copy;
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns a copy of a list of floating-point numbers of 64 bits.
+   *
+   * @return the elements
+   */
+  public double[] asDoubles() {
+    try {
+      open(ValueType.F64_LIST);
+      var copy = new double[arrayLength(8)];
+      MemorySegment.copy(source, F64, at, copy, 0, copy.length);
+      return copy;
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns a copy of a list of floating-point numbers of 32 bits.
+   *
+   * @return the elements
+   */
+  public float[] asFloats() {
+    try {
+      open(ValueType.F32_LIST);
+      var copy = new float[arrayLength(4)];
+      MemorySegment.copy(source, F32, at, copy, 0, copy.length);
+      return copy;
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns a list of strings.
+   *
+   * @return the elements; the list cannot be changed
+   */
+  public List<String> asStrings() {
+    try {
+      open(ValueType.STRING_LIST);
+      if (length == 0) {
+        return List.of();
+      }
+      int count = source.get(U32, at);
+      long text = at + 4 + 4L * count;
+      long begin = text;
+      var strings = new ArrayList<String>(count);
+      for (int i = 0; i < count; i++) {
+        long end = text + (source.get(U32, at + 4 + 4L * i) & 0xFFFFFFFFL);
+        strings.add(Text.of(source, begin, arrayLength(end - begin, 1)));
+        begin = end;
+      }
+      return List.copyOf(strings);
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /**
+   * Returns the bytes of the value in place: text in UTF-8, or numbers in little-endian order. The
+   * form of the bytes is not checked.
+   *
+   * <p>The segment is read-only. After the snapshot is closed, an access to it throws {@link
+   * IllegalStateException}. The segment of a compressed value is a copy, which stays valid.
+   *
+   * @return the segment
+   */
+  public MemorySegment segment() {
+    open();
+    return source.asSlice(at, length);
+  }
+
+  /**
+   * Returns the segment of a list of numbers in place, as {@link #segment} does.
+   *
+   * @param list the type of the list
+   * @return the segment; empty for an empty list
+   * @throws IllegalArgumentException if {@code list} is not a list of numbers
+   */
+  public MemorySegment elements(ValueType list) {
+    if (!list.isList() || list == ValueType.STRING_LIST || list == ValueType.EMPTY_LIST) {
+      throw new IllegalArgumentException("list: expected a list of numbers, found " + list);
+    }
+    open(list);
+    return source.asSlice(at, length);
+  }
+
+  /** Returns a buffer over {@link #elements}. */
+  ByteBuffer buffer(ValueType list) {
+    try {
+      open(list);
+      arrayLength(1);
+      return source.asSlice(at, length).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /** Returns an array for a key of a segment, with room for a length. */
+  byte[] keyBuffer(int bytes) {
+    if (keyBuffer.length < bytes) {
+      keyBuffer = new byte[Math.max(bytes, MIN_KEY_BUFFER)];
+    }
+    return keyBuffer;
+  }
+
+  /**
+   * Copies the bytes of the value, as {@link #segment} describes them. Allocates nothing.
+   *
+   * @param target the array that receives the bytes
+   * @param offset offset in the array
+   * @return number of bytes, at most the room in the array
+   */
+  public int copyTo(byte[] target, int offset) {
+    Objects.checkFromIndexSize(offset, 0, target.length);
+    try {
+      open();
+      int count = (int) Math.min(length, target.length - offset);
+      MemorySegment.copy(source, JAVA_BYTE, at, target, offset, count);
+      return count;
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  /** Checks the form of the value. Returns its length, decompressed. */
+  long check() {
+    open(type());
+    return length;
+  }
+
+  /** Checks type and form, and decompresses a compressed value. */
+  private void open(ValueType requested) {
+    require(requested);
+    open();
+    var expected = ValueForm.expected(ValueType.of(code), source, at, length);
+    if (expected != null) {
+      throw invalid(expected);
+    }
+  }
+
+  private void require(ValueType requested) {
+    if (code != requested.code()) {
+      requirePresent();
+      var found = ValueType.of(code);
+      if (found != ValueType.EMPTY_LIST || !requested.isList()) {
+        throw SnapshotException.wrongType(file.path, requested, found);
+      }
+    }
+  }
+
+  private void open() {
+    if (source == null) {
+      requirePresent();
+      try {
+        var content = file.zstd.content(file, storedAt, storedLength);
+        source = MappedFiles.ofContent(content);
+        at = 0;
+        length = content.length;
+      } catch (IllegalStateException | InternalError e) {
+        throw Failures.of(e, file);
+      }
+    }
+  }
+
+  private void requirePresent() {
+    if (code == 0) {
+      throw new IllegalStateException("the last lookup with this view found no value");
+    }
+  }
+
+  private int arrayLength(int elementBytes) {
+    return arrayLength(length, elementBytes);
+  }
+
+  private int arrayLength(long bytes, int elementBytes) {
+    if (bytes / elementBytes > MAX_ARRAY) {
+      throw SnapshotException.unsupported(
+          file.path,
+          storedAt,
+          "a value that fits an array; read a longer one with segment()",
+          bytes + " bytes");
+    }
+    return (int) (bytes / elementBytes);
+  }
+
+  private SnapshotException invalid(String expected) {
+    return file.corrupt(storedAt, expected, isCompressed ? "other content" : "other bytes");
+  }
+}

@@ -1,0 +1,2 @@
+/** Decompression with zstd, by an optional library. */
+package io.nuthatch.snapshot.zstd;
