@@ -81,10 +81,6 @@ final class Header {
     return linesPerPartition << partitionBits;
   }
 
-  boolean isCompressed() {
-    return (flags & (Layout.FLAG_COMPRESSED | Layout.FLAG_DICTIONARY)) != 0;
-  }
-
   boolean hasDictionary() {
     return (flags & Layout.FLAG_DICTIONARY) != 0;
   }

@@ -25,7 +25,7 @@ final class SnapshotFile {
   final MemorySegment bytes;
   final Header header;
 
-  /** Decompresses the values, or {@code null} if none is compressed. */
+  /** Decompresses values. */
   final Zstd zstd;
 
   /** Offset of the index. */
@@ -60,13 +60,10 @@ final class SnapshotFile {
     var start = new byte[length];
     MemorySegment.copy(bytes, JAVA_BYTE, 0, start, 0, length);
     var header = HeaderCheck.read(start, bytes.byteSize(), path);
-    if (!header.isCompressed()) {
-      return new SnapshotFile(path, bytes, header, null);
-    }
     if (!header.hasDictionary()) {
       return new SnapshotFile(path, bytes, header, Zstd.withoutDictionary());
     }
-    var plain = new SnapshotFile(path, bytes, header, null);
+    var plain = new SnapshotFile(path, bytes, header, Zstd.withoutDictionary());
     var section = header.dictionary;
     plain.checkHash(
         Layout.Header.DICTIONARY_HASH, "the dictionary", header.dictionaryHash, section);

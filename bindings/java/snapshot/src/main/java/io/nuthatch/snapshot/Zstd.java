@@ -19,6 +19,10 @@ final class Zstd {
 
   private static final int DICTIONARY_MAGIC = 0xEC30A437;
 
+  private static final Zstd WITHOUT_DICTIONARY =
+      new Zstd(isAvailable() ? Decompressor.of(null) : null);
+
+  /** The decompressor, or {@code null} without the library. */
   private final Decompressor decompressor;
 
   private Zstd(Decompressor decompressor) {
@@ -31,7 +35,7 @@ final class Zstd {
   }
 
   static Zstd withoutDictionary() {
-    return new Zstd(Decompressor.of(null));
+    return WITHOUT_DICTIONARY;
   }
 
   static Zstd withDictionary(byte[] dictionary, Path path, Section section) {
@@ -62,6 +66,10 @@ final class Zstd {
     var frame = copy(file, at, length);
     if (!Frame.isComplete(frame)) {
       throw file.corrupt(at, "one complete zstd frame", "no frame, a part, or more than one");
+    }
+    if (decompressor == null) {
+      // A file whose header announces compressed values is not opened without the library.
+      throw file.corrupt(at, "no compressed value in a file without flag 1", "one");
     }
     var content = new byte[(int) contentLength];
     var problem = decompressor.decompress(frame, content);
