@@ -73,7 +73,7 @@ public final class Cursor {
   private boolean findSlot(SnapshotFile current) {
     for (; line < current.lines; line++) {
       for (; slot < Line.SLOTS; slot++) {
-        if (current.isUsed(lineOffset(current), slot)) {
+        if (current.fingerprint(lineOffset(current), slot) != 0) {
           return true;
         }
       }

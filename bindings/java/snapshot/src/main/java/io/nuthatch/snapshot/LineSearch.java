@@ -62,9 +62,9 @@ final class LineSearch {
   }
 
   private boolean isIn(long at) {
-    long matches = file.matches(at, hash);
-    for (slot = 0; matches != 0 && slot < Line.SLOTS; slot++) {
-      if (SnapshotFile.isMatch(matches, slot)) {
+    long fingerprint = SnapshotFile.fingerprint(hash);
+    for (slot = 0; slot < Line.SLOTS; slot++) {
+      if (file.fingerprint(at, slot) == fingerprint) {
         record.decode(file, file.recordAt(at, slot));
         if (record.hasKey(key, length)) {
           return true;

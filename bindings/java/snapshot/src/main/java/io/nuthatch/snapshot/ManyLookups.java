@@ -68,7 +68,8 @@ final class ManyLookups {
       boolean isFound =
           records[i] == NO_CANDIDATE
               ? file.find(key, key.length, hashes[i], view)
-              : file.read(records[i], key, key.length, hashes[i], view);
+              : file.read(
+                  file.locateAt(records[i], key, key.length), key, key.length, hashes[i], view);
       if (!isFound) {
         view.clear();
       }

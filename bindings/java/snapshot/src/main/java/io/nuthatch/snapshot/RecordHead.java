@@ -102,10 +102,7 @@ final class RecordHead {
 
   /** Sets a view to the value of the record. */
   void view(ValueView view) {
-    if (isCompressed()) {
-      view.setCompressed(file, type().code(), valueAt, valueLength);
-    } else {
-      view.set(file, type().code(), valueAt, valueLength);
-    }
+    int code = tag & (Record.TYPE_MASK | Record.COMPRESSED);
+    view.set(file, code, valueAt, valueLength);
   }
 }

@@ -188,7 +188,7 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
 
   private ValueView[] views(byte[][] keys) {
     var views = new ValueView[keys.length];
-    Arrays.setAll(views, i -> new ValueView());
+    Arrays.setAll(views, i -> ValueView.forOneLookup());
     findMany(keys, views);
     return views;
   }
@@ -222,7 +222,7 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
    * @return a copy of the value, or {@code null} for a missing key
    */
   public Value get(MemorySegment key) {
-    var view = new ValueView();
+    var view = ValueView.forOneLookup();
     return find(key, view) ? view.asValue() : null;
   }
 
@@ -416,8 +416,19 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
   }
 
   @Override
+  String readString(byte[] key) {
+    long hash = hash(key, key.length);
+    var file = fileOf(hash);
+    try {
+      return file.readString(key, key.length, hash);
+    } catch (IllegalStateException | InternalError e) {
+      throw Failures.of(e, file);
+    }
+  }
+
+  @Override
   ValueView view(byte[] key) {
-    var view = new ValueView();
+    var view = ValueView.forOneLookup();
     return find(key, key.length, view) ? view : null;
   }
 }

@@ -18,8 +18,14 @@ import java.util.Map;
  */
 final class SnapshotFile {
 
+  /** The result of a lookup for a key that does not exist. */
+  private static final long ABSENT = -1;
+
+  /** The result of a lookup that {@link LineSearch} decides. */
+  private static final long UNDECIDED = -2;
+
   private static final long LANES = 0x0001000100010001L;
-  private static final long LANE_LOW_BITS = 0x7FFF7FFF7FFF7FFFL;
+  private static final long LANE_HIGH_BITS = 0x8000800080008000L;
 
   final Path path;
   final MemorySegment bytes;
@@ -77,28 +83,61 @@ final class SnapshotFile {
 
   /** Finds the value of a key. Returns whether the key exists. */
   boolean find(byte[] key, int length, long hash, ValueView view) {
+    return read(locate(key, length, hash), key, length, hash, view);
+  }
+
+  /** Reads the value of a key from a located record. Searches for the key if it was not located. */
+  boolean read(long at, byte[] key, int length, long hash, ValueView view) {
+    if (at >= 0) {
+      long head = bytes.get(U64, at);
+      long value = at + Layout.Record.SHORT_HEAD + length;
+      view.set(this, (int) head & Layout.Record.TYPE_MASK, value, head >>> 16 & 0xFF);
+      return true;
+    }
+    return at == UNDECIDED && LineSearch.find(this, key, length, hash, view);
+  }
+
+  /**
+   * Returns the string of a key if its record is the first one that matches in its home line, and a
+   * short one; otherwise {@code null}, and {@link #find} decides.
+   */
+  String readString(byte[] key, int length, long hash) {
+    long at = locate(key, length, hash);
+    if (at < 0) {
+      return null;
+    }
+    long head = bytes.get(U64, at);
+    if ((head & Layout.Record.TYPE_MASK) != ValueType.STRING_CODE) {
+      return null;
+    }
+    return Text.of(bytes, at + Layout.Record.SHORT_HEAD + length, (int) (head >>> 16) & 0xFF);
+  }
+
+  /**
+   * Returns the offset of the record of a key if it is short, stores its value, and is the first
+   * one that matches in the home line; {@link #ABSENT} or {@link #UNDECIDED} otherwise.
+   */
+  private long locate(byte[] key, int length, long hash) {
     long line = homeLine(hash);
     long matches = matches(line, hash);
     if (matches == 0) {
-      return mayContinue(line, hash) ? LineSearch.find(this, key, length, hash, view) : false;
+      return mayContinue(line, hash) ? UNDECIDED : ABSENT;
     }
-    return read(recordAt(line, slot(matches)), key, length, hash, view);
+    return locateAt(recordAt(line, slot(matches)), key, length);
   }
 
-  /** Reads the value of a key from the first record that matches, which may be another key's. */
-  boolean read(long at, byte[] key, int length, long hash, ValueView view) {
+  /** Returns an offset if a short record that stores the value of a key begins there. */
+  long locateAt(long at, byte[] key, int length) {
     if (isWindow(at)) {
       long head = bytes.get(U64, at);
       // The tag without the bits of the type, and the length of the key.
       if ((head & 0xFFF0) == (long) length << 8
-          && ValueType.of((int) head & 15) != null
+          && (head - 1 & Layout.Record.TYPE_MASK) < ValueType.MAX_CODE
           && Keys.isEqual(key, length, bytes, at + Layout.Record.SHORT_HEAD)) {
-        long value = at + Layout.Record.SHORT_HEAD + length;
-        view.set(this, (int) head & 15, value, head >>> 16 & 0xFF);
-        return true;
+        return at;
       }
     }
-    return LineSearch.find(this, key, length, hash, view);
+    return UNDECIDED;
   }
 
   /** Returns whether a short record at an offset is within the data section. */
@@ -113,10 +152,12 @@ final class SnapshotFile {
 
   /**
    * Returns the slots of a line that have the fingerprint of a hash: bit {@code 16 * i + j} for
-   * slot {@code 4 * j + i}, so that no branch depends on where the slot is.
+   * slot {@code 4 * j + i}, so that no branch depends on where the slot is. The lowest bit is
+   * exact; higher bits can be those of other slots.
    */
   long matches(long line, long hash) {
-    long fingerprints = (hash & 0x7FFF | 0x8000) * LANES;
+    long fingerprints = fingerprint(hash) * LANES;
+    // Two slots and four other bytes, which cannot equal a fingerprint after the mask.
     long last = bytes.get(U64, line + 24) & 0xFFFFFFFFL;
     return zeros(bytes.get(U64, line) ^ fingerprints) >>> 15
         | zeros(bytes.get(U64, line + 8) ^ fingerprints) >>> 14
@@ -124,20 +165,27 @@ final class SnapshotFile {
         | zeros(last ^ fingerprints) >>> 12;
   }
 
-  /** Returns the highest bit of each 16 bits that are zero. */
+  /**
+   * Returns the highest bit of each 16 bits that are zero. A borrow of such bits can also set the
+   * bit of the 16 bits above them.
+   */
   private static long zeros(long lanes) {
-    return ~((lanes & LANE_LOW_BITS) + LANE_LOW_BITS | lanes | LANE_LOW_BITS);
+    return lanes - LANES & ~lanes & LANE_HIGH_BITS;
   }
 
-  /** Returns one of some {@link #matches}. */
+  static long fingerprint(long hash) {
+    return hash & 0x7FFF | 0x8000;
+  }
+
+  /** Returns the fingerprint of a slot, or 0 for a free slot. */
+  long fingerprint(long line, int slot) {
+    return bytes.get(U16, line + 2 * slot) & 0xFFFFL;
+  }
+
+  /** Returns the slot of the lowest bit of some {@link #matches}. */
   static int slot(long matches) {
     int bit = Long.numberOfTrailingZeros(matches);
     return bit >> 4 | (bit & 3) << 2;
-  }
-
-  /** Returns whether a slot is one of some {@link #matches}. */
-  static boolean isMatch(long matches, int slot) {
-    return (matches >>> 16 * (slot & 3) + (slot >> 2) & 1) != 0;
   }
 
   /** Returns the offset of the record of a slot, which may be outside the file. */
@@ -150,11 +198,6 @@ final class SnapshotFile {
   /** Returns whether a key that is not in a line may be in a later one. */
   boolean mayContinue(long line, long hash) {
     return bytes.get(JAVA_BYTE, line + Layout.Line.SHIFT + 1) >>> (hash >>> 16 & 7) << 31 != 0;
-  }
-
-  /** Returns whether a slot of the line at an offset has a record. */
-  boolean isUsed(long line, int slot) {
-    return bytes.get(U16, line + 2 * slot) != 0;
   }
 
   /** Returns the number of the shard of a key in a set of {@code shards} shards. */

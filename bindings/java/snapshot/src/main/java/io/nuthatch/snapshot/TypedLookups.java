@@ -19,6 +19,9 @@ public abstract sealed class TypedLookups permits Snapshot {
   /** Returns a view of the value of a key, or {@code null}. */
   abstract ValueView view(byte[] key);
 
+  /** Returns the string of a key by the shortest path, or {@code null} if that is undecided. */
+  abstract String readString(byte[] key);
+
   private ValueView view(String key) {
     var bytes = Utf8.key(key);
     return bytes == null ? null : view(bytes);
@@ -31,8 +34,8 @@ public abstract sealed class TypedLookups permits Snapshot {
    * @return the string, or {@code null} for a missing key
    */
   public final String getString(byte[] key) {
-    var view = view(key);
-    return view == null ? null : view.asString();
+    var text = readString(key);
+    return text == null ? getStringByView(key) : text;
   }
 
   /**
@@ -42,6 +45,11 @@ public abstract sealed class TypedLookups permits Snapshot {
    * @return the string, or {@code null} for a missing key
    */
   public final String getString(String key) {
+    var bytes = Utf8.key(key);
+    return bytes == null ? null : getString(bytes);
+  }
+
+  private String getStringByView(byte[] key) {
     var view = view(key);
     return view == null ? null : view.asString();
   }

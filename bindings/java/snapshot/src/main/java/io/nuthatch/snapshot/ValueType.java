@@ -26,6 +26,7 @@ public enum ValueType {
   EMPTY_LIST(10, 1, 1, "empty list");
 
   static final int MAX_CODE = 10;
+  static final int STRING_CODE = 2;
 
   private static final ValueType[] BY_CODE = new ValueType[16];
 

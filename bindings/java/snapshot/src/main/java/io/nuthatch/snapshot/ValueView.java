@@ -29,49 +29,66 @@ public final class ValueView {
 
   private static final byte[] NO_BYTES = {};
   private static final int MIN_KEY_BUFFER = 255;
+  private static final int TEXT_BUFFER = 64;
   private static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
 
   private SnapshotFile file;
-  private int code;
-  private boolean isCompressed;
+
+  /** The type code, with the bit {@code COMPRESSED} of the tag; 0 without a value. */
+  private int tag;
 
   /** Offset and length of the stored bytes in the file. */
   private long storedAt;
 
   private long storedLength;
 
-  /** The bytes that contain the value: those of the file, or the content of a zstd frame. */
-  private MemorySegment source;
+  /** The content of a compressed value after the first read, or {@code null}. */
+  private MemorySegment content;
 
-  private long at;
-  private long length;
+  /** Receives the bytes of short strings. */
+  private final byte[] textBuffer;
 
   /** The last key that was copied from a segment. */
   private byte[] keyBuffer = NO_BYTES;
 
   /** Creates a view without a value. */
-  public ValueView() {}
-
-  void set(SnapshotFile from, int typeCode, long offset, long bytes) {
-    file = from;
-    code = typeCode;
-    isCompressed = false;
-    storedAt = offset;
-    storedLength = bytes;
-    source = from.bytes;
-    at = offset;
-    length = bytes;
+  public ValueView() {
+    this(new byte[TEXT_BUFFER]);
   }
 
-  void setCompressed(SnapshotFile from, int typeCode, long offset, long bytes) {
-    set(from, typeCode, offset, bytes);
-    isCompressed = true;
-    source = null;
+  private ValueView(byte[] textBuffer) {
+    this.textBuffer = textBuffer;
+  }
+
+  /** Returns a view for one lookup, without a buffer that only repeated lookups need. */
+  static ValueView forOneLookup() {
+    return new ValueView(NO_BYTES);
+  }
+
+  /**
+   * Sets the view to a value.
+   *
+   * @param from the file
+   * @param typeCode the type code, with the bit {@code COMPRESSED} of the tag
+   * @param offset offset of the stored bytes in the file
+   * @param bytes their number
+   */
+  void set(SnapshotFile from, int typeCode, long offset, long bytes) {
+    // A reference is written only if it changes: the write barrier of the garbage collector takes
+    // longer than the comparison.
+    if (file != from) {
+      file = from;
+    }
+    if (content != null) {
+      content = null;
+    }
+    tag = typeCode;
+    storedAt = offset;
+    storedLength = bytes;
   }
 
   void clear() {
-    code = 0;
-    source = null;
+    tag = 0;
   }
 
   /**
@@ -80,7 +97,7 @@ public final class ValueView {
    * @return whether there is a value
    */
   public boolean isPresent() {
-    return code != 0;
+    return tag != 0;
   }
 
   /**
@@ -90,7 +107,7 @@ public final class ValueView {
    */
   public ValueType type() {
     requirePresent();
-    return ValueType.of(code);
+    return ValueType.of(tag & Layout.Record.TYPE_MASK);
   }
 
   /**
@@ -100,7 +117,7 @@ public final class ValueView {
    */
   public boolean isCompressed() {
     requirePresent();
-    return isCompressed;
+    return (tag & Layout.Record.COMPRESSED) != 0;
   }
 
   /**
@@ -110,7 +127,7 @@ public final class ValueView {
    */
   public long byteLength() {
     open();
-    return length;
+    return length();
   }
 
   /**
@@ -143,11 +160,14 @@ public final class ValueView {
    */
   public String asString() {
     try {
-      if (code != ValueType.STRING.code() || isCompressed) {
+      String text;
+      if (tag == ValueType.STRING_CODE && storedLength <= textBuffer.length) {
+        text = Text.ofShort(file.bytes, storedAt, (int) storedLength, textBuffer);
+      } else {
         require(ValueType.STRING);
         open();
+        text = Text.of(source(), at(), arrayLength(1));
       }
-      var text = Text.of(source, at, arrayLength(1));
       if (text == null) {
         throw invalid("text in UTF-8");
       }
@@ -166,7 +186,7 @@ public final class ValueView {
     try {
       open(ValueType.BYTES);
       var copy = new byte[arrayLength(1)];
-      MemorySegment.copy(source, JAVA_BYTE, at, copy, 0, copy.length);
+      MemorySegment.copy(source(), JAVA_BYTE, at(), copy, 0, copy.length);
       return copy;
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
@@ -181,7 +201,7 @@ public final class ValueView {
   public boolean asBoolean() {
     try {
       open(ValueType.BOOL);
-      return source.get(JAVA_BYTE, at) != 0;
+      return source().get(JAVA_BYTE, at()) != 0;
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
     }
@@ -195,7 +215,7 @@ public final class ValueView {
   public long asLong() {
     try {
       open(ValueType.I64);
-      return source.get(U64, at);
+      return source().get(U64, at());
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
     }
@@ -209,7 +229,7 @@ public final class ValueView {
   public double asDouble() {
     try {
       open(ValueType.F64);
-      return source.get(F64, at);
+      return source().get(F64, at());
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
     }
@@ -224,7 +244,7 @@ public final class ValueView {
     try {
       open(ValueType.I64_LIST);
       var copy = new long[arrayLength(8)];
-      MemorySegment.copy(source, U64, at, copy, 0, copy.length);
+      MemorySegment.copy(source(), U64, at(), copy, 0, copy.length);
       return copy;
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
@@ -240,7 +260,7 @@ public final class ValueView {
     try {
       open(ValueType.F64_LIST);
       var copy = new double[arrayLength(8)];
-      MemorySegment.copy(source, F64, at, copy, 0, copy.length);
+      MemorySegment.copy(source(), F64, at(), copy, 0, copy.length);
       return copy;
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
@@ -256,7 +276,7 @@ public final class ValueView {
     try {
       open(ValueType.F32_LIST);
       var copy = new float[arrayLength(4)];
-      MemorySegment.copy(source, F32, at, copy, 0, copy.length);
+      MemorySegment.copy(source(), F32, at(), copy, 0, copy.length);
       return copy;
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
@@ -271,16 +291,16 @@ public final class ValueView {
   public List<String> asStrings() {
     try {
       open(ValueType.STRING_LIST);
-      if (length == 0) {
+      if (length() == 0) {
         return List.of();
       }
-      int count = source.get(U32, at);
-      long text = at + 4 + 4L * count;
+      int count = source().get(U32, at());
+      long text = at() + 4 + 4L * count;
       long begin = text;
       var strings = new ArrayList<String>(count);
       for (int i = 0; i < count; i++) {
-        long end = text + (source.get(U32, at + 4 + 4L * i) & 0xFFFFFFFFL);
-        strings.add(Text.of(source, begin, arrayLength(end - begin, 1)));
+        long end = text + (source().get(U32, at() + 4 + 4L * i) & 0xFFFFFFFFL);
+        strings.add(Text.of(source(), begin, arrayLength(end - begin, 1)));
         begin = end;
       }
       return List.copyOf(strings);
@@ -300,7 +320,7 @@ public final class ValueView {
    */
   public MemorySegment segment() {
     open();
-    return source.asSlice(at, length);
+    return source().asSlice(at(), length());
   }
 
   /**
@@ -315,7 +335,7 @@ public final class ValueView {
       throw new IllegalArgumentException("list: expected a list of numbers, found " + list);
     }
     open(list);
-    return source.asSlice(at, length);
+    return source().asSlice(at(), length());
   }
 
   /** Returns a buffer over {@link #elements}. */
@@ -323,7 +343,7 @@ public final class ValueView {
     try {
       open(list);
       arrayLength(1);
-      return source.asSlice(at, length).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+      return source().asSlice(at(), length()).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
     }
@@ -348,8 +368,8 @@ public final class ValueView {
     Objects.checkFromIndexSize(offset, 0, target.length);
     try {
       open();
-      int count = (int) Math.min(length, target.length - offset);
-      MemorySegment.copy(source, JAVA_BYTE, at, target, offset, count);
+      int count = (int) Math.min(length(), target.length - offset);
+      MemorySegment.copy(source(), JAVA_BYTE, at(), target, offset, count);
       return count;
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
@@ -359,51 +379,60 @@ public final class ValueView {
   /** Checks the form of the value. Returns its length, decompressed. */
   long check() {
     open(type());
-    return length;
+    return length();
   }
 
   /** Checks type and form, and decompresses a compressed value. */
   private void open(ValueType requested) {
     require(requested);
     open();
-    var expected = ValueForm.expected(ValueType.of(code), source, at, length);
+    var expected = ValueForm.expected(type(), source(), at(), length());
     if (expected != null) {
       throw invalid(expected);
     }
   }
 
   private void require(ValueType requested) {
-    if (code != requested.code()) {
-      requirePresent();
-      var found = ValueType.of(code);
+    if ((tag & Layout.Record.TYPE_MASK) != requested.code()) {
+      var found = type();
       if (found != ValueType.EMPTY_LIST || !requested.isList()) {
         throw SnapshotException.wrongType(file.path, requested, found);
       }
     }
   }
 
+  /** Decompresses a compressed value, if it was not read before. */
   private void open() {
-    if (source == null) {
-      requirePresent();
+    if (isCompressed() && content == null) {
       try {
-        var content = file.zstd.content(file, storedAt, storedLength);
-        source = MappedFiles.ofContent(content);
-        at = 0;
-        length = content.length;
+        content = MappedFiles.ofContent(file.zstd.content(file, storedAt, storedLength));
       } catch (IllegalStateException | InternalError e) {
         throw Failures.of(e, file);
       }
     }
   }
 
+  /** Returns the segment that contains the value: the file, or the content of a zstd frame. */
+  private MemorySegment source() {
+    return content == null ? file.bytes : content;
+  }
+
+  private long at() {
+    return content == null ? storedAt : 0;
+  }
+
+  private long length() {
+    return content == null ? storedLength : content.byteSize();
+  }
+
   private void requirePresent() {
-    if (code == 0) {
+    if (tag == 0) {
       throw new IllegalStateException("the last lookup with this view found no value");
     }
   }
 
   private int arrayLength(int elementBytes) {
-    return arrayLength(length, elementBytes);
+    return arrayLength(length(), elementBytes);
   }
 
   private int arrayLength(long bytes, int elementBytes) {
@@ -418,6 +447,6 @@ public final class ValueView {
   }
 
   private SnapshotException invalid(String expected) {
-    return file.corrupt(storedAt, expected, isCompressed ? "other content" : "other bytes");
+    return file.corrupt(storedAt, expected, content != null ? "other content" : "other bytes");
   }
 }

@@ -119,11 +119,11 @@ final class Verification {
     long line = file.index + Line.LENGTH * number;
     LineSearch.checkShift(file, line);
     int used = 0;
-    while (used < Line.SLOTS && file.isUsed(line, used)) {
+    while (used < Line.SLOTS && file.fingerprint(line, used) != 0) {
       used++;
     }
     for (int slot = used; slot < Line.SLOTS; slot++) {
-      check(!file.isUsed(line, slot), line, "slots in use before free slots", "a gap");
+      check(file.fingerprint(line, slot) == 0, line, "slots in use before free slots", "a gap");
     }
     for (int slot = used; slot < Line.SLOTS; slot++) {
       long offset = file.bytes.get(U16, line + Line.OFFSETS + 2 * slot);
