@@ -1,0 +1,199 @@
+package io.nuthatch.snapshot;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Releases of old files, events, and threads of a watch; `watch.json` has the swaps. */
+class WatchTest {
+
+  private static final WatchOptions BY_HAND = WatchOptions.defaults().interval(Duration.ZERO);
+
+  @TempDir Path folder;
+  private Path path;
+
+  @BeforeEach
+  void publishFirst() throws IOException {
+    path = folder.resolve("watched.nut");
+    publish("one");
+  }
+
+  private void publish(String name) throws IOException {
+    var copy = folder.resolve("copy.nut");
+    Files.copy(Vectors.ROOT.resolve("v1/" + name + ".nut"), copy);
+    Files.move(copy, path, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  private static boolean isOpen(Snapshot snapshot) {
+    try {
+      snapshot.get("any");
+      return true;
+    } catch (SnapshotClosedException e) {
+      return false;
+    }
+  }
+
+  @Test
+  void an_old_file_is_unmapped_after_its_last_reader_has_moved_on() throws IOException {
+    try (var watch = Watch.open(path, BY_HAND)) {
+      var first = watch.reader();
+      var second = watch.reader();
+      var old = first.current();
+      assertSame(old, second.current());
+      publish("types");
+      assertTrue(watch.refresh());
+      assertFalse(watch.refresh());
+      assertTrue(isOpen(old));
+      assertNotSame(old, first.current());
+      watch.refresh();
+      assertTrue(isOpen(old), "the other reader has not moved on");
+      second.close();
+      assertFalse(isOpen(old));
+      assertThrows(SnapshotClosedException.class, second::current);
+      assertTrue(isOpen(first.current()));
+    }
+  }
+
+  @Test
+  void closing_the_watch_closes_all_snapshots() throws IOException {
+    var watch = Watch.open(path, BY_HAND);
+    var old = watch.reader().current();
+    publish("types");
+    watch.refresh();
+    var reader = watch.reader();
+    watch.close();
+    watch.close();
+    assertFalse(isOpen(old));
+    assertFalse(isOpen(reader.current()));
+    assertThrows(SnapshotClosedException.class, watch::refresh);
+  }
+
+  @Test
+  void a_bad_first_file_is_an_error() throws IOException {
+    Files.writeString(path, "damaged");
+    var e = assertThrows(SnapshotException.class, () -> Watch.open(path));
+    assertEquals("not-a-snapshot", e.code());
+  }
+
+  @Test
+  void the_thread_of_a_watch_switches_and_reports_each_event_once() throws Exception {
+    var events = new LinkedBlockingQueue<WatchEvent>();
+    var options = WatchOptions.defaults().interval(Duration.ofMillis(1)).report(events::add);
+    try (var watch = Watch.open(path, options);
+        var reader = watch.reader()) {
+      publish("types");
+      assertInstanceOf(WatchEvent.Switched.class, next(events));
+      assertEquals(37, reader.current().size());
+      Files.writeString(path, "damaged");
+      var rejected = assertInstanceOf(WatchEvent.Rejected.class, next(events));
+      assertEquals("not-a-snapshot", rejected.error().code());
+      assertEquals(37, reader.current().size());
+      publish("entries-14");
+      assertInstanceOf(WatchEvent.Switched.class, next(events));
+      assertEquals(14, reader.current().size());
+      assertEquals(2, watch.status().switched());
+      assertTrue(watch.status().error().isEmpty());
+    }
+  }
+
+  private static WatchEvent next(LinkedBlockingQueue<WatchEvent> events) throws Exception {
+    var event = events.poll(2, TimeUnit.MINUTES);
+    assertTrue(event != null, "the watch calls back");
+    return event;
+  }
+
+  @Test
+  void a_callback_that_throws_is_recorded_and_may_refresh_and_close() throws Exception {
+    var watch = new AtomicReference<Watch>();
+    var events = new LinkedBlockingQueue<WatchEvent>();
+    var failure = new IllegalArgumentException("a callback of the test");
+    var options =
+        BY_HAND.report(
+            event -> {
+              events.add(event);
+              assertFalse(watch.get().refresh());
+              if (events.size() == 2) {
+                watch.get().close();
+              }
+              throw failure;
+            });
+    watch.set(Watch.open(path, options));
+    publish("types");
+    assertTrue(watch.get().refresh());
+    assertSame(failure, watch.get().status().callbackError().orElseThrow());
+    publish("entries-14");
+    assertTrue(watch.get().refresh());
+    assertEquals(2, events.size());
+    assertThrows(SnapshotClosedException.class, () -> watch.get().refresh());
+  }
+
+  @Test
+  void a_missing_file_is_retried_with_back_off_and_damage_is_not() throws IOException {
+    var follower = new Follower(path, BY_HAND);
+    Files.delete(path);
+    assertFalse(follower.poll(false));
+    assertFalse(follower.poll(false));
+    assertEquals(1, follower.status().rejected());
+    publish("types");
+    assertTrue(follower.poll(false), "another file is opened at once");
+    Files.writeString(path, "damaged");
+    for (int i = 0; i < 300; i++) {
+      assertFalse(follower.poll(false));
+    }
+    assertEquals(2, follower.status().rejected());
+    publish("types");
+    assertTrue(follower.poll(false));
+    assertEquals(2, follower.status().switched());
+    follower.generations.close();
+  }
+
+  @Test
+  void readers_of_many_threads_never_see_a_closed_file() throws Exception {
+    var isDone = new AtomicBoolean();
+    try (var watch = Watch.open(path, WatchOptions.defaults().interval(Duration.ofMillis(1)));
+        var threads = Executors.newFixedThreadPool(3)) {
+      var readers =
+          java.util.stream.Stream.generate(() -> threads.submit(() -> read(watch, isDone)))
+              .limit(3)
+              .toList();
+      for (int i = 0; i < 100; i++) {
+        publish(i % 2 == 0 ? "types" : "one");
+        watch.refresh();
+      }
+      isDone.set(true);
+      for (var reader : readers) {
+        assertTrue(reader.get() > 0);
+      }
+      assertTrue(watch.status().switched() >= 50);
+    }
+  }
+
+  private static long read(Watch watch, AtomicBoolean isDone) {
+    long lookups = 0;
+    try (var reader = watch.reader()) {
+      do {
+        reader.current().get("string");
+        lookups++;
+      } while (!isDone.get());
+    }
+    return lookups;
+  }
+}
