@@ -27,6 +27,7 @@ public final class Table {
     var options =
         new OptionsBuilder()
             .parent(new CommandLineOptions(arguments))
+            .exclude(SnapshotGets.class.getSimpleName())
             .jvmArgsPrepend("-Dnuthatch.library=" + System.getProperty("nuthatch.library"))
             .build();
     var rates = new TreeMap<Integer, Map<String, Double>>();
