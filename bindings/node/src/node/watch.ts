@@ -16,7 +16,7 @@ export type WatchEvent =
 /** Options of a watch. */
 export interface WatchOptions extends OpenOptions {
   /**
-   * Time in milliseconds between two polls for a new file. Default: 1000. With 0, only
+   * Time in milliseconds between two polls for a new file. Default: 250. With 0, only
    * {@link Watch.refresh} polls.
    *
    * After a failed system call, a file is tried again after 1, 2, 4 … and at most 64 intervals. A
@@ -62,7 +62,7 @@ interface Rejected {
  * @throws SnapshotError the errors of {@link open} and {@link Snapshot.verify} for the first file
  */
 export async function watch(path: string, options: WatchOptions = {}): Promise<Watch> {
-  const interval = options.interval ?? 1000;
+  const interval = options.interval ?? 250;
   if (!(interval >= 0)) throw new RangeError(`interval is a number from 0, found ${interval}`);
   // Identified before it is opened: if it is replaced in between, the first poll opens the new one.
   const identity = await identify(path);

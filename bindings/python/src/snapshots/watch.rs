@@ -13,9 +13,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Default interval between polls.
-const INTERVAL: Duration = Duration::from_secs(1);
-
 /// The status of a watch.
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +82,7 @@ pub(crate) fn _watch_snapshot(
 ) -> PyResult<SnapshotWatch> {
     let kept = options.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
     let arguments = KeywordArguments::new("watch_snapshot", options);
-    let mut settings = WatchOptions::new().interval(INTERVAL).verify(arguments.flag("verify")?);
+    let mut settings = WatchOptions::new().verify(arguments.flag("verify")?);
     settings = settings.open_options(open_options(py, &arguments)?);
     if let Some(interval) = arguments.seconds("interval")? {
         settings = settings.interval(interval);

@@ -8,7 +8,7 @@ import java.util.function.Consumer;
  * Options of a watch.
  *
  * @param open how files are opened, and whether a file must verify before readers switch to it
- * @param interval time between polls for a new file, one second by default. With zero, only {@link
+ * @param interval time between polls for a new file, 250 ms by default. With zero, only {@link
  *     Watch#refresh} polls. After a failed system call, the file is retried after 1, 2, 4 ... and
  *     at most 64 intervals. A damaged file is retried when it is replaced
  * @param report called for each event, one at a time, by the thread of the watch or one that calls
@@ -20,7 +20,7 @@ public record WatchOptions(
     OpenOptions open, Duration interval, Consumer<? super WatchEvent> report) {
 
   private static final WatchOptions DEFAULTS =
-      new WatchOptions(OpenOptions.defaults(), Duration.ofSeconds(1), event -> {});
+      new WatchOptions(OpenOptions.defaults(), Duration.ofMillis(250), event -> {});
 
   /** Checks that no option is {@code null} and that the interval is not negative. */
   public WatchOptions {
