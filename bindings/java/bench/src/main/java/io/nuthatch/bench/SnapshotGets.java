@@ -35,6 +35,7 @@ import org.openjdk.jmh.annotations.Warmup;
 public class SnapshotGets {
 
   private static final int BATCH = 1_000;
+  private static final int BATCHES = 1_000;
 
   /** The path of the snapshot. */
   @Param("lookups.nut")
@@ -45,8 +46,9 @@ public class SnapshotGets {
   public int keys;
 
   private Snapshot snapshot;
-  private final Random random = new Random(42);
-  private final byte[][] batch = new byte[BATCH][];
+  private final byte[][][] batches = new byte[BATCHES][BATCH][];
+  private byte[][] batch;
+  private int next;
   private final ValueView view = new ValueView();
   private final ValueView[] views = new ValueView[BATCH];
 
@@ -55,12 +57,16 @@ public class SnapshotGets {
   public void open() {
     snapshot = Snapshot.open(Path.of(path));
     Arrays.setAll(views, i -> new ValueView());
+    var random = new Random(42);
+    for (var some : batches) {
+      Arrays.setAll(some, i -> ("key_" + random.nextInt(keys)).getBytes(StandardCharsets.UTF_8));
+    }
   }
 
-  /** Chooses the keys of a batch. */
+  /** Chooses the keys of a call. */
   @Setup(Level.Invocation)
   public void chooseKeys() {
-    Arrays.setAll(batch, i -> ("key_" + random.nextInt(keys)).getBytes(StandardCharsets.UTF_8));
+    batch = batches[next++ % BATCHES];
   }
 
   /** Unmaps the snapshot. */

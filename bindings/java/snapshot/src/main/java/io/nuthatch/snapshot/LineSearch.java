@@ -4,46 +4,54 @@ import static io.nuthatch.snapshot.Layout.U64;
 
 import io.nuthatch.snapshot.Layout.Line;
 
-/** Lookups that read every line that can hold a key, and every kind of record. */
+/**
+ * Lookups that read every line that can hold a key, and every kind of record. An object is reused
+ * for any number of lookups by one thread, so that they allocate nothing.
+ */
 final class LineSearch {
 
-  private final SnapshotFile file;
-  private final byte[] key;
-  private final int length;
-  private final long hash;
+  private SnapshotFile file;
+  private byte[] key;
+  private int length;
+  private long hash;
+
+  /** The record of the last lookup that found its key, and its place. */
   private final RecordHead record = new RecordHead();
-  private final long firstLine;
+
   private long line;
   private int slot;
 
-  private LineSearch(SnapshotFile file, byte[] key, int length, long hash) {
-    this.file = file;
-    this.key = key;
-    this.length = length;
-    this.hash = hash;
-    int bits = file.header.partitionBits;
-    long partition = bits == 0 ? 0 : hash >>> 64 - bits;
-    firstLine = partition * file.header.linesPerPartition;
-    line = Math.unsignedMultiplyHigh(hash, file.lines);
-  }
-
   /** Does the same as {@link SnapshotFile#find}. */
-  static boolean find(SnapshotFile file, byte[] key, int length, long hash, ValueView view) {
-    var search = new LineSearch(file, key, length, hash);
-    boolean isFound = search.run();
+  boolean find(SnapshotFile in, byte[] wanted, int bytes, long keyHash, ValueView view) {
+    boolean isFound = find(in, wanted, bytes, keyHash);
     if (isFound) {
-      search.record.view(view);
+      record.view(view);
     }
     return isFound;
   }
 
   /** Returns whether a lookup of a key finds this slot of this line. */
-  static boolean leadsTo(SnapshotFile file, byte[] key, long hash, long line, int slot) {
-    var search = new LineSearch(file, key, key.length, hash);
-    return search.run() && search.line == line && search.slot == slot;
+  boolean leadsTo(SnapshotFile in, byte[] wanted, long keyHash, long toLine, int toSlot) {
+    return find(in, wanted, wanted.length, keyHash) && line == toLine && slot == toSlot;
   }
 
-  private boolean run() {
+  private boolean find(SnapshotFile in, byte[] wanted, int bytes, long keyHash) {
+    file = in;
+    key = wanted;
+    length = bytes;
+    hash = keyHash;
+    try {
+      return readLines();
+    } finally {
+      key = null; // The key belongs to the caller.
+    }
+  }
+
+  private boolean readLines() {
+    int bits = file.header.partitionBits;
+    long partition = bits == 0 ? 0 : hash >>> 64 - bits;
+    long firstLine = partition * file.header.linesPerPartition;
+    line = Math.unsignedMultiplyHigh(hash, file.lines);
     for (int probe = 0; probe <= file.header.maxProbe; probe++) {
       long at = file.index + line * Line.LENGTH;
       checkShift(file, at);

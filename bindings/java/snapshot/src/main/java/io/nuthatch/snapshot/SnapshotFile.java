@@ -94,7 +94,7 @@ final class SnapshotFile {
       view.set(this, (int) head & Layout.Record.TYPE_MASK, value, head >>> 16 & 0xFF);
       return true;
     }
-    return at == UNDECIDED && LineSearch.find(this, key, length, hash, view);
+    return at == UNDECIDED && view.search().find(this, key, length, hash, view);
   }
 
   /**

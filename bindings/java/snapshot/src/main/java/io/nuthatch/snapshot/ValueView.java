@@ -45,6 +45,8 @@ public final class ValueView {
   /** The content of a compressed value after the first read, or {@code null}. */
   private MemorySegment content;
 
+  private LineSearch search;
+
   /** Receives the bytes of short strings. */
   private final byte[] textBuffer;
 
@@ -347,6 +349,14 @@ public final class ValueView {
     } catch (IllegalStateException | InternalError e) {
       throw Failures.of(e, file);
     }
+  }
+
+  /** Returns the search for keys whose record is not found by the short path. */
+  LineSearch search() {
+    if (search == null) {
+      search = new LineSearch();
+    }
+    return search;
   }
 
   /** Returns an array for a key of a segment, with room for a length. */

@@ -14,6 +14,7 @@ final class Verification {
   private final SnapshotFile file;
   private final Header header;
   private final RecordHead record = new RecordHead();
+  private final LineSearch search = new LineSearch();
   private final ValueView view = new ValueView();
 
   /** Offset of the end of the last record. */
@@ -151,7 +152,7 @@ final class Verification {
     int shard = SnapshotFile.shard(hash, header.shards);
     check(header.shards == 0 || shard == header.shard, at, "a key of shard " + header.shard, shard);
     check(
-        LineSearch.leadsTo(file, key, hash, number, slot),
+        search.leadsTo(file, key, hash, number, slot),
         at,
         "a key that lookups find here",
         "a key that they find elsewhere or not at all");

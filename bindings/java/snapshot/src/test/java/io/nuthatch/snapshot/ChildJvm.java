@@ -22,10 +22,20 @@ final class ChildJvm {
 
   /** Runs the {@code main} of a class. */
   static Result run(List<String> options, Class<?> main, String... arguments) throws IOException {
+    return run(options, main.getName(), arguments);
+  }
+
+  /** Compiles and runs a source file. */
+  static Result runSource(Path source, String... arguments) throws IOException {
+    return run(List.of(), source.toString(), arguments);
+  }
+
+  private static Result run(List<String> options, String main, String... arguments)
+      throws IOException {
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(options);
-    command.addAll(List.of("-cp", classPath(), main.getName()));
+    command.addAll(List.of("-cp", classPath(), main));
     command.addAll(List.of(arguments));
     var process = new ProcessBuilder(command).redirectErrorStream(true).start();
     var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
