@@ -20,7 +20,10 @@ public final class SnapshotException extends RuntimeException {
           "unsupported", "update the reader, or build the file for this version",
           "corrupt", "copy or build the file again, and check the disk",
           "wrong-type", "request the type that was found, or correct the writer",
-          "unreadable", "open the file again; check the disk, and what writes to the file");
+          "unreadable", "open the file again; check the disk, and what writes to the file",
+          "not-durable", "publish again, or sync the folder, before relying on the file",
+          "duplicate", "remove one of the rows, or choose which one is kept",
+          "limit", "split or omit the input");
 
   private static final long NO_OFFSET = -1;
 
@@ -50,7 +53,7 @@ public final class SnapshotException extends RuntimeException {
       String code, Path path, long offset, String expected, String found) {
     var place = offset == NO_OFFSET ? path.toString() : path + ": at byte " + offset;
     return "%s: %s: expected %s, found %s; %s"
-        .formatted(code, place, expected, found, WHAT_TO_DO.get(code));
+        .formatted(code, place, expected, found, WHAT_TO_DO.getOrDefault(code, "correct the call"));
   }
 
   static SnapshotException io(Path path, String operation, IOException cause) {
@@ -86,10 +89,15 @@ public final class SnapshotException extends RuntimeException {
         cause);
   }
 
+  /** Returns the exception for an error of the native library. */
+  static SnapshotException ofWriter(String code, Path path, String message) {
+    return new SnapshotException(code, path, NO_OFFSET, "to write the snapshot", message, null);
+  }
+
   /**
    * Returns the short name of the error, one of {@code testdata/errors.csv}: {@code io}, {@code
    * not-a-snapshot}, {@code unsupported}, {@code corrupt}, {@code wrong-type} or {@code
-   * unreadable}.
+   * unreadable}; of a writer, {@code io}, {@code not-durable}, {@code duplicate} or {@code limit}.
    *
    * @return the code
    */

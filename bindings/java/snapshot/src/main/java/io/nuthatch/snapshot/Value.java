@@ -17,6 +17,96 @@ public sealed interface Value {
   ValueType type();
 
   /**
+   * Returns bytes.
+   *
+   * @param bytes the bytes
+   * @return the value
+   */
+  static Value of(byte[] bytes) {
+    return new Bytes(bytes);
+  }
+
+  /**
+   * Returns a string.
+   *
+   * @param text the text
+   * @return the value
+   */
+  static Value of(String text) {
+    return new Text(text);
+  }
+
+  /**
+   * Returns a boolean.
+   *
+   * @param bool the boolean
+   * @return the value
+   */
+  static Value of(boolean bool) {
+    return new Bool(bool);
+  }
+
+  /**
+   * Returns an integer.
+   *
+   * @param number the integer
+   * @return the value
+   */
+  static Value of(long number) {
+    return new I64(number);
+  }
+
+  /**
+   * Returns a floating-point number.
+   *
+   * @param number the number
+   * @return the value
+   */
+  static Value of(double number) {
+    return new F64(number);
+  }
+
+  /**
+   * Returns a list of integers. An empty list has no type.
+   *
+   * @param list the integers
+   * @return the value
+   */
+  static Value of(long[] list) {
+    return list.length == 0 ? new EmptyList() : new I64List(list);
+  }
+
+  /**
+   * Returns a list of floating-point numbers of 64 bits. An empty list has no type.
+   *
+   * @param list the numbers
+   * @return the value
+   */
+  static Value of(double[] list) {
+    return list.length == 0 ? new EmptyList() : new F64List(list);
+  }
+
+  /**
+   * Returns a list of floating-point numbers of 32 bits. An empty list has no type.
+   *
+   * @param list the numbers
+   * @return the value
+   */
+  static Value of(float[] list) {
+    return list.length == 0 ? new EmptyList() : new F32List(list);
+  }
+
+  /**
+   * Returns a list of strings. An empty list has no type.
+   *
+   * @param list the strings
+   * @return the value
+   */
+  static Value of(List<String> list) {
+    return list.isEmpty() ? new EmptyList() : new TextList(list);
+  }
+
+  /**
    * Bytes.
    *
    * @param value the bytes

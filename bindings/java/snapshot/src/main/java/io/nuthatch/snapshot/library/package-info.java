@@ -1,0 +1,2 @@
+/** The functions of {@code nuthatch.h} that write snapshots. */
+package io.nuthatch.snapshot.library;
