@@ -1,5 +1,5 @@
 /**
- * The reader of Nuthatch snapshots.
+ * The reader and the writer of Nuthatch snapshots.
  *
  * <p>{@link io.nuthatch.snapshot.Snapshot} is where to begin. The module {@code
  * com.github.luben.zstd_jni} is needed for files with compressed values only.

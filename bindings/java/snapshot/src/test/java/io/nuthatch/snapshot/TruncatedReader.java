@@ -10,9 +10,6 @@ import java.util.TreeMap;
 /** A program that reads a file, truncates it to one page, and prints how further reads end. */
 final class TruncatedReader {
 
-  /** Lookups before the file is truncated: enough to compile them. */
-  private static final int LOOKUPS = 500_000;
-
   private TruncatedReader() {}
 
   public static void main(String[] arguments) throws IOException {
@@ -20,8 +17,9 @@ final class TruncatedReader {
     try (var snapshot = Snapshot.open(path)) {
       var keys = new ArrayList<byte[]>();
       snapshot.forEach(entry -> keys.add(entry.key()));
+      int lookups = Integer.parseInt(arguments[1]);
       int found = 0;
-      for (int i = 0; i < LOOKUPS; i++) {
+      for (int i = 0; i < lookups; i++) {
         found += snapshot.get(keys.get(i % keys.size())) == null ? 0 : 1;
       }
       try (var file = FileChannel.open(path, StandardOpenOption.WRITE)) {
@@ -34,7 +32,7 @@ final class TruncatedReader {
       }
       outcomes.merge(outcome(snapshot::verify), 1, Integer::sum);
       outcomes.merge(outcome(() -> snapshot.forEach(entry -> {})), 1, Integer::sum);
-      System.out.println(found == LOOKUPS ? outcomes : "keys are missing");
+      System.out.println(found == lookups ? outcomes : "keys are missing");
     }
   }
 
