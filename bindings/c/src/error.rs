@@ -135,6 +135,11 @@ impl Failure {
         Self::Store(Error::Closed)
     }
 
+    /// Returns the failure of a snapshot or a writer that was closed, with a message.
+    pub(crate) fn ended(text: &str) -> Self {
+        Self::Library(NUTHATCH_ERROR_CLOSED, text.to_owned())
+    }
+
     pub(crate) fn code(&self) -> i32 {
         match self {
             Self::Library(code, _) => *code,

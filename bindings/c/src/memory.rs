@@ -57,7 +57,7 @@ impl AsRef<[u8]> for CallerBytes {
 ///
 /// The second form is for functions that are called often: `export_body!(error, parameters,
 /// |caller, parameters| …, |caller, parameters| …)`. The first block returns `Some(())` if it did
-/// all, without calls. Otherwise the second block runs, which is compiled out of line.
+/// all. Otherwise the second block runs, which is compiled out of line.
 macro_rules! export_body {
     (
         $error:ident, $parameters:expr,
@@ -108,14 +108,14 @@ pub(crate) unsafe fn call(
     }
 }
 
-/// Runs the first block of an exported function, for [`export_body`]. It neither panics nor calls.
+/// Runs the first block of an exported function, for [`export_body`]. A panic gives `None`.
 ///
 /// # Safety
 ///
 /// As [`call`].
 #[inline(always)]
 pub(crate) unsafe fn call_usual(body: impl FnOnce(&Caller<'_>) -> Option<()>) -> Option<()> {
-    body(&Caller(PhantomData))
+    catch_unwind(AssertUnwindSafe(|| body(&Caller(PhantomData)))).ok().flatten()
 }
 
 /// Does the same as [`call`], out of line.
@@ -274,10 +274,10 @@ impl<'c> Caller<'c> {
         (!at.is_null()).then_some(UnalignedOut(at, PhantomData))
     }
 
-    /// Returns bytes of the caller, or `None` for null or if they are longer than `max_len`.
+    /// Returns bytes of the caller, or `None` for null or if they are too long for a key.
     #[inline(always)]
-    pub(crate) fn usual_bytes(&self, at: *const u8, len: usize, max_len: u16) -> Option<&'c [u8]> {
-        if at.is_null() || len > usize::from(max_len) {
+    pub(crate) fn usual_bytes(&self, at: *const u8, len: usize) -> Option<&'c [u8]> {
+        if at.is_null() || len > usize::from(u16::MAX) {
             return None;
         }
         // SAFETY: `self` proves that `at` points to `len` bytes.

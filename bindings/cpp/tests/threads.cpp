@@ -53,8 +53,7 @@ void lookups_of_one_object_throw_after_it_is_closed(const std::string &path) {
     std::atomic<int> lookups{0}, closed{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < thread_count; i++) {
-        threads.emplace_back([snapshot, &lookups, &closed] {
-            auto kept = snapshot->get_string("7");
+        threads.emplace_back([snapshot, kept = snapshot->get_string("7"), &lookups, &closed] {
             if (read_until_closed(*snapshot, lookups) == "closed" && kept->substr(0, 1) == "7") {
                 closed++;
             }

@@ -5,13 +5,11 @@ use super::scratch::nuthatch_snapshot_scratch;
 use super::value::nuthatch_snapshot_value;
 use crate::error::{Result, nuthatch_error};
 use crate::memory::{Caller, export_body, nuthatch_snapshot_bytes};
-use snapshot_engine::{Error, ValueType};
+use snapshot_engine::{CowStringList, CowValue, Error, Snapshot, Value, ValueType};
+use std::borrow::Cow;
 
 /// Number of keys that `nuthatch_snapshot_get_many` looks up at once.
-const GROUP: usize = 64;
-
-/// Maximum length of a key that is looked up without calls, in bytes.
-const MAX_USUAL_KEY_LEN: u16 = 16;
+const GROUP: usize = 256;
 
 /// The parameters of a lookup.
 #[derive(Clone, Copy)]
@@ -26,22 +24,32 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// Tries a lookup without any call, so that the function for C saves no registers and is short:
-    /// the shorter it is, the more lookups a processor overlaps. Returns `None` if it cannot decide
-    /// or a parameter is invalid.
+    /// Looks up a key with `find`, in a file without compressed values. Returns `None` after an
+    /// error, or if a parameter is unusual: [`run`](Self::run) then does all, out of line. The
+    /// shorter this code is, the more lookups a processor overlaps.
     #[inline(always)]
-    fn try_usual(&self, caller: &Caller<'_>) -> Option<()> {
+    fn try_in_place<'c, T>(
+        &self,
+        caller: &Caller<'c>,
+        find: impl FnOnce(&'c Snapshot, &[u8]) -> snapshot_engine::Result<Option<T>>,
+        in_place: impl FnOnce(T) -> Option<Value<'c>>,
+    ) -> Option<()> {
         let mut out = caller.usual_out(self.value)?;
-        let key = caller.usual_bytes(self.key, self.key_len, MAX_USUAL_KEY_LEN)?;
-        let snapshot = caller.usual(self.snapshot)?.if_open()?;
-        out.put(match snapshot.get_usual(key, self.requested)? {
-            Some(value) => nuthatch_snapshot_value::new(value, true),
-            None => nuthatch_snapshot_value::ABSENT,
-        });
+        let key = caller.usual_bytes(self.key, self.key_len)?;
+        let snapshot = caller.usual(self.snapshot)?.without_compression()?;
+        let found = match snapshot.get_usual(key, self.requested) {
+            Some(found) => found,
+            None => match find(snapshot, key).ok()? {
+                Some(found) => Some(in_place(found)?),
+                None => None,
+            },
+        };
+        let absent = nuthatch_snapshot_value::ABSENT;
+        out.put(found.map_or(absent, |value| nuthatch_snapshot_value::new(value, true)));
         Some(())
     }
 
-    /// Looks up a key.
+    /// Looks up a key whose value may be compressed, or for which a lookup fails.
     fn run(self, caller: &Caller<'_>) -> Result<()> {
         let mut out = caller.out("value", self.value)?;
         let key = caller.bytes("key", self.key, self.key_len)?;
@@ -61,6 +69,36 @@ impl Lookup {
         }
         out.put(value);
         Ok(())
+    }
+}
+
+/// Returns a value that is borrowed from the file.
+#[inline(always)]
+#[expect(clippy::needless_pass_by_value, reason = "a function of a lookup's result")]
+fn in_place(value: CowValue<'_>) -> Option<Value<'_>> {
+    match value {
+        CowValue::Borrowed(value) => Some(value),
+        CowValue::Owned(_) => None,
+    }
+}
+
+/// Returns a list of strings that is borrowed from the file.
+#[inline(always)]
+#[expect(clippy::needless_pass_by_value, reason = "a function of a lookup's result")]
+fn strings_in_place(list: CowStringList<'_>) -> Option<Value<'_>> {
+    match list {
+        CowStringList::Borrowed(list) => Some(Value::StringList(list)),
+        CowStringList::Owned(_) => None,
+    }
+}
+
+/// Returns bytes, text or numbers that are borrowed from the file.
+#[inline(always)]
+#[expect(clippy::needless_pass_by_value, reason = "a function of a lookup's result")]
+fn borrowed<T: ToOwned + ?Sized>(value: Cow<'_, T>) -> Option<&T> {
+    match value {
+        Cow::Borrowed(value) => Some(value),
+        Cow::Owned(_) => None,
     }
 }
 
@@ -88,7 +126,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_get(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: None },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.try_in_place(caller, |snapshot, key| snapshot.get(key), in_place),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -106,7 +144,11 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_bytes(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::Bytes) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.try_in_place(
+            caller,
+            |snapshot, key| snapshot.get_bytes(key),
+            |value| borrowed(value).map(Value::Bytes)
+        ),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -124,7 +166,11 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_string(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::String) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.try_in_place(
+            caller,
+            |snapshot, key| snapshot.get_string(key),
+            |value| borrowed(value).map(Value::String)
+        ),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -142,7 +188,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_bool(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::Bool) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup
+            .try_in_place(caller, Snapshot::get_bool, |value| Some(Value::Bool(value))),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -160,7 +207,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_i64(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::I64) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup
+            .try_in_place(caller, Snapshot::get_i64, |value| Some(Value::I64(value))),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -178,7 +226,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f64(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F64) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup
+            .try_in_place(caller, Snapshot::get_f64, |value| Some(Value::F64(value))),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -197,7 +246,11 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_i64_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::I64List) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.try_in_place(
+            caller,
+            |snapshot, key| snapshot.get_i64_list(key),
+            |value| borrowed(value).map(Value::I64List)
+        ),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -215,7 +268,11 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f64_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F64List) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.try_in_place(
+            caller,
+            |snapshot, key| snapshot.get_f64_list(key),
+            |value| borrowed(value).map(Value::F64List)
+        ),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -233,7 +290,11 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f32_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F32List) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.try_in_place(
+            caller,
+            |snapshot, key| snapshot.get_f32_list(key),
+            |value| borrowed(value).map(Value::F32List)
+        ),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -251,7 +312,11 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_string_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::StringList) },
-        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.try_in_place(
+            caller,
+            |snapshot, key| snapshot.get_string_list(key),
+            strings_in_place
+        ),
         |caller, lookup| lookup.run(caller)
     )
 }
@@ -314,13 +379,14 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_many(
             scratch.clear();
         }
         let snapshot = caller.one("snapshot", snapshot)?.get()?;
-        let mut found = [None; GROUP];
+        let mut found = [const { None }; GROUP];
         for (keys, values) in keys.chunks(GROUP).zip(values.chunks_mut(GROUP)) {
-            snapshot.find_many(keys, &mut found)?;
-            for (value, stored) in values.iter_mut().zip(&found) {
-                value.write(match stored {
-                    Some(stored) => {
-                        nuthatch_snapshot_scratch::read_also(scratch.as_deref_mut(), stored)?
+            snapshot.get_many(keys, &mut found)?;
+            for (value, found) in values.iter_mut().zip(&mut found) {
+                value.write(match found {
+                    Some(CowValue::Borrowed(value)) => nuthatch_snapshot_value::new(*value, true),
+                    Some(CowValue::Owned(value)) => {
+                        nuthatch_snapshot_scratch::keep(scratch.as_deref_mut(), value)?
                     }
                     None => nuthatch_snapshot_value::ABSENT,
                 });

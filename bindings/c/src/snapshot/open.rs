@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The file is mapped and read on demand. All processes share its pages.
 pub const NUTHATCH_SNAPSHOT_MAPPED: u32 = 0;
@@ -40,11 +40,17 @@ pub struct nuthatch_snapshot_options {
 /// until the last reference is given back, those of iterators among them. A thread that reads while
 /// another thread may close needs a reference of its own: see `nuthatch_snapshot_retain`.
 pub struct nuthatch_snapshot {
-    is_stopped: AtomicBool,
+    /// The sum of [`STOPPED`] and [`COMPRESSED`], or one of them, or 0.
+    state: AtomicU8,
     /// Borrows from `owner`.
     snapshot: &'static Snapshot,
     _owner: Owner,
 }
+
+/// The snapshot was stopped.
+const STOPPED: u8 = 1;
+/// The header counts compressed values.
+const COMPRESSED: u8 = 2;
 
 /// The owner of a snapshot. It does not move the snapshot.
 enum Owner {
@@ -70,25 +76,35 @@ impl nuthatch_snapshot {
     }
 
     fn new(snapshot: &'static Snapshot, owner: Owner) -> Arc<Self> {
-        Arc::new(Self { is_stopped: AtomicBool::new(false), snapshot, _owner: owner })
+        let is_compressed = snapshot.stats().compressed_entries > 0;
+        let state = AtomicU8::new(if is_compressed { COMPRESSED } else { 0 });
+        Arc::new(Self { state, snapshot, _owner: owner })
     }
 
     /// Returns the snapshot, or `closed` after `nuthatch_snapshot_stop`.
     #[inline(always)]
     pub(crate) fn get(&self) -> Result<&Snapshot> {
-        self.if_open().ok_or_else(Failure::closed)
+        if self.state.load(Ordering::Relaxed) & STOPPED != 0 {
+            return Err(stopped());
+        }
+        Ok(self.snapshot)
     }
 
-    /// Returns the snapshot, or `None` after `nuthatch_snapshot_stop`.
+    /// Returns the snapshot, unless it was stopped or its header counts compressed values.
     #[inline(always)]
-    pub(crate) fn if_open(&self) -> Option<&Snapshot> {
-        (!self.is_stopped.load(Ordering::Relaxed)).then_some(self.snapshot)
+    pub(crate) fn without_compression(&self) -> Option<&Snapshot> {
+        (self.state.load(Ordering::Relaxed) == 0).then_some(self.snapshot)
     }
 
     /// Returns whether this is the snapshot.
     pub(crate) fn is(&self, snapshot: &Snapshot) -> bool {
         std::ptr::eq(self.snapshot, snapshot)
     }
+}
+
+#[cold]
+fn stopped() -> Failure {
+    Failure::ended("the snapshot is closed")
 }
 
 pub(crate) fn options_of(options: Option<&nuthatch_snapshot_options>) -> Result<OpenOptions> {
@@ -165,7 +181,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_stop(
     error: *mut nuthatch_error,
 ) -> i32 {
     export_body!(error, |caller| {
-        caller.one("snapshot", snapshot)?.is_stopped.store(true, Ordering::Relaxed);
+        caller.one("snapshot", snapshot)?.state.fetch_or(STOPPED, Ordering::Relaxed);
         Ok(())
     })
 }

@@ -4,6 +4,7 @@ use super::value::nuthatch_snapshot_value;
 use crate::error::{Failure, NUTHATCH_ERROR_COMPRESSED, Result, nuthatch_error};
 use crate::memory::export_body;
 use snapshot_engine::{OwnedValue, Scratch, StoredValue};
+use std::sync::Arc;
 
 /// A buffer for decompressed values. One thread at a time uses it. It grows to the largest value
 /// that it holds, at most 16 MiB, or to all values of a call that looks up many keys.
@@ -11,7 +12,7 @@ use snapshot_engine::{OwnedValue, Scratch, StoredValue};
 pub struct nuthatch_snapshot_scratch {
     buffer: Scratch,
     /// Decompressed values of the last call, if it read several.
-    values: Vec<OwnedValue>,
+    values: Vec<Arc<OwnedValue>>,
 }
 
 impl nuthatch_snapshot_scratch {
@@ -38,9 +39,17 @@ impl nuthatch_snapshot_scratch {
             return Ok(nuthatch_snapshot_value::new(value, true));
         }
         let scratch = Self::required(scratch)?;
-        let value = stored.decompress(&mut scratch.buffer)?;
-        let value = scratch.values.push_mut(value.into());
-        Ok(nuthatch_snapshot_value::new(value.as_value(), false))
+        let value: OwnedValue = stored.decompress(&mut scratch.buffer)?.into();
+        Self::keep(Some(scratch), &Arc::new(value))
+    }
+
+    /// Keeps a decompressed value, and earlier ones.
+    pub(crate) fn keep(
+        scratch: Option<&mut Self>,
+        value: &Arc<OwnedValue>,
+    ) -> Result<nuthatch_snapshot_value> {
+        let kept = Self::required(scratch)?.values.push_mut(Arc::clone(value));
+        Ok(nuthatch_snapshot_value::new(kept.as_value(), false))
     }
 
     /// Frees all values.

@@ -90,12 +90,12 @@ struct Building {
 
 impl Building {
     fn writer(&mut self) -> Result<&mut Writer> {
-        self.writer.as_mut().ok_or_else(Failure::closed)
+        self.writer.as_mut().ok_or_else(finished)
     }
 
     /// Adds a row whose value is in its stored form.
     fn insert_stored(&mut self, code: u32, key: &[u8], value: &[u8]) -> Result<()> {
-        let writer = self.writer.as_mut().ok_or_else(Failure::closed)?;
+        let writer = self.writer.as_mut().ok_or_else(finished)?;
         Ok(writer.insert(key, self.decoder.decode(code, value)?)?)
     }
 }
@@ -110,13 +110,18 @@ impl OpenWriter {
     /// and leaves the files to the parent.
     fn take(handle: u64) -> Result<Writer> {
         let open = handles::close::<Self>(handle)?;
-        let writer = open.lock().writer.take().ok_or_else(Failure::closed)?;
+        let writer = open.lock().writer.take().ok_or_else(finished)?;
         if open.process != std::process::id() {
             std::mem::forget(writer);
-            return Err(Failure::closed());
+            return Err(finished());
         }
         Ok(writer)
     }
+}
+
+#[cold]
+fn finished() -> Failure {
+    Failure::ended("the snapshot writer was finished or abandoned, or belongs to another process")
 }
 
 fn options_of(options: Option<&nuthatch_snapshot_writer_options>) -> Result<WriterOptions> {
@@ -323,7 +328,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_string_list(
         let strings = strings.iter().map(|string| caller.text("value", string.data, string.len));
         let open = handles::find::<OpenWriter>(writer)?;
         let building = &mut *open.lock();
-        let writer = building.writer.as_mut().ok_or_else(Failure::closed)?;
+        let writer = building.writer.as_mut().ok_or_else(finished)?;
         Ok(writer.insert(key, building.decoder.strings(strings)?)?)
     })
 }

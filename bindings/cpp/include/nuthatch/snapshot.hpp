@@ -9,8 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -175,9 +177,10 @@ class snapshot {
 
     // Returns the value of a key, or nothing for a missing key.
     std::optional<value> get(std::string_view key) const {
-        found found;
-        if (!find<nuthatch_snapshot_get>(key, found)) return std::nullopt;
-        return value(found.value, std::move(found.owned));
+        nuthatch_snapshot_value found;
+        auto owned = find<nuthatch_snapshot_get>(key, found);
+        if (found.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
+        return value(found, std::move(owned));
     }
 
     // Return the value of a key, or nothing for a missing key. Throw `wrong-type` for a value of
@@ -186,25 +189,29 @@ class snapshot {
         return get_span<const std::byte, nuthatch_snapshot_get_bytes>(key);
     }
     std::optional<text> get_string(std::string_view key) const {
-        found found;
-        if (!find<nuthatch_snapshot_get_string>(key, found)) return std::nullopt;
-        const auto *data = reinterpret_cast<const char *>(found.value.data.bytes);
-        return text({data, found.value.len}, std::move(found.owned));
+        nuthatch_snapshot_value found;
+        auto owned = find<nuthatch_snapshot_get_string>(key, found);
+        if (found.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
+        const auto *data = reinterpret_cast<const char *>(found.data.bytes);
+        return text({data, found.len}, std::move(owned));
     }
     std::optional<bool> get_bool(std::string_view key) const {
-        found found;
-        if (!find<nuthatch_snapshot_get_bool>(key, found)) return std::nullopt;
-        return found.value.data.i64 != 0;
+        nuthatch_snapshot_value found;
+        find<nuthatch_snapshot_get_bool>(key, found);
+        if (found.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
+        return found.data.i64 != 0;
     }
     std::optional<std::int64_t> get_i64(std::string_view key) const {
-        found found;
-        if (!find<nuthatch_snapshot_get_i64>(key, found)) return std::nullopt;
-        return found.value.data.i64;
+        nuthatch_snapshot_value found;
+        find<nuthatch_snapshot_get_i64>(key, found);
+        if (found.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
+        return found.data.i64;
     }
     std::optional<double> get_f64(std::string_view key) const {
-        found found;
-        if (!find<nuthatch_snapshot_get_f64>(key, found)) return std::nullopt;
-        return found.value.data.f64;
+        nuthatch_snapshot_value found;
+        find<nuthatch_snapshot_get_f64>(key, found);
+        if (found.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
+        return found.data.f64;
     }
     std::optional<list<std::int64_t>> get_i64_list(std::string_view key) const {
         return get_span<const std::int64_t, nuthatch_snapshot_get_i64_list>(key);
@@ -216,9 +223,10 @@ class snapshot {
         return get_span<const float, nuthatch_snapshot_get_f32_list>(key);
     }
     std::optional<strings> get_string_list(std::string_view key) const {
-        found found;
-        if (!find<nuthatch_snapshot_get_string_list>(key, found)) return std::nullopt;
-        return strings({found.value.data.string_list, found.value.len}, std::move(found.owned));
+        nuthatch_snapshot_value found;
+        auto owned = find<nuthatch_snapshot_get_string_list>(key, found);
+        if (found.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
+        return strings({found.data.string_list, found.len}, std::move(owned));
     }
 
     // Returns whether a key exists.
@@ -238,16 +246,17 @@ class snapshot {
         return static_cast<type>(code);
     }
 
-    // Looks up all keys of a range of strings, and puts their values into `into`. Faster than
-    // single lookups in large files, because the memory accesses of several keys overlap.
+    // Looks up all keys of a range of strings that has a size, and puts their values into `into`.
+    // Faster than single lookups in large files, because memory accesses of several keys overlap.
     template <class Keys>
     void get_many(const Keys &keys, values &into) const {
-        into.keys_.clear();
+        into.keys_.resize(std::size(keys));
+        into.values_.resize(into.keys_.size());
+        std::size_t at = 0;
         for (const auto &key : keys) {
             std::string_view view = key;
-            into.keys_.push_back({detail::data(view), view.size()});
+            into.keys_[at++] = {detail::data(view), view.size()};
         }
-        into.values_.resize(into.keys_.size());
         detail::check(nuthatch_snapshot_get_many, handle_, into.keys_.data(), into.keys_.size(),
                       into.scratch_, into.values_.data());
     }
@@ -309,11 +318,8 @@ class snapshot {
     const nuthatch_snapshot *raw() const noexcept { return handle_; }
 
   private:
-    // The result of a lookup.
-    struct found {
-        nuthatch_snapshot_value value;
-        std::unique_ptr<std::uint64_t[]> owned;
-    };
+    // Memory of a decompressed value, or null for a value in place.
+    using owner = std::unique_ptr<std::uint64_t[]>;
 
     using getter = decltype(&nuthatch_snapshot_get);
 
@@ -350,37 +356,32 @@ class snapshot {
         }
     }
 
-    // Looks up a key. Returns whether it exists.
+    // Looks up a key, and writes the value. Small, so that it is part of the caller.
     template <getter look_up>
-    bool find(std::string_view key, found &found) const {
-        nuthatch_error failure;
+    owner find(std::string_view key, nuthatch_snapshot_value &found) const {
         auto *data = detail::data(key);
-        if (compressed_) {
-            find_compressed<look_up>(key, found);
-        } else if (look_up(handle_, data, key.size(), nullptr, &found.value, &failure) != 0) {
-            // In a damaged file a value can be compressed although the header counts none.
-            if (failure.code != NUTHATCH_ERROR_COMPRESSED) detail::fail(failure);
-            find_compressed<look_up>(key, found);
-        }
-        return found.value.type != NUTHATCH_SNAPSHOT_ABSENT;
+        bool is_found = !compressed_ &&
+                        look_up(handle_, data, key.size(), nullptr, &found, nullptr) == 0;
+        return is_found ? nullptr : find_compressed(look_up, key, found);
     }
 
-    // Looks up a key. If the value is compressed, decompresses it into memory of its own.
-    template <getter look_up>
-    void find_compressed(std::string_view key, found &found) const {
-        detail::check(look_up, handle_, detail::data(key), key.size(), detail::scratch(),
-                      &found.value);
-        bool is_owned = found.value.in_place == 0 && found.value.type != NUTHATCH_SNAPSHOT_ABSENT;
-        if (is_owned) found.owned = detail::own(found.value);
+    // Looks up a key. If the value is compressed, decompresses it into memory of its own. In a
+    // damaged file a value can be compressed although the header counts none.
+    [[gnu::noinline]] owner find_compressed(getter look_up, std::string_view key,
+                                            nuthatch_snapshot_value &found) const {
+        detail::check(look_up, handle_, detail::data(key), key.size(), detail::scratch(), &found);
+        bool is_owned = found.in_place == 0 && found.type != NUTHATCH_SNAPSHOT_ABSENT;
+        return is_owned ? detail::own(found) : nullptr;
     }
 
     // Looks up a value whose elements are in place.
     template <class T, getter look_up>
     std::optional<held<span<T>>> get_span(std::string_view key) const {
-        found found;
-        if (!find<look_up>(key, found)) return std::nullopt;
-        const auto *data = reinterpret_cast<T *>(found.value.data.bytes);
-        return held<span<T>>({data, found.value.len}, std::move(found.owned));
+        nuthatch_snapshot_value found;
+        auto owned = find<look_up>(key, found);
+        if (found.type == NUTHATCH_SNAPSHOT_ABSENT) return std::nullopt;
+        const auto *data = reinterpret_cast<T *>(found.data.bytes);
+        return held<span<T>>({data, found.len}, std::move(owned));
     }
 
     const nuthatch_snapshot *handle_ = nullptr;
