@@ -205,9 +205,10 @@ impl SnapshotWriter {
     /// bits.
     ///
     /// Args:
-    ///     `key`: The key. `value`: The value. `value_type`: The type of the value, such as ``list
-    ///     of f32``, if it does not follow from its
-    ///         class. Floats in a list are rounded to 32 bits; integers become floats that are
+    ///     `key`: The key.
+    ///     `value`: The value.
+    ///     `value_type`: The type of the value, such as ``list of f32``, if it does not follow from
+    ///         its class. Floats in a list are rounded to 32 bits; integers become floats that are
     ///         equal.
     ///
     /// Raises:
