@@ -248,8 +248,8 @@ impl Snapshot {
     ///     `default`: The value for missing keys. For a NumPy array, missing keys without a default
     ///         are a `KeyError`; a column has nulls, and no default.
     ///     `out`: The result: ``list``, ``numpy`` or ``arrow``.
-    ///     `value_type`: The type of all values, such as ``i64`` or ``list of f32``; by default that
-    ///         of the first value.
+    ///     `value_type`: The type of all values, such as ``i64`` or ``list of f32``; by default
+    ///         that of the first value.
     ///
     /// Returns:
     ///     The values in the order of the keys.
