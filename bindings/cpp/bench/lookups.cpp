@@ -1,7 +1,8 @@
 // Measures lookups of 1,000,000 keys in shuffled order. Prints one JSON object for each system.
-//   lookups SNAPSHOT [RUNS [RUST_LIBRARY]]
-// Builds the snapshot if it does not exist. The systems are interleaved run by run. RUST_LIBRARY is
-// the example rust_lookups of the crate nuthatch-c: the same lookups in Rust.
+//   lookups SNAPSHOT RUST_LIBRARY [RUNS]
+// The snapshot has the keys key_0 to key_999999 with the strings val_0 to val_999999. RUST_LIBRARY
+// is the example rust_lookups of the crate nuthatch-c: the same lookups in Rust. The systems are
+// interleaved run by run. Also measures opening the file that BENCH_OPEN_FILE names, if it is set.
 #include "lmdb_rival.hpp"
 
 #include <nuthatch.hpp>
@@ -15,7 +16,6 @@
 #include <numeric>
 #include <random>
 #include <string>
-#include <unistd.h>
 #include <unordered_map>
 #include <vector>
 
@@ -30,12 +30,6 @@ std::string value_of(std::size_t number) { return "val_" + std::to_string(number
 // Returns a number that depends on the length and the first byte of each value.
 std::size_t use(const void *data, std::size_t len) {
     return len + *static_cast<const unsigned char *>(data);
-}
-
-void build(const std::string &path) {
-    nuthatch::writer writer(path);
-    for (std::size_t i = 0; i < key_count; i++) writer.insert(key_of(i), value_of(i));
-    writer.finish();
 }
 
 struct system_under_test {
@@ -145,6 +139,18 @@ void measure(std::vector<system_under_test> &systems, int runs) {
     }
 }
 
+// Returns the measurement of opening and closing a file.
+system_under_test measure_opening(const char *path) {
+    system_under_test opening = {"c++", "nuthatch open", "open", {}, {}};
+    for (int run = 0; run < 101; run++) {
+        auto start = std::chrono::steady_clock::now();
+        { nuthatch::snapshot opened{std::string(path)}; }
+        auto end = std::chrono::steady_clock::now();
+        opening.ns.push_back(std::chrono::duration<double, std::nano>(end - start).count());
+    }
+    return opening;
+}
+
 void print(std::vector<system_under_test> &systems) {
     for (auto &[language, name, operation, run, ns] : systems) {
         std::sort(ns.begin(), ns.end());
@@ -157,9 +163,8 @@ void print(std::vector<system_under_test> &systems) {
 }  // namespace
 
 int main(int argc, char **argv) {
-    if (argc < 2) return std::fprintf(stderr, "usage: lookups SNAPSHOT [RUNS [LIBRARY]]\n"), 2;
+    if (argc < 3) return std::fprintf(stderr, "usage: lookups SNAPSHOT LIBRARY [RUNS]\n"), 2;
     std::string path = argv[1];
-    if (access(path.c_str(), F_OK) != 0) build(path);
     std::vector<std::size_t> order(key_count);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937_64(42));
@@ -187,16 +192,13 @@ int main(int argc, char **argv) {
     systems.push_back({"c++", "std::unordered_map", "get", find, {}});
     lmdb_rival lmdb(path + ".lmdb", key_count, key_of, value_of);
     systems.push_back({"c", lmdb_rival::name, "get", [&] { return lmdb.get(keys, use); }, {}});
-    if (argc > 3) {
-        static rust_reader rust(argv[3], path, keys);
-        auto run = [](rust_reader::run_function function) {
-            return function(rust.snapshot, rust.keys);
-        };
-        auto get = [=] { return run(rust.get); };
-        auto get_many = [=] { return run(rust.get_many); };
-        systems.push_back({"rust", "nuthatch get_string", "get", get, {}});
-        systems.push_back({"rust", "nuthatch get_many", "get_many", get_many, {}});
-    }
-    measure(systems, argc > 2 ? std::atoi(argv[2]) : 7);
+    rust_reader rust(argv[2], path, keys);
+    auto run = [&](auto function) { return function(rust.snapshot, rust.keys); };
+    auto get = [&] { return run(rust.get); };
+    auto get_many = [&] { return run(rust.get_many); };
+    systems.push_back({"rust", "nuthatch get_string", "get", get, {}});
+    systems.push_back({"rust", "nuthatch get_many", "get_many", get_many, {}});
+    measure(systems, argc > 3 ? std::atoi(argv[3]) : 7);
+    if (const char *file = std::getenv("BENCH_OPEN_FILE")) systems.push_back(measure_opening(file));
     print(systems);
 }

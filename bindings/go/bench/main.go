@@ -1,6 +1,7 @@
-// Command bench compares lookups in a snapshot with Go's map and with bbolt. Its argument is a
+// Command bench compares lookups in a snapshot with Go's map, bbolt and LMDB. Its argument is a
 // snapshot of the keys key_0 to key_999999 with the strings val_0 to val_999999. It prints one JSON
-// object per line: the median time of a lookup in nanoseconds.
+// object per line: the median time of a lookup in nanoseconds. It also opens the file that
+// BENCH_OPEN_FILE names, if it is set, and measures that.
 package main
 
 import (
@@ -64,11 +65,16 @@ func run(path string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	tree, err := newTree(filepath.Join(folder, "bbolt"), len(order))
+	rows := sortedRows(len(order))
+	tree, err := newTree(filepath.Join(folder, "bbolt"), rows)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
+	database, err := newLMDB(filepath.Join(folder, "lmdb"), rows)
+	if err != nil {
+		return err
+	}
 	systems := []*system{
 		{name: "nuthatch GetString", operation: "get", lookup: getString(file)},
 		{name: "nuthatch Get", operation: "get", lookup: get(file)},
@@ -78,6 +84,7 @@ func run(path string) error {
 		{name: "nuthatch GetMany, HugePages", operation: "get_many", lookup: getMany(copied)},
 		{name: "map[string]string", operation: "get", lookup: mapLookup(len(order))},
 		{name: "bbolt", operation: "get", lookup: treeLookup(tree)},
+		{name: "LMDB through cgo", operation: "get", lookup: database.lookup},
 	}
 	for range runs {
 		for _, s := range systems {
@@ -93,7 +100,29 @@ func run(path string) error {
 			s.times = append(s.times, elapsed/float64(len(keys)))
 		}
 	}
+	if path := os.Getenv("BENCH_OPEN_FILE"); path != "" {
+		opening, err := measureOpening(path)
+		if err != nil {
+			return err
+		}
+		systems = append(systems, opening)
+	}
 	return report(systems)
+}
+
+// measureOpening opens and closes a file many times.
+func measureOpening(path string) (*system, error) {
+	opening := &system{name: "nuthatch Open", operation: "open"}
+	for range 101 {
+		start := time.Now()
+		file, err := snapshot.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		file.Close()
+		opening.times = append(opening.times, float64(time.Since(start).Nanoseconds()))
+	}
+	return opening, nil
 }
 
 // report prints the medians.
@@ -109,8 +138,8 @@ func report(systems []*system) error {
 			Min       float64 `json:"min"`
 			Max       float64 `json:"max"`
 			Runs      int     `json:"runs"`
-		}{"go", s.name, s.operation, round(s.times[runs/2]), round(s.times[0]),
-			round(s.times[runs-1]), runs}); err != nil {
+		}{"go", s.name, s.operation, round(s.times[len(s.times)/2]), round(s.times[0]),
+			round(s.times[len(s.times)-1]), len(s.times)}); err != nil {
 			return err
 		}
 	}
@@ -187,12 +216,8 @@ func mapLookup(entries int) func([]string) (int, error) {
 
 var bucketName = []byte("bucket")
 
-// newTree writes the entries to a file of bbolt and opens it.
-func newTree(path string, entries int) (*bbolt.DB, error) {
-	tree, err := bbolt.Open(path, 0o600, &bbolt.Options{NoSync: true})
-	if err != nil {
-		return nil, err
-	}
+// sortedRows returns the keys and values, sorted by key.
+func sortedRows(entries int) [][2]string {
 	rows := make([][2]string, entries)
 	for number := range rows {
 		suffix := strconv.Itoa(number)
@@ -204,6 +229,15 @@ func newTree(path string, entries int) (*bbolt.DB, error) {
 		}
 		return 1
 	})
+	return rows
+}
+
+// newTree writes rows, which are sorted by key, to a file of bbolt and opens it.
+func newTree(path string, rows [][2]string) (*bbolt.DB, error) {
+	tree, err := bbolt.Open(path, 0o600, &bbolt.Options{NoSync: true})
+	if err != nil {
+		return nil, err
+	}
 	err = tree.Update(func(txn *bbolt.Tx) error {
 		bucket, err := txn.CreateBucket(bucketName)
 		if err != nil {

@@ -4,7 +4,8 @@
 //
 // The snapshot has the keys key_0, key_1 … with the strings val_0, val_1 …. Keys are looked up in a
 // shuffled order, which is the same each time. Prints a JSON object for each system: the median of
-// the runs in nanoseconds per lookup. All systems run one after the other, several times.
+// the runs in nanoseconds per lookup. All systems run one after the other, several times. Also
+// measures opening the file that BENCH_OPEN_FILE names, if it is set.
 
 import { open } from "@nuthatch/snapshot";
 import fs from "node:fs";
@@ -64,6 +65,18 @@ function measure(run, keys) {
   return ns;
 }
 
+/** Returns the nanoseconds that opening and closing a file took, many times. */
+async function measureOpening(file) {
+  const taken = [];
+  for (let i = 0; i < 101; i++) {
+    const begin = process.hrtime.bigint();
+    const opened = await open(file);
+    await opened.close();
+    taken.push(Number(process.hrtime.bigint() - begin));
+  }
+  return taken;
+}
+
 const each = (get) => (keys) => {
   let total = 0;
   for (let i = 0; i < keys.length; i++) total += get(keys[i]).length;
@@ -97,6 +110,10 @@ const results = systems.map(() => []);
 for (const [, , run] of systems) run(keys);
 for (let i = 0; i < Number(runs); i++) {
   for (const [number, [, , run]] of systems.entries()) results[number].push(measure(run, keys));
+}
+if (process.env.BENCH_OPEN_FILE) {
+  systems.push(["nuthatch open", "open"]);
+  results.push(await measureOpening(process.env.BENCH_OPEN_FILE));
 }
 for (const [number, [system, operation]] of systems.entries()) {
   const sorted = results[number].sort((a, b) => a - b);

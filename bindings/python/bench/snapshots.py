@@ -5,11 +5,13 @@
 If there is no file at SNAPSHOT, builds one: keys `key_0`, `key_1` … with values `val_0`, `val_1` …
 The keys are looked up in a shuffled order, which is the same each time. In each run, every system
 does the work once. Prints a JSON object for each system and operation: the median time of a lookup.
+Also measures opening the file that BENCH_OPEN_FILE names, if it is set.
 """
 
 import argparse
 import gc
 import json
+import os
 import random
 import statistics
 import tempfile
@@ -124,6 +126,18 @@ def main() -> None:
             ("dict comprehension", "get_many", of_many(lambda keys: [rows[key] for key in keys])),
         ]
         measure(systems, keys, arguments.runs)
+    if path := os.environ.get("BENCH_OPEN_FILE"):
+        show("nuthatch open_snapshot", "open", measure_opening(path))
+
+
+def measure_opening(path: str) -> list[float]:
+    """Returns the nanoseconds that opening and closing a file took, many times."""
+    times = []
+    for _ in range(101):
+        started = time.perf_counter_ns()
+        nuthatch.open_snapshot(path).close()
+        times.append(float(time.perf_counter_ns() - started))
+    return times
 
 
 def measure(systems: list[tuple[str, str, Work]], keys: list[str], runs: int) -> None:
@@ -137,9 +151,13 @@ def measure(systems: list[tuple[str, str, Work]], keys: list[str], runs: int) ->
             if run > 0:  # The first run warms the caches up.
                 taken.append((time.perf_counter_ns() - started) / len(keys))
     for taken, (system, operation, _) in zip(times, systems, strict=True):
-        row: dict[str, object] = {"language": "python", "system": system, "operation": operation}
-        row |= {"ns": round(statistics.median(taken), 1), "min_ns": round(min(taken), 1)}
-        print(json.dumps({**row, "runs": runs}), flush=True)
+        show(system, operation, taken)
+
+
+def show(system: str, operation: str, taken: list[float]) -> None:
+    row: dict[str, object] = {"language": "python", "system": system, "operation": operation}
+    row |= {"ns": round(statistics.median(taken), 1), "min_ns": round(min(taken), 1)}
+    print(json.dumps({**row, "runs": len(taken)}), flush=True)
 
 
 if __name__ == "__main__":
