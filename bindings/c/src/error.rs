@@ -2,7 +2,6 @@
 
 use snapshot_engine::Error as SnapshotError;
 use std::ffi::{CStr, c_char};
-use store_engine::Error;
 
 /// Bytes of a message, the zero at its end among them.
 const MESSAGE_LEN: usize = size_of::<nuthatch_error>() - 16;
@@ -39,7 +38,7 @@ pub const NUTHATCH_ERROR_COMPRESSED: i32 = 103;
 
 /// Why a call failed. Written only if the call fails.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct nuthatch_error {
     /// The error code that the call returned.
     pub code: i32,
@@ -57,7 +56,8 @@ pub struct nuthatch_error {
 /// A failure that is reported to the caller.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Store(Error),
+    /// An error of the store, as the caller receives it.
+    Store(Box<nuthatch_error>),
     Snapshot(SnapshotError),
     /// Codes of this crate.
     Library(i32, String),
@@ -67,20 +67,11 @@ pub(crate) enum Failure {
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
-}
-
 impl From<SnapshotError> for Failure {
     fn from(error: SnapshotError) -> Self {
         Self::Snapshot(error)
     }
 }
-
-/// An error of LMDB. Also the code of an error of the store that this crate does not know yet.
-const LMDB: i32 = 24;
 
 /// All codes by number, in the order of `testdata/store/errors.csv`, then those that only
 /// `testdata/errors.csv` has, then those of this crate.
@@ -130,20 +121,15 @@ impl Failure {
         )
     }
 
-    /// Returns the failure of a closed handle.
-    pub(crate) fn closed() -> Self {
-        Self::Store(Error::Closed)
-    }
-
-    /// Returns the failure of a snapshot or a writer that was closed, with a message.
-    pub(crate) fn ended(text: &str) -> Self {
+    /// Returns the failure of a closed object, with a message.
+    pub(crate) fn closed(text: &str) -> Self {
         Self::Library(NUTHATCH_ERROR_CLOSED, text.to_owned())
     }
 
     pub(crate) fn code(&self) -> i32 {
         match self {
             Self::Library(code, _) => *code,
-            Self::Store(error) => number_of(error.code()).unwrap_or(LMDB),
+            Self::Store(error) => error.code,
             Self::Snapshot(error) => number_of(error.code()).unwrap_or(NUTHATCH_ERROR_PANIC),
             Self::InRow(_, failure) => failure.code(),
         }
@@ -153,7 +139,7 @@ impl Failure {
     pub(crate) fn to_c(&self) -> nuthatch_error {
         match self {
             Self::Library(code, text) => error_with(*code, 0, 0, text),
-            Self::Store(error) => error_to_c(error),
+            Self::Store(error) => **error,
             Self::Snapshot(error) => {
                 error_with(self.code(), system_of(error), position_of(error), &error.to_string())
             }
@@ -188,18 +174,8 @@ fn position_of(error: &SnapshotError) -> u64 {
     }
 }
 
-/// Converts an error of the store into the struct of the header.
-pub(crate) fn error_to_c(error: &Error) -> nuthatch_error {
-    let (system, position) = match error {
-        Error::Io(io) => (io.source.raw_os_error().unwrap_or(0), 0),
-        Error::ConditionUnmet { write } => (0, *write as u64),
-        _ => (0, 0),
-    };
-    let code = number_of(error.code()).unwrap_or(LMDB);
-    error_with(code, system, position, &error.to_string())
-}
-
-fn error_with(code: i32, system: i32, position: u64, text: &str) -> nuthatch_error {
+/// Returns the struct of the header.
+pub(crate) fn error_with(code: i32, system: i32, position: u64, text: &str) -> nuthatch_error {
     nuthatch_error { code, system, position, message: truncated(text) }
 }
 
@@ -215,7 +191,8 @@ pub(crate) fn truncated(text: &str) -> [u8; MESSAGE_LEN] {
     message
 }
 
-fn number_of(name: &str) -> Option<i32> {
+/// Returns the number of the code with a name, if there is one.
+pub(crate) fn number_of(name: &str) -> Option<i32> {
     let found = NAMES.iter().find(|(_, known)| known.to_bytes() == name.as_bytes());
     found.map(|(number, _)| *number)
 }

@@ -61,7 +61,8 @@ pub(crate) fn close_all<T: HandleObject>(is_selected: impl Fn(&T) -> bool) {
 #[cold]
 fn missing<T: HandleObject>(handle: u64) -> Failure {
     if handle > 0 && handle < NEXT.load(Ordering::Relaxed) {
-        return Failure::closed();
+        let text = format!("expected the handle of {}, found {handle}, which was closed", T::KIND);
+        return Failure::closed(&text);
     }
     let text = format!("expected the handle of {}, found {handle}, which is none", T::KIND);
     Failure::Library(NUTHATCH_ERROR_HANDLE, text)

@@ -10,14 +10,18 @@
 
 #![expect(non_camel_case_types, reason = "types have their names in C")]
 #![expect(clippy::missing_safety_doc, reason = "the header states the rules for all pointers once")]
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the store is for Linux"))]
 
 mod error;
 mod handles;
 mod memory;
 mod snapshot;
+// The store needs locks and system calls of Linux.
+#[cfg(target_os = "linux")]
 mod store;
 
 pub use error::*;
 pub use memory::{nuthatch_progress, nuthatch_snapshot_bytes};
 pub use snapshot::*;
+#[cfg(target_os = "linux")]
 pub use store::*;

@@ -104,7 +104,7 @@ impl nuthatch_snapshot {
 
 #[cold]
 fn stopped() -> Failure {
-    Failure::ended("the snapshot is closed")
+    Failure::closed("the snapshot is closed")
 }
 
 pub(crate) fn options_of(options: Option<&nuthatch_snapshot_options>) -> Result<OpenOptions> {

@@ -121,7 +121,7 @@ impl OpenWriter {
 
 #[cold]
 fn finished() -> Failure {
-    Failure::ended("the snapshot writer was finished or abandoned, or belongs to another process")
+    Failure::closed("the snapshot writer was finished or abandoned, or belongs to another process")
 }
 
 fn options_of(options: Option<&nuthatch_snapshot_writer_options>) -> Result<WriterOptions> {

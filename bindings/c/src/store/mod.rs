@@ -1,5 +1,6 @@
 //! The ordered store for C: one file for each part of the header.
 
+mod failure;
 mod open;
 mod read;
 mod scan;

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
-use store_engine::{BatchStream, Change, Operation, Start};
+use store_engine::{BatchStream, Change, Error, Operation, Start};
 
 /// A watch that begins with the next committed change.
 pub const NUTHATCH_STORE_FROM_NOW: u32 = 0;
@@ -100,7 +100,7 @@ impl Bell {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if state.stopped {
-                return Err(Failure::closed());
+                return Err(Error::Closed.into());
             }
             if std::mem::take(&mut state.rung) {
                 return Ok(true);
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn nuthatch_store_watch_next(
             match polled {
                 Poll::Ready(Some(Ok(changes))) => watching.keep(changes),
                 Poll::Ready(Some(Err(error))) => return Err(error.into()),
-                Poll::Ready(None) => return Err(Failure::closed()),
+                Poll::Ready(None) => return Err(Error::Closed.into()),
                 Poll::Pending if open.bell.wait(deadline)? => continue,
                 Poll::Pending => watching.keep(Vec::new()),
             }

@@ -2,10 +2,11 @@
 //!
 //! Submitting does not wait for the disk. One thread takes the acknowledgements of all batches.
 
+use super::failure::error_to_c;
 use super::open::OpenStore;
 use super::types::{durability_of, nuthatch_store, nuthatch_store_writer};
 use super::write::{batch_of, nuthatch_store_write, nuthatch_store_written};
-use crate::error::{Failure, Result, error_to_c, nuthatch_error};
+use crate::error::{Failure, Result, nuthatch_error};
 use crate::handles::{self, HandleObject};
 use crate::memory::export_body;
 use std::collections::VecDeque;
@@ -88,7 +89,7 @@ impl Answers {
         let mut state = self.lock();
         while state.answers.is_empty() {
             if state.finished {
-                return Err(Failure::closed());
+                return Err(Error::Closed.into());
             }
             let left = deadline.map_or(Duration::from_hours(1), |deadline| {
                 deadline.saturating_duration_since(Instant::now())
@@ -145,7 +146,7 @@ impl OpenWriter {
 
     fn writer(&self) -> Result<BatchWriter> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.clone().ok_or_else(Failure::closed)
+        writer.clone().ok_or_else(|| Error::Closed.into())
     }
 }
 
