@@ -176,6 +176,44 @@ fn an_iterator_that_verifies_ends_after_an_error() -> AnyResult {
     Ok(())
 }
 
+/// The format page specifies the order: the zeros between the sections, then the metadata.
+#[test]
+fn verification_reports_damage_before_the_metadata_first() -> AnyResult {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("a.nut");
+    let mut writer = WriterOptions::new().create(&path)?;
+    writer.insert(b"key", Value::I64(1))?;
+    writer.set_metadata("name", b"value")?;
+    writer.finish()?;
+    let mut bytes = std::fs::read(&path)?;
+    // The directory of one partition ends at 544, and the index begins at 576.
+    bytes[550] = 1;
+    *bytes.last_mut().expect("the metadata") ^= 1;
+    let Err(Error::Corrupt(damage)) = Snapshot::from_bytes(&bytes)?.verify() else {
+        panic!("damage")
+    };
+    assert_eq!(damage.offset, 550);
+    bytes[550] = 0;
+    let Err(Error::Corrupt(damage)) = Snapshot::from_bytes(&bytes)?.verify() else {
+        panic!("damage")
+    };
+    assert!(damage.expected.contains("metadata") || damage.expected.contains("section 0"));
+    Ok(())
+}
+
+#[test]
+#[should_panic(expected = "the batch is from another writer")]
+fn a_batch_of_another_writer_is_not_appended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let create = |name: &str, seed| {
+        WriterOptions::new().seed(seed).create(folder.path().join(name)).expect("a writer")
+    };
+    let (mut one, other) = (create("one.nut", 1), create("other.nut", 2));
+    let mut batch = other.batch();
+    batch.push(b"key", Value::I64(1)).expect("a row");
+    let _ = one.append(batch);
+}
+
 #[test]
 fn a_rejected_row_does_not_change_the_writer() -> AnyResult {
     let directory = tempfile::tempdir()?;

@@ -1,7 +1,9 @@
 //! Sets of shards: they give the results of one file, keep shards that did not change, and are
 //! replaced while they are opened and read.
 
-use nuthatch_snapshot::{Error, OnDuplicate, Snapshot, Value, WatchOptions, WriterOptions, layout};
+use nuthatch_snapshot::{
+    Error, Generations, OnDuplicate, Snapshot, Value, WatchOptions, WriterOptions, layout,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -252,6 +254,28 @@ fn verification_finds_a_key_of_another_shard() -> AnyResult {
     };
     assert_eq!(damage.expected, "a key of shard 1");
     assert_eq!(damage.found, "one of shard 0");
+    Ok(())
+}
+
+#[test]
+fn pruned_generations_leave_no_shards() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let generations = Generations::of(directory.path().join("users"));
+    for number in 1..=3 {
+        // One key changes, so three of the four shards are those of the generation before.
+        let rows = (0..200).map(|row| (row, if row == 0 { number as i64 } else { row }));
+        build(&generations.path(number), 4, rows)?;
+        generations.publish(number)?;
+    }
+    let count = || names(directory.path()).map(|names| names.len());
+    assert_eq!(count()?, 3 + (4 + 1 + 1) + 1, "manifests, shards, and the pointer file");
+    let old = Snapshot::open(generations.path(1))?;
+    generations.prune(1)?;
+    assert_eq!((generations.all()?, count()?), (vec![2, 3], 2 + (4 + 1) + 1));
+    generations.prune(0)?;
+    assert_eq!((generations.all()?, count()?), (vec![3], 1 + 4 + 1));
+    Snapshot::open(generations.path(3))?.verify()?;
+    assert_eq!(old.get_i64(&key(0))?, Some(1), "an open snapshot keeps its files");
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! `dir/users.latest`; it holds the number of the latest generation in decimal digits.
 
 use crate::error::{Error, Result};
-use crate::writer::NewFile;
+use crate::writer::{NewFile, remove};
 use std::path::{Path, PathBuf};
 
 /// The generations of one name: numbered snapshot files, and a pointer file to the latest.
@@ -49,12 +49,13 @@ impl Generations {
             .ok_or_else(|| Error::corrupt(&pointer, 0, "a number of a generation", found()))
     }
 
-    /// Publishes a generation: replaces the pointer file, so that it points to this generation.
-    /// Watches then switch their readers to it.
+    /// Publishes a generation, whose file must exist: replaces the pointer file, so that it points
+    /// to this generation. Watches then switch their readers to it.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the generation's file does not exist or the pointer file cannot be
-    /// written, or [`Error::NotDurable`] if the folder cannot be synced.
+    /// written, or [`Error::NotDurable`] if the pointer file is replaced, but the folder cannot be
+    /// synced.
     pub fn publish(&self, number: u64) -> Result<()> {
         let path = self.path(number);
         std::fs::metadata(&path).map_err(|e| Error::io(&path, "publish", e))?;
@@ -63,7 +64,7 @@ impl Generations {
         pointer.publish(text.as_bytes(), text.len() as u64)
     }
 
-    /// Returns the numbers of all generations in the folder, in ascending order.
+    /// Returns the numbers of all generations in the folder, published or not, in ascending order.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the folder cannot be listed.
@@ -87,8 +88,10 @@ impl Generations {
     }
 
     /// Removes old generations: keeps the latest, those above its number, and the `keep`
-    /// generations before it. Readers that have a removed generation open can read it until they
-    /// switch.
+    /// generations before it. Of a generation that is a set, removes the manifest, and the shards
+    /// that no other manifest in the folder refers to. Readers that have a removed generation open
+    /// can read it until they switch. Does nothing if no generation is published. Do not call it
+    /// while a set is built in the folder.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the folder cannot be listed or a file cannot be removed, or an
@@ -98,7 +101,7 @@ impl Generations {
         let older: Vec<u64> = self.all()?.into_iter().filter(|&number| number < latest).collect();
         for number in &older[..older.len().saturating_sub(keep)] {
             let path = self.path(*number);
-            std::fs::remove_file(&path).map_err(|e| Error::io(&path, "remove", e))?;
+            remove(&path).map_err(|e| Error::io(&path, "remove", e))?;
         }
         Ok(())
     }

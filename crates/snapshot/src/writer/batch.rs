@@ -9,7 +9,7 @@ const FULL_BYTES: usize = 1 << 20;
 
 /// A batch of rows for a [`Writer`](crate::Writer), from [`Writer::batch`](crate::Writer::batch).
 ///
-/// Threads that parse input fill one batch each and pass it to the thread of the writer. The order
+/// Each thread that parses input fills a batch and passes it to the thread of the writer. The order
 /// in which batches are appended decides which of several rows with the same key is first.
 #[derive(Debug)]
 pub struct Batch {
@@ -62,6 +62,11 @@ impl Batch {
     pub(crate) fn new(encoder: Encoder, shards: u32) -> Self {
         let shards = std::iter::repeat_with(EncodedRows::default).take(shards.max(1) as usize);
         Self { shards: shards.collect(), rows: 0, bytes: 0, encoder }
+    }
+
+    /// Returns whether the writer with this encoder made the batch.
+    pub(crate) fn is_from(&self, encoder: &Encoder) -> bool {
+        self.encoder.is_same(encoder)
     }
 
     /// Adds a row. Its position is its index in the batch.

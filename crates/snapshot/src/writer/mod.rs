@@ -45,6 +45,7 @@ pub use duplicates::OnDuplicate;
 pub use options::{Compression, WriterOptions};
 pub use progress::{Progress, Stage};
 pub(crate) use publish::NewFile;
+pub(crate) use set::remove;
 
 use crate::error::{Error, Result};
 use crate::format::header::{Header, Shard, overhead_per_entry};
@@ -65,7 +66,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A builder of a snapshot. It takes rows in any order and writes one file.
+/// A builder of a snapshot. It takes rows in any order and writes one file, or a set of files.
 ///
 /// ```
 /// use nuthatch_snapshot::{Snapshot, Value, Writer};
@@ -218,8 +219,12 @@ impl Writer {
     ///
     /// # Errors
     /// Returns [`Error::Io`](crate::Error::Io) if rows cannot be spilled to a temporary file.
+    ///
+    /// # Panics
+    /// Panics if the batch is from another writer.
     #[expect(clippy::needless_pass_by_value, reason = "a batch is appended once")]
     pub fn append(&mut self, batch: Batch) -> Result<()> {
+        assert!(batch.is_from(&self.encoder), "the batch is from another writer");
         match &mut self.rows {
             AddedRows::File(rows) => batch.shards().iter().try_for_each(|shard| rows.add(shard)),
             AddedRows::Set(rows) => {
@@ -229,7 +234,9 @@ impl Writer {
         }
     }
 
-    /// Writes the file, syncs it and publishes it at its path. Replaces a file at that path.
+    /// Writes the file, syncs it and publishes it at its path. Replaces a file at that path. For a
+    /// set, publishes the shards before the manifest, and then removes the shards of a replaced
+    /// set that no manifest in the folder refers to.
     ///
     /// If this fails, or if the writer is dropped without it, the path is unchanged, with one
     /// exception: after [`Error::NotDurable`](crate::Error::NotDurable) the new file is published,
@@ -315,20 +322,21 @@ impl WriterOptions {
     /// Until then, its bytes are in a temporary file `.NAME.nut.tmp-PID-N` in the same folder. If
     /// the process is killed, the file remains, and the next build of that name removes it.
     ///
-    /// A file at the path is replaced when the snapshot is complete. The new file takes its mode,
-    /// and its owner if the process is permitted to set it. If the path is a symbolic link, the
-    /// file that it points to is replaced. Do not use the path of a file that the rows are read
-    /// from.
+    /// A file at the path is replaced when the snapshot is complete. The new file gets the mode of
+    /// the old one, and its owner if the process is permitted to set it. If the path is a symbolic
+    /// link, the file that it points to is replaced. Do not use the path of a file that the rows
+    /// are read from.
     ///
     /// # Errors
     /// Returns [`Error::Io`](crate::Error::Io) if the path names a folder, a device, a pipe or a
-    /// socket, or if a temporary file cannot be created.
+    /// socket, or if a temporary file cannot be created, and [`Error::Limit`] for more than 65,536
+    /// shards, or more than the memory budget suffices for.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Writer> {
         self.start(NewFile::create(path.as_ref())?)
     }
 
     /// Starts a snapshot in a file without a name. The file and temporary files take disk space in
-    /// `folder`. [`Writer::finish_file`] returns the file.
+    /// `folder`. [`Writer::finish_file`] returns the file; it fails for a set.
     ///
     /// # Errors
     /// Returns [`Error::Io`](crate::Error::Io) if a temporary file cannot be created.

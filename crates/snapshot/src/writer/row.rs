@@ -128,6 +128,11 @@ impl Encoder {
         Self { seed, blobs }
     }
 
+    /// Returns whether two encoders are clones of one.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.blobs, &other.blobs)
+    }
+
     /// Returns the number of the shard of a key in a set of `shards` shards.
     pub(crate) fn shard(&self, key: &[u8], shards: u32) -> u32 {
         KeyHash::of(key, self.seed).shard(shards)

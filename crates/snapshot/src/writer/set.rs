@@ -89,6 +89,15 @@ impl Drop for NewShards<'_> {
     }
 }
 
+/// Removes the snapshot at a path: a file, or a manifest with those of its shards that no other
+/// manifest in the folder refers to.
+pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
+    let shards = shards_of(path);
+    fs::remove_file(path)?;
+    remove_unreferenced(path, shards);
+    Ok(())
+}
+
 /// Returns the paths of the shards of the manifest at a path; none if no valid manifest is there.
 fn shards_of(path: &Path) -> HashSet<PathBuf> {
     let mut magic = [0; MANIFEST_MAGIC.len()];
