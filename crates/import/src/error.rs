@@ -6,7 +6,7 @@ use std::fmt;
 /// Invalid text, with its position in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError {
-    /// The line, counted from one. For formats without lines it is the row.
+    /// The line, counted from one. For Parquet it is the row, for AxonCache the record.
     pub line: u64,
     /// The character in the line, counted from one. For Parquet it is the number of the column.
     pub column: u64,
@@ -78,7 +78,7 @@ pub enum Error {
         /// The position, what is expected there and what was found.
         error: Box<TextError>,
     },
-    /// An input as a whole is not of its format.
+    /// An input as a whole is invalid for its format, such as a Parquet file that is truncated.
     Format {
         /// The input.
         input: String,

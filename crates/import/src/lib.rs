@@ -1,5 +1,5 @@
-//! Readers of JSON lines, JSON documents, TSV, CSV, Apache Parquet and AxonCache text: rows for the
-//! writer of snapshots, or for any [`RowSink`].
+//! Readers of JSON lines, JSON documents, TSV, CSV, Apache Parquet, and text and files of
+//! AxonCache. They pass rows to the writer of snapshots, or to any [`RowSink`].
 //!
 //! [`Inputs`] reads files and standard input, plain or compressed. [`Inputs::feed`] parses them on
 //! several threads and appends the rows to a [`Writer`](nuthatch_snapshot::Writer), in order;
@@ -26,8 +26,8 @@
 //! # Ok::<(), nuthatch_import::RowError>(())
 //! ```
 //!
-//! Errors report the line and the character in it, both counted from one. The folders import in
-//! one direction, down this list:
+//! Errors report the line and the character in it, both counted from one; [`TextError`] lists the
+//! exceptions. The folders import in one direction, down this list:
 //!
 //! | folder or file | content |
 //! |---|---|

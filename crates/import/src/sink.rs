@@ -2,9 +2,10 @@
 
 use nuthatch_snapshot::Value;
 
-/// Receives the rows that a parser finds.
+/// A receiver of the rows that a parser finds.
 pub trait RowSink {
-    /// Adds a row. `line` is the line in which it begins, counted from one.
+    /// Adds a row. `line` is the line in which it begins, counted from one; for formats without
+    /// lines it is the number of the row or record. The sink copies what it keeps of key and value.
     ///
     /// # Errors
     ///
@@ -16,8 +17,8 @@ pub trait RowSink {
         value: Value<'_>,
     ) -> Result<(), nuthatch_snapshot::Error>;
 
-    /// Returns whether the parser must pause after this row, so that the sink can be emptied.
-    /// `false` by default.
+    /// Returns whether the parser must pause after this row, so that the caller of the parser can
+    /// empty the sink. `false` by default.
     fn is_full(&self) -> bool {
         false
     }

@@ -17,7 +17,8 @@ pub enum Error {
     Io(Box<IoError>),
     /// The file is not a snapshot: it does not begin with the magic bytes.
     NotASnapshot(Box<Damage>),
-    /// The file was written by a newer version, or uses a feature that this build lacks.
+    /// The file was written by a newer version, or uses a feature that this build lacks, or the
+    /// bytes of a manifest were opened without its path.
     Unsupported(Box<Damage>),
     /// The file is a snapshot, but its bytes contradict the format.
     Corrupt(Box<Damage>),
@@ -36,7 +37,7 @@ pub enum Error {
     NotDurable(Box<IoError>),
     /// Two rows have the same key, and duplicates are errors.
     Duplicate(Box<Duplicate>),
-    /// Input of the writer exceeds a limit of the format.
+    /// Input or options of the writer exceed a limit of the format or of the memory budget.
     Limit(Box<Limit>),
 }
 
@@ -77,14 +78,14 @@ pub struct Duplicate {
     pub second: u64,
 }
 
-/// A quantity of the input that exceeds a limit of the format.
+/// A quantity of the input, or an option, that exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     /// The limited quantity, such as `key length in bytes`.
     pub what: &'static str,
     /// The maximum value.
     pub max: u64,
-    /// The value of the input.
+    /// The value that exceeds it.
     pub found: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Immutable typed key-value files, mapped by any number of processes.
 //!
-//! A [`Writer`] builds a file from rows in any order. A [`Snapshot`] finds the value of a key and
-//! returns it in place, without copying. A [`Watch`] switches readers to a new file while they
-//! read.
+//! A [`Writer`] builds a file, or a set of files, from rows in any order. A [`Snapshot`] finds the
+//! value of a key and returns it in place, without copying. A [`Watch`] switches readers to a new
+//! file while they read.
 //!
 //! ```
 //! use nuthatch_snapshot::{Snapshot, Value, Writer};
@@ -16,8 +16,8 @@
 //! ```
 //!
 //! A missing key is not an error: lookups return `None`. A value of another type than the requested
-//! one is an error; values are never converted. Damage of the file is an error. Compressed values
-//! read as any others ([`CowValue`]). `docs/formats/snapshot.md` specifies the bytes of a file, and
+//! one is an error; values are never converted. Damage of the file is an error. Lookups decompress
+//! compressed values ([`CowValue`]). `docs/formats/snapshot.md` specifies the bytes of a file, and
 //! [`layout`] has their offsets.
 //!
 //! # Structure

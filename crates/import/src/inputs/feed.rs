@@ -26,7 +26,7 @@ const CHUNK_MEMORY: usize = 5 << 19;
 /// The progress of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadProgress {
-    /// Bytes read from all inputs.
+    /// Bytes read from all inputs, before decompression.
     pub bytes: u64,
     /// Rows appended to the writer.
     pub rows: u64,
@@ -39,8 +39,8 @@ impl Inputs {
         threads.max(1) * MAX_IN_FLIGHT_PER_THREAD * CHUNK_MEMORY
     }
 
-    /// Appends all rows to the writer, in order. Parses with `threads` threads and passes the
-    /// progress to `report`.
+    /// Appends all rows to the writer, in order. Parses with `threads` threads (at least one) and
+    /// passes the progress to `report` after each batch, on the calling thread.
     ///
     /// # Errors
     ///

@@ -14,8 +14,9 @@ impl Inputs {
     ///
     /// # Errors
     ///
-    /// Fails if an input cannot be read or is invalid, or with an error of `empty`. Rows before the
-    /// error were added.
+    /// Returns [`Error::Io`], [`Error::Text`] or [`Error::Format`] if an input cannot be read or is
+    /// invalid, [`Error::Snapshot`] for an error of the sink, or an error of `empty`. Rows before
+    /// the error were added.
     pub fn for_each<S: RowSink, E: From<Error>>(
         &self,
         sink: &mut S,

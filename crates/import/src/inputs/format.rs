@@ -8,17 +8,17 @@ use std::path::Path;
 pub enum Format {
     /// JSON lines: `{"key": …, "value": …}`.
     Jsonl,
-    /// A JSON document: an array of such objects, or an object of keys and values
+    /// A JSON document: an array of such objects, or an object of keys and values.
     Json,
     /// Lines `key<TAB>value`.
     Tsv,
-    /// Comma-separated values with a header.
+    /// Values separated by commas, or by another delimiter, with a header line by default.
     Csv,
     /// Apache Parquet.
     Parquet,
-    /// AxonCache text: records `key=value` that end with the byte 0x1E
+    /// AxonCache text: records `key=value` that end with the byte 0x1E.
     Dta,
-    /// A file of AxonCache with linear probing
+    /// A file of AxonCache with linear probing.
     Axoncache,
 }
 

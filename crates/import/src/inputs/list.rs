@@ -8,7 +8,7 @@ use crate::error::Error;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The inputs that are read, one after the other.
+/// Files and standard input that are read, one after the other.
 #[derive(Debug)]
 pub struct Inputs {
     files: Vec<(InputFile, Format)>,
@@ -17,7 +17,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Checks that the inputs exist and that the options fit them.
+    /// Checks that the inputs exist and that the options fit them. The path `-` is standard input.
     ///
     /// # Errors
     ///
@@ -57,7 +57,8 @@ impl Inputs {
         self.total_bytes
     }
 
-    /// Returns a row position that the writer reports, such as that of a duplicate, as `file:line`.
+    /// Returns the place of a row as `file:line`. `position` is the one that the writer reports,
+    /// such as that of a duplicate.
     pub fn describe_position(&self, position: u64) -> String {
         let RowPosition { input, line } = RowPosition::unpack(position);
         let name = self.files.get(usize::from(input)).map_or("?", |(file, _)| &file.name);

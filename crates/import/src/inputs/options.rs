@@ -20,7 +20,8 @@ pub struct Options {
     /// The column with the keys, which CSV and Parquet require, or the field with the keys of JSON
     /// objects of any shape.
     pub key: Option<String>,
-    /// The column or field with the values. By default all but that of the key have values.
+    /// The column or field with the values; the key of a row is then that of `key` alone. By
+    /// default, all but that of the key have values, and the key of a value is `KEY.COLUMN`.
     pub value: Option<String>,
     /// The byte between the fields of CSV, a comma by default. It must be ASCII, and neither a
     /// quote nor a line end.
@@ -29,7 +30,7 @@ pub struct Options {
     pub header: Option<Vec<String>>,
     /// The types of CSV columns that differ from `value_type`, by name.
     pub columns: Vec<(String, FieldType)>,
-    /// Keys whose lists of numbers are stored as 32-bit floats.
+    /// Patterns of the keys whose lists of numbers are stored as 32-bit floats. None by default.
     pub f32_keys: Vec<Pattern>,
 }
 

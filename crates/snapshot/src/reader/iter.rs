@@ -21,8 +21,9 @@ impl Snapshot {
     /// hashes of the keys: it is unrelated to the order of the keys, and the same each time.
     ///
     /// Validates the structure of each record, as lookups do, but no checksums: damage may result
-    /// in wrong entries without an error. [`iter_verified`](Self::iter_verified) detects it. After
-    /// an error, which only a damaged file causes, iteration continues with the next entry.
+    /// in wrong entries without an error. [`iter_verified`](Self::iter_verified) detects it. Only a
+    /// damaged or unreadable file causes an error. After an error, iteration continues with the
+    /// next entry.
     pub fn iter(&self) -> Iter<'_> {
         let (first, others) = self.files();
         Iter { lines: first.lines(), ..Iter::new(first, others) }
@@ -30,7 +31,7 @@ impl Snapshot {
 
     /// Returns an iterator over all entries in the order of the file that checks the checksums of
     /// each partition before it returns the first entry of the partition. Use it to copy entries:
-    /// damage then is an error, not a wrong value. Reads every byte of the index and of the data
+    /// damage is then an error, not a wrong value. Reads every byte of the index and of the data
     /// once more than [`iter`](Self::iter).
     ///
     /// The iterator ends after its first error.

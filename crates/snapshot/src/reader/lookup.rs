@@ -20,8 +20,9 @@ impl Snapshot {
     /// Returns the value of a key, or `None` for a missing key.
     ///
     /// The value borrows from the file. A compressed value is decompressed and owned, which costs
-    /// the decompression, a copy and two allocations. To read many compressed values, reuse one
-    /// buffer: call [`StoredValue::decompress`] on the result of [`find`](Self::find).
+    /// the decompression, a copy and two allocations, and above 1 MiB also the allocation of a
+    /// buffer. To read many compressed values, reuse one buffer: call [`StoredValue::decompress`]
+    /// on the result of [`find`](Self::find).
     ///
     /// # Errors
     /// Returns [`Error::Corrupt`] or [`Error::Unreadable`] if the lookup reads damaged bytes.
@@ -33,11 +34,11 @@ impl Snapshot {
         }
     }
 
-    /// Returns the stored value of a key without decoding it, or `None` for a missing key.
+    /// Returns the stored value of a key without decoding it, or `None` for a missing key. Does not
+    /// validate the bytes of the value: reading the value does.
     ///
     /// # Errors
-    /// Returns [`Error::Corrupt`] or [`Error::Unreadable`] if the lookup reads damaged bytes. The
-    /// bytes of the value are not validated.
+    /// Returns [`Error::Corrupt`] or [`Error::Unreadable`] if the lookup reads damaged bytes.
     #[inline(always)]
     pub fn find(&self, key: &[u8]) -> Result<Option<StoredValue<'_>>> {
         match self.one_file() {

@@ -23,8 +23,9 @@ const PREFETCH_BYTES: u64 = 24;
 const NO_CANDIDATE: u64 = u64::MAX;
 
 impl Snapshot {
-    /// Looks up many keys: sets `out[i]` to the result of [`get`](Self::get) for `keys[i]`.
-    /// Allocates memory only for compressed values.
+    /// Looks up many keys: sets `out[i]` to the result of [`get`](Self::get) for `keys[i]`. Faster
+    /// than single lookups in large files, because the memory accesses of several keys overlap.
+    /// Allocates memory only for compressed values, or for an error.
     ///
     /// # Errors
     /// Returns the error of `get` for the first key for which it fails. The elements of `out` from
@@ -44,7 +45,7 @@ impl Snapshot {
     }
 
     /// Finds the stored values of many keys: sets `out[i]` to the result of [`find`](Self::find)
-    /// for `keys[i]`. Allocates no memory.
+    /// for `keys[i]`. Allocates no memory, except for an error.
     ///
     /// # Errors
     /// Returns the error of `find` for the first key for which it fails. The elements of `out` from

@@ -19,9 +19,9 @@ pub enum Residency {
     Mapped,
     /// Mapped as with `Mapped`, but `open` reads and maps every page before it returns.
     Populated,
-    /// Copied into memory of this process, on huge pages if the system provides them. Gives the
-    /// fastest lookups in files much larger than the processor's caches, but uses memory of the
-    /// size of the file in each process. The copy is independent of later changes to the file.
+    /// Copied into memory of this process, on huge pages if the system provides them. Lookups are
+    /// fastest in files much larger than the processor's caches, but each process uses memory of
+    /// the size of the file. The copy does not depend on later changes of the file.
     HugePages,
 }
 

@@ -6,20 +6,22 @@ use crate::format::layout::line;
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Whether the system reads the pages around one that is not in the page cache.
+/// Whether the system also reads the pages around one that is not in the page cache.
 ///
 /// Lookups access pages at random. If a snapshot is larger than the memory, pages that are read
 /// ahead displace others that lookups need, and reading them takes longer than reading one page.
-/// Iteration and verification request the pages that they need next by themselves.
+/// With readahead off, iteration and verification request the pages that they need next, so they
+/// stay fast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Readahead {
-    /// Off if the files of the snapshot are together larger than the memory of the machine or of
-    /// the control group of the process; otherwise on.
+    /// Off if the files of the snapshot have together at least 64 MiB and are larger than the
+    /// memory of the machine, or than the limit of a control group of the process; otherwise on.
+    /// Determined when the snapshot is opened.
     #[default]
     Auto,
-    /// On: a lookup that misses a page reads its neighbors, too. A new snapshot is in the page
-    /// cache soon.
+    /// On: a lookup of a page that is not in the page cache also reads its neighbors. So a new
+    /// snapshot is in the page cache after few lookups.
     On,
     /// Off: a lookup reads only the pages that it accesses.
     Off,
@@ -35,7 +37,7 @@ const REQUEST_LEN: u64 = 128 << 10;
 const MAX_REQUESTED: u64 = 16 << 20;
 
 impl Readahead {
-    /// Returns whether to turn it off for files of this length in total.
+    /// Returns whether to turn readahead off for files of this length in total.
     pub(super) fn is_off(self, len: u64) -> bool {
         match self {
             Self::On => false,

@@ -38,7 +38,8 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Returns the default options: mapped on demand, not locked in memory.
+    /// Returns the default options: mapped on demand, not locked in memory, [`Readahead::Auto`],
+    /// and guarded in builds with the feature `sigbus`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -75,14 +76,16 @@ impl OpenOptions {
         self
     }
 
-    /// Opens a snapshot: a file, or a set of shards by the path of its manifest. Validates headers
-    /// and dictionaries only, so the time does not depend on the size of the files, unless
-    /// [`residency`](Self::residency) reads all of them.
+    /// Opens a snapshot: a file, or a set of shards by the path of its manifest. Validates the
+    /// manifest, headers and dictionaries only, so the time does not depend on the size of the
+    /// files, unless [`residency`](Self::residency) or [`lock`](Self::lock) requires all pages. It
+    /// grows with the number of shards.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if a file cannot be opened, mapped or locked, or is not a regular
     /// file, [`Error::NotASnapshot`] or [`Error::Unsupported`] for another kind of file or version,
-    /// and [`Error::Corrupt`] or [`Error::Unreadable`] for a damaged file.
+    /// and [`Error::Corrupt`] or [`Error::Unreadable`] for a damaged file. Returns `Corrupt`, too,
+    /// if a shard is not the one that the manifest lists.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Snapshot> {
         let mut snapshot = self.open_files(path.as_ref())?;
         let len = snapshot.each_file().map(|file| file.header.file_len).sum();

@@ -6,8 +6,8 @@ use crate::format::header::{Header, overhead_per_entry};
 use crate::format::layout::{VERSION_MAJOR, header as header_at, line};
 use crate::values::ValueType;
 
-/// Statistics of a snapshot, from the headers of its files. For a set of shards they are sums,
-/// unless stated otherwise.
+/// Statistics of a snapshot, from the headers of its files. For a set they are sums over the
+/// shards, without the manifest, unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -41,8 +41,8 @@ pub struct Stats {
     pub dictionary_bytes: u64,
     /// Length of the metadata in bytes, that of a manifest for a set.
     pub metadata_bytes: u64,
-    /// Maximum number of lines from the home line of a key to the line that holds it; the maximum
-    /// of all shards.
+    /// Maximum number of lines from the home line of a key to the line that holds it: 0 if all keys
+    /// are in their home lines. For a set, the maximum of all shards.
     pub max_probe: u32,
     /// Seed of the key hash, the same in all shards.
     pub seed: u64,

@@ -40,7 +40,8 @@ impl<'a> StoredValue<'a> {
         self.value_type
     }
 
-    /// Returns whether the value is compressed. Reading a compressed value allocates memory.
+    /// Returns whether the value is compressed. [`value`](Self::value) allocates memory for a
+    /// compressed value; [`decompress`](Self::decompress) reuses a buffer.
     #[inline]
     pub fn is_compressed(&self) -> bool {
         self.compressed

@@ -78,7 +78,7 @@ impl WatchOptions {
     /// polls.
     ///
     /// After a failed system call, a generation is retried after 1, 2, 4 … and at most 64
-    /// intervals. A damaged generation is retried when its file changes.
+    /// intervals. A damaged generation is retried when its file changes, for a set the manifest.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
@@ -86,7 +86,7 @@ impl WatchOptions {
     }
 
     /// Sets a callback for events. It is called for one event at a time, by the thread of the watch
-    /// or by one that calls [`Watch::refresh`].
+    /// or by a thread that calls [`Watch::refresh`].
     ///
     /// The callback may call all methods of the watch. Events of a refresh within the callback are
     /// reported after it returns. If it panics, the watch stores the message in its status and
@@ -129,7 +129,8 @@ impl fmt::Debug for WatchOptions {
 
 /// A watch of a snapshot that is replaced while it is read.
 ///
-/// When it is dropped, polling stops. Its readers keep the generations that they have.
+/// When it is dropped, polling stops. The drop waits while the thread of the watch opens or
+/// verifies a generation, or calls the callback. Readers keep the generations that they have.
 #[derive(Debug)]
 pub struct Watch {
     follower: std::sync::Arc<Follower>,
@@ -139,7 +140,7 @@ pub struct Watch {
 /// The reader of one thread. Creating and cloning it is cheap, so every thread can have its own.
 ///
 /// Reading takes no lock and counts no references. It loads one number, which changes only with the
-/// generation.
+/// generation. Only the first call after a switch takes a lock, briefly, and a reference.
 #[derive(Clone, Debug)]
 pub struct WatchReader {
     handle: Handle<Snapshot>,
@@ -149,9 +150,9 @@ impl WatchReader {
     /// Returns the newest generation. Values that are borrowed from it stay valid until the next
     /// call.
     ///
-    /// Never unmaps a file. The watch unmaps an old generation at the first poll after every reader
-    /// of it has called `current` again or was dropped. Generations that are in use when the watch
-    /// is dropped stay mapped until all its readers are dropped.
+    /// This call never unmaps a file. The watch unmaps an old generation at the first poll after
+    /// each of its readers has called `current` again or was dropped. Generations that are in use
+    /// when the watch is dropped stay mapped until all its readers are dropped.
     #[inline]
     pub fn current(&mut self) -> &Snapshot {
         self.handle.get()

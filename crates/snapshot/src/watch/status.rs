@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub enum Event<'a> {
     /// The watch switched to this generation. Readers get it at their next call.
     Switched(&'a Snapshot),
-    /// The newest generation cannot be opened or does not verify. Readers keep the generation that
-    /// they have. Not reported again while the error stays the same.
+    /// The newest generation is missing, cannot be opened or does not verify. Readers keep the
+    /// generation that they have. Not reported again while the error stays the same.
     Rejected(&'a Error),
 }
 
@@ -25,8 +25,8 @@ pub struct WatchStatus {
     pub switched: u64,
     /// Number of [`Event::Rejected`] that were reported.
     pub rejected: u64,
-    /// The error that prevents a switch to the newest generation, or `None` if readers have it.
+    /// The error that prevents a switch to the newest generation, or `None` if there is none.
     pub error: Option<String>,
-    /// The message of the last panic of the callback, or `None` if it never panicked.
+    /// The message of the last panic of the callback or of a poll, or `None` if there was none.
     pub panic: Option<String>,
 }

@@ -18,11 +18,12 @@ pub enum Compression {
     #[default]
     None,
     /// Each value is compressed by itself with zstd, with a dictionary trained on the values.
-    /// Values that would shrink by less than an eighth are stored uncompressed, and so are values
-    /// longer than 16 MiB.
+    /// Stored uncompressed are booleans, single numbers, values below 32 bytes or above 16 MiB, and
+    /// values that would shrink by less than an eighth.
     #[cfg(feature = "zstd")]
     Zstd {
-        /// Compression level from 1 to 22; 3 is a good default.
+        /// Compression level from 1 to 22. The command `nuthatch build` and the bindings use 3
+        /// unless another level is set.
         level: i32,
     },
 }
@@ -57,7 +58,7 @@ impl Default for WriterOptions {
 
 impl WriterOptions {
     /// Returns the default options: duplicates are errors, no compression, 1 GiB of memory, all
-    /// cores.
+    /// cores, seed 0, one file, no progress callback.
     pub fn new() -> Self {
         Self::default()
     }
@@ -108,8 +109,8 @@ impl WriterOptions {
     /// of the snapshot. The files of the shards are in the folder of the manifest. Their names
     /// contain a checksum, so a shard whose entries did not change keeps its file. The snapshot is
     /// opened, verified and watched by the path of the manifest, as if it were one file. A set
-    /// takes at least 16 KiB of the memory budget for each shard, and its rows are written to a
-    /// temporary file once.
+    /// needs 16 KiB of the memory budget for each shard; with less, `create` fails. Its rows are
+    /// written to a temporary file once. Do not build two sets in one folder at the same time.
     #[must_use]
     pub fn shards(mut self, shards: u32) -> Self {
         self.shards = shards;
@@ -117,7 +118,8 @@ impl WriterOptions {
     }
 
     /// Sets a callback for progress. The threads of the build call it at the start of each stage
-    /// and after each part of the work.
+    /// and after each part of the work, several of them at once. For a set, sorting is not
+    /// reported.
     #[must_use]
     pub fn progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.reporter = Reporter::new(report);

@@ -16,7 +16,8 @@ pub enum Stage {
     Syncing,
 }
 
-/// The progress of a stage.
+/// The progress of a stage of a build, from
+/// [`WriterOptions::progress`](crate::WriterOptions::progress).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The stage.
