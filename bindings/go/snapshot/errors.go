@@ -7,15 +7,18 @@ import (
 )
 
 // Code is the code of an error: a short name for programs, the same in all versions and languages.
-// The file testdata/errors.csv of the repository lists all codes.
+// The file testdata/errors.csv of the repository lists the codes of files; CodeClosed is not among
+// them.
 type Code string
 
 const (
-	// CodeIO means that a system call failed: the file is missing, and so on.
+	// CodeIO means that a system call failed, such as for a missing file, or that the path is not that
+	// of a regular file.
 	CodeIO Code = "io"
 	// CodeNotASnapshot means that the file does not begin with the magic bytes of a snapshot.
 	CodeNotASnapshot Code = "not-a-snapshot"
-	// CodeUnsupported means that the file uses a feature of a newer version.
+	// CodeUnsupported means that the file uses a feature of a newer version, or that the machine is
+	// big-endian.
 	CodeUnsupported Code = "unsupported"
 	// CodeCorrupt means that the bytes of the file contradict the format.
 	CodeCorrupt Code = "corrupt"
@@ -24,16 +27,18 @@ const (
 	// CodeUnreadable means that the file was truncated, or that the device failed to read it, while
 	// it was mapped.
 	CodeUnreadable Code = "unreadable"
-	// CodeClosed means that the snapshot or the watch was closed.
+	// CodeClosed means that the snapshot was closed, or the watch that it belongs to.
 	CodeClosed Code = "closed"
 )
 
-// ErrClosed is the error of all methods of a closed [Snapshot] and of a closed [Watcher].
+// ErrClosed is the error of the lookups and other methods of a closed [Snapshot], except
+// [Snapshot.Close], which can be called again. A watch returns a closed snapshot after
+// [Watcher.Close].
 var ErrClosed error = &Error{Code: CodeClosed}
 
 // Error is the type of all errors of this package. A missing key is not an error.
 type Error struct {
-	// Code says what kind of error this is.
+	// Code is the kind of the error.
 	Code Code
 	// Path is the path of the file, or "(memory)" for a snapshot of bytes.
 	Path string
@@ -49,11 +54,11 @@ type Error struct {
 	Key string
 	// Operation is the operation that failed with CodeIO, such as "open".
 	Operation string
-	// Err is the error of the system, for CodeIO and CodeUnreadable.
+	// Err is the error of the system for CodeIO, and that of the runtime for CodeUnreadable.
 	Err error
 }
 
-// Error returns the message: what happened, where, and what to do.
+// Error returns the message: what happened, where, and, except for CodeIO, what to do.
 func (e *Error) Error() string {
 	switch e.Code {
 	case CodeIO:
@@ -81,7 +86,8 @@ func (e *Error) damage(what, action string) string {
 		e.Path, what, e.Offset, e.Expected, e.Found, action)
 }
 
-// Unwrap returns the error of the system, or nil.
+// Unwrap returns the error of the system or the runtime, or nil. For a missing file it is
+// [syscall.ENOENT], so errors.Is(err, fs.ErrNotExist) is true.
 func (e *Error) Unwrap() error {
 	return e.Err
 }

@@ -77,11 +77,8 @@ func (f *follower) openChecked() (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.settings.verify {
-		if err := opened.Verify(); err != nil {
-			opened.close()
-			return nil, err
-		}
+	if err := opened.verifyOrClose(f.settings); err != nil {
+		return nil, err
 	}
 	opened.isWatched = true
 	return opened, nil

@@ -14,7 +14,8 @@ func Key(bytes []byte) string {
 
 // Get returns the value of a key, of any type; the zero [Value] for a missing key.
 //
-// The error has [CodeCorrupt] if the lookup reads damaged bytes, or is [ErrClosed].
+// The error has [CodeCorrupt] if the lookup reads damaged bytes, [CodeUnreadable] if a page cannot
+// be read and the option [WithFaultErrors] is set, or is [ErrClosed].
 func (s *Snapshot) Get(key string) (Value, error) {
 	if f := s.fastFile(key); f != nil {
 		if value, ok := f.getFast(key); ok {
@@ -30,8 +31,8 @@ func (s *Snapshot) Contains(key string) (bool, error) {
 	return found != 0, err
 }
 
-// TypeOf returns the type of a key's value, or 0 for a missing key. It does not check the value.
-// The errors are those of [Snapshot.Get].
+// TypeOf returns the type of a key's value, or 0 for a missing key. It does not check the bytes of
+// the value. The errors are those of [Snapshot.Get].
 func (s *Snapshot) TypeOf(key string) (Type, error) {
 	f, err := s.fileOf(key)
 	if err != nil {
@@ -84,8 +85,8 @@ func (s *Snapshot) GetString(key string) (string, bool, error) {
 	return getTyped(s, key, TypeString, Value.AsString)
 }
 
-// GetBytes returns a value of type bytes, and whether the key exists. The bytes must not be written
-// to. The errors are those of [Snapshot.GetString].
+// GetBytes returns a value of type bytes, and whether the key exists. The bytes are a view of the
+// file and must not be written to. The errors are those of [Snapshot.GetString].
 func (s *Snapshot) GetBytes(key string) ([]byte, bool, error) {
 	if f := s.fastFile(key); f != nil {
 		content, found := f.find(key, uint64(TypeBytes))
@@ -155,27 +156,26 @@ func (s *Snapshot) findNumber(key string, t Type) (uint64, outcome) {
 	return bits, found
 }
 
-// GetInt64s returns a list of integers, and whether the key exists. The list must not be written
-// to. An empty list can be read as a list of any type. The errors are those of
-// [Snapshot.GetString].
+// GetInt64s returns a list of integers, and whether the key exists. The list is a view of the file
+// and must not be written to. An empty list can be read as a list of any type. The errors are those
+// of [Snapshot.GetString].
 func (s *Snapshot) GetInt64s(key string) ([]int64, bool, error) {
 	return getList[int64](s, key, TypeInt64s)
 }
 
-// GetFloat64s returns a list of 64-bit floats, and whether the key exists; otherwise as
-// [Snapshot.GetInt64s].
+// GetFloat64s returns a list of 64-bit floats, as [Snapshot.GetInt64s] returns one of integers.
 func (s *Snapshot) GetFloat64s(key string) ([]float64, bool, error) {
 	return getList[float64](s, key, TypeFloat64s)
 }
 
-// GetFloat32s returns a list of 32-bit floats, and whether the key exists; otherwise as
-// [Snapshot.GetInt64s].
+// GetFloat32s returns a list of 32-bit floats, as [Snapshot.GetInt64s] returns one of integers.
 func (s *Snapshot) GetFloat32s(key string) ([]float32, bool, error) {
 	return getList[float32](s, key, TypeFloat32s)
 }
 
-// GetStrings returns a list of strings, and whether the key exists. It allocates the slice; the
-// text of the strings is that of the file. The errors are those of [Snapshot.GetString].
+// GetStrings returns a list of strings, and whether the key exists. The slice is new, and the text
+// of the strings is a view of the file. An empty list can be read as a list of any type. The errors
+// are those of [Snapshot.GetString].
 func (s *Snapshot) GetStrings(key string) ([]string, bool, error) {
 	return getTyped(s, key, TypeStrings, Value.AsStrings)
 }

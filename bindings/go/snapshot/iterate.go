@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Entry is an entry of a snapshot. The bytes of the key are those of the file, as those of the
-// value are: see [Snapshot] for how long they are valid.
+// Entry is an entry of a snapshot. Key and value are views of the file: see [Snapshot] for how long
+// they are valid.
 type Entry struct {
 	Key   string
 	Value Value

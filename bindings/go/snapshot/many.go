@@ -16,11 +16,12 @@ const groupLen = 64
 const prefetchLen = 24
 
 // GetMany looks up many keys: it sets values[i] to the result of [Snapshot.Get] for keys[i], the
-// zero Value for a missing key. It is faster than single lookups, because it waits for the memory
-// of many keys at once.
+// zero Value for a missing key. It is faster than single lookups, because the memory accesses of 64
+// keys overlap. It allocates nothing, except for compressed values.
 //
-// It returns the error of Get for the first key for which it fails; the values from that key on are
-// not set then. It panics if values is shorter than keys.
+// At the first key for which Get would fail, it returns that error, and leaves the values from that
+// key on as they are. A page that cannot be read is an error with [CodeUnreadable], with and
+// without [WithFaultErrors]. GetMany panics if values is shorter than keys.
 func (s *Snapshot) GetMany(keys []string, values []Value) (err error) {
 	values = values[:len(keys)]
 	files, err := s.files()

@@ -10,7 +10,8 @@ import (
 // Metadata returns the metadata that the writer was given: a value for each name. The map and its
 // values are copies. It is empty if the snapshot has no metadata.
 //
-// The error has [CodeCorrupt] or [CodeUnreadable] if the metadata is damaged.
+// The error has [CodeCorrupt] if the metadata is damaged, [CodeUnreadable] if a page cannot be
+// read, or is [ErrClosed].
 func (s *Snapshot) Metadata() (map[string][]byte, error) {
 	if set := s.set.Load(); set != nil {
 		return set.metadata()

@@ -9,6 +9,15 @@ import (
 	"testing"
 )
 
+func TestOpenWithVerifyReturnsDamageThatOpeningDoesNotCheck(t *testing.T) {
+	path := filepath.Join(vectors, "bad", "index-checksum.nut")
+	mustOpen(t, path).Close()
+	if s, err := Open(path, WithVerify()); s != nil || CodeOf(err) != CodeCorrupt {
+		t.Error(err)
+	}
+	mustOpen(t, filepath.Join(vectors, "v1", "types.nut"), WithVerify()).Close()
+}
+
 func TestASetWithAMissingShardIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set.nut")
 	writeFile(t, path, readFile(t, filepath.Join(vectors, "v1", "set-3.nut")))

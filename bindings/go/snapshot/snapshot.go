@@ -6,14 +6,16 @@ import (
 
 // Snapshot is an open snapshot: an immutable map from keys to typed values, read in place.
 //
-// Any number of goroutines can use a Snapshot. Lookups take no lock and write no shared memory.
+// Any number of goroutines can use a Snapshot. Lookups take no lock and write no shared memory,
+// except that lookups of compressed values share decompressors.
 //
 // # Lifetime of values
 //
-// Strings, bytes and lists are those of the mapped file, without a copy, unless the value is
-// compressed. They are valid until [Snapshot.Close], and for ever if Close is never called. They
-// must not be written to. To keep them longer, copy them: [Value.Clone], [strings.Clone],
-// [bytes.Clone], [slices.Clone] and [CloneStrings].
+// Strings, bytes and lists are views of the mapped file; only compressed values are copies. A view
+// is valid until [Snapshot.Close], or until the process ends if Close is never called. It must not
+// be written to. A read after Close, or a write, ends the process or reads other bytes. To keep
+// values for longer, copy them: [Value.Clone], [strings.Clone], [bytes.Clone], [slices.Clone] and
+// [CloneStrings].
 //
 // A snapshot of a watch is closed by the watch; see [Watcher.Current].
 type Snapshot struct {
@@ -27,13 +29,33 @@ type Snapshot struct {
 
 // Open opens a snapshot: a file, or a set of shards by the path of its manifest. It checks headers
 // and dictionaries only, so the time does not depend on the size of the files, unless
-// [WithResidency] makes it read them.
+// [WithResidency] or [WithVerify] makes it read them.
 //
 // The error has [CodeIO] if a file cannot be opened or mapped or is not a regular file,
 // [CodeNotASnapshot] or [CodeUnsupported] for another kind of file or version, and [CodeCorrupt] or
 // [CodeUnreadable] for a damaged file.
 func Open(path string, options ...Option) (*Snapshot, error) {
-	return open(path, newSettings(options))
+	settings := newSettings(options)
+	s, err := open(path, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.verifyOrClose(settings); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// verifyOrClose verifies the snapshot if the options say so, and closes it if that fails.
+func (s *Snapshot) verifyOrClose(settings *settings) error {
+	if !settings.verify {
+		return nil
+	}
+	err := s.Verify()
+	if err != nil {
+		s.close()
+	}
+	return err
 }
 
 func open(path string, settings *settings) (*Snapshot, error) {
@@ -73,7 +95,8 @@ func open(path string, settings *settings) (*Snapshot, error) {
 // FromBytes opens a snapshot from the bytes of a file, such as one that is embedded in the program.
 // It copies the bytes, because lists of numbers are read in place and must be aligned.
 //
-// The errors are those of [Open]; the bytes of a manifest are not supported.
+// The errors are those of [Open]. The bytes of a manifest are an error with [CodeUnsupported],
+// because the shards are other files.
 func FromBytes(bytes []byte) (*Snapshot, error) {
 	const path = "(memory)"
 	if err := checkMachine(path); err != nil {
@@ -114,7 +137,7 @@ func checkMachine(path string) error {
 // used after Close.
 //
 // The memory is unmapped, and the space of a removed file freed, by the next garbage collection
-// that finds no running lookup. The runtime collects at least every two minutes.
+// that finds no running lookup. The runtime collects at least every two minutes, unless GOGC=off.
 //
 // Close does nothing to a snapshot that is closed already or that belongs to a watch. It always
 // returns nil.

@@ -1,7 +1,8 @@
 package snapshot
 
-// Stats has the statistics of a snapshot, from the headers of its files. For a set they are sums,
-// unless stated otherwise. The names in JSON are those of `nuthatch info --json`.
+// Stats has the statistics of a snapshot, from the headers of its files. Lengths are in bytes. For
+// a set they are sums, unless stated otherwise. The names in JSON are those of `nuthatch info
+// --json`.
 type Stats struct {
 	// Version is the version of the format; the highest of all shards.
 	Version string `json:"version"`
@@ -42,7 +43,7 @@ type Stats struct {
 	EntriesByType map[string]uint64 `json:"entries_by_type"`
 }
 
-// Load returns the share of index slots that are in use, from 0 to 1.
+// Load returns the fraction of index slots that are in use, from 0 to 1.
 func (s Stats) Load() float64 {
 	return float64(s.Entries) / float64(max(s.Lines, 1)*lineSlots)
 }
@@ -57,7 +58,7 @@ func (s Stats) OverheadBytesPerEntry() float64 {
 	return float64(s.FileBytes-payload) / float64(s.Entries)
 }
 
-// Stats returns the statistics. It reads nothing but memory.
+// Stats returns the statistics. It does not read the files. The error is nil or [ErrClosed].
 func (s *Snapshot) Stats() (Stats, error) {
 	set := s.set.Load()
 	files, err := s.files()

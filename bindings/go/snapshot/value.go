@@ -10,14 +10,14 @@ import (
 
 // Value is a value of a snapshot, with its type. The zero Value stands for a missing key.
 //
-// The bytes of a Value are those of the file, without a copy, unless the value is compressed. See
-// [Snapshot] for how long they are valid; [Value.Clone] makes a copy.
+// A Value is a view of the file, unless the value is compressed. See [Snapshot] for how long it is
+// valid; [Value.Clone] makes a copy.
 type Value struct {
 	data      string
 	valueType Type
 }
 
-// Exists returns whether there is a value: whether the key of the lookup exists.
+// Exists returns whether the key of the lookup exists.
 func (v Value) Exists() bool {
 	return v.valueType != 0
 }
@@ -94,8 +94,8 @@ func (v Value) AsFloat32s() ([]float32, bool) {
 	return listOf[float32](v, TypeFloat32s)
 }
 
-// AsStrings returns a list of strings, and whether the value has this type or is an empty list. It
-// allocates the slice; the text of the strings is that of the file.
+// AsStrings returns a list of strings, and whether the value has this type or is an empty list. The
+// slice is new, and the text of the strings is a view of the file.
 func (v Value) AsStrings() ([]string, bool) {
 	switch v.valueType {
 	case TypeStrings:
@@ -135,7 +135,8 @@ func (v Value) Any() any {
 	return value
 }
 
-// String returns the value as text for people, such as in logs.
+// String returns the value as text for people, such as in logs: what [fmt.Sprint] returns for
+// [Value.Any], so "<nil>" for a missing key.
 func (v Value) String() string {
 	return fmt.Sprint(v.Any())
 }

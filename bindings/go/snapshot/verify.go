@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Verify checks every byte of the snapshot on all processors: checksums, offsets, values, and that
-// a lookup finds every entry. Opening checks headers only, and lookups check the bytes that they
-// read. After Verify, no lookup fails unless the file changes.
+// Verify checks every byte of the snapshot, in GOMAXPROCS goroutines: checksums, offsets, values,
+// and that a lookup finds every entry. Opening checks headers and dictionaries only, and lookups
+// check the bytes that they read. After Verify, no lookup finds damage unless the file changes.
 //
 // The error has [CodeCorrupt] for the first contradiction to the format, [CodeUnreadable] if a page
 // could not be read, or is [ErrClosed].

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Watcher serves the newest good file at a path. A file is replaced by renaming another over it.
+// Watcher serves the newest snapshot at a path that can be opened and, with [WithVerify], verified.
+// A file is replaced by renaming another over it.
 //
 // Any number of goroutines can use a Watcher.
 type Watcher struct {
@@ -16,12 +17,12 @@ type Watcher struct {
 	stop     func()
 }
 
-// Event is an event of a watch: Snapshot is set after a switch, otherwise Err.
+// Event is an event of a watch. Either Snapshot or Err is set.
 type Event struct {
-	// Snapshot is the file that the watch switched to.
+	// Snapshot is the snapshot that the watch switched to.
 	Snapshot *Snapshot
-	// Err is the reason why the newest file cannot be used. The watch keeps serving the file that
-	// it has. The same error is not reported again.
+	// Err is the reason why the newest file cannot be used. The watch keeps serving the snapshot
+	// that it has. An error is reported once, not at every poll.
 	Err error
 }
 
@@ -42,7 +43,7 @@ type WatchStatus struct {
 // Watch opens the snapshot at a path and watches the path. See [WithInterval], [WithVerify],
 // [WithRetention] and [WithReport].
 //
-// The errors are those of [Open] and, with WithVerify, of [Snapshot.Verify].
+// The errors are those of [Open] for the first file.
 func Watch(path string, options ...Option) (*Watcher, error) {
 	settings := newSettings(options)
 	// A change of the working directory must not change the file.
@@ -70,8 +71,8 @@ func watchWith(path string, settings *settings, open func() (*Snapshot, error)) 
 	return w, nil
 }
 
-// Current returns the newest good snapshot. It does not open files, and takes one load from memory.
-// After [Watcher.Close] it returns a closed snapshot.
+// Current returns the newest snapshot that could be opened. It does not open files: its cost is one
+// load from memory. After [Watcher.Close] it returns a closed snapshot.
 //
 // The snapshot and its values stay valid after the watch has switched to the next file: for the
 // time of [WithRetention], one minute by default, and then while the program refers to the
@@ -81,9 +82,9 @@ func (w *Watcher) Current() *Snapshot {
 	return w.current.Load()
 }
 
-// Refresh looks for a new file now, and returns whether the watch switched to one. It tries a file
-// that was rejected before again; if that is rejected again, [Watcher.Status] has the error. It
-// waits while another goroutine opens or verifies a file.
+// Refresh polls for a new file now, and returns whether the watch switched to one. It also tries a
+// file that was rejected before; if that is rejected again, [Watcher.Status] has the error. It
+// waits while another goroutine opens or verifies a file. After [Watcher.Close] it returns false.
 func (w *Watcher) Refresh() bool {
 	return w.follower.poll(true)
 }
@@ -96,9 +97,9 @@ func (w *Watcher) Status() WatchStatus {
 	return f.status
 }
 
-// Close ends the watch, and closes its newest snapshot as [Snapshot.Close] does. It waits
-// for a poll that is running. A watch that is not closed polls until the process ends. It always
-// returns nil.
+// Close ends the watch, and closes its newest snapshot as [Snapshot.Close] does. Snapshots that the
+// watch has replaced stay open, but only while the program refers to them. Close waits for a poll
+// that is running. It always returns nil. A watch that is not closed polls until the process ends.
 func (w *Watcher) Close() error {
 	w.stop()
 	w.follower.close()

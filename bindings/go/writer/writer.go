@@ -27,11 +27,12 @@ const (
 	maxKeyLen = 65_535
 )
 
-// Duplicates says how rows with the same key are handled.
+// Duplicates is how rows with the same key are handled.
 type Duplicates uint32
 
 const (
-	// DuplicateError makes a second row with a key the error duplicate, which Finish may return.
+	// DuplicateError, the default, makes a second row with a key an error with the code duplicate,
+	// which an insertion or Finish returns.
 	DuplicateError Duplicates = C.NUTHATCH_SNAPSHOT_DUPLICATE_ERROR
 	// DuplicateFirst keeps the row that was inserted first.
 	DuplicateFirst Duplicates = C.NUTHATCH_SNAPSHOT_DUPLICATE_FIRST
@@ -39,22 +40,23 @@ const (
 	DuplicateLast Duplicates = C.NUTHATCH_SNAPSHOT_DUPLICATE_LAST
 )
 
-// Options has the options of a writer. The zero Options are the usual ones.
+// Options has the options of a writer. The zero Options are the defaults.
 type Options struct {
-	// OnDuplicate says how rows with the same key are handled.
+	// OnDuplicate is how rows with the same key are handled; DuplicateError by default.
 	OnDuplicate Duplicates
-	// Zstd compresses each value with zstd, with a dictionary that is trained on the values.
+	// Zstd compresses values with zstd, with a dictionary that is trained on them. A value that
+	// would shrink by less than an eighth, or has more than 16 MiB, is not compressed.
 	Zstd bool
-	// ZstdLevel is the level from 1 to 22; 0: 3.
+	// ZstdLevel is the compression level from 1 to 22. Zero means 3.
 	ZstdLevel uint32
-	// Threads is the maximum number of threads; 0: all processors.
+	// Threads is the maximum number of threads. Zero means one for each processor.
 	Threads uint32
-	// MemoryBytes is the memory budget in bytes; 0: 1 GiB. Rows beyond it are written to temporary
-	// files in the folder of the snapshot.
+	// MemoryBytes is the memory budget in bytes, at least 16 MiB. Zero means 1 GiB. Rows beyond it
+	// are written to temporary files in the folder of the snapshot.
 	MemoryBytes uint64
 	// Seed is the seed of the key hash.
 	Seed uint64
-	// Shards is the number of shards, at most 65,536; 0: the snapshot is one file.
+	// Shards is the number of shards of a set, at most 65,536. With zero, the snapshot is one file.
 	Shards uint32
 }
 
@@ -73,11 +75,12 @@ type Summary struct {
 
 // Error is the error of a writer.
 type Error struct {
-	// Code is the code of the error, such as duplicate, limit, io or not-durable.
+	// Code is the code of the error: io, not-durable, duplicate, limit, closed, or argument for an
+	// invalid option or text.
 	Code snapshot.Code
-	// Message says what happened, where, and what was expected.
+	// Message is what happened, where, and what was expected.
 	Message string
-	// Position is, for the code duplicate, the number of the second row with the key, from 0.
+	// Position is, for the code duplicate, the number of the second row with the key, counted from 0.
 	Position uint64
 	// Errno is the error number of the system, or 0.
 	Errno syscall.Errno
@@ -97,15 +100,23 @@ func (e *Error) Unwrap() error {
 }
 
 // Writer writes a snapshot. Rows can be inserted in any order. One goroutine at a time can use a
-// Writer. An error of an earlier row may be returned by a later call.
+// Writer.
+//
+// An insertion returns an error with the code limit or argument for its own row. Rows are passed to
+// the library in groups, so any other error of a row may be returned by a later call. After Finish
+// and Abandon, all methods but Abandon return an error with the code closed.
 type Writer struct {
-	handle  C.nuthatch_snapshot_writer
-	rows    rows
-	cleanup runtime.Cleanup
+	handle   C.nuthatch_snapshot_writer
+	rows     rows
+	cleanup  runtime.Cleanup
+	isClosed bool
 }
 
-// Create starts a snapshot that Finish publishes at this path. A file at the path is replaced then.
-// Until then, the bytes are in a temporary file in the same folder.
+// Create starts a snapshot that [Writer.Finish] publishes at this path, in place of a file that is
+// there. Until then, rows are in memory and in temporary files in the same folder.
+//
+// The error has the code io if the temporary file cannot be created, or argument for an option that
+// is out of range.
 func Create(path string, options Options) (*Writer, error) {
 	o := C.nuthatch_snapshot_writer_options{
 		on_duplicate:      C.uint32_t(options.OnDuplicate),
@@ -133,7 +144,7 @@ func abandon(handle C.nuthatch_snapshot_writer) {
 	C.nuthatch_snapshot_writer_abandon(handle, nil)
 }
 
-// InsertBytes inserts a row with bytes. A key has at most 65,535 bytes.
+// InsertBytes inserts a row with bytes. It copies key and value. A key has at most 65,535 bytes.
 func (w *Writer) InsertBytes(key string, value []byte) error {
 	return w.insert(key, func(r rows) rows { return r.addBytes(key, snapshot.TypeBytes, value) })
 }
@@ -207,6 +218,9 @@ func (w *Writer) InsertStrings(key string, list []string) error {
 // SetMetadata sets a value of the metadata: any bytes, under a name in UTF-8 of 1 to 255 bytes. It
 // replaces an earlier value of the name. All metadata takes at most 1 MiB.
 func (w *Writer) SetMetadata(name string, value []byte) error {
+	if w.isClosed {
+		return errClosed()
+	}
 	var e C.nuthatch_error
 	text := snapshot.Key(value)
 	failed := C.nuthatch_snapshot_writer_set_metadata(w.handle, bytesOf(name), C.size_t(len(name)),
@@ -220,6 +234,9 @@ func (w *Writer) SetMetadata(name string, value []byte) error {
 
 // insert adds a row to the buffer, and calls C when the buffer is full.
 func (w *Writer) insert(key string, add func(rows) rows) error {
+	if w.isClosed {
+		return errClosed()
+	}
 	if len(key) > maxKeyLen {
 		return &Error{Code: "limit", Message: fmt.Sprintf(
 			"key length in bytes: at most %d, found %d", maxKeyLen, len(key))}
@@ -252,10 +269,14 @@ func (w *Writer) flush() error {
 // unchanged, with one exception: after the code not-durable the new file is published, but a power
 // failure may restore the old one. The writer is closed in any case.
 func (w *Writer) Finish() (Summary, error) {
+	if w.isClosed {
+		return Summary{}, errClosed()
+	}
 	if err := w.flush(); err != nil {
 		w.Abandon()
 		return Summary{}, err
 	}
+	w.isClosed = true
 	w.cleanup.Stop()
 	var s C.nuthatch_snapshot_summary
 	var e C.nuthatch_error
@@ -272,9 +293,17 @@ func (w *Writer) Finish() (Summary, error) {
 // Abandon removes the temporary files and closes the writer. The path is unchanged. It does nothing
 // after Finish or Abandon, so it can be deferred.
 func (w *Writer) Abandon() {
+	if w.isClosed {
+		return
+	}
+	w.isClosed = true
 	w.cleanup.Stop()
-	abandon(w.handle) // A handle that is closed already is an error without an effect.
+	abandon(w.handle)
 	runtime.KeepAlive(w)
+}
+
+func errClosed() error {
+	return &Error{Code: snapshot.CodeClosed, Message: "the writer is closed; create another one"}
 }
 
 func notText(key string) error {

@@ -204,6 +204,26 @@ func TestInvalidInputIsAnError(t *testing.T) {
 	}
 }
 
+func TestAllMethodsOfAClosedWriterReturnClosed(t *testing.T) {
+	for name, end := range map[string]func(*Writer) error{
+		"Finish":  func(w *Writer) error { _, err := w.Finish(); return err },
+		"Abandon": func(w *Writer) error { w.Abandon(); return nil },
+	} {
+		w, _ := create(t, Options{})
+		if err := end(w); err != nil {
+			t.Fatal(err)
+		}
+		_, finished := w.Finish()
+		for i, err := range []error{
+			w.InsertInt64("key", 1), w.InsertStrings("key", nil), w.SetMetadata("name", nil), finished,
+		} {
+			if codeOf(err) != snapshot.CodeClosed {
+				t.Errorf("after %s, call %d returned %v", name, i, err)
+			}
+		}
+	}
+}
+
 func TestAnAbandonedWriterLeavesNoFiles(t *testing.T) {
 	w, path := create(t, Options{})
 	if err := w.InsertBool("key", true); err != nil {
