@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.NoSuchElementException;
 
 /**
- * Reads all entries of a snapshot in the order of its files, without allocating memory for each. A
- * cursor is for one thread at a time.
+ * Reads all entries of a snapshot in the order of its files, without allocating memory for each
+ * entry, except to decompress values. A cursor is for one thread at a time. It needs not be closed.
  */
 public final class Cursor {
 
@@ -25,11 +25,12 @@ public final class Cursor {
   }
 
   /**
-   * Moves to the next entry. After an exception, the next call continues with the entry after the
-   * damaged one.
+   * Moves to the next entry, and checks its bytes. After an exception, the next call continues with
+   * the entry after the damaged one.
    *
    * @return whether there is another entry
    * @throws SnapshotException with the code {@code corrupt} or {@code unreadable}
+   * @throws SnapshotClosedException if the snapshot is closed
    */
   public boolean next() {
     isAtEntry = false;

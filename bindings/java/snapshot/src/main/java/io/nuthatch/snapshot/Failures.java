@@ -28,6 +28,6 @@ final class Failures {
     if (file.bytes.scope().isAlive()) {
       return (IllegalStateException) thrown;
     }
-    return new SnapshotClosedException(file.path.toString(), thrown);
+    return new SnapshotClosedException("the snapshot " + file.path, thrown);
   }
 }

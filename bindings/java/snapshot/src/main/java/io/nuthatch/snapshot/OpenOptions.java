@@ -5,7 +5,7 @@ import java.util.Objects;
 /**
  * Options for opening a snapshot.
  *
- * @param residency where the bytes of the file are; {@link Residency#MAPPED} by default
+ * @param residency where the bytes of the file are kept; {@link Residency#MAPPED} by default
  * @param verify whether to verify every byte before {@code open} returns; {@code false} by default
  */
 public record OpenOptions(Residency residency, boolean verify) {
@@ -27,9 +27,9 @@ public record OpenOptions(Residency residency, boolean verify) {
   }
 
   /**
-   * Sets where the bytes of the file are.
+   * Sets where the bytes of the file are kept.
    *
-   * @param place the place
+   * @param place the residency
    * @return the changed options
    */
   public OpenOptions residency(Residency place) {

@@ -18,16 +18,18 @@ import java.util.Objects;
  * An open snapshot: an immutable file of keys and typed values, or a set of such files. {@link
  * #open} maps it into memory, and lookups read it in place.
  *
- * <p>Opening checks the header, lookups check what they read, and {@link #verify} checks every
- * byte. A snapshot can be used by any number of threads at once; lookups take no lock and write to
- * no shared memory.
+ * <p>Opening checks headers and dictionaries, lookups check the bytes that they read, and {@link
+ * #verify} checks every byte. Any number of threads can use a snapshot at once. Lookups take no
+ * lock and write to no shared memory, except that those of compressed values share contexts for
+ * decompression.
  *
  * <p>Lookups throw {@link SnapshotException} with the code {@code corrupt} for damaged bytes and
  * {@code unreadable} for a page that cannot be read, and {@link SnapshotClosedException} after
- * {@link #close}.
+ * {@link #close}. {@link #path}, {@link #size} and {@link #stats} can be called after {@link
+ * #close}.
  *
- * <p>A key is text, whose UTF-8 is the key, or bytes. The bytes must not be changed during the
- * call.
+ * <p>A key is text, which stands for its UTF-8, or bytes. The bytes must not be changed during the
+ * call. Text with an unpaired surrogate has no UTF-8, so it is a missing key.
  */
 public final class Snapshot extends TypedLookups implements AutoCloseable, Iterable<Entry> {
 
@@ -65,7 +67,8 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
   }
 
   /**
-   * Opens a snapshot. Takes the same time for a file of any size, unless an option reads all of it.
+   * Opens a snapshot. Checks headers and dictionaries only, so the time does not depend on the size
+   * of the files, unless an option makes it read all of them.
    *
    * @param path the file, or the manifest of a set
    * @param options the options
@@ -87,7 +90,8 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
   }
 
   /**
-   * Finds the value of a key. Allocates nothing.
+   * Finds the value of a key. Allocates nothing after the first lookups with a view. Does not read
+   * the value: the methods of the view check its type and its bytes.
    *
    * @param key the key
    * @param view set to the value; without a value for a missing key
@@ -98,12 +102,13 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
   }
 
   /**
-   * Finds the value of a key at the start of an array. Allocates nothing.
+   * Finds the value of a key at the start of an array, as {@link #find(byte[], ValueView)} does.
    *
    * @param key the array that begins with the key
    * @param length length of the key in bytes
    * @param view set to the value; without a value for a missing key
    * @return whether the key exists
+   * @throws IndexOutOfBoundsException if the array is shorter than the key
    */
   public boolean find(byte[] key, int length, ValueView view) {
     Objects.checkFromIndexSize(0, length, key.length);
@@ -121,10 +126,10 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
   }
 
   /**
-   * Finds the value of a key. Allocates nothing for a key of at most 255 bytes, after the first
-   * call with a view.
+   * Finds the value of a key, as {@link #find(byte[], ValueView)} does. Copies the key to an array
+   * of the view; a key of more than 255 bytes that is longer than all before needs a new array.
    *
-   * @param key the segment that is the key
+   * @param key the segment whose bytes are the key
    * @param view set to the value; without a value for a missing key
    * @return whether the key exists
    */
@@ -141,11 +146,12 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
 
   /**
    * Finds the values of many keys: sets {@code views[i]} to the value of {@code keys[i]}. Faster
-   * than one lookup for each key, because the accesses to memory overlap. Allocates nothing for
-   * each key.
+   * than one lookup for each key, because the accesses to memory overlap. Allocates some arrays for
+   * each call, but nothing for each key.
    *
    * @param keys the keys
    * @param views the views, at least as many as keys, none of them twice
+   * @throws IndexOutOfBoundsException if there are fewer views than keys
    */
   public void findMany(byte[][] keys, ValueView[] views) {
     Objects.checkFromIndexSize(0, keys.length, views.length);
@@ -176,6 +182,7 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
    *
    * @param keys the keys
    * @return the string of each key, or {@code null} for a missing key
+   * @throws SnapshotException with the code {@code wrong-type} if a value is not a string
    */
   public String[] getManyStrings(byte[][] keys) {
     var views = views(keys);
@@ -218,7 +225,7 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
   /**
    * Returns the value of a key.
    *
-   * @param key the segment that is the key
+   * @param key the segment whose bytes are the key
    * @return a copy of the value, or {@code null} for a missing key
    */
   public Value get(MemorySegment key) {
@@ -282,10 +289,13 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
 
   /**
    * Returns a list of integers in place. The buffer is read-only. After {@link #close}, an access
-   * to it throws {@link IllegalStateException}.
+   * to it throws {@link IllegalStateException}. That of a compressed value is a copy, which stays
+   * valid.
    *
    * @param key the key
    * @return the elements, or {@code null} for a missing key
+   * @throws SnapshotException with the code {@code wrong-type} for another type, or {@code
+   *     unsupported} for a list of more than 2^31 bytes, which {@link #getSegment} returns
    */
   public LongBuffer getLongBuffer(byte[] key) {
     var view = view(key);
@@ -337,6 +347,7 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
    * names.
    *
    * @return the metadata; the map cannot be changed, and its arrays belong to the caller
+   * @throws SnapshotException with the code {@code corrupt} or {@code unreadable}
    */
   public Map<String, byte[]> metadata() {
     if (manifest != null) {
@@ -354,7 +365,10 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
 
   /**
    * Verifies every byte: checksums, offsets, values, and that a lookup finds every entry. After
-   * that, no lookup fails unless the file changes.
+   * that, no lookup finds damage unless the file changes. Runs on the calling thread alone.
+   *
+   * @throws SnapshotException with the code {@code corrupt} for the first contradiction to the
+   *     format, or {@code unreadable}
    */
   public void verify() {
     if (manifest != null) {
@@ -380,8 +394,8 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
   }
 
   /**
-   * Returns an iterator over all entries, in the order of {@link #cursor}. After an exception, it
-   * continues with the entry after the damaged one.
+   * Returns an iterator over copies of all entries, in the order of {@link #cursor}. It throws the
+   * exceptions of {@link Cursor#next}, and then continues with the entry after the damaged one.
    *
    * @return the iterator
    */
@@ -392,8 +406,8 @@ public final class Snapshot extends TypedLookups implements AutoCloseable, Itera
 
   /**
    * Unmaps the file. Lookups of other threads then throw {@link SnapshotClosedException}, and so do
-   * views; accesses to segments and buffers throw {@link IllegalStateException}. Further calls have
-   * no effect.
+   * reads by views; accesses to segments and buffers throw {@link IllegalStateException}. Further
+   * calls have no effect. Do not call this for a snapshot of a {@link Watch}, which closes it.
    *
    * <p>If a system call of another thread is using a segment or a buffer at this moment, such as a
    * write to a socket, the file is unmapped after that call.

@@ -98,6 +98,8 @@ public final class SnapshotException extends RuntimeException {
    * Returns the short name of the error, one of {@code testdata/errors.csv}: {@code io}, {@code
    * not-a-snapshot}, {@code unsupported}, {@code corrupt}, {@code wrong-type} or {@code
    * unreadable}; of a writer, {@code io}, {@code not-durable}, {@code duplicate} or {@code limit}.
+   * The cause of {@code io} is an {@link IOException}, such as {@link
+   * java.nio.file.NoSuchFileException}, unless the exception is that of a writer.
    *
    * @return the code
    */
@@ -106,7 +108,7 @@ public final class SnapshotException extends RuntimeException {
   }
 
   /**
-   * Returns the file. In a set, the file of the shard.
+   * Returns the path of the file. In a set, that of the shard or of the manifest.
    *
    * @return the path
    */

@@ -24,7 +24,7 @@ import java.nio.file.Path;
  * }
  *
  * <p>Rows can be added in any order, and by several threads. A file at the path is replaced by
- * {@link #finish}; until then, the rows are in memory and in a temporary file in the same folder.
+ * {@link #finish}; until then, the rows are in memory and in temporary files in the same folder.
  *
  * <p>Methods throw {@link SnapshotException} with the codes {@code io}, {@code duplicate}, {@code
  * limit} and {@code not-durable}. Rows are passed to the library in groups, so the exception of a
@@ -62,6 +62,8 @@ public final class SnapshotWriter implements AutoCloseable {
    *
    * @param path the path at which it is published
    * @return the writer
+   * @throws SnapshotException with the code {@code io} if the temporary file cannot be created
+   * @throws LinkageError if the native library cannot be loaded
    */
   public static SnapshotWriter create(Path path) {
     return create(path, WriterOptions.defaults());
@@ -73,6 +75,8 @@ public final class SnapshotWriter implements AutoCloseable {
    * @param path the path at which it is published
    * @param options the options
    * @return the writer
+   * @throws SnapshotException with the code {@code io} if the temporary file cannot be created
+   * @throws LinkageError if the native library cannot be loaded
    */
   public static SnapshotWriter create(Path path, WriterOptions options) {
     return new SnapshotWriter(path, options);
@@ -91,7 +95,7 @@ public final class SnapshotWriter implements AutoCloseable {
   }
 
   /**
-   * Adds a row.
+   * Adds a row. Copies key and value.
    *
    * @param key the key, at most 65,535 bytes
    * @param value the value
@@ -149,7 +153,8 @@ public final class SnapshotWriter implements AutoCloseable {
   }
 
   /**
-   * Sets a value of the metadata. Replaces an earlier value of the name.
+   * Sets a value of the metadata. Replaces an earlier value of the name. All metadata has at most 1
+   * MiB.
    *
    * @param name the name, 1 to 255 bytes in UTF-8
    * @param value the value
@@ -182,7 +187,12 @@ public final class SnapshotWriter implements AutoCloseable {
    */
   public synchronized WriteSummary finish() {
     requireOpen();
-    flush();
+    try {
+      flush();
+    } catch (Throwable e) {
+      close();
+      throw e;
+    }
     long finished = handle;
     handle = CLOSED;
     try (var confined = Arena.ofConfined()) {
@@ -202,7 +212,10 @@ public final class SnapshotWriter implements AutoCloseable {
     }
   }
 
-  /** Abandons the snapshot and removes its temporary files. No effect after {@link #finish}. */
+  /**
+   * Abandons the snapshot and removes its temporary files. Has no effect after {@link #finish} or
+   * another call.
+   */
   @Override
   public synchronized void close() {
     if (handle == CLOSED) {

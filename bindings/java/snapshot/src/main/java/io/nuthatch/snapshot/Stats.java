@@ -6,7 +6,7 @@ import java.util.Map;
 
 /**
  * Statistics of a snapshot, from the headers of its files. The names are those of {@code nuthatch
- * info --json}. For a set they are sums, unless stated otherwise.
+ * info --json}, in camel case. For a set they are sums, unless stated otherwise.
  *
  * @param versionMajor major version of the format
  * @param versionMinor minor version of the format; the highest of all shards

@@ -3,7 +3,8 @@ package io.nuthatch.snapshot;
 import java.util.List;
 
 /**
- * Lookups of values of a known type. They return {@code null} for a missing key.
+ * Lookups of values of a known type, which {@link Snapshot} has. They return {@code null} for a
+ * missing key.
  *
  * <p>Values are never converted: a value of another type is a {@link SnapshotException} with the
  * code {@code wrong-type}. An empty list reads as a list of any type. The other codes are {@code

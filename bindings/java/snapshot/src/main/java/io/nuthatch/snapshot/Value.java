@@ -4,8 +4,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A value of a snapshot. Its arrays belong to the caller. Equality of arrays and of values that
- * contain them is that of their elements; floating-point numbers are equal if their bits are.
+ * A value of a snapshot. The arrays of a value from a snapshot belong to the caller. A value that
+ * is made from an array keeps the array, without a copy. Values are equal if they have the same
+ * type and equal elements; floating-point numbers are equal if their bits are, or if both are NaN.
  */
 public sealed interface Value {
 

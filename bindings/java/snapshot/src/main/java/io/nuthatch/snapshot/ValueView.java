@@ -18,12 +18,14 @@ import java.util.Objects;
  * Snapshot#find} sets the view, and its methods read the value in place.
  *
  * <p>A view is for one thread at a time. It is valid until the next lookup with it. After its
- * snapshot is closed, reads throw {@link SnapshotClosedException}.
+ * snapshot is closed, methods that read the file throw {@link SnapshotClosedException}.
  *
- * <p>All reads throw {@link SnapshotException}: with the code {@code wrong-type} for another type,
- * {@code corrupt} for bytes that are not a value of their type, {@code unreadable} for a page that
- * cannot be read. They throw {@link IllegalStateException} if the last lookup found no value. A
- * compressed value is decompressed by the first read, which allocates memory for the content.
+ * <p>Methods that read the value throw {@link SnapshotException}: with the code {@code wrong-type}
+ * for another type, {@code corrupt} for bytes that are not a value of their type, {@code
+ * unreadable} for a page that cannot be read, and {@code unsupported} for a value that is too long
+ * for an array. All methods but {@link #isPresent} throw {@link IllegalStateException} if the last
+ * lookup found no value. A compressed value is decompressed by the first read, which allocates
+ * memory for the content; the view keeps it until the next lookup.
  */
 public final class ValueView {
 
@@ -113,7 +115,7 @@ public final class ValueView {
   }
 
   /**
-   * Returns whether the value is stored as a zstd frame.
+   * Returns whether the value is stored compressed, as a zstd frame.
    *
    * @return whether it is compressed
    */
@@ -123,7 +125,8 @@ public final class ValueView {
   }
 
   /**
-   * Returns the length of the value in bytes, decompressed.
+   * Returns the length of the value in bytes, decompressed. That of a list of strings includes the
+   * number and the offsets of the strings.
    *
    * @return the length
    */
@@ -312,8 +315,9 @@ public final class ValueView {
   }
 
   /**
-   * Returns the bytes of the value in place: text in UTF-8, or numbers in little-endian order. The
-   * form of the bytes is not checked.
+   * Returns the bytes of the value in place: text in UTF-8, or numbers in little-endian order. A
+   * list of strings has the form of {@code docs/formats/snapshot.md}. Does not check the bytes,
+   * such as whether a text is UTF-8.
    *
    * <p>The segment is read-only. After the snapshot is closed, an access to it throws {@link
    * IllegalStateException}. The segment of a compressed value is a copy, which stays valid.
@@ -326,11 +330,12 @@ public final class ValueView {
   }
 
   /**
-   * Returns the segment of a list of numbers in place, as {@link #segment} does.
+   * Returns the numbers of a list in place, as {@link #segment} does. Checks that the length is a
+   * multiple of that of a number.
    *
-   * @param list the type of the list
+   * @param list the requested type, a list of numbers
    * @return the segment; empty for an empty list
-   * @throws IllegalArgumentException if {@code list} is not a list of numbers
+   * @throws IllegalArgumentException if {@code list} is not the type of a list of numbers
    */
   public MemorySegment elements(ValueType list) {
     if (!list.isList() || list == ValueType.STRING_LIST || list == ValueType.EMPTY_LIST) {
@@ -368,11 +373,13 @@ public final class ValueView {
   }
 
   /**
-   * Copies the bytes of the value, as {@link #segment} describes them. Allocates nothing.
+   * Copies the bytes of the value, as {@link #segment} describes them. Allocates nothing, unless
+   * the value is compressed. Copies the first bytes of a value that is longer than the rest of the
+   * array; {@link #byteLength} is the length of all.
    *
    * @param target the array that receives the bytes
    * @param offset offset in the array
-   * @return number of bytes, at most the room in the array
+   * @return number of copied bytes
    */
   public int copyTo(byte[] target, int offset) {
     Objects.checkFromIndexSize(offset, 0, target.length);

@@ -4,8 +4,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * Follows the files that replace each other at a path, and serves the newest good one. Replace a
- * file by renaming another over it.
+ * Follows the files that replace each other at a path, and serves the newest one that can be
+ * opened. Replace a file by renaming another over it. Any number of threads can use a watch; each
+ * needs a {@link WatchReader} of its own.
  *
  * <p>
  *
@@ -16,9 +17,9 @@ import java.time.Duration;
  * }
  * }
  *
- * <p>If the newest file is bad, readers keep the old one, and {@link #status} has the error. An old
- * file is unmapped at the first poll after every reader of it has called {@link
- * WatchReader#current} again, was closed or is garbage.
+ * <p>If the newest file cannot be opened, readers keep the old one, and {@link #status} has the
+ * error. An old file is unmapped at the first poll after every reader of it has called {@link
+ * WatchReader#current} again or is unreachable, or when its last reader is closed.
  */
 public final class Watch implements AutoCloseable {
 
@@ -69,7 +70,7 @@ public final class Watch implements AutoCloseable {
   }
 
   /**
-   * Returns a reader for one thread.
+   * Returns a reader for one thread. After {@link #close}, its snapshot is closed.
    *
    * @return the reader
    */
@@ -103,8 +104,9 @@ public final class Watch implements AutoCloseable {
   }
 
   /**
-   * Ends the watch and closes its snapshots: lookups of readers then throw {@link
-   * SnapshotClosedException}. Waits for a poll in progress, unless the callback calls this method.
+   * Ends the watch and closes all its snapshots: lookups of readers then throw {@link
+   * SnapshotClosedException}. Waits for a poll of the thread of the watch, unless that thread calls
+   * this method in the callback. Further calls have no effect.
    */
   @Override
   public void close() {

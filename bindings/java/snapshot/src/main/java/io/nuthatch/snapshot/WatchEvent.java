@@ -4,9 +4,11 @@ package io.nuthatch.snapshot;
 public sealed interface WatchEvent {
 
   /**
-   * The watch switched to a new snapshot. Readers get it at their next call.
+   * The watch switched to a new snapshot. Readers get it at their next call of {@link
+   * WatchReader#current}.
    *
-   * @param snapshot the new snapshot; the watch closes it
+   * @param snapshot the new snapshot. The watch closes it after it has switched again; use a reader
+   *     to keep it open
    */
   record Switched(Snapshot snapshot) implements WatchEvent {}
 

@@ -9,8 +9,9 @@ import java.util.function.Consumer;
  *
  * @param open how files are opened, and whether a file must verify before readers switch to it
  * @param interval time between polls for a new file, 250 ms by default. With zero, only {@link
- *     Watch#refresh} polls. After a failed system call, the file is retried after 1, 2, 4 ... and
- *     at most 64 intervals. A damaged file is retried when it is replaced
+ *     Watch#refresh} polls. After the code {@code io} or {@code unreadable}, the file is retried
+ *     after 1, 2, 4 ... and at most 64 intervals; after another code, such as {@code corrupt}, when
+ *     the file at the path changes
  * @param report called for each event, one at a time, by the thread of the watch or one that calls
  *     {@link Watch#refresh}. It may call all methods of the watch; events of a refresh within the
  *     callback are reported after it returns. If it throws, the watch continues, and its status has
@@ -22,7 +23,11 @@ public record WatchOptions(
   private static final WatchOptions DEFAULTS =
       new WatchOptions(OpenOptions.defaults(), Duration.ofMillis(250), event -> {});
 
-  /** Checks that no option is {@code null} and that the interval is not negative. */
+  /**
+   * Checks that no option is {@code null} and that the interval is not negative.
+   *
+   * @throws IllegalArgumentException if the interval is negative
+   */
   public WatchOptions {
     Objects.requireNonNull(open, "open");
     Objects.requireNonNull(report, "report");
@@ -53,7 +58,7 @@ public record WatchOptions(
   /**
    * Sets the time between polls.
    *
-   * @param time the time; zero for no polls
+   * @param time the time; with zero, only {@link Watch#refresh} polls
    * @return the changed options
    */
   public WatchOptions interval(Duration time) {

@@ -1,8 +1,8 @@
 package io.nuthatch.snapshot;
 
 /**
- * The handle of one thread on the newest snapshot of a {@link Watch}. Reading takes no lock: it
- * loads one reference, which changes only with the snapshot.
+ * The handle of one thread on the newest snapshot of a {@link Watch}. {@link #current} takes no
+ * lock unless the watch has switched: it loads one reference, which changes only with the snapshot.
  */
 public final class WatchReader implements AutoCloseable {
 
@@ -18,7 +18,8 @@ public final class WatchReader implements AutoCloseable {
 
   /**
    * Returns the newest snapshot. It stays open until the next call of this method on this reader,
-   * or until the reader or the watch is closed. Do not close it.
+   * or until the reader or the watch is closed. Do not close it. After the watch is closed, returns
+   * a closed snapshot.
    *
    * @return the snapshot
    * @throws SnapshotClosedException if the reader is closed
@@ -34,7 +35,7 @@ public final class WatchReader implements AutoCloseable {
     return generations.advance(this);
   }
 
-  /** Releases the snapshot of the reader. A reader that is garbage releases it, too. */
+  /** Releases the snapshot of the reader. A reader that is unreachable releases it, too. */
   @Override
   public void close() {
     generations.remove(this);

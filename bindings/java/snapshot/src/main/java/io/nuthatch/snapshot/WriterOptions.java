@@ -7,10 +7,11 @@ import java.util.Objects;
  * threads} and {@code memoryBytes}.
  *
  * @param onDuplicate how rows with the same key are handled; an error by default
- * @param compressionLevel level of zstd, 1 to 22; 0, the default, for no compression
+ * @param compressionLevel level of zstd, 1 to 22; 0, the default, for no compression. A value that
+ *     would shrink by less than an eighth, or has more than 16 MiB, is not compressed
  * @param threads maximum number of threads; 0, the default, for all cores
- * @param memoryBytes memory budget in bytes; 0, the default, for 1 GiB. Rows beyond it are written
- *     to temporary files in the folder of the snapshot
+ * @param memoryBytes memory budget in bytes, at least 16 MiB; 0, the default, for 1 GiB. Rows
+ *     beyond it are written to temporary files in the folder of the snapshot
  * @param seed seed of the key hash; 0 by default
  * @param shards number of shards of a set, at most 65,536; 0, the default, for one file
  */
@@ -35,13 +36,23 @@ public record WriterOptions(
   private static final int MAX_COMPRESSION_LEVEL = 22;
   private static final WriterOptions DEFAULTS = new WriterOptions(OnDuplicate.ERROR, 0, 0, 0, 0, 0);
 
-  /** Checks that all numbers are within their bounds. */
+  /**
+   * Checks that all numbers are within their bounds.
+   *
+   * @throws IllegalArgumentException if one of them is not
+   */
   public WriterOptions {
     Objects.requireNonNull(onDuplicate, "onDuplicate");
-    Objects.checkIndex(compressionLevel, MAX_COMPRESSION_LEVEL + 1);
-    Objects.checkIndex(shards, Layout.MAX_SHARDS + 1);
-    if (threads < 0 || memoryBytes < 0) {
-      throw new IllegalArgumentException("threads, memoryBytes: expected 0 or more");
+    checkRange("compressionLevel", compressionLevel, MAX_COMPRESSION_LEVEL);
+    checkRange("threads", threads, Integer.MAX_VALUE);
+    checkRange("memoryBytes", memoryBytes, Long.MAX_VALUE);
+    checkRange("shards", shards, Layout.MAX_SHARDS);
+  }
+
+  private static void checkRange(String name, long found, long max) {
+    if (found < 0 || found > max) {
+      throw new IllegalArgumentException(
+          "%s: expected 0 to %d, found %d".formatted(name, max, found));
     }
   }
 

@@ -112,6 +112,29 @@ class SnapshotWriterTest {
   }
 
   @Test
+  void a_writer_is_closed_and_leaves_nothing_after_finish_failed() throws IOException {
+    var writer = SnapshotWriter.create(path);
+    writer.insert(new byte[Layout.MAX_KEY + 1], Value.of(true));
+    assertThrows(SnapshotException.class, writer::finish);
+    assertThrows(SnapshotClosedException.class, writer::finish);
+    assertThrows(SnapshotClosedException.class, () -> writer.insert("key", Value.of(1)));
+    writer.close();
+    try (var files = Files.list(folder)) {
+      assertEquals(List.of(), files.toList());
+    }
+  }
+
+  @Test
+  void options_out_of_range_are_illegal_arguments_that_are_named() {
+    var options = WriterOptions.defaults();
+    var level = assertThrows(IllegalArgumentException.class, () -> options.compressionLevel(23));
+    assertEquals("compressionLevel: expected 0 to 22, found 23", level.getMessage());
+    assertThrows(IllegalArgumentException.class, () -> options.shards(-1));
+    assertThrows(IllegalArgumentException.class, () -> options.threads(-1));
+    assertThrows(IllegalArgumentException.class, () -> options.memoryBytes(-1));
+  }
+
+  @Test
   void a_writer_that_is_closed_before_finish_leaves_nothing() throws IOException {
     var writer = SnapshotWriter.create(path);
     writer.insert("key", Value.of("value"));
