@@ -1,6 +1,6 @@
 /**
  * The code of an error, the same in all languages and versions. `testdata/errors.csv` of the
- * repository lists all of them; `closed` is the one of this package for a closed snapshot.
+ * repository lists the codes of files; `closed` is that of a closed snapshot or watch.
  */
 export type ErrorCode =
   "io" | "not-a-snapshot" | "unsupported" | "corrupt" | "wrong-type" | "unreadable" | "closed";
@@ -14,16 +14,25 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** An error of this package. A missing key is not an error: lookups return `undefined`. */
+/**
+ * An error about a snapshot. A missing key is not an error: lookups return `undefined`. For the
+ * code `io`, `cause` is the error of the system.
+ */
 export class SnapshotError extends Error {
   override readonly name = "SnapshotError";
   /** The code, for programs. */
   readonly code: ErrorCode;
   /** The path of the file, or `(memory)`. */
   readonly path: string;
-  /** The offset in the file, in bytes, of the bytes that contradict the format. */
+  /**
+   * The offset in the file in bytes, for `not-a-snapshot`, `unsupported` and `corrupt`; otherwise
+   * `undefined`.
+   */
   readonly offset: number | undefined;
-  /** What was expected: for a checksum, a length or a count, the value in the file. */
+  /**
+   * What was expected: for `wrong-type`, the requested type; for a checksum, a length or a count,
+   * the value in the file.
+   */
   readonly expected: string | undefined;
   /** What was found: for a checksum, a length or a count, the computed value. */
   readonly found: string | undefined;

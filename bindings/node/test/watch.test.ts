@@ -162,6 +162,23 @@ test("a watch needs a good file to begin with, and a valid interval", () =>
     await assert.rejects(watch(file, { interval: -1 }), RangeError);
   }));
 
+test("a watch of a relative path follows the same file in another working directory", () =>
+  withPath(async (file, publish) => {
+    const before = process.cwd();
+    try {
+      process.chdir(path.dirname(file));
+      const watching = await watch(path.basename(file), { interval: 0 });
+      process.chdir(before);
+      assert.equal(await watching.refresh(), false);
+      assert.equal(watching.status.error, undefined);
+      publish(TYPES);
+      assert.equal(await watching.refresh(), true);
+      watching.close();
+    } finally {
+      process.chdir(before);
+    }
+  }));
+
 test("a set whose shards were replaced while it is opened is read again", () =>
   withFolder(async (folder) => {
     const file = path.join(folder, "set.nut");

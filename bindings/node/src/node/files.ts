@@ -7,8 +7,9 @@ import { AddonError, loadAddon } from "./addon.js";
 import { MappedSource } from "./mapped.js";
 
 /**
- * Where the bytes of an open file are: `mapped` from the page cache, which all processes share, or
- * `copied` into the memory of this process, at most 4 GiB.
+ * Where the bytes of an open file are kept: `mapped` from the page cache, which all processes
+ * share, or `copied` into memory of this process when the file is opened. A copied file has at most
+ * 4 GiB; later changes to the file have no effect on the copy.
  */
 export type Residency = "mapped" | "copied";
 

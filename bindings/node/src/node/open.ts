@@ -12,22 +12,24 @@ import { openFile, openFileSync, type Residency } from "./files.js";
 
 /** Options for opening a snapshot. */
 export interface OpenOptions {
-  /** Where the bytes of the files are. Default: `mapped`. */
+  /** Where the bytes of the files are kept. Default: `mapped`. */
   readonly residency?: Residency;
   /**
-   * Whether bytes and lists are copies of the bytes in the file. By default they are views, which
-   * must not be written to.
+   * Whether bytes and lists are copies of the bytes in the file. Default: false; then they are
+   * views, which must not be written to.
    */
   readonly copy?: boolean;
 }
 
 /**
  * Opens a snapshot: a file, or a set of shards by the path of its manifest. Checks headers and
- * dictionaries only, so the time does not depend on the size of the files.
+ * dictionaries only, so the time does not depend on the size of the files, unless they are copied.
  *
  * @throws SnapshotError with the code `io` if a file cannot be opened or is not a regular file,
  *   `not-a-snapshot` or `unsupported` for another kind of file or version, and `corrupt` or
  *   `unreadable` for a damaged file
+ * @throws TypeError if an option is invalid
+ * @throws Error if the add-on cannot be loaded; the message says how to build it
  */
 export async function open(file: string, options: OpenOptions = {}): Promise<Snapshot> {
   const residency = options.residency ?? "mapped";

@@ -1,6 +1,7 @@
 /** Watching: readers switch to a new file while they read. */
 
 import * as fs from "node:fs";
+import { resolve } from "node:path";
 import { SnapshotError, closed, ioError } from "../error.js";
 import type { Snapshot } from "../reader/snapshot.js";
 import { open, type OpenOptions } from "./open.js";
@@ -19,22 +20,24 @@ export interface WatchOptions extends OpenOptions {
    * Time in milliseconds between two polls for a new file. Default: 250. With 0, only
    * {@link Watch.refresh} polls.
    *
-   * After a failed system call, a file is tried again after 1, 2, 4 … and at most 64 intervals. A
-   * damaged file is tried again when it changes.
+   * After the code `io` or `unreadable`, a file is tried again after 1, 2, 4 … and at most 64
+   * intervals. After another error, such as `corrupt`, it is tried again when the file at the path
+   * changes.
    */
   readonly interval?: number;
   /** Whether {@link Snapshot.verify} must succeed before the watch switches. Default: false. */
   readonly verify?: boolean;
   /**
    * Receives events, in order. An error that persists is reported once. If the function throws, the
-   * error is kept in the status, and the watch continues.
+   * error is kept in the status, and the watch continues. The watch does not wait for a promise
+   * that the function returns, and does not handle its rejection.
    */
   readonly report?: (event: WatchEvent) => void;
 }
 
 /** The status of a watch. */
 export interface WatchStatus {
-  /** The path that is watched. */
+  /** The path that is watched, absolute. */
   readonly path: string;
   /** Number of switches to a new file. */
   readonly switched: number;
@@ -57,21 +60,24 @@ interface Rejected {
 }
 
 /**
- * Watches a path, at which files are replaced by renaming others over them.
+ * Opens a snapshot and watches its path, at which files are replaced by renaming others over them.
  *
  * @throws SnapshotError the errors of {@link open} and {@link Snapshot.verify} for the first file
+ * @throws RangeError if the interval is negative or not a number
  */
-export async function watch(path: string, options: WatchOptions = {}): Promise<Watch> {
+export async function watch(file: string, options: WatchOptions = {}): Promise<Watch> {
   const interval = options.interval ?? 250;
   if (!(interval >= 0)) throw new RangeError(`interval is a number from 0, found ${interval}`);
+  // A change of the working directory must not change the file.
+  const path = resolve(file);
   // Identified before it is opened: if it is replaced in between, the first poll opens the new one.
   const identity = await identify(path);
   return new Watch(path, options, identity, await openVerified(path, options), interval);
 }
 
 /**
- * A watch. {@link Watch.current} is the newest good snapshot. Do not keep it: an old file stays
- * mapped until the engine collects its snapshot.
+ * A watch. {@link Watch.current} is the newest snapshot that could be opened. Do not keep it: an
+ * old file stays mapped until the garbage collector has freed its snapshot and all views of it.
  *
  * The timer of a watch does not keep the process alive.
  */
@@ -106,13 +112,18 @@ export class Watch {
     if (interval > 0) this.schedule(interval);
   }
 
-  /** The newest good snapshot. Reading it costs no more than reading a field. */
+  /**
+   * The newest snapshot that could be opened. Reading it costs no more than reading a field. The
+   * watch closes it; do not close it.
+   *
+   * @throws SnapshotError with the code `closed` after {@link Watch.close}
+   */
   get current(): Snapshot {
     if (this.isClosed) throw closed(this.path);
     return this.snapshot;
   }
 
-  /** The status. */
+  /** The status. It can be read after {@link Watch.close}. */
   get status(): WatchStatus {
     const { path, switched, rejected, error, reportError } = this;
     return { path, switched, rejected, error, reportError };
@@ -122,7 +133,7 @@ export class Watch {
    * Polls for a new file now, after a poll that is running. Tries a file again that was rejected;
    * if it is rejected again, the status has the error.
    *
-   * @returns whether the watch switched to a new file
+   * @returns whether the watch switched to a new file; false after {@link Watch.close}
    */
   refresh(): Promise<boolean> {
     return this.enqueue(true);

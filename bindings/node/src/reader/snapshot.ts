@@ -33,8 +33,8 @@ export interface BufferOptions {
   /** Name of the bytes in errors. Default: `(memory)`. */
   readonly path?: string;
   /**
-   * Whether bytes and lists are copies of the bytes in the file. By default they are views, which
-   * must not be written to.
+   * Whether bytes and lists are copies of the bytes in memory. Default: false; then they are views,
+   * which must not be written to.
    */
   readonly copy?: boolean;
 }
@@ -62,14 +62,17 @@ const VERIFY_MS = 10;
  * read damaged bytes, `wrong-type` if a typed lookup finds another type, and `closed` after
  * {@link Snapshot.close}.
  *
- * Bytes and lists of numbers are views of the file wherever their alignment permits it, unless the
- * option `copy` is set. A view stays valid after `close`. It keeps the whole file mapped until the
- * engine collects it, and it must not be written to.
+ * Bytes and lists of numbers are views of the file, unless they are compressed or the option `copy`
+ * is set. A view stays valid after `close`. It keeps the whole file mapped until the garbage
+ * collector frees it, and it must not be written to.
+ *
+ * A snapshot belongs to the thread that opened it. Other worker threads open the file themselves;
+ * all share its pages.
  */
 export class Snapshot {
   /** The path that the snapshot was opened with, or `(memory)`. */
   readonly path: string;
-  /** Number of entries. */
+  /** Number of entries. It stays the same after `close`. */
   readonly size: number;
   /** The file, unless this is a set of several shards or closed. */
   private single: SnapshotFile | undefined;
@@ -102,7 +105,9 @@ export class Snapshot {
   /**
    * Returns the value of a key, or `undefined` for a missing key. An empty list is an empty array.
    *
-   * @throws SnapshotError see the class
+   * @throws SnapshotError with the code `corrupt`, `unreadable` or `closed`
+   * @throws TypeError if the key is neither a string nor a `Uint8Array`
+   * @throws RangeError if the value is longer than the longest string of the engine
    */
   get(key: Key): Value | undefined {
     const file = this.find(key);
@@ -157,12 +162,15 @@ export class Snapshot {
     return this.getTyped(key, STRING_LIST) as string[] | undefined;
   }
 
-  /** Returns whether a key exists. Does not read its value. */
+  /** Returns whether a key exists. Does not check the bytes of its value. */
   has(key: Key): boolean {
     return this.find(key) !== undefined;
   }
 
-  /** Returns the type of the value of a key, or `undefined` for a missing key. */
+  /**
+   * Returns the type of the value of a key, or `undefined` for a missing key. Does not check the
+   * bytes of the value.
+   */
   typeOf(key: Key): ValueType | undefined {
     const file = this.find(key);
     if (file === undefined) return undefined;
@@ -177,7 +185,8 @@ export class Snapshot {
 
   /**
    * Iterates over all entries, in the order of the file: it is unrelated to the order of the keys,
-   * and the same each time. The iteration ends with an error if it reads damaged bytes.
+   * and the same each time. The first damaged entry ends the iteration with an error, and so does
+   * `close`.
    */
   entries(): Generator<[Key, Value], void, undefined>;
   entries<F extends KeyForm>(
@@ -238,11 +247,12 @@ export class Snapshot {
 
   /**
    * Verifies every byte: checksums, offsets, values, and that a lookup finds every entry. Opening
-   * checks headers only, and lookups check what they read. Other events are handled meanwhile; the
-   * longest time without is that of one partition, some 10,000 entries.
+   * checks headers and dictionaries only, and lookups check the bytes that they read. Runs in the
+   * calling thread. It gives other events a turn about every 10 ms, but only between two partitions
+   * of some 10,000 entries.
    *
-   * @throws SnapshotError for the first contradiction to the format, `unreadable` if a page could
-   *   not be read, or `closed` if the snapshot is closed meanwhile
+   * @throws SnapshotError with the code `corrupt` for the first contradiction to the format,
+   *   `unreadable` if a page could not be read, or `closed` if the snapshot is closed meanwhile
    */
   async verify(): Promise<void> {
     let started = Number.NEGATIVE_INFINITY;
@@ -260,9 +270,11 @@ export class Snapshot {
   }
 
   /**
-   * Checks that all bytes read so far came from the file: throws `unreadable` if a file was
-   * truncated, or its device failed, since it was opened. Lookups check this by themselves, but a
-   * view that was returned before can have become zeros.
+   * Checks that all bytes read so far came from the file. Lookups check this by themselves, but the
+   * bytes of a view that was returned before can have become zeros.
+   *
+   * @throws SnapshotError with the code `unreadable` if a read met a page that is missing since the
+   *   file was truncated, or that its device failed to read; `closed` after {@link Snapshot.close}
    */
   checkReadable(): void {
     for (const file of this.openFiles()) file.checkReadable();
@@ -274,8 +286,9 @@ export class Snapshot {
   }
 
   /**
-   * Closes the snapshot: every later call throws the error `closed`. The files are unmapped when
-   * the engine collects the snapshot's memory and all views of it.
+   * Closes the snapshot: later lookups and iterations throw the error `closed`. A second call does
+   * nothing. The files are unmapped when the garbage collector has freed all views of them. The
+   * snapshot of a watch is closed by the watch.
    */
   close(): void {
     for (const file of this.files) file.windows.source.release();

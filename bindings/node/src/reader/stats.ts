@@ -6,7 +6,8 @@ import type { SnapshotFile } from "./file.js";
 
 /**
  * Statistics with the names of `nuthatch info --json`, from the headers of the files. For a set
- * they are sums, except `version` and `max_probe`, which are the maximum of all shards.
+ * they are sums, except `version` and `max_probe`, which are the maximum of all shards. Numbers
+ * above 2^53 are rounded.
  */
 export interface Stats {
   /** Version of the format: major and minor number. */
@@ -43,7 +44,7 @@ export interface Stats {
   max_probe: number;
   /** Seed of the key hash, the same in all shards. */
   seed: bigint;
-  /** Share of the slots of the index that are in use, from 0 to 1. */
+  /** Fraction of the slots of the index that are in use, from 0 to 1. */
   load: number;
   /** Number of bytes per entry that the file takes beyond keys and stored values. */
   overhead_bytes_per_entry: number;
