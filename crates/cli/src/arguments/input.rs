@@ -20,15 +20,17 @@ pub(crate) struct InputArgs {
     /// Lists are written as JSON.
     #[arg(long = "type", value_enum, value_name = "TYPE")]
     value_type: Option<FieldType>,
-    /// Column with the keys, in CSV and Parquet; field with the keys, in JSON objects of any shape
+    /// Column with the keys, required for CSV and Parquet; field with the keys, for JSON objects of
+    /// any shape
     #[arg(long, value_name = "COLUMN")]
     key: Option<String>,
     /// Column or field with the values
     ///
-    /// By default, all columns besides the key have values, and the key of a value is KEY.COLUMN.
+    /// The key of a row is then KEY. By default, all columns besides the key have values, and the
+    /// key of each value is KEY.COLUMN.
     #[arg(long, value_name = "COLUMN")]
     value: Option<String>,
-    /// Character between the fields of CSV, or tab [default: ,]
+    /// Separator of the fields of CSV: one ASCII character, or the word tab [default: ,]
     #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
     delimiter: Option<u8>,
     /// Names of the columns, separated by commas, of CSV without a header line

@@ -19,9 +19,9 @@ use std::time::Duration;
 pub(crate) struct OutputArgs {
     /// Snapshot file, published when it is complete; - is standard output
     ///
-    /// An existing file is replaced. The new file takes its mode, and its owner if the system
-    /// permits it. If the path is a symbolic link, the file that it points to is replaced. The path
-    /// must not be a device, a pipe, a socket or a folder.
+    /// An existing file is replaced. The new file gets the mode of the old one, and its owner if
+    /// the system permits it. If the path is a symbolic link, the file that it points to is
+    /// replaced. The path must not be a device, a pipe, a socket or a folder.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -34,10 +34,11 @@ pub(crate) struct OutputArgs {
         help_heading = "Output"
     )]
     on_duplicate: KeepRow,
-    /// Compression of values: none, zstd or zstd:LEVEL with a level from 1 to 22
+    /// Compression of values: none, zstd (level 3) or zstd:LEVEL with a level from 1 to 22
     ///
-    /// Each value is compressed by itself, with a dictionary trained on the values. Readers
-    /// decompress such values into memory instead of reading them in place.
+    /// Each value is compressed by itself, with a dictionary trained on the values. A value that
+    /// would shrink by less than an eighth stays uncompressed. Readers decompress values into
+    /// memory instead of reading them in place.
     #[arg(long, value_name = "METHOD", default_value = "none", value_parser = parse_compression,
           help_heading = "Output")]
     compress: Compression,
@@ -49,15 +50,17 @@ pub(crate) struct OutputArgs {
     seed: u64,
     /// Set a value of the metadata, which nuthatch info prints; can be repeated
     ///
-    /// Any names of 1 to 255 bytes can be used. Readers expect name, created (a time such as
+    /// Names have 1 to 255 bytes; all metadata takes at most 1 MiB. If a name is repeated, its last
+    /// value is stored. Tools expect the values of name, created (a time such as
     /// 2026-11-23T22:00:00Z), source and schema to be text.
     #[arg(long = "meta", value_name = "NAME=VALUE", value_parser = parse_meta,
           help_heading = "Output")]
     metadata: Vec<(String, String)>,
     /// Build a set of N files, by key hash, with a manifest at the path of --output
     ///
-    /// All commands open the set by the path of the manifest, as if it were one file. The files of
-    /// the shards are in the same folder; those that did not change since the last build are kept.
+    /// All commands open the set by the path of the manifest, as if it were one file. The N files,
+    /// called shards, are in the same folder; those that did not change since the last build are
+    /// kept. Each shard needs up to 32 KiB of --memory, so many shards need a larger budget.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536),
           help_heading = "Output")]
     shards: Option<u32>,

@@ -14,8 +14,9 @@ const BATCH_ENTRIES: usize = 256;
 const NOTES: &str = "\
 Output:
   A line \"-<TAB>key<TAB>value\" for each entry that only OLD has, \"+<TAB>key<TAB>value\" for each
-  entry that only NEW has, and both for a key with another value or another type. Keys have the
-  escapes of \"nuthatch get\"; values are JSON, as \"nuthatch dump\" prints them.
+  entry that only NEW has, and both lines for a key whose value or type differs. Keys have the
+  escapes of \"nuthatch get\"; values are JSON, as \"nuthatch dump\" prints them. Floats are
+  compared by their bits, so -0.0 differs from 0.0.
   --json: an object on each line, of these forms:
     {\"change\":\"removed\",\"key\":...,\"old\":...}
     {\"change\":\"added\",\"key\":...,\"new\":...}
@@ -23,14 +24,16 @@ Output:
   --summary: the number of keys of each kind.
 
 Removed and changed keys come first, in the order of OLD, then added keys in the order of NEW.
-Only entries are compared, not metadata, compression or shards. The checksums of each partition are
-checked before its entries are compared. The memory does not depend on the size of the snapshots.
+Only entries are compared, not metadata, compression or shards. The checksums of all entries are
+checked: those of OLD in the first pass, those of NEW in the second. So damage in NEW can be printed
+as differences before it is reported, with status 3. --quiet stops at the first difference, before
+all entries are checked. The memory does not depend on the size of the snapshots.
 
 Examples:
   nuthatch diff old.nut new.nut
   nuthatch diff old.nut new.nut --summary
   nuthatch diff old.nut new.nut --json | jq -r 'select(.change == \"removed\") | .key'
-  nuthatch diff old.nut new.nut --quiet || cp new.nut /srv/snapshots/
+  nuthatch diff old.nut new.nut --quiet && echo equal
 
 Exit status:
   0  both have the same entries
@@ -43,16 +46,16 @@ Exit status:
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Diff {
-    /// Snapshot file
+    /// Snapshot file with the old entries
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// Snapshot file to compare it with
+    /// Snapshot file with the new entries
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Print JSON
+    /// Print a JSON object for each difference, or for the summary
     #[arg(long)]
     json: bool,
-    /// Print only how many keys are removed, added, changed and equal
+    /// Print only the number of removed, added, changed and equal keys
     #[arg(long)]
     summary: bool,
     /// Print nothing, and stop at the first difference

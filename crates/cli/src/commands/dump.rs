@@ -11,9 +11,10 @@ use std::path::PathBuf;
 
 const NOTES: &str = "\
 Entries are printed in the order of the file, which follows from the hashes of the keys and is the
-same each time. \"nuthatch build\" with the same --compress and --seed builds an identical file from
-the output. The checksums of each partition are checked before its entries are printed. If the exit
-status is 0, and the reader of the output did not close it early, the output is complete.
+same each time. \"nuthatch build\" with the same --compress, --seed, --shards and --meta builds an
+identical snapshot from the output; \"nuthatch info\" prints seed, shards and metadata. The
+checksums of each partition are checked before its entries are printed. If the exit status is 0, and
+the reader of the output did not close it early, the output is complete.
 
 TSV requires that all values have the same type. The type is reported on stderr. Lists are written
 as JSON.
@@ -29,7 +30,7 @@ Exit status:
   3  any other error, for example: the file is missing, not a snapshot, damaged, or was truncated
      while it was read, or its values have several types and the format is TSV";
 
-/// Print all entries as text that "nuthatch build" reads back
+/// Print all entries as text that "nuthatch build" accepts
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Dump {

@@ -17,11 +17,13 @@ Examples:
 Exit status:
   0  success
   2  invalid command line
-  3  the file is missing, not a snapshot, or its header is damaged";
+  3  the file or a shard of the set is missing, not a snapshot, or its header, dictionary or
+     metadata is damaged";
 
-/// Print statistics of a snapshot: entries, types, sizes, index
+/// Print statistics of a snapshot: entries, types, sizes, index, metadata
 ///
-/// Reads only the header and the dictionary, so it takes the same time for a file of any size.
+/// Reads only the header, the dictionary and the metadata, so it takes the same time for a file of
+/// any size. For a set, sizes and counts are sums over the shards, without the manifest.
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Info {

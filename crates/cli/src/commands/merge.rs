@@ -17,10 +17,10 @@ const MAX_INPUTS: usize = 1 << (64 - ENTRY_BITS);
 
 const NOTES: &str = "\
 The new snapshot has the entries of all inputs. A key that several inputs have is an error, unless
---on-duplicate keeps the value of the first or the last of them. Inputs can be sets, and be
-compressed; --shards and --compress determine how the new snapshot is stored. Metadata is not
-copied: set it with --meta. The same entries and options result in the same bytes as \"nuthatch
-build\" writes.
+--on-duplicate keeps the value of the first or the last of them. Inputs can be sets, and can be
+compressed. The options of the new snapshot do not depend on the inputs: set --shards, --compress,
+--seed and --meta as for \"nuthatch build\", which writes the same bytes for the same entries and
+options.
 
 The checksums of each partition are checked before its entries are copied. The file is written under
 a temporary name, synced and then renamed, so it can replace one of the inputs.
@@ -29,7 +29,7 @@ Examples:
   nuthatch merge europe.nut asia.nut -o all.nut
   nuthatch merge changes.nut users.nut -o users.nut --on-duplicate first
   nuthatch merge users.nut -o users/users.nut --shards 8       one file becomes a set
-  nuthatch merge users/users.nut -o - | ssh web 'cat > users.nut'
+  nuthatch merge users/users.nut -o - | ssh web 'cat > new.nut && mv new.nut users.nut'
 
 Exit status:
   0  the snapshot is built
@@ -42,7 +42,7 @@ Exit status:
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Merge {
-    /// Snapshot files, in this order
+    /// Snapshot files, in the order that --on-duplicate refers to
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
     #[command(flatten)]

@@ -18,8 +18,8 @@ All files are checked, even if one is not valid. Of each file the first error is
   {\"file\":\"a.nut\",\"ok\":true,\"entries\":5,\"file_bytes\":1344,\"seconds\":0.001}
   {\"file\":\"b.nut\",\"ok\":false,\"error\":{\"code\":\"corrupt\",\"file\":\"b.nut\",\"offset\":16,
    \"expected\":\"...\",\"found\":\"...\",\"message\":\"...\"}}   (on one line)
-In an error, file is the damaged file, such as a shard of a set. If no bytes of a file are wrong,
-for example because it is missing, offset, expected and found are null. The codes are
+The file of an error is the one that is damaged, such as a shard of a set. For an error without an
+offset, for example a missing file, offset, expected and found are null. The codes are
 not-a-snapshot, unsupported, corrupt, unreadable and io.
 
 Examples:
@@ -31,8 +31,8 @@ Exit status:
   0  all files are valid
   2  invalid command line
   3  a file is missing, not a snapshot, damaged (the error reports the offset), or was truncated
-     or unreadable while it was read; or the result cannot be printed (the error message contains
-     it)";
+     or unreadable while it was read; or the result cannot be written to standard output (the error
+     message then contains the result)";
 
 /// Check every byte of snapshots
 ///
@@ -45,7 +45,7 @@ pub(crate) struct Verify {
     /// Snapshot files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Print nothing unless a file is damaged
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
     /// Print a JSON object for each file, also for one that is not valid

@@ -1,11 +1,12 @@
 //! The manual page of `nuthatch build`.
 
 pub(crate) const ABOUT: &str = "\
-Build a snapshot from JSON lines, JSON, TSV, CSV, Parquet or AxonCache text.
+Build a snapshot from JSON lines, JSON, TSV, CSV, Parquet, and text and files of AxonCache.
 
 Rows can be in any order. The file is written under a temporary name, synced and then renamed, so \
 that readers see the complete old file or the complete new one. The same rows and options result \
-in the same bytes, regardless of the number of threads, the memory and the order of the rows.";
+in the same bytes, regardless of the number of threads, the memory and the order of the rows. \
+Only for several rows with the same key, the order determines which one --on-duplicate keeps.";
 
 pub(crate) const NOTES: &str = "\
 Formats:
@@ -20,10 +21,11 @@ Formats:
   null, nested lists, lists of several types and other objects are errors.
   With --key, the objects can have any shape: --key names the field with the key, a string or an
   integer, and --value the one with the value. Without --value, each other field becomes a row with
-  the key KEY.FIELD, and each field of an object in it one with KEY.FIELD.FIELD. null has no value.
+  the key KEY.FIELD, and each field of a nested object one with KEY.FIELD.FIELD. A field that is
+  null makes no row.
 
   JSON: an array of such objects, or one object whose fields are keys and values; the fields of
-  objects in it become rows as above. A document of any size takes little memory.
+  nested objects become rows as above. Memory depends on the longest element only.
 
   TSV: key<TAB>value on each line, with values of the type --type. The escapes \\t \\n \\r \\\\ and
   \\xNN represent a tab, a line feed, a carriage return, a backslash and the byte with the
@@ -31,13 +33,13 @@ Formats:
 
   CSV: a header line, then rows. --key names the column with the keys. The types of the other
   columns are set by --type and --column. An empty field is an empty string; for types other than
-  string and bytes it has no value. Quoted fields can contain line breaks. --delimiter sets another
+  string and bytes it makes no row. Quoted fields can contain line breaks. --delimiter sets another
   character than the comma. --header names the columns of a file whose first line is a row.
 
   Parquet: --key names the column with the keys: text, bytes or integers. Integers, dates and
   times become integers; FLOAT and DOUBLE become floats; text becomes strings; other columns
   become bytes. Lists of integers, FLOAT (stored as 32-bit floats), DOUBLE and text become lists.
-  Nulls have no value.
+  A null makes no row.
 
   AxonCache text: records key=value, each terminated by the byte 0x1E. If a key begins with the
   byte 0x01, the byte is removed and the value is a list of strings, separated by |.
@@ -60,7 +62,7 @@ Examples:
   nuthatch build new.jsonl old.jsonl -o merged.nut --on-duplicate first
   nuthatch build users.jsonl -o users.nut --meta created=\"$(date -Is)\" --meta source=crm
   nuthatch build big.parquet -o big/big.nut --key id --shards 16
-  nuthatch build users.jsonl -o - | ssh web 'cat > users.nut'
+  nuthatch build users.jsonl -o - | ssh web 'cat > new.nut && mv new.nut users.nut'
 
 With -o - the snapshot is built in an unnamed file in TMPDIR and then written to standard output.
 The summary is printed to stderr.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Build a snapshot from JSON, TSV, CSV, Parquet or AxonCache text
+/// Build a snapshot from JSON, TSV, CSV, Parquet or AxonCache
 #[derive(Debug, Args)]
 #[command(long_about = manual::ABOUT, after_long_help = manual::NOTES)]
 pub(crate) struct Build {
