@@ -27,8 +27,9 @@
  * other pointers must not be null, unless the function says so. Strings are UTF-8, paths are bytes
  * as the system has them. Neither is terminated by a zero byte, except where a comment says so.
  *
- * Threads. Any thread may call any function. The library has no thread-local state. Functions that
- * wait say so; functions that read the store may wait for the disk.
+ * Threads. Any thread may call any function. The library keeps nothing for a thread, except a
+ * buffer of up to 1 MiB for decompression, which is freed when the thread ends. Functions that wait
+ * say so; functions that read the store or a snapshot may wait for the disk.
  *
  * Processes. In a child made by fork, all handles of stores of the parent fail with `closed`; the
  * child opens the store itself. A snapshot writer belongs to the process that created it; a child
@@ -55,7 +56,8 @@
 // Error code `not-a-snapshot`. The file does not begin with the magic bytes of a snapshot.
 #define NUTHATCH_ERROR_NOT_A_SNAPSHOT 31
 
-// Error code `unsupported`. A newer version wrote the file.
+// Error code `unsupported`. A newer version wrote the file, or the bytes of a manifest were opened
+// without its path.
 #define NUTHATCH_ERROR_UNSUPPORTED 32
 
 // Error code `wrong-type`. The value has another type than the requested one.
@@ -166,7 +168,7 @@
 // Kind of a change: the key expired and was removed from the table.
 #define NUTHATCH_STORE_CHANGED_EXPIRE 3
 
-// Type of the result of a lookup of a missing key.
+// Type of the result of a lookup if the key is missing.
 #define NUTHATCH_SNAPSHOT_ABSENT 0
 
 // Type of a value: bytes.
@@ -184,19 +186,20 @@
 // Type of a value: a float of 64 bits.
 #define NUTHATCH_SNAPSHOT_F64 5
 
-// Type of a value: a list of signed integers of 64 bits, at least one.
+// Type of a value: a list with at least one signed integer of 64 bits.
 #define NUTHATCH_SNAPSHOT_I64_LIST 6
 
-// Type of a value: a list of floats of 64 bits, at least one.
+// Type of a value: a list with at least one float of 64 bits.
 #define NUTHATCH_SNAPSHOT_F64_LIST 7
 
-// Type of a value: a list of floats of 32 bits, at least one.
+// Type of a value: a list with at least one float of 32 bits.
 #define NUTHATCH_SNAPSHOT_F32_LIST 8
 
-// Type of a value: a list of strings in UTF-8, at least one.
+// Type of a value: a list with at least one string in UTF-8.
 #define NUTHATCH_SNAPSHOT_STRING_LIST 9
 
-// Type of a value: a list without elements. It can be read as a list of any type.
+// Type of a value: a list without elements. Typed lookups of any list type return it as a list of
+// that type with the length 0.
 #define NUTHATCH_SNAPSHOT_EMPTY_LIST 10
 
 // The file is mapped and read on demand. All processes share its pages.
@@ -212,7 +215,7 @@
 // For `poll_interval_ms`: only `nuthatch_snapshot_watch_refresh` polls.
 #define NUTHATCH_SNAPSHOT_NO_POLLING UINT32_MAX
 
-// Two rows with the same key are the error `duplicate`.
+// If two rows have the same key, `nuthatch_snapshot_writer_finish` fails with `duplicate`.
 #define NUTHATCH_SNAPSHOT_DUPLICATE_ERROR 0
 
 // The row that was added first is kept.
@@ -225,25 +228,28 @@
 #define NUTHATCH_SNAPSHOT_COMPRESSION_NONE 0
 
 // Each value is compressed by itself with zstd, with a dictionary that is trained on the values.
-// Values that would shrink by less than an eighth are stored uncompressed.
+// Stored uncompressed are booleans, single numbers, values below 32 bytes or above 16 MiB, and
+// values that would shrink by less than an eighth.
 #define NUTHATCH_SNAPSHOT_COMPRESSION_ZSTD 1
 
 // An open snapshot.
 //
-// A pointer to one owns a reference. Any number of threads may use one pointer at once. It is
-// valid until `nuthatch_snapshot_close`, which gives the reference back. The file stays mapped
-// until the last reference is given back, those of iterators among them. A thread that reads while
-// another thread may close needs a reference of its own: see `nuthatch_snapshot_retain`.
+// It has a count of references. `nuthatch_snapshot_open` returns it with one reference,
+// `nuthatch_snapshot_retain` adds one, and `nuthatch_snapshot_close` releases one; an iterator has
+// one until it is closed. When the last reference is released, the file is unmapped and the
+// pointer becomes invalid. Any number of threads may use the pointer at once. A thread that reads
+// while another thread may close needs a reference of its own.
 typedef struct nuthatch_snapshot nuthatch_snapshot;
 
 // An iterator over the entries of a snapshot. One thread at a time uses it.
 typedef struct nuthatch_snapshot_iterator nuthatch_snapshot_iterator;
 
-// The reader of one thread. One thread at a time uses it.
+// A reader of a watch. One thread at a time may use it.
 typedef struct nuthatch_snapshot_reader nuthatch_snapshot_reader;
 
-// A buffer for decompressed values. One thread at a time uses it. It grows to the largest value
-// that it holds, at most 16 MiB, or to all values of a call that looks up many keys.
+// A buffer for decompressed values, which any snapshot can use. One thread at a time may use it.
+// It grows to the largest value that it held, at most 16 MiB. After `nuthatch_snapshot_get_many`,
+// it holds all compressed values of that call.
 typedef struct nuthatch_snapshot_scratch nuthatch_snapshot_scratch;
 
 // Options for opening a store. The usual options are `create` 1 and all other fields zero.
@@ -531,16 +537,18 @@ typedef struct {
     uint64_t entries;
 } nuthatch_store_verified;
 
-// Options for opening a snapshot. The usual options are all zero.
+// Options for opening a snapshot. A null pointer, and a struct of zeros, are the default options.
 typedef struct {
     // Where the bytes are kept: `NUTHATCH_SNAPSHOT_MAPPED`, `_POPULATED` or `_HUGE_PAGES`.
     uint32_t residency;
     // 1: lock the bytes in memory, so that the system never pages them out. Needs the privilege
     // `CAP_IPC_LOCK` or a sufficient limit `RLIMIT_MEMLOCK`.
     uint32_t lock;
-    // 1: install a signal handler for SIGBUS, once in the process. If the file is truncated or its
-    // device fails, errors are then `unreadable`, and missing bytes read as zeros: call
-    // `nuthatch_snapshot_check_readable` after lookups. 0: the signal ends the process.
+    // 1: guard the map by a signal handler for SIGBUS, which is installed once in the process and
+    // stays installed. If the file is truncated or its device fails, missing bytes then read as
+    // zeros, errors about damage become `unreadable`, and `nuthatch_snapshot_check_readable`,
+    // called after lookups, fails with that code. At most 4,096 files are guarded at once. 0: the
+    // signal ends the process.
     uint32_t guard;
     // Must be 0.
     uint32_t reserved;
@@ -548,7 +556,7 @@ typedef struct {
 
 // The data of a value.
 typedef union {
-    // Bytes, or a string in UTF-8 without a zero byte at its end.
+    // Bytes, or a string in UTF-8, which no zero byte terminates.
     const uint8_t *bytes;
     // An integer; 0 or 1 for a boolean.
     int64_t i64;
@@ -560,23 +568,25 @@ typedef union {
     const double *f64_list;
     // The elements of a list of floats of 32 bits.
     const float *f32_list;
-    // The stored form of a list of strings, at any address: `nuthatch_snapshot_string_at` reads
-    // it.
+    // The stored form of a list of strings, without alignment. `nuthatch_snapshot_string_at`
+    // returns the strings.
     const uint8_t *string_list;
 } nuthatch_snapshot_data;
 
-// The value of a key. Its pointers refer to the file if `in_place` is 1, and are valid until the
-// last reference to the snapshot is given back. Otherwise the value was compressed, and its
-// pointers refer to the scratch buffer of the call, or to the iterator.
+// The value of a key. If `in_place` is 1, its pointers refer to the file, and are valid until the
+// last reference to the snapshot is released. Otherwise the value was compressed, and its pointers
+// refer to the scratch buffer of the call, or to the iterator, and are valid until the next call
+// with that.
 typedef struct {
     // The type: `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`, or `NUTHATCH_SNAPSHOT_ABSENT` if the
     // key does not exist; then the other fields have no meaning.
     uint32_t type;
     // 1 if the value is in the file, 0 if it was decompressed.
     uint32_t in_place;
-    // Length of bytes or of a string in bytes; number of elements of a list; otherwise 1.
+    // Length of bytes or of a string in bytes; number of elements of a list, 0 for an empty list;
+    // otherwise 1.
     size_t len;
-    // The value. Use the member of the type.
+    // The value. The type determines the member. If `len` is 0, its pointer has no meaning.
     nuthatch_snapshot_data data;
 } nuthatch_snapshot_value;
 
@@ -590,7 +600,7 @@ typedef struct {
 
 // An entry of a snapshot.
 typedef struct {
-    // The key, in the file.
+    // The key. The pointer refers to the file.
     const uint8_t *key;
     // Length of the key in bytes.
     size_t key_len;
@@ -598,8 +608,8 @@ typedef struct {
     nuthatch_snapshot_value value;
 } nuthatch_snapshot_entry;
 
-// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set they are sums of
-// all shards, unless stated otherwise.
+// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set they are sums over
+// the shards, without the manifest, unless stated otherwise.
 typedef struct {
     // Length of the file in bytes.
     uint64_t file_bytes;
@@ -631,8 +641,8 @@ typedef struct {
     uint64_t seed;
     // Number of entries of each type: `entries_by_type[NUTHATCH_SNAPSHOT_STRING]` of strings.
     uint64_t entries_by_type[16];
-    // Maximum number of index lines between the first line of a key and the line that holds it;
-    // the maximum of all shards.
+    // Maximum number of index lines from the home line of a key to the line that holds it: 0 if
+    // all keys are in their home lines. For a set, the maximum of all shards.
     uint32_t max_probe;
     // Number of shards; 0 for a file that was opened without a manifest.
     uint32_t shards;
@@ -650,26 +660,28 @@ typedef struct {
     nuthatch_snapshot_bytes value;
 } nuthatch_snapshot_metadata_pair;
 
-// Options of a watch. The usual options are all zero.
+// Options of a watch. A null pointer, and a struct of zeros, are the default options.
 typedef struct {
     // How files are opened.
     nuthatch_snapshot_options open;
     // Time between polls for a new file in milliseconds; 0: 250. `NUTHATCH_SNAPSHOT_NO_POLLING`:
-    // no polls. After a failed system call, a file is tried again after 1, 2, 4 and at most 64
-    // intervals. A damaged file is tried again when it is replaced.
+    // no polls. If a system call fails for a new file, it is tried again after 1, 2, 4 and at most
+    // 64 intervals. A damaged file is tried again only when the file at the path changes.
     uint32_t poll_interval_ms;
-    // 1: a new file is verified completely before readers switch to it.
+    // 1: every byte of a file is verified before readers switch to it. 0: a file is only opened,
+    // which checks its header.
     uint32_t verify;
 } nuthatch_snapshot_watch_options;
 
-// A handle of a watch of a snapshot that is replaced while it is read.
+// A handle of a watch: it polls a path or a name for a new file, to which readers then switch.
 typedef uint64_t nuthatch_snapshot_watch;
 
 // The status of a watch.
 typedef struct {
     // Number of switches to a new file.
     uint64_t switched;
-    // Number of files that were rejected, because they could not be opened or verified.
+    // Number of times that the newest file could not be opened or verified, or that there was no
+    // file. The same error in successive polls counts once.
     uint64_t rejected;
     // 1 if an error prevents the switch to the newest file, otherwise 0.
     uint32_t has_error;
@@ -683,14 +695,14 @@ typedef struct {
     uint8_t path[4096];
 } nuthatch_snapshot_watch_status;
 
-// Options of a writer. The usual options are all zero.
+// Options of a writer. A null pointer, and a struct of zeros, are the default options.
 typedef struct {
     // How rows with the same key are handled: `NUTHATCH_SNAPSHOT_DUPLICATE_ERROR`, `_FIRST` or
     // `_LAST`.
     uint32_t on_duplicate;
     // How values are compressed: `NUTHATCH_SNAPSHOT_COMPRESSION_NONE` or `_ZSTD`.
     uint32_t compression;
-    // Level of zstd from 1 to 22; 0: 3.
+    // Level of zstd from 1 to 22; 0: 3. Without effect if `compression` is `_NONE`.
     uint32_t compression_level;
     // Maximum number of threads; 0: all cores. Each thread needs 4 MiB of the memory budget.
     uint32_t threads;
@@ -700,7 +712,7 @@ typedef struct {
     // Seed of the key hash.
     uint64_t seed;
     // Number of shards, at most 65,536: the snapshot is a manifest and that many files beside it.
-    // 0: the snapshot is one file.
+    // Each shard needs 16 KiB of the memory budget. 0: the snapshot is one file.
     uint32_t shards;
     // Must be 0.
     uint32_t reserved;
@@ -1014,8 +1026,8 @@ int32_t nuthatch_store_verify(nuthatch_store store,
                               nuthatch_error *error);
 
 // Opens a snapshot: a file, or a set of shards by the path of its manifest. `options` may be null.
-// Returns the snapshot in `snapshot`. Reads headers and dictionaries only, unless the options say
-// otherwise.
+// Returns the snapshot in `snapshot`, with one reference. Reads headers, dictionaries and the
+// manifest only, unless `residency` or `lock` requires all bytes.
 int32_t nuthatch_snapshot_open(const uint8_t *path,
                                size_t path_len,
                                const nuthatch_snapshot_options *options,
@@ -1023,42 +1035,45 @@ int32_t nuthatch_snapshot_open(const uint8_t *path,
                                nuthatch_error *error);
 
 // Opens a snapshot from the bytes of one file, such as a file that is part of the program. Copies
-// the bytes. Returns the snapshot in `snapshot`.
+// the bytes. Returns the snapshot in `snapshot`, with one reference. The bytes of a manifest are
+// the error `unsupported`.
 int32_t nuthatch_snapshot_open_bytes(const uint8_t *bytes,
                                      size_t bytes_len,
                                      const nuthatch_snapshot **snapshot,
                                      nuthatch_error *error);
 
-// Adds a reference to a snapshot, for another thread or another owner. Each reference is given
-// back by one call of `nuthatch_snapshot_close`.
+// Adds a reference to a snapshot, for another thread or another owner. One call of
+// `nuthatch_snapshot_close` releases it.
 int32_t nuthatch_snapshot_retain(const nuthatch_snapshot *snapshot, nuthatch_error *error);
 
-// Stops a snapshot: from now on, functions that read it fail with `closed` in all threads, those
-// of its iterators among them. Releases nothing: pointers to keys and values stay valid, and each
-// reference must still be given back.
+// Stops a snapshot: later calls that read it, or an iterator of it, fail with `closed` in all
+// threads. A call that is running in another thread may still succeed. Releases nothing: pointers
+// to keys and values stay valid, and each reference must still be released.
 int32_t nuthatch_snapshot_stop(const nuthatch_snapshot *snapshot, nuthatch_error *error);
 
-// Gives back a reference to a snapshot. With the last reference, the file is unmapped, and all
+// Releases a reference to a snapshot. With the last reference, the file is unmapped, and all
 // pointers to its keys and values become invalid.
 int32_t nuthatch_snapshot_close(const nuthatch_snapshot *snapshot, nuthatch_error *error);
 
-// Returns a string of a list of strings in `string`. It is valid as long as `value`, which a
-// function of this library wrote.
+// Returns the string at an index below `value.len` of a list of strings in `string`. A function of
+// this library must have written `value`. The string is valid as long as the value. An index that
+// is too large, and a value of another type, are the error `argument`.
 int32_t nuthatch_snapshot_string_at(const nuthatch_snapshot_value *value,
                                     size_t index,
                                     nuthatch_snapshot_bytes *string,
                                     nuthatch_error *error);
 
-// Creates a buffer for decompressed values. Returns it in `scratch`.
+// Creates a buffer for decompressed values. Returns it in `scratch`. The caller frees it.
 int32_t nuthatch_snapshot_scratch_create(nuthatch_snapshot_scratch **scratch,
                                          nuthatch_error *error);
 
 // Frees a buffer. Pointers to values in it become invalid.
 int32_t nuthatch_snapshot_scratch_free(nuthatch_snapshot_scratch *scratch, nuthatch_error *error);
 
-// Looks up a key. Returns the value in `value`; a missing key is not an error. `scratch` receives
-// the value if it is compressed, until the next call with the same buffer. It may be null if the
-// file has no compressed values; otherwise a compressed value is the error `compressed`.
+// Looks up a key. Returns the value in `value`. A missing key is not an error: the type of the
+// value is then `NUTHATCH_SNAPSHOT_ABSENT`. A compressed value is decompressed into `scratch`, and
+// is valid until the next call with the same buffer. If `scratch` is null, a compressed value is
+// the error `compressed`. Takes no lock, and allocates memory only to decompress a value.
 int32_t nuthatch_snapshot_get(const nuthatch_snapshot *snapshot,
                               const uint8_t *key,
                               size_t key_len,
@@ -1139,7 +1154,7 @@ int32_t nuthatch_snapshot_get_string_list(const nuthatch_snapshot *snapshot,
                                           nuthatch_snapshot_value *value,
                                           nuthatch_error *error);
 
-// Looks up whether a key exists, and returns 1 or 0 in `found`. Does not read the value.
+// Looks up whether a key exists, and returns 1 or 0 in `found`. Does not decode the value.
 int32_t nuthatch_snapshot_contains(const nuthatch_snapshot *snapshot,
                                    const uint8_t *key,
                                    size_t key_len,
@@ -1147,7 +1162,7 @@ int32_t nuthatch_snapshot_contains(const nuthatch_snapshot *snapshot,
                                    nuthatch_error *error);
 
 // Looks up the type of a key, and returns it in `type`: `NUTHATCH_SNAPSHOT_ABSENT` for a missing
-// key, otherwise `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. Does not read the value.
+// key, otherwise `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. Does not decode the value.
 int32_t nuthatch_snapshot_type_of(const nuthatch_snapshot *snapshot,
                                   const uint8_t *key,
                                   size_t key_len,
@@ -1156,8 +1171,8 @@ int32_t nuthatch_snapshot_type_of(const nuthatch_snapshot *snapshot,
 
 // Looks up `count` keys. Writes the value of `keys[i]` to `values[i]`, as `nuthatch_snapshot_get`.
 // Faster than single lookups in large files, because the memory accesses of several keys overlap.
-// All compressed values are kept in `scratch` until the next call with it. `values` need not be
-// initialized. Fails with the error of the first key for which a lookup fails.
+// `scratch` keeps all values that were compressed until the next call with it. `values` need not
+// be initialized. Fails with the error of the first key for which a lookup fails.
 int32_t nuthatch_snapshot_get_many(const nuthatch_snapshot *snapshot,
                                    const nuthatch_snapshot_bytes *keys,
                                    size_t count,
@@ -1166,25 +1181,26 @@ int32_t nuthatch_snapshot_get_many(const nuthatch_snapshot *snapshot,
                                    nuthatch_error *error);
 
 // Opens an iterator over all entries, in the order of the file, which is unrelated to the order of
-// the keys and the same each time. Returns it in `iterator`. It keeps a reference to the snapshot.
-// If `verified` is 1, the checksums of each part of the file are checked before its first entry is
-// returned: damage then is an error, not a wrong entry, and the iteration ends after its first
-// error. If it is 0, the iteration can be continued after an error.
+// the keys and the same each time. Returns it in `iterator`. The caller closes it; until then, it
+// has a reference to the snapshot. If `verified` is 1, the checksums of each partition of the file
+// are checked before its first entry is returned: damage is then an error, not a wrong entry, and
+// the iteration ends after its first error. If `verified` is 0, the next call after an error
+// continues with the next entry.
 int32_t nuthatch_snapshot_iterator_open(const nuthatch_snapshot *snapshot,
                                         uint32_t verified,
                                         nuthatch_snapshot_iterator **iterator,
                                         nuthatch_error *error);
 
-// Returns the next entries: a pointer to an array in `entries`, and its length in `count`, which
-// is 0 after the last entry. Keys, and values with `in_place` 1, are valid as long as the
-// snapshot. The array and all other values are valid until the next call for this iterator, or
-// until it is closed. A call that fails returns no entries.
+// Returns the next entries: a pointer to an array in `entries`, and its length in `count`, at most
+// 1,024, and 0 after the last entry. Keys, and values with `in_place` 1, are valid until the last
+// reference to the snapshot is released. The array and all other values are valid until the next
+// call for this iterator, or until it is closed. A call that fails returns no entries.
 int32_t nuthatch_snapshot_iterator_next(nuthatch_snapshot_iterator *iterator,
                                         const nuthatch_snapshot_entry **entries,
                                         size_t *count,
                                         nuthatch_error *error);
 
-// Closes an iterator, and gives back its reference to the snapshot.
+// Closes an iterator, and releases its reference to the snapshot.
 int32_t nuthatch_snapshot_iterator_close(nuthatch_snapshot_iterator *iterator,
                                          nuthatch_error *error);
 
@@ -1200,16 +1216,18 @@ int32_t nuthatch_snapshot_stats_of(const nuthatch_snapshot *snapshot,
 
 // Returns the metadata that the writer was given, in ascending order of the names: the first
 // `capacity` pairs in `pairs`, and the number of all pairs in `count`. Names and values are valid
-// as long as the snapshot. Checks the checksum of the metadata.
+// until the last reference to the snapshot is released. Checks the checksum of the metadata, and
+// fails with `corrupt` if it is wrong.
 int32_t nuthatch_snapshot_metadata(const nuthatch_snapshot *snapshot,
                                    nuthatch_snapshot_metadata_pair *pairs,
                                    size_t capacity,
                                    size_t *count,
                                    nuthatch_error *error);
 
-// Verifies every byte of a snapshot on `threads` threads; 0: one for each core. `progress` may be
-// null. It is called with the number of verified entries and of all entries, by several threads
-// at once, and returns normally: no exception of C++ leaves it.
+// Verifies every byte of a snapshot on `threads` threads; 0: one for each core. Returns when all
+// bytes are verified, or at the first damage, with `corrupt`. `progress` may be null. Several
+// threads call it at once, with `user`, the number of verified entries and that of all entries. It
+// must not throw an exception of C++.
 int32_t nuthatch_snapshot_verify(const nuthatch_snapshot *snapshot,
                                  uint32_t threads,
                                  nuthatch_progress progress,
@@ -1218,11 +1236,13 @@ int32_t nuthatch_snapshot_verify(const nuthatch_snapshot *snapshot,
 
 // Checks that every page read so far was readable: if this succeeds, everything that was read
 // before the call came from the file. Fails with `unreadable` if the file was truncated or its
-// device failed. Detects that only if the snapshot was opened with the option `guard`.
+// device failed. Detects that only if the snapshot was opened with the option `guard`; without it,
+// the call always succeeds.
 int32_t nuthatch_snapshot_check_readable(const nuthatch_snapshot *snapshot, nuthatch_error *error);
 
 // Opens the snapshot at a path, and watches the path for files that are renamed over it. `options`
-// may be null. Returns the handle in `watch`.
+// may be null. Returns the handle in `watch`. Fails if the first file cannot be opened or
+// verified.
 int32_t nuthatch_snapshot_watch_open(const uint8_t *path,
                                      size_t path_len,
                                      const nuthatch_snapshot_watch_options *options,
@@ -1238,7 +1258,8 @@ int32_t nuthatch_snapshot_watch_open_generations(const uint8_t *name,
                                                  nuthatch_snapshot_watch *watch,
                                                  nuthatch_error *error);
 
-// Publishes a generation that was written before: replaces the file `NAME.latest`.
+// Publishes a generation: replaces the file `NAME.latest`, so that watches switch their readers to
+// the file `NAME.GENERATION.nut`. Fails with `io` if that file does not exist. Waits for the disk.
 int32_t nuthatch_snapshot_publish_generation(const uint8_t *name,
                                              size_t name_len,
                                              uint64_t generation,
@@ -1246,7 +1267,8 @@ int32_t nuthatch_snapshot_publish_generation(const uint8_t *name,
 
 // Polls for a new file now, and tries a file again that was rejected before. Returns in
 // `switched`, which may be null, 1 if readers switch to a new file, otherwise 0. If the file is
-// rejected, the status has the error. Waits while another thread opens or verifies a file.
+// rejected, the call succeeds, and the status has the error. Waits while another thread opens or
+// verifies a file.
 int32_t nuthatch_snapshot_watch_refresh(nuthatch_snapshot_watch watch,
                                         uint32_t *switched,
                                         nuthatch_error *error);
@@ -1256,39 +1278,43 @@ int32_t nuthatch_snapshot_watch_status_of(nuthatch_snapshot_watch watch,
                                           nuthatch_snapshot_watch_status *status,
                                           nuthatch_error *error);
 
-// Closes a watch: polling stops. Its readers keep the files that they have.
+// Closes a watch: polling stops. Its readers keep the files that they have. Waits while the watch
+// opens or verifies a file.
 int32_t nuthatch_snapshot_watch_close(nuthatch_snapshot_watch watch, nuthatch_error *error);
 
-// Opens a reader of a watch for one thread. Returns it in `reader`. A reader stays usable after
-// the watch is closed.
+// Opens a reader of a watch for one thread. Returns it in `reader`. The caller closes it. A reader
+// stays usable after the watch is closed, and then always returns the same snapshot.
 int32_t nuthatch_snapshot_reader_open(nuthatch_snapshot_watch watch,
                                       nuthatch_snapshot_reader **reader,
                                       nuthatch_error *error);
 
 // Returns the newest snapshot in `snapshot`. The pointer, and its keys and values, are valid until
-// the next call for this reader. The caller does not close it; `nuthatch_snapshot_retain` adds a
-// reference that keeps it for longer. Takes no lock, unless there is a new file.
+// the next call for this reader. The reader owns the reference: the caller does not close the
+// snapshot, or first adds a reference of its own by `nuthatch_snapshot_retain`, to keep it for
+// longer. Takes no lock, unless there is a new file.
 int32_t nuthatch_snapshot_reader_current(nuthatch_snapshot_reader *reader,
                                          const nuthatch_snapshot **snapshot,
                                          nuthatch_error *error);
 
-// Closes a reader.
+// Closes a reader, and releases its reference to the snapshot.
 int32_t nuthatch_snapshot_reader_close(nuthatch_snapshot_reader *reader, nuthatch_error *error);
 
 // Starts a snapshot that `nuthatch_snapshot_writer_finish` publishes at this path. `options` may
 // be null. Returns the handle in `writer`. A file at the path is replaced when the snapshot is
 // complete. Until then, the bytes are in a temporary file in the same folder.
 //
-// Rows can be added in any order, and by several threads, one at a time. The bytes of the file
-// depend on the rows and on `on_duplicate`, `compression`, `compression_level`, `seed` and
-// `shards` only.
+// Rows can be added in any order and by several threads; a call waits while another thread adds
+// rows to the same writer. The bytes of the file depend on the rows and on `on_duplicate`,
+// `compression`, `compression_level`, `seed` and `shards` only; the order of rows matters only
+// among those with the same key.
 int32_t nuthatch_snapshot_writer_create(const uint8_t *path,
                                         size_t path_len,
                                         const nuthatch_snapshot_writer_options *options,
                                         nuthatch_snapshot_writer *writer,
                                         nuthatch_error *error);
 
-// Adds a row with bytes. A key has at most 65,535 bytes.
+// Adds a row with bytes. A key has at most 65,535 bytes, a value at most 4 GiB: beyond that, all
+// functions that add rows fail with `limit`, and the writer stays usable.
 int32_t nuthatch_snapshot_writer_insert_bytes(nuthatch_snapshot_writer writer,
                                               const uint8_t *key,
                                               size_t key_len,
@@ -1383,7 +1409,8 @@ int32_t nuthatch_snapshot_writer_insert_rows(nuthatch_snapshot_writer writer,
                                              nuthatch_error *error);
 
 // Sets a value of the metadata: any bytes, under a name in UTF-8 of 1 to 255 bytes. Replaces an
-// earlier value of that name. All metadata takes at most 1 MiB.
+// earlier value of that name. Fails with `limit` for another length of the name, and if all
+// metadata would take more than 1 MiB.
 int32_t nuthatch_snapshot_writer_set_metadata(nuthatch_snapshot_writer writer,
                                               const uint8_t *name,
                                               size_t name_len,
@@ -1391,9 +1418,10 @@ int32_t nuthatch_snapshot_writer_set_metadata(nuthatch_snapshot_writer writer,
                                               size_t value_len,
                                               nuthatch_error *error);
 
-// Writes the file, syncs it, publishes it at its path, and closes the handle. `summary` may be
-// null. If this fails, the handle is closed, too, and the path is unchanged, with one exception:
-// after `not-durable` the new file is published, but a power failure may restore the old one.
+// Writes the file, syncs it, publishes it at its path, and closes the handle. Waits for the disk.
+// `summary` may be null. If this fails, the handle is closed, too, and the path is unchanged, with
+// one exception: after `not-durable` the new file is published, but a power failure may restore
+// the old one.
 int32_t nuthatch_snapshot_writer_finish(nuthatch_snapshot_writer writer,
                                         nuthatch_snapshot_summary *summary,
                                         nuthatch_error *error);

@@ -14,7 +14,8 @@ pub const NUTHATCH_ERROR_CORRUPT: i32 = 3;
 pub const NUTHATCH_ERROR_CLOSED: i32 = 14;
 /// Error code `not-a-snapshot`. The file does not begin with the magic bytes of a snapshot.
 pub const NUTHATCH_ERROR_NOT_A_SNAPSHOT: i32 = 31;
-/// Error code `unsupported`. A newer version wrote the file.
+/// Error code `unsupported`. A newer version wrote the file, or the bytes of a manifest were opened
+/// without its path.
 pub const NUTHATCH_ERROR_UNSUPPORTED: i32 = 32;
 /// Error code `wrong-type`. The value has another type than the requested one.
 pub const NUTHATCH_ERROR_WRONG_TYPE: i32 = 33;

@@ -6,8 +6,8 @@ use crate::memory::{export_body, nuthatch_progress, nuthatch_snapshot_bytes};
 use snapshot_engine::{Stats, ValueType};
 use std::ffi::c_void;
 
-/// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set they are sums of
-/// all shards, unless stated otherwise.
+/// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set they are sums over
+/// the shards, without the manifest, unless stated otherwise.
 #[repr(C)]
 pub struct nuthatch_snapshot_stats {
     /// Length of the file in bytes.
@@ -40,8 +40,8 @@ pub struct nuthatch_snapshot_stats {
     pub seed: u64,
     /// Number of entries of each type: `entries_by_type[NUTHATCH_SNAPSHOT_STRING]` of strings.
     pub entries_by_type: [u64; 16],
-    /// Maximum number of index lines between the first line of a key and the line that holds it;
-    /// the maximum of all shards.
+    /// Maximum number of index lines from the home line of a key to the line that holds it: 0 if
+    /// all keys are in their home lines. For a set, the maximum of all shards.
     pub max_probe: u32,
     /// Number of shards; 0 for a file that was opened without a manifest.
     pub shards: u32,
@@ -119,7 +119,8 @@ fn stats_of(stats: &Stats) -> nuthatch_snapshot_stats {
 
 /// Returns the metadata that the writer was given, in ascending order of the names: the first
 /// `capacity` pairs in `pairs`, and the number of all pairs in `count`. Names and values are valid
-/// as long as the snapshot. Checks the checksum of the metadata.
+/// until the last reference to the snapshot is released. Checks the checksum of the metadata, and
+/// fails with `corrupt` if it is wrong.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_metadata(
     snapshot: *const nuthatch_snapshot,
@@ -143,9 +144,10 @@ pub unsafe extern "C" fn nuthatch_snapshot_metadata(
     })
 }
 
-/// Verifies every byte of a snapshot on `threads` threads; 0: one for each core. `progress` may be
-/// null. It is called with the number of verified entries and of all entries, by several threads
-/// at once, and returns normally: no exception of C++ leaves it.
+/// Verifies every byte of a snapshot on `threads` threads; 0: one for each core. Returns when all
+/// bytes are verified, or at the first damage, with `corrupt`. `progress` may be null. Several
+/// threads call it at once, with `user`, the number of verified entries and that of all entries. It
+/// must not throw an exception of C++.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_verify(
     snapshot: *const nuthatch_snapshot,
@@ -167,7 +169,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_verify(
 
 /// Checks that every page read so far was readable: if this succeeds, everything that was read
 /// before the call came from the file. Fails with `unreadable` if the file was truncated or its
-/// device failed. Detects that only if the snapshot was opened with the option `guard`.
+/// device failed. Detects that only if the snapshot was opened with the option `guard`; without it,
+/// the call always succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_check_readable(
     snapshot: *const nuthatch_snapshot,

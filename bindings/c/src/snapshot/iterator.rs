@@ -18,7 +18,7 @@ const MAX_BATCH_BYTES: usize = 1 << 20;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct nuthatch_snapshot_entry {
-    /// The key, in the file.
+    /// The key. The pointer refers to the file.
     pub key: *const u8,
     /// Length of the key in bytes.
     pub key_len: usize,
@@ -104,10 +104,11 @@ impl nuthatch_snapshot_iterator {
 }
 
 /// Opens an iterator over all entries, in the order of the file, which is unrelated to the order of
-/// the keys and the same each time. Returns it in `iterator`. It keeps a reference to the snapshot.
-/// If `verified` is 1, the checksums of each part of the file are checked before its first entry is
-/// returned: damage then is an error, not a wrong entry, and the iteration ends after its first
-/// error. If it is 0, the iteration can be continued after an error.
+/// the keys and the same each time. Returns it in `iterator`. The caller closes it; until then, it
+/// has a reference to the snapshot. If `verified` is 1, the checksums of each partition of the file
+/// are checked before its first entry is returned: damage is then an error, not a wrong entry, and
+/// the iteration ends after its first error. If `verified` is 0, the next call after an error
+/// continues with the next entry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_iterator_open(
     snapshot: *const nuthatch_snapshot,
@@ -124,10 +125,10 @@ pub unsafe extern "C" fn nuthatch_snapshot_iterator_open(
     })
 }
 
-/// Returns the next entries: a pointer to an array in `entries`, and its length in `count`, which
-/// is 0 after the last entry. Keys, and values with `in_place` 1, are valid as long as the
-/// snapshot. The array and all other values are valid until the next call for this iterator, or
-/// until it is closed. A call that fails returns no entries.
+/// Returns the next entries: a pointer to an array in `entries`, and its length in `count`, at most
+/// 1,024, and 0 after the last entry. Keys, and values with `in_place` 1, are valid until the last
+/// reference to the snapshot is released. The array and all other values are valid until the next
+/// call for this iterator, or until it is closed. A call that fails returns no entries.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_iterator_next(
     iterator: *mut nuthatch_snapshot_iterator,
@@ -146,7 +147,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_iterator_next(
     })
 }
 
-/// Closes an iterator, and gives back its reference to the snapshot.
+/// Closes an iterator, and releases its reference to the snapshot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_iterator_close(
     iterator: *mut nuthatch_snapshot_iterator,

@@ -111,9 +111,10 @@ fn can_read(requested: ValueType, found: ValueType) -> bool {
     requested == found || is_list && found == ValueType::EmptyList
 }
 
-/// Looks up a key. Returns the value in `value`; a missing key is not an error. `scratch` receives
-/// the value if it is compressed, until the next call with the same buffer. It may be null if the
-/// file has no compressed values; otherwise a compressed value is the error `compressed`.
+/// Looks up a key. Returns the value in `value`. A missing key is not an error: the type of the
+/// value is then `NUTHATCH_SNAPSHOT_ABSENT`. A compressed value is decompressed into `scratch`, and
+/// is valid until the next call with the same buffer. If `scratch` is null, a compressed value is
+/// the error `compressed`. Takes no lock, and allocates memory only to decompress a value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_get(
     snapshot: *const nuthatch_snapshot,
@@ -321,7 +322,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_string_list(
     )
 }
 
-/// Looks up whether a key exists, and returns 1 or 0 in `found`. Does not read the value.
+/// Looks up whether a key exists, and returns 1 or 0 in `found`. Does not decode the value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_contains(
     snapshot: *const nuthatch_snapshot,
@@ -340,7 +341,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_contains(
 }
 
 /// Looks up the type of a key, and returns it in `type`: `NUTHATCH_SNAPSHOT_ABSENT` for a missing
-/// key, otherwise `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. Does not read the value.
+/// key, otherwise `NUTHATCH_SNAPSHOT_BYTES` to `_EMPTY_LIST`. Does not decode the value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_type_of(
     snapshot: *const nuthatch_snapshot,
@@ -360,8 +361,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_type_of(
 
 /// Looks up `count` keys. Writes the value of `keys[i]` to `values[i]`, as `nuthatch_snapshot_get`.
 /// Faster than single lookups in large files, because the memory accesses of several keys overlap.
-/// All compressed values are kept in `scratch` until the next call with it. `values` need not be
-/// initialized. Fails with the error of the first key for which a lookup fails.
+/// `scratch` keeps all values that were compressed until the next call with it. `values` need not
+/// be initialized. Fails with the error of the first key for which a lookup fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_get_many(
     snapshot: *const nuthatch_snapshot,

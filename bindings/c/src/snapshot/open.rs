@@ -17,7 +17,7 @@ pub const NUTHATCH_SNAPSHOT_POPULATED: u32 = 1;
 /// the fastest lookups in large files. The copy does not depend on later changes of the file.
 pub const NUTHATCH_SNAPSHOT_HUGE_PAGES: u32 = 2;
 
-/// Options for opening a snapshot. The usual options are all zero.
+/// Options for opening a snapshot. A null pointer, and a struct of zeros, are the default options.
 #[repr(C)]
 pub struct nuthatch_snapshot_options {
     /// Where the bytes are kept: `NUTHATCH_SNAPSHOT_MAPPED`, `_POPULATED` or `_HUGE_PAGES`.
@@ -25,9 +25,11 @@ pub struct nuthatch_snapshot_options {
     /// 1: lock the bytes in memory, so that the system never pages them out. Needs the privilege
     /// `CAP_IPC_LOCK` or a sufficient limit `RLIMIT_MEMLOCK`.
     pub lock: u32,
-    /// 1: install a signal handler for SIGBUS, once in the process. If the file is truncated or its
-    /// device fails, errors are then `unreadable`, and missing bytes read as zeros: call
-    /// `nuthatch_snapshot_check_readable` after lookups. 0: the signal ends the process.
+    /// 1: guard the map by a signal handler for SIGBUS, which is installed once in the process and
+    /// stays installed. If the file is truncated or its device fails, missing bytes then read as
+    /// zeros, errors about damage become `unreadable`, and `nuthatch_snapshot_check_readable`,
+    /// called after lookups, fails with that code. At most 4,096 files are guarded at once. 0: the
+    /// signal ends the process.
     pub guard: u32,
     /// Must be 0.
     pub reserved: u32,
@@ -35,10 +37,11 @@ pub struct nuthatch_snapshot_options {
 
 /// An open snapshot.
 ///
-/// A pointer to one owns a reference. Any number of threads may use one pointer at once. It is
-/// valid until `nuthatch_snapshot_close`, which gives the reference back. The file stays mapped
-/// until the last reference is given back, those of iterators among them. A thread that reads while
-/// another thread may close needs a reference of its own: see `nuthatch_snapshot_retain`.
+/// It has a count of references. `nuthatch_snapshot_open` returns it with one reference,
+/// `nuthatch_snapshot_retain` adds one, and `nuthatch_snapshot_close` releases one; an iterator has
+/// one until it is closed. When the last reference is released, the file is unmapped and the
+/// pointer becomes invalid. Any number of threads may use the pointer at once. A thread that reads
+/// while another thread may close needs a reference of its own.
 pub struct nuthatch_snapshot {
     /// The sum of [`STOPPED`] and [`COMPRESSED`], or one of them, or 0.
     state: AtomicU8,
@@ -123,8 +126,8 @@ pub(crate) fn options_of(options: Option<&nuthatch_snapshot_options>) -> Result<
 }
 
 /// Opens a snapshot: a file, or a set of shards by the path of its manifest. `options` may be null.
-/// Returns the snapshot in `snapshot`. Reads headers and dictionaries only, unless the options say
-/// otherwise.
+/// Returns the snapshot in `snapshot`, with one reference. Reads headers, dictionaries and the
+/// manifest only, unless `residency` or `lock` requires all bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_open(
     path: *const u8,
@@ -143,7 +146,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_open(
 }
 
 /// Opens a snapshot from the bytes of one file, such as a file that is part of the program. Copies
-/// the bytes. Returns the snapshot in `snapshot`.
+/// the bytes. Returns the snapshot in `snapshot`, with one reference. The bytes of a manifest are
+/// the error `unsupported`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_open_bytes(
     bytes: *const u8,
@@ -159,8 +163,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_open_bytes(
     })
 }
 
-/// Adds a reference to a snapshot, for another thread or another owner. Each reference is given
-/// back by one call of `nuthatch_snapshot_close`.
+/// Adds a reference to a snapshot, for another thread or another owner. One call of
+/// `nuthatch_snapshot_close` releases it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_retain(
     snapshot: *const nuthatch_snapshot,
@@ -172,9 +176,9 @@ pub unsafe extern "C" fn nuthatch_snapshot_retain(
     })
 }
 
-/// Stops a snapshot: from now on, functions that read it fail with `closed` in all threads, those
-/// of its iterators among them. Releases nothing: pointers to keys and values stay valid, and each
-/// reference must still be given back.
+/// Stops a snapshot: later calls that read it, or an iterator of it, fail with `closed` in all
+/// threads. A call that is running in another thread may still succeed. Releases nothing: pointers
+/// to keys and values stay valid, and each reference must still be released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_stop(
     snapshot: *const nuthatch_snapshot,
@@ -186,7 +190,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_stop(
     })
 }
 
-/// Gives back a reference to a snapshot. With the last reference, the file is unmapped, and all
+/// Releases a reference to a snapshot. With the last reference, the file is unmapped, and all
 /// pointers to its keys and values become invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_close(

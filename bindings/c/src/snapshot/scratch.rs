@@ -6,8 +6,9 @@ use crate::memory::export_body;
 use snapshot_engine::{OwnedValue, Scratch, StoredValue};
 use std::sync::Arc;
 
-/// A buffer for decompressed values. One thread at a time uses it. It grows to the largest value
-/// that it holds, at most 16 MiB, or to all values of a call that looks up many keys.
+/// A buffer for decompressed values, which any snapshot can use. One thread at a time may use it.
+/// It grows to the largest value that it held, at most 16 MiB. After `nuthatch_snapshot_get_many`,
+/// it holds all compressed values of that call.
 #[derive(Default)]
 pub struct nuthatch_snapshot_scratch {
     buffer: Scratch,
@@ -63,7 +64,7 @@ impl nuthatch_snapshot_scratch {
     }
 }
 
-/// Creates a buffer for decompressed values. Returns it in `scratch`.
+/// Creates a buffer for decompressed values. Returns it in `scratch`. The caller frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_scratch_create(
     scratch: *mut *mut nuthatch_snapshot_scratch,

@@ -2,10 +2,10 @@
 
 /// A handle of a snapshot writer.
 pub type nuthatch_snapshot_writer = u64;
-/// A handle of a watch of a snapshot that is replaced while it is read.
+/// A handle of a watch: it polls a path or a name for a new file, to which readers then switch.
 pub type nuthatch_snapshot_watch = u64;
 
-/// Type of the result of a lookup of a missing key.
+/// Type of the result of a lookup if the key is missing.
 pub const NUTHATCH_SNAPSHOT_ABSENT: u32 = 0;
 /// Type of a value: bytes.
 pub const NUTHATCH_SNAPSHOT_BYTES: u32 = 1;
@@ -17,13 +17,14 @@ pub const NUTHATCH_SNAPSHOT_BOOL: u32 = 3;
 pub const NUTHATCH_SNAPSHOT_I64: u32 = 4;
 /// Type of a value: a float of 64 bits.
 pub const NUTHATCH_SNAPSHOT_F64: u32 = 5;
-/// Type of a value: a list of signed integers of 64 bits, at least one.
+/// Type of a value: a list with at least one signed integer of 64 bits.
 pub const NUTHATCH_SNAPSHOT_I64_LIST: u32 = 6;
-/// Type of a value: a list of floats of 64 bits, at least one.
+/// Type of a value: a list with at least one float of 64 bits.
 pub const NUTHATCH_SNAPSHOT_F64_LIST: u32 = 7;
-/// Type of a value: a list of floats of 32 bits, at least one.
+/// Type of a value: a list with at least one float of 32 bits.
 pub const NUTHATCH_SNAPSHOT_F32_LIST: u32 = 8;
-/// Type of a value: a list of strings in UTF-8, at least one.
+/// Type of a value: a list with at least one string in UTF-8.
 pub const NUTHATCH_SNAPSHOT_STRING_LIST: u32 = 9;
-/// Type of a value: a list without elements. It can be read as a list of any type.
+/// Type of a value: a list without elements. Typed lookups of any list type return it as a list of
+/// that type with the length 0.
 pub const NUTHATCH_SNAPSHOT_EMPTY_LIST: u32 = 10;

@@ -10,9 +10,10 @@ use crate::error::{Failure, nuthatch_error};
 use crate::memory::{export_body, nuthatch_snapshot_bytes};
 use snapshot_engine::Value;
 
-/// The value of a key. Its pointers refer to the file if `in_place` is 1, and are valid until the
-/// last reference to the snapshot is given back. Otherwise the value was compressed, and its
-/// pointers refer to the scratch buffer of the call, or to the iterator.
+/// The value of a key. If `in_place` is 1, its pointers refer to the file, and are valid until the
+/// last reference to the snapshot is released. Otherwise the value was compressed, and its pointers
+/// refer to the scratch buffer of the call, or to the iterator, and are valid until the next call
+/// with that.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct nuthatch_snapshot_value {
@@ -21,9 +22,10 @@ pub struct nuthatch_snapshot_value {
     pub r#type: u32,
     /// 1 if the value is in the file, 0 if it was decompressed.
     pub in_place: u32,
-    /// Length of bytes or of a string in bytes; number of elements of a list; otherwise 1.
+    /// Length of bytes or of a string in bytes; number of elements of a list, 0 for an empty list;
+    /// otherwise 1.
     pub len: usize,
-    /// The value. Use the member of the type.
+    /// The value. The type determines the member. If `len` is 0, its pointer has no meaning.
     pub data: nuthatch_snapshot_data,
 }
 
@@ -31,7 +33,7 @@ pub struct nuthatch_snapshot_value {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union nuthatch_snapshot_data {
-    /// Bytes, or a string in UTF-8 without a zero byte at its end.
+    /// Bytes, or a string in UTF-8, which no zero byte terminates.
     pub bytes: *const u8,
     /// An integer; 0 or 1 for a boolean.
     pub i64: i64,
@@ -43,8 +45,8 @@ pub union nuthatch_snapshot_data {
     pub f64_list: *const f64,
     /// The elements of a list of floats of 32 bits.
     pub f32_list: *const f32,
-    /// The stored form of a list of strings, at any address: `nuthatch_snapshot_string_at` reads
-    /// it.
+    /// The stored form of a list of strings, without alignment. `nuthatch_snapshot_string_at`
+    /// returns the strings.
     pub string_list: *const u8,
 }
 
@@ -92,8 +94,9 @@ impl nuthatch_snapshot_value {
     }
 }
 
-/// Returns a string of a list of strings in `string`. It is valid as long as `value`, which a
-/// function of this library wrote.
+/// Returns the string at an index below `value.len` of a list of strings in `string`. A function of
+/// this library must have written `value`. The string is valid as long as the value. An index that
+/// is too large, and a value of another type, are the error `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_string_at(
     value: *const nuthatch_snapshot_value,

@@ -15,16 +15,17 @@ use std::time::Duration;
 /// For `poll_interval_ms`: only `nuthatch_snapshot_watch_refresh` polls.
 pub const NUTHATCH_SNAPSHOT_NO_POLLING: u32 = u32::MAX;
 
-/// Options of a watch. The usual options are all zero.
+/// Options of a watch. A null pointer, and a struct of zeros, are the default options.
 #[repr(C)]
 pub struct nuthatch_snapshot_watch_options {
     /// How files are opened.
     pub open: nuthatch_snapshot_options,
     /// Time between polls for a new file in milliseconds; 0: 250. `NUTHATCH_SNAPSHOT_NO_POLLING`:
-    /// no polls. After a failed system call, a file is tried again after 1, 2, 4 and at most 64
-    /// intervals. A damaged file is tried again when it is replaced.
+    /// no polls. If a system call fails for a new file, it is tried again after 1, 2, 4 and at most
+    /// 64 intervals. A damaged file is tried again only when the file at the path changes.
     pub poll_interval_ms: u32,
-    /// 1: a new file is verified completely before readers switch to it.
+    /// 1: every byte of a file is verified before readers switch to it. 0: a file is only opened,
+    /// which checks its header.
     pub verify: u32,
 }
 
@@ -33,7 +34,8 @@ pub struct nuthatch_snapshot_watch_options {
 pub struct nuthatch_snapshot_watch_status {
     /// Number of switches to a new file.
     pub switched: u64,
-    /// Number of files that were rejected, because they could not be opened or verified.
+    /// Number of times that the newest file could not be opened or verified, or that there was no
+    /// file. The same error in successive polls counts once.
     pub rejected: u64,
     /// 1 if an error prevents the switch to the newest file, otherwise 0.
     pub has_error: u32,
@@ -47,7 +49,7 @@ pub struct nuthatch_snapshot_watch_status {
     pub path: [u8; 4096],
 }
 
-/// The reader of one thread. One thread at a time uses it.
+/// A reader of a watch. One thread at a time may use it.
 pub struct nuthatch_snapshot_reader {
     reader: WatchReader,
     current: Arc<nuthatch_snapshot>,
@@ -88,7 +90,8 @@ fn watch_options(options: Option<&nuthatch_snapshot_watch_options>) -> Result<Wa
 }
 
 /// Opens the snapshot at a path, and watches the path for files that are renamed over it. `options`
-/// may be null. Returns the handle in `watch`.
+/// may be null. Returns the handle in `watch`. Fails if the first file cannot be opened or
+/// verified.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_watch_open(
     path: *const u8,
@@ -126,7 +129,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_watch_open_generations(
     })
 }
 
-/// Publishes a generation that was written before: replaces the file `NAME.latest`.
+/// Publishes a generation: replaces the file `NAME.latest`, so that watches switch their readers to
+/// the file `NAME.GENERATION.nut`. Fails with `io` if that file does not exist. Waits for the disk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_publish_generation(
     name: *const u8,
@@ -142,7 +146,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_publish_generation(
 
 /// Polls for a new file now, and tries a file again that was rejected before. Returns in
 /// `switched`, which may be null, 1 if readers switch to a new file, otherwise 0. If the file is
-/// rejected, the status has the error. Waits while another thread opens or verifies a file.
+/// rejected, the call succeeds, and the status has the error. Waits while another thread opens or
+/// verifies a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_watch_refresh(
     watch: nuthatch_snapshot_watch,
@@ -182,7 +187,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_watch_status_of(
     })
 }
 
-/// Closes a watch: polling stops. Its readers keep the files that they have.
+/// Closes a watch: polling stops. Its readers keep the files that they have. Waits while the watch
+/// opens or verifies a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_watch_close(
     watch: nuthatch_snapshot_watch,
@@ -191,8 +197,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_watch_close(
     export_body!(error, |_| handles::close::<OpenWatch>(watch).map(drop))
 }
 
-/// Opens a reader of a watch for one thread. Returns it in `reader`. A reader stays usable after
-/// the watch is closed.
+/// Opens a reader of a watch for one thread. Returns it in `reader`. The caller closes it. A reader
+/// stays usable after the watch is closed, and then always returns the same snapshot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_reader_open(
     watch: nuthatch_snapshot_watch,
@@ -208,8 +214,9 @@ pub unsafe extern "C" fn nuthatch_snapshot_reader_open(
 }
 
 /// Returns the newest snapshot in `snapshot`. The pointer, and its keys and values, are valid until
-/// the next call for this reader. The caller does not close it; `nuthatch_snapshot_retain` adds a
-/// reference that keeps it for longer. Takes no lock, unless there is a new file.
+/// the next call for this reader. The reader owns the reference: the caller does not close the
+/// snapshot, or first adds a reference of its own by `nuthatch_snapshot_retain`, to keep it for
+/// longer. Takes no lock, unless there is a new file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_reader_current(
     reader: *mut nuthatch_snapshot_reader,
@@ -223,7 +230,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_reader_current(
     })
 }
 
-/// Closes a reader.
+/// Closes a reader, and releases its reference to the snapshot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_reader_close(
     reader: *mut nuthatch_snapshot_reader,

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Two rows with the same key are the error `duplicate`.
+/// If two rows have the same key, `nuthatch_snapshot_writer_finish` fails with `duplicate`.
 pub const NUTHATCH_SNAPSHOT_DUPLICATE_ERROR: u32 = 0;
 /// The row that was added first is kept.
 pub const NUTHATCH_SNAPSHOT_DUPLICATE_FIRST: u32 = 1;
@@ -21,7 +21,8 @@ pub const NUTHATCH_SNAPSHOT_DUPLICATE_LAST: u32 = 2;
 /// Values are not compressed: all are read in place.
 pub const NUTHATCH_SNAPSHOT_COMPRESSION_NONE: u32 = 0;
 /// Each value is compressed by itself with zstd, with a dictionary that is trained on the values.
-/// Values that would shrink by less than an eighth are stored uncompressed.
+/// Stored uncompressed are booleans, single numbers, values below 32 bytes or above 16 MiB, and
+/// values that would shrink by less than an eighth.
 pub const NUTHATCH_SNAPSHOT_COMPRESSION_ZSTD: u32 = 1;
 
 /// The level of zstd for `compression_level` 0.
@@ -30,7 +31,7 @@ const DEFAULT_ZSTD_LEVEL: i32 = 3;
 /// Length of the head of a row of `nuthatch_snapshot_writer_insert_rows`, in bytes.
 const ROW_HEAD_LEN: usize = 16;
 
-/// Options of a writer. The usual options are all zero.
+/// Options of a writer. A null pointer, and a struct of zeros, are the default options.
 #[repr(C)]
 pub struct nuthatch_snapshot_writer_options {
     /// How rows with the same key are handled: `NUTHATCH_SNAPSHOT_DUPLICATE_ERROR`, `_FIRST` or
@@ -38,7 +39,7 @@ pub struct nuthatch_snapshot_writer_options {
     pub on_duplicate: u32,
     /// How values are compressed: `NUTHATCH_SNAPSHOT_COMPRESSION_NONE` or `_ZSTD`.
     pub compression: u32,
-    /// Level of zstd from 1 to 22; 0: 3.
+    /// Level of zstd from 1 to 22; 0: 3. Without effect if `compression` is `_NONE`.
     pub compression_level: u32,
     /// Maximum number of threads; 0: all cores. Each thread needs 4 MiB of the memory budget.
     pub threads: u32,
@@ -48,7 +49,7 @@ pub struct nuthatch_snapshot_writer_options {
     /// Seed of the key hash.
     pub seed: u64,
     /// Number of shards, at most 65,536: the snapshot is a manifest and that many files beside it.
-    /// 0: the snapshot is one file.
+    /// Each shard needs 16 KiB of the memory budget. 0: the snapshot is one file.
     pub shards: u32,
     /// Must be 0.
     pub reserved: u32,
@@ -160,9 +161,10 @@ fn options_of(options: Option<&nuthatch_snapshot_writer_options>) -> Result<Writ
 /// be null. Returns the handle in `writer`. A file at the path is replaced when the snapshot is
 /// complete. Until then, the bytes are in a temporary file in the same folder.
 ///
-/// Rows can be added in any order, and by several threads, one at a time. The bytes of the file
-/// depend on the rows and on `on_duplicate`, `compression`, `compression_level`, `seed` and
-/// `shards` only.
+/// Rows can be added in any order and by several threads; a call waits while another thread adds
+/// rows to the same writer. The bytes of the file depend on the rows and on `on_duplicate`,
+/// `compression`, `compression_level`, `seed` and `shards` only; the order of rows matters only
+/// among those with the same key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_writer_create(
     path: *const u8,
@@ -193,7 +195,8 @@ fn insert(
     Ok(handles::find::<OpenWriter>(writer)?.lock().writer()?.insert(key, value)?)
 }
 
-/// Adds a row with bytes. A key has at most 65,535 bytes.
+/// Adds a row with bytes. A key has at most 65,535 bytes, a value at most 4 GiB: beyond that, all
+/// functions that add rows fail with `limit`, and the writer stays usable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_bytes(
     writer: nuthatch_snapshot_writer,
@@ -399,7 +402,8 @@ fn unpack<'r>(rows: &mut &'r [u8]) -> Result<(u32, &'r [u8], &'r [u8])> {
 }
 
 /// Sets a value of the metadata: any bytes, under a name in UTF-8 of 1 to 255 bytes. Replaces an
-/// earlier value of that name. All metadata takes at most 1 MiB.
+/// earlier value of that name. Fails with `limit` for another length of the name, and if all
+/// metadata would take more than 1 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_writer_set_metadata(
     writer: nuthatch_snapshot_writer,
@@ -417,9 +421,10 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_set_metadata(
     })
 }
 
-/// Writes the file, syncs it, publishes it at its path, and closes the handle. `summary` may be
-/// null. If this fails, the handle is closed, too, and the path is unchanged, with one exception:
-/// after `not-durable` the new file is published, but a power failure may restore the old one.
+/// Writes the file, syncs it, publishes it at its path, and closes the handle. Waits for the disk.
+/// `summary` may be null. If this fails, the handle is closed, too, and the path is unchanged, with
+/// one exception: after `not-durable` the new file is published, but a power failure may restore
+/// the old one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_snapshot_writer_finish(
     writer: nuthatch_snapshot_writer,

@@ -10,7 +10,8 @@
 
 namespace nuthatch {
 
-// An error of the library. The message names the place, what was expected and what was found.
+// An error of the library. The message names the file or the parameter, what was expected and what
+// was found.
 class error : public std::runtime_error {
   public:
     explicit error(const nuthatch_error &from)
@@ -22,8 +23,8 @@ class error : public std::runtime_error {
     error(std::int32_t number, const char *message)
         : std::runtime_error(message), number_(number), system_(0), position_(0) {}
 
-    // Returns the code, such as "corrupt": the names of testdata/errors.csv, or "closed",
-    // "argument" or "panic".
+    // Returns the code, such as "corrupt": a name of testdata/errors.csv, or "closed", "argument",
+    // "handle" or "panic".
     std::string_view code() const noexcept { return nuthatch_code_name(number_); }
 
     // Returns the number of the code in nuthatch.h.
@@ -33,7 +34,8 @@ class error : public std::runtime_error {
     int system() const noexcept { return system_; }
 
     // Returns the offset in the file in bytes, for the codes "not-a-snapshot", "unsupported" and
-    // "corrupt"; the number of the second row, from 0, for "duplicate"; otherwise 0.
+    // "corrupt"; the number of the second row with the key, counted from 0, for "duplicate";
+    // otherwise 0.
     std::uint64_t offset() const noexcept { return position_; }
 
   private:

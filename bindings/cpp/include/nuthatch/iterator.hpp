@@ -12,8 +12,8 @@
 
 namespace nuthatch {
 
-// An entry of a snapshot. The key lives as long as the snapshot, and so does a value in place.
-// Another value lives until the iterator moves on.
+// An entry of a snapshot. The key, and a value in place, are valid as long as the snapshot. A
+// decompressed value is valid until the iterator is incremented or destroyed.
 struct entry {
     std::string_view key;
     value_view value;
@@ -22,7 +22,9 @@ struct entry {
 // The end of all entries.
 struct end_of_entries {};
 
-// An iterator over entries. Moving on throws an error of the file.
+// An iterator over entries. It keeps the snapshot open. begin() and the increment throw if the file
+// is damaged or the snapshot was closed. After an increment that throws, the iterator is at the
+// end.
 class iterator {
   public:
     using iterator_category = std::input_iterator_tag;
@@ -65,7 +67,7 @@ class iterator {
     std::size_t at_ = 0;
 };
 
-// All entries of a snapshot, as a range.
+// All entries of a snapshot, as a range. begin() must be called while the snapshot object exists.
 class entries {
   public:
     entries(const nuthatch_snapshot *snapshot, bool verified) noexcept

@@ -35,10 +35,11 @@ enum class residency : std::uint32_t {
 // Options for opening a snapshot.
 struct open_options {
     nuthatch::residency residency = nuthatch::residency::mapped;
-    // Lock the bytes in memory. Needs a sufficient limit RLIMIT_MEMLOCK.
+    // Lock the bytes in memory. Needs the privilege CAP_IPC_LOCK or a sufficient RLIMIT_MEMLOCK.
     bool lock = false;
-    // Install a handler of SIGBUS, once in the process: a truncated file gives the error
-    // `unreadable` instead of ending the process. Call check_readable() after lookups.
+    // Guard the map by a handler of SIGBUS, which is installed once in the process: a truncated
+    // file does not end the process, but its missing bytes read as zeros, and check_readable(),
+    // called after lookups, throws `unreadable`. At most 4,096 files are guarded at once.
     bool guard = false;
 
     nuthatch_snapshot_options raw() const noexcept {
@@ -90,7 +91,7 @@ inline std::unique_ptr<std::uint64_t[]> own(nuthatch_snapshot_value &value) {
 }  // namespace detail
 
 // A value of any type. If it was compressed, it owns the decompressed bytes. Otherwise it refers to
-// the file, and its bytes live as long as the snapshot.
+// the file, and is valid as long as the snapshot.
 class value : public value_view {
   public:
     value(const nuthatch_snapshot_value &from, std::unique_ptr<std::uint64_t[]> owned) noexcept
@@ -100,8 +101,9 @@ class value : public value_view {
     std::unique_ptr<std::uint64_t[]> owned_;
 };
 
-// The values of many keys, and buffers that are reused from call to call. One thread at a time uses
-// it. Its values are valid until the next call of get_many with it.
+// The values of many keys, and buffers that are reused from call to call. One thread at a time may
+// use it. Its values are valid until the next call of get_many with it, and as long as the
+// snapshot.
 class values {
   public:
     values() { detail::check(nuthatch_snapshot_scratch_create, &scratch_); }
@@ -128,12 +130,13 @@ class values {
 
 // An open snapshot: a file, or a set of shards by the path of its manifest.
 //
-// Any number of threads may read one object. Values in place live until the last object that shares
-// the snapshot is destroyed. close() can be called while other threads read: their lookups throw
-// `closed` from then on. Destroying an object is different: no other thread may use it then. A
-// thread that may outlive the object has its own, from share().
+// Any number of threads may read one object. Values in place are valid until the last object that
+// shares the snapshot is destroyed. close() can be called while other threads read: their later
+// lookups throw `closed`. But no other thread may use an object while it is destroyed: a thread
+// that may outlive an object needs its own, from share().
 class snapshot {
   public:
+    // Opens the snapshot at a path.
     explicit snapshot(std::string_view path, const open_options &options = {}) {
         auto raw = options.raw();
         detail::check(nuthatch_snapshot_open, detail::data(path), path.size(), &raw, &handle_);
@@ -148,7 +151,7 @@ class snapshot {
         return snapshot(handle);
     }
 
-    // Takes a reference of nuthatch.h.
+    // Takes ownership of a reference of nuthatch.h.
     explicit snapshot(const nuthatch_snapshot *handle) : handle_(handle) { find_compressed(); }
 
     snapshot(snapshot &&other) noexcept
@@ -170,9 +173,9 @@ class snapshot {
         return snapshot(handle_, compressed_);
     }
 
-    // Ends all lookups: those in all threads, of all objects that share the snapshot, throw
-    // `closed` from now on. The file is unmapped when the last object is destroyed. Values in place
-    // stay valid until then.
+    // Ends reading: later lookups in all threads, of all objects that share the snapshot, throw
+    // `closed`. The file is unmapped when the last object is destroyed. Values in place stay valid
+    // until then.
     void close() { detail::check(nuthatch_snapshot_stop, handle_); }
 
     // Returns the value of a key, or nothing for a missing key.
@@ -183,8 +186,8 @@ class snapshot {
         return value(found, std::move(owned));
     }
 
-    // Return the value of a key, or nothing for a missing key. Throw `wrong-type` for a value of
-    // another type. An empty list can be read as a list of any type.
+    // Each of these returns the value of a key, or nothing for a missing key, and throws
+    // `wrong-type` for a value of another type. An empty list can be read as a list of any type.
     std::optional<bytes> get_bytes(std::string_view key) const {
         return get_span<const std::byte, nuthatch_snapshot_get_bytes>(key);
     }
@@ -237,7 +240,8 @@ class snapshot {
         return is_found != 0;
     }
 
-    // Returns the type of a key, or nothing for a missing key. Does not read the value.
+    // Returns the type of the value of a key, or nothing for a missing key. Does not decode the
+    // value.
     std::optional<type> type_of(std::string_view key) const {
         std::uint32_t code = 0;
         auto *data = detail::data(key);
@@ -246,8 +250,9 @@ class snapshot {
         return static_cast<type>(code);
     }
 
-    // Looks up all keys of a range of strings that has a size, and puts their values into `into`.
-    // Faster than single lookups in large files, because memory accesses of several keys overlap.
+    // Looks up all keys of a range of strings that has a size, and puts their values into `into`,
+    // in the order of the keys. Faster than single lookups in large files, because memory accesses
+    // of several keys overlap. If it throws, the contents of `into` are unspecified.
     template <class Keys>
     void get_many(const Keys &keys, values &into) const {
         into.keys_.resize(std::size(keys));
@@ -269,12 +274,14 @@ class snapshot {
     }
     bool empty() const { return size() == 0; }
 
-    // Iterate over all entries, in the order of the file, which is unrelated to the order of keys.
+    // Returns an iterator over all entries, in the order of the file, which is unrelated to the
+    // order of the keys.
     iterator begin() const { return entries(handle_, false).begin(); }
     end_of_entries end() const noexcept { return {}; }
 
-    // Returns the entries as a range that checks the checksums of each part of the file before it
-    // returns an entry of it. Use it to copy entries.
+    // Returns the entries as a range that checks the checksums of each partition of the file before
+    // it returns an entry of it. Use it to copy entries: damage is then an error, not a wrong
+    // value.
     entries verified() const noexcept { return {handle_, true}; }
 
     // Returns statistics. Reads headers only.
@@ -284,8 +291,8 @@ class snapshot {
         return stats;
     }
 
-    // Returns names and values of the metadata, in ascending order of the names. They live as long
-    // as the snapshot.
+    // Returns names and values of the metadata, in ascending order of the names. They are valid as
+    // long as the snapshot. Throws `corrupt` if the checksum of the metadata is wrong.
     std::vector<std::pair<std::string_view, std::string_view>> metadata() const {
         std::size_t count = 0;
         auto *none = static_cast<nuthatch_snapshot_metadata_pair *>(nullptr);
@@ -299,9 +306,10 @@ class snapshot {
         return pairs;
     }
 
-    // Verifies every byte on `threads` threads; 0: one for each core. Several threads call
-    // `progress` at once, with the number of verified entries and of all entries. After an
-    // exception of `progress`, it is not called again; the exception is thrown at the end.
+    // Verifies every byte on `threads` threads; 0: one for each core. Throws `corrupt` at the first
+    // damage. Several threads call `progress` at once, with the number of verified entries and of
+    // all entries. After `progress` has thrown an exception, it is not called again, and verify()
+    // throws the exception when the verification has succeeded.
     void verify(std::uint32_t threads = 0,
                 std::function<void(std::uint64_t, std::uint64_t)> progress = nullptr) const {
         reporter reporter{std::move(progress), {}, nullptr};
@@ -311,7 +319,7 @@ class snapshot {
     }
 
     // Throws `unreadable` if the file was truncated or its device failed since it was opened with
-    // the option `guard`. Otherwise everything read before the call came from the file.
+    // the option `guard`. If it does not throw, everything read before the call came from the file.
     void check_readable() const { detail::check(nuthatch_snapshot_check_readable, handle_); }
 
     // Returns the pointer of nuthatch.h, which this object owns.

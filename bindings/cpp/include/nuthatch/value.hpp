@@ -45,7 +45,8 @@ inline const char *name(type of) noexcept {
     return "unknown";
 }
 
-// A view of a value of any type. Does not own memory: see the function that returns it.
+// A view of a value of any type. Does not own memory: the comment of the function that returns it
+// says how long it is valid.
 class value_view {
   public:
     explicit value_view(const nuthatch_snapshot_value &from) noexcept : value_(from) {}
@@ -55,8 +56,8 @@ class value_view {
     // Returns whether the value is in the file.
     bool in_place() const noexcept { return value_.in_place != 0; }
 
-    // Return the value. Throw `wrong-type` if it has another type. An empty list has every list
-    // type.
+    // Each of these returns the value, and throws `wrong-type` if it has another type. An empty
+    // list can be read as a list of any type.
     span<const std::byte> as_bytes() const {
         require(type::bytes);
         return {reinterpret_cast<const std::byte *>(value_.data.bytes), value_.len};

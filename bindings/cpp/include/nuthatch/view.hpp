@@ -58,7 +58,8 @@ class span {
 };
 #endif
 
-// A list of strings in its stored form, at any address. Strings are in UTF-8.
+// A view of a list of strings in its stored form, without alignment. Strings are in UTF-8. Does not
+// own memory.
 class string_list {
   public:
     class iterator;
@@ -130,15 +131,16 @@ class string_list::iterator {
 inline string_list::iterator string_list::begin() const noexcept { return {*this, 0}; }
 inline string_list::iterator string_list::end() const noexcept { return {*this, size_}; }
 
-// A view of a value. If the value was compressed, it owns the decompressed bytes, and they live as
-// long as this object. Otherwise it refers to the file, and the bytes live as long as the snapshot.
+// A view of a value. If the value was compressed, this object owns the decompressed bytes, which
+// are valid as long as it. Otherwise the view refers to the file, and is valid as long as the
+// snapshot.
 template <class View>
 class held : public View {
   public:
     held(View view, std::unique_ptr<std::uint64_t[]> owned) noexcept
         : View(view), owned_(std::move(owned)) {}
 
-    // Returns the view without the memory.
+    // Returns the view. It does not own the memory.
     const View &view() const noexcept { return *this; }
 
     // Returns whether the value is in the file.

@@ -21,7 +21,8 @@ struct watch_options {
     open_options open;
     // Time between polls for a new file. Zero: only refresh() polls.
     std::chrono::milliseconds poll_interval{250};
-    // Verify a new file completely before readers switch to it.
+    // Verify every byte of a file before readers switch to it. Otherwise a file is only opened,
+    // which checks its header.
     bool verify = false;
 
     nuthatch_snapshot_watch_options raw() const noexcept {
@@ -34,22 +35,25 @@ struct watch_options {
 struct watch_status {
     // Number of switches to a new file.
     std::uint64_t switched;
-    // Number of files that were rejected, because they could not be opened or verified.
+    // Number of times that the newest file could not be opened or verified, or that there was no
+    // file. The same error in successive polls counts once.
     std::uint64_t rejected;
-    // The error that prevents the switch to the newest file.
+    // The error that prevents the switch to the newest file, or nothing if readers have that file.
     std::optional<std::string> error;
     // The path of the file that readers read.
     std::string path;
 };
 
-// The reader of one thread. It stays usable when its watch is destroyed.
+// A reader of a watch. One thread at a time may use it. It stays usable when its watch is
+// destroyed.
 class reader {
   public:
-    // Takes a reader of nuthatch.h.
+    // Takes ownership of a reader of nuthatch.h.
     explicit reader(nuthatch_snapshot_reader *handle) : handle_(handle), current_(newest()) {}
 
-    // Returns the newest snapshot. It, and its values in place, are valid until the next call.
-    // share() keeps it for longer. Takes no lock, unless there is a new file.
+    // Returns the newest snapshot. It, and its values in place, are valid until the next call of
+    // current(), or until the reader is destroyed. snapshot::share() keeps it for longer. Takes no
+    // lock, unless there is a new file.
     const snapshot &current() {
         const nuthatch_snapshot *now = nullptr;
         detail::check(nuthatch_snapshot_reader_current, handle_.get(), &now);
@@ -75,7 +79,8 @@ class reader {
     snapshot current_;
 };
 
-// A watch of a snapshot that is replaced while it is read. Any thread may use it.
+// A watch of a snapshot that is replaced while it is read. Any thread may use it. The destructor
+// waits while the watch opens or verifies a file.
 class watch {
   public:
     // Opens the snapshot at a path, and watches for files that are renamed over it.
@@ -85,7 +90,9 @@ class watch {
                       &handle_);
     }
 
-    // Opens the latest of the generations of a name, and watches for later ones.
+    // Opens the latest of the generations of a name, and watches for later ones. Generation 42 of
+    // the name `dir/users` is the file `dir/users.42.nut`; `dir/users.latest` has the number of the
+    // latest one.
     static watch generations(std::string_view name, const watch_options &options = {}) {
         watch opened;
         auto raw = options.raw();
@@ -113,14 +120,14 @@ class watch {
     }
 
     // Polls for a new file now. Returns whether readers switch to one. If the newest file is
-    // rejected, status() has the error.
+    // rejected, status() has the error. Waits while another thread opens or verifies a file.
     bool refresh() {
         std::uint32_t switched = 0;
         detail::check(nuthatch_snapshot_watch_refresh, handle_, &switched);
         return switched != 0;
     }
 
-    // Returns the status.
+    // Returns the status. Does not wait while a file is opened or verified.
     watch_status status() const {
         auto raw = std::make_unique<nuthatch_snapshot_watch_status>();
         detail::check(nuthatch_snapshot_watch_status_of, handle_, raw.get());
@@ -136,7 +143,9 @@ class watch {
     nuthatch_snapshot_watch handle_ = 0;
 };
 
-// Publishes a generation that was written before: watches switch their readers to it.
+// Publishes the generation in the file NAME.GENERATION.nut: watches switch their readers to it.
+// Throws
+// `io` if that file does not exist.
 inline void publish_generation(std::string_view name, std::uint64_t generation) {
     detail::check(nuthatch_snapshot_publish_generation, detail::data(name), name.size(),
                   generation);

@@ -28,15 +28,18 @@ enum class on_duplicate : std::uint32_t {
 // Options of a writer.
 struct writer_options {
     nuthatch::on_duplicate on_duplicate = nuthatch::on_duplicate::error;
-    // Compress values with zstd at this level, from 1 to 22; 0: no compression.
+    // Compress values with zstd at this level, from 1 to 22; 0: no compression. Values that would
+    // shrink by less than an eighth stay uncompressed.
     std::uint32_t zstd_level = 0;
     // Maximum number of threads; 0: all cores.
     std::uint32_t threads = 0;
-    // Memory budget in bytes; 0: 1 GiB. Rows beyond it are written to temporary files.
+    // Memory budget in bytes, at least 16 MiB; 0: 1 GiB. Rows beyond it are written to temporary
+    // files in the folder of the snapshot.
     std::uint64_t memory_bytes = 0;
     // Seed of the key hash.
     std::uint64_t seed = 0;
-    // Number of shards of a set, at most 65,536; 0: one file.
+    // Number of shards of a set, at most 65,536; 0: one file. Each shard needs 16 KiB of the memory
+    // budget.
     std::uint32_t shards = 0;
 
     nuthatch_snapshot_writer_options raw() const noexcept {
@@ -61,10 +64,11 @@ struct empty_list_t {};
 inline constexpr empty_list_t empty_list{};
 
 // A writer of a snapshot. Rows are added in any order. Destroying it abandons the snapshot, unless
-// finish() was called.
+// finish() was called. One thread at a time may use it.
 class writer {
   public:
-    // Starts a snapshot that finish() publishes at a path.
+    // Starts a snapshot that finish() publishes at a path. Until then, a file at the path is
+    // unchanged, and the bytes are in a temporary file in the same folder.
     explicit writer(std::string_view path, const writer_options &options = {}) {
         auto raw = options.raw();
         detail::check(nuthatch_snapshot_writer_create, detail::data(path), path.size(), &raw,
@@ -80,10 +84,11 @@ class writer {
     writer &operator=(const writer &) = delete;
     ~writer() { abandon(); }
 
-    // Adds a row. The type of the value follows from the type of the argument: bool; an integer,
-    // which must fit in 64 bits with a sign; a float; text in UTF-8; bytes as a range of std::byte;
-    // a list as a range of std::int64_t, double, float or text; empty_list; or a value of a
-    // snapshot.
+    // Adds a row. The type of the argument determines the type of the value: bool; an integer of up
+    // to 64 bits with a sign; a float, stored with 64 bits; text in UTF-8; bytes as a contiguous
+    // range of std::byte; a list as a contiguous range of std::int64_t, double or float, or as a
+    // range of text; empty_list; or a value of a snapshot. Throws `limit` for a key above 65,535
+    // bytes or a value above 4 GiB.
     template <class T>
     void insert(std::string_view key, const T &value) {
         using plain = std::decay_t<T>;
@@ -108,13 +113,14 @@ class writer {
         }
     }
 
-    // Adds a row with a value in its stored form: see nuthatch_snapshot_writer_insert.
+    // Adds a row with a value in its stored form, as nuthatch_snapshot_writer_insert.
     void insert_stored(std::string_view key, type type, span<const std::uint8_t> value) {
         call(nuthatch_snapshot_writer_insert, key, static_cast<std::uint32_t>(type), value.data(),
              value.size());
     }
 
-    // Sets a value of the metadata: any bytes, under a name in UTF-8 of 1 to 255 bytes.
+    // Sets a value of the metadata: any bytes, under a name in UTF-8 of 1 to 255 bytes. Replaces an
+    // earlier value of that name. All metadata takes at most 1 MiB.
     void set_metadata(std::string_view name, std::string_view value) {
         call(nuthatch_snapshot_writer_set_metadata, name, detail::data(value), value.size());
     }
