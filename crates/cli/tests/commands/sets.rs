@@ -121,5 +121,9 @@ fn a_set_needs_a_path_and_shards_in_range() {
     let run =
         folder.run(&["build", "a.jsonl", "-o", "a.nut", "--shards", "65536", "--memory", "32M"]);
     assert_eq!(run.status, Some(3));
-    assert!(run.stderr.contains("shards for this memory budget: at most"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("shards within this memory budget (16 KiB for each): at most"),
+        "{}",
+        run.stderr
+    );
 }

@@ -53,7 +53,7 @@ impl ShardRows {
         let max = memory / 4 / MIN_PIECE_LEN;
         if shards as usize > max {
             return Err(Error::limit(
-                "shards for this memory budget",
+                "shards within this memory budget (16 KiB for each)",
                 max as u64,
                 u64::from(shards),
             ));
