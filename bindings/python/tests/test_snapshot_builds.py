@@ -200,6 +200,15 @@ def test_a_type_can_be_requested(path: Path) -> None:
         nuthatch.build_snapshot(path, {"a": 2.0}, value_type="float")
 
 
+@pytest.mark.parametrize("value_type", ["list of f64", "list of f32"])
+def test_an_int_that_is_no_float_is_refused_in_a_list(path: Path, value_type: str) -> None:
+    nuthatch.build_snapshot(path, {"a": [1 << 53, -(1 << 53)]}, value_type=value_type)
+    assert list(read(path)["a"]) == [float(1 << 53), -float(1 << 53)]
+    for number in ((1 << 53) + 1, 1 << 63, 1 << 2000, True):
+        with pytest.raises(nuthatch.ArgumentError, match="int from -2\\^53 to 2\\^53, found"):
+            nuthatch.build_snapshot(path, {"a": [0.5, number]}, value_type=value_type)
+
+
 def test_options_are_checked(path: Path) -> None:
     for options, message in (
         ({"on_duplicate": "drop"}, "on_duplicate: expected error, first or last"),

@@ -63,8 +63,9 @@ class SnapshotOptions(TypedDict, total=False):
 
     residency: Literal["mapped", "populated", "huge-pages"]
     """Where the bytes are kept: ``mapped``, the default, reads pages on demand from the page cache,
-    which all processes share; ``populated`` reads all of them at once; ``huge-pages`` copies the
-    file into memory of this process, for the fastest lookups in large files."""
+    which all processes share; ``populated`` reads all of them when the file is opened;
+    ``huge-pages`` copies the file into memory of this process when it is opened, for the fastest
+    lookups in large files."""
     lock: bool
     """Whether the bytes are locked in memory; ``False`` by default. Needs ``CAP_IPC_LOCK`` or a
     sufficient limit ``RLIMIT_MEMLOCK``."""
@@ -74,7 +75,10 @@ class SnapshotWatchOptions(SnapshotOptions, total=False):
     """Settings of a watch of a snapshot."""
 
     interval: float
-    """Seconds between polls for another file; 1 by default. With 0, only ``refresh`` polls."""
+    """Seconds between polls for another file; 0.25 by default. With 0, only ``refresh`` polls.
+    After the code ``io`` or ``unreadable``, a file is tried again after 1, 2, 4 and so on up to 64
+    intervals; after another error, such as for a damaged file, when the file at the path changes.
+    """
     verify: bool
     """Whether ``Snapshot.verify`` must succeed before the watch switches to a file; ``False`` by
     default. It reads the whole file."""
@@ -87,12 +91,13 @@ class SnapshotWriterOptions(TypedDict, total=False):
     """What happens if a key has several rows: ``error``, the default, or the row that is kept."""
     compress: Literal["zstd"] | None
     """Compresses each value by itself; ``None`` by default. A lookup then decompresses the value,
-    instead of reading it in place."""
+    instead of reading it in place. A value that would shrink by less than an eighth, or has more
+    than 16 MiB, is not compressed."""
     level: int
     """Compression level, from 1 to 22; 3 by default."""
     memory: int
-    """Memory budget of the build in bytes; 1 GiB by default, at least 16 MiB. The rest is written
-    to temporary files in the folder of the output."""
+    """Memory budget of the build in bytes, at least 16 MiB; 1 GiB by default. Rows beyond it are
+    written to temporary files in the folder of the output."""
     threads: int
     """Maximum number of threads; all cores by default."""
     seed: int
@@ -100,7 +105,8 @@ class SnapshotWriterOptions(TypedDict, total=False):
     shards: int
     """Number of shards of a set, up to 65,536; 0, the default, for one file."""
     metadata: Mapping[str, str | bytes]
-    """Names with values to store in the file, such as where the data comes from."""
+    """Names with values to store in the file, such as where the data comes from. Names have 1 to
+    255 bytes in UTF-8; names and values together take at most 1 MiB."""
 
 
 class ConnectOptions(TypedDict, total=False):

@@ -25,19 +25,24 @@ Mapping.register(Snapshot)
 def open_snapshot(path: str | os.PathLike[str], **options: Unpack[SnapshotOptions]) -> Snapshot:
     """Opens a snapshot: a file, or a set of shards by the path of its manifest.
 
-    Checks the headers only, so it takes the same time for a file of any size.
+    Checks headers and dictionaries only, so it takes the same time for a file of any size, unless
+    the option ``residency`` makes it read all of it.
 
     Args:
-        path: The path.
+        path: The path. A relative path is that of the current working directory.
         **options: Settings of ``nuthatch.SnapshotOptions``.
 
     Returns:
-        The snapshot.
+        The snapshot, which is also a context manager that closes it.
 
     Raises:
         NotFoundError: The file does not exist. It is a ``FileNotFoundError``.
+        AccessError: The system denies access. It is a ``PermissionError``.
         DamagedError: The file is damaged, or not a snapshot.
         UnsupportedError: A newer version has written the file.
+        ArgumentError: An option is invalid.
+        Error: Another system call failed, or the path is not that of a regular file; the code is
+            ``io``.
     """
     return _open_snapshot(path, **options)
 
@@ -61,7 +66,7 @@ def build_snapshot(
         path: The path of the new file.
         source: A mapping, an iterable of pairs, or a table of pandas, PyArrow or Polars.
         key: Name of the column with the keys of a table; by default the first one.
-        value: Name of the column with the values of a table; by default the second of two.
+        value: Name of the column with the values of a table; by default the other one of two.
         value_type: The type of all values, if it does not follow from their class, as for
             ``SnapshotWriter.add``.
         **options: Settings of ``nuthatch.SnapshotWriterOptions``.
@@ -71,7 +76,10 @@ def build_snapshot(
 
     Raises:
         ArgumentError: A row has an invalid key or value, or a key has several rows. The message has
-            the number of the row, from 0.
+            the number of the row, from 0. Also: an option is invalid.
+        NotFoundError: The folder of the path does not exist.
+        AccessError: The system denies access to the folder.
+        Error: Another system call failed, such as for a full disk; the code is ``io``.
     """
     writer = SnapshotWriter(path, **options)
     try:
@@ -84,17 +92,20 @@ def build_snapshot(
 def watch_snapshot(
     path: str | os.PathLike[str], **options: Unpack[SnapshotWatchOptions]
 ) -> SnapshotWatch:
-    """Opens a snapshot and watches its path, at which other files are renamed over it.
+    """Opens a snapshot and watches its path.
+
+    A file at the path is replaced by renaming another one over it.
 
     Args:
-        path: The path.
+        path: The path. A relative path is that of the current working directory.
         **options: Settings of ``nuthatch.SnapshotWatchOptions``.
 
     Returns:
-        The watch.
+        The watch, which is also a context manager that closes it.
 
     Raises:
-        DamagedError: The first file is damaged, or not a snapshot.
+        Error: The first file cannot be opened, with the exceptions of ``open_snapshot``. With
+            ``verify=True``, a file that is damaged anywhere is a ``DamagedError``.
     """
     return _watch_snapshot(path, **options)
 

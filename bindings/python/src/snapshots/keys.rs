@@ -1,4 +1,4 @@
-//! Keys from Python: `str`, whose key is its UTF-8 form, or `bytes`.
+//! Keys from Python: `str`, which stands for its UTF-8 form, or `bytes`.
 
 use super::failure::other_class;
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
 
-/// Largest integer below which all integers are floats.
+/// The largest integer up to which all integers are floats of 64 bits.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// Why an object is not a value: what was expected, and what was found.
@@ -80,6 +80,11 @@ fn int(object: &Bound<'_, PyAny>) -> Converted<i64> {
     number.or_else(|_| mismatch("an int of 64 bits", "an int outside -2^63 to 2^63 - 1"))
 }
 
+/// Returns an integer as a float; `None` if not all integers of its size are floats.
+fn exact_float(number: i64) -> Option<f64> {
+    (number.unsigned_abs() <= MAX_EXACT).then_some(number as f64)
+}
+
 /// Returns a value that is not a list of numbers as the requested type.
 fn as_requested(value: Value<'_>, requested: Option<ValueType>) -> Converted<Value<'_>> {
     let found = value.value_type();
@@ -116,11 +121,13 @@ fn read_list<'a>(
     };
     buffer.f64s.clear();
     if let Some(ValueType::F64List | ValueType::F32List) = requested {
-        each(list, "float", |element| {
-            if !is_int(element) && !element.is_instance_of::<PyFloat>() {
-                return None;
-            }
-            buffer.f64s.push(element.extract().ok()?);
+        each(list, "float, or int from -2^53 to 2^53", |element| {
+            let number = match element.cast::<PyFloat>() {
+                Ok(number) => number.value(),
+                Err(_) if is_int(element) => exact_float(element.extract().ok()?)?,
+                Err(_) => return None,
+            };
+            buffer.f64s.push(number);
             Some(())
         })?;
         return Ok(as_floats(requested, buffer));

@@ -24,11 +24,15 @@ const MAX_REOPENS: usize = 8;
 /// An open snapshot: an immutable mapping of keys to typed values. All threads can use it at the
 /// same time, and children made by `fork`.
 ///
-/// Keys are `str`, whose key is its UTF-8 form, or `bytes`. Iteration gives `str` for keys in UTF-8
-/// and `bytes` for others, in the order of the file, which is unrelated to the order of the keys.
+/// Keys are `str`, which stands for its UTF-8 form, or `bytes`; another class is a `TypeError`.
+/// Iteration gives `str` for keys in UTF-8 and `bytes` for others, in the order of the file, which
+/// is unrelated to the order of the keys.
 ///
-/// Lists of numbers are read-only NumPy arrays in the memory map of the file, without a copy; an
-/// array keeps the file mapped. Without NumPy they are `memoryview`s.
+/// Lists of numbers are read-only NumPy arrays in the memory map of the file, without a copy unless
+/// they are compressed; an array keeps the file mapped. Without NumPy they are `memoryview`s.
+///
+/// All lookups raise `DamagedError` for damaged or unreadable bytes, and `ClosedError` after
+/// `close`.
 #[pyclass(frozen, weakref, mapping, module = "nuthatch")]
 pub(crate) struct Snapshot {
     open: Closable,
@@ -235,8 +239,9 @@ impl Snapshot {
         Self::view(slf, "_Items")
     }
 
-    /// Returns the values of many keys, which is several times as fast as one lookup each. Other
-    /// threads run Python code meanwhile.
+    /// Returns the values of many keys, which is several times as fast as one lookup each. For 256
+    /// keys and more, the search does not hold the interpreter's lock, so other threads run Python
+    /// code meanwhile.
     ///
     /// With ``out="numpy"``, all values have one type: a bool or a number, or lists of numbers of
     /// one length, which become the rows of a matrix. With ``out="arrow"``, all values have one
@@ -248,11 +253,17 @@ impl Snapshot {
     ///     `default`: The value for missing keys. For a NumPy array, missing keys without a default
     ///         are a `KeyError`; a column has nulls, and no default.
     ///     `out`: The result: ``list``, ``numpy`` or ``arrow``.
-    ///     `value_type`: The type of all values, such as ``i64`` or ``list of f32``; by default
-    ///         that of the first value.
+    ///     `value_type`: The type that all values must have, such as ``i64`` or ``list of f32``. By
+    ///         default, values in a list have any type, and those of an array or a column have the
+    ///         type of the first one.
     ///
     /// Returns:
     ///     The values in the order of the keys.
+    ///
+    /// Raises:
+    ///     `WrongTypeError`: A value has another type.
+    ///     `ArgumentError`: ``out`` or ``value_type`` is invalid, the lists of a matrix have
+    ///         different lengths, or there is no value whose type an array or a column could have.
     #[pyo3(signature = (keys, default=None, *, out="list", value_type=None))]
     fn get_many<'py>(
         &self,
@@ -359,7 +370,7 @@ impl Snapshot {
         self.typed(key, default, ValueType::F64)
     }
 
-    /// Returns a list of integers, as an array of ``int64``. An empty list has any type.
+    /// Returns a list of integers, as an array of ``int64``. An empty list is one of any type.
     ///
     /// Args:
     ///     `key`: The key.
@@ -376,7 +387,8 @@ impl Snapshot {
         self.typed(key, default, ValueType::I64List)
     }
 
-    /// Returns a list of 64-bit floats, as an array of ``float64``. An empty list has any type.
+    /// Returns a list of 64-bit floats, as an array of ``float64``. An empty list is one of any
+    /// type.
     ///
     /// Args:
     ///     `key`: The key.
@@ -393,7 +405,8 @@ impl Snapshot {
         self.typed(key, default, ValueType::F64List)
     }
 
-    /// Returns a list of 32-bit floats, as an array of ``float32``. An empty list has any type.
+    /// Returns a list of 32-bit floats, as an array of ``float32``. An empty list is one of any
+    /// type.
     ///
     /// Args:
     ///     `key`: The key.
@@ -410,7 +423,7 @@ impl Snapshot {
         self.typed(key, default, ValueType::F32List)
     }
 
-    /// Returns a list of strings. An empty list has any type.
+    /// Returns a list of strings. An empty list is one of any type.
     ///
     /// Args:
     ///     `key`: The key.
@@ -460,30 +473,31 @@ impl Snapshot {
         Ok(dict)
     }
 
-    /// Checks every byte of the files. Other threads run Python code meanwhile.
+    /// Checks every byte of the files, on all processors. Other threads run Python code meanwhile.
     ///
     /// Raises:
-    ///     `DamagedError`: A file is damaged, at `offset`.
+    ///     `DamagedError`: A file is damaged. The exception has its `path` and the `offset` in
+    ///     bytes.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         let held = self.open.share(py)?;
         raised(py, py.detach(|| held.get().verify()))?;
         Ok(())
     }
 
-    /// Checks that every page that was read so far was readable. If this succeeds, all bytes in
-    /// arrays that were read before the call came from the file. Lookups check it themselves.
+    /// Checks that every page that was read so far was readable. If this succeeds, all bytes that
+    /// were read from arrays before the call came from the file. Lookups check it themselves.
     ///
     /// Raises:
-    ///     `DamagedError`: A file was truncated while it was open, or its device failed; the code
-    ///     is
-    ///         ``unreadable``.
+    ///     `DamagedError`: A file was truncated while it was open, or its device failed. The code
+    ///         is ``unreadable``.
     fn check_readable(&self, py: Python<'_>) -> PyResult<()> {
         raised(py, self.open.get(py)?.get().check_readable())
     }
 
-    /// Closes the snapshot. Later calls, also of other threads, raise `ClosedError`. Arrays remain
-    /// valid; the file is unmapped when the last of them is gone. The snapshot of a watch stays
-    /// open, since its callers share it.
+    /// Closes the snapshot. Later calls raise `ClosedError` in all threads, and so does the next
+    /// step of an iteration; calls of `get_many` and `verify` that are running complete. Arrays
+    /// remain valid; the file is unmapped when the last of them is gone. The snapshot of a watch
+    /// stays open, since its callers share it. Another call does nothing.
     fn close(&self, py: Python<'_>) {
         if self.options.is_some() {
             self.open.close(py);
@@ -496,7 +510,7 @@ impl Snapshot {
         self.open.peek(py).is_none()
     }
 
-    /// Returns the path that the snapshot was opened with.
+    /// Returns the path that the snapshot was opened with, as an absolute path.
     #[getter]
     fn path(&self, py: Python<'_>) -> PyResult<PathBuf> {
         Ok(self.open.get(py)?.path.clone())

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
 /// Statistics of a snapshot, with the names of `nuthatch info --json`. For a set, `max_probe` is
-/// the maximum of all shards, and other numbers are sums.
+/// the maximum of all shards, `version` is the highest, and other numbers are sums.
 #[pyclass(frozen, get_all, module = "nuthatch")]
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotStats {
@@ -44,7 +44,7 @@ pub(crate) struct SnapshotStats {
     max_probe: u32,
     /// Seed of the key hash.
     seed: u64,
-    /// Share of the slots of the index that are in use, from 0 to 1.
+    /// Fraction of the slots of the index that are in use, from 0 to 1.
     load: f64,
     /// Number of bytes per entry that the files take beyond keys and stored values.
     overhead_bytes_per_entry: f64,

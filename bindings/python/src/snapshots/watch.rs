@@ -20,9 +20,10 @@ pub(crate) struct SnapshotWatchStatus {
     path: PathBuf,
     /// Number of switches to another file.
     switched: u64,
-    /// Number of times that a file could not be used, without repetitions of the same error.
+    /// Number of files that could not be used; the same error is counted once, not at every poll.
     rejected: u64,
-    /// The error that prevents a switch to the file at the path; `None` if `current` returns it.
+    /// The message of the error that prevents a switch to the file at the path; `None` if `current`
+    /// returns that file.
     error: Option<String>,
 }
 
@@ -156,10 +157,13 @@ impl SnapshotWatch {
 
 #[pymethods]
 impl SnapshotWatch {
-    /// Returns the newest good snapshot at the path. The object stays the same until another file
-    /// is there, and remains usable afterwards. The old file is unmapped at the first poll after
-    /// `current` has returned the new one and the program has dropped the old object and its
-    /// arrays.
+    /// Returns the newest snapshot at the path that could be opened. It is the same object until
+    /// the watch switches to another file, and remains usable afterwards. The old file is unmapped
+    /// at the first poll after `current` has returned the new one and the program has dropped the
+    /// old object and its arrays.
+    ///
+    /// Raises:
+    ///     `ClosedError`: The watch is closed.
     #[getter]
     fn current(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
         let reader = match self.newest(py) {
@@ -187,12 +191,18 @@ impl SnapshotWatch {
 
     /// Polls for a new file now. Returns whether the watch switched to one. If the file at the path
     /// cannot be used, `status` has the error. Other threads run Python code meanwhile.
+    ///
+    /// Raises:
+    ///     `ClosedError`: The watch is closed.
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
         let watch = self.watch(py)?;
         Ok(py.detach(|| watch.refresh()))
     }
 
-    /// Returns the status.
+    /// Returns the status of the watch.
+    ///
+    /// Raises:
+    ///     `ClosedError`: The watch is closed.
     fn status(&self, py: Python<'_>) -> PyResult<SnapshotWatchStatus> {
         Ok(self.watch(py)?.status().into())
     }

@@ -50,7 +50,8 @@ impl From<Summary> for SnapshotSummary {
 }
 
 /// A builder of a snapshot. It takes rows in any order, and publishes the file at its path when it
-/// is finished, in place of the file that is there.
+/// is finished, in place of the file that is there. All threads can use it at the same time. In a
+/// child made by `fork`, it is closed.
 ///
 /// As a context manager, it finishes at the end of the block; after an exception it writes nothing.
 ///
@@ -201,19 +202,20 @@ impl SnapshotWriter {
     }
 
     /// Adds a row. The type of the value follows from its class: ``bool``, ``int``, ``float``,
-    /// ``str``, ``bytes``, or a list, tuple or array of numbers or strings. Integers must fit in 64
-    /// bits.
+    /// ``str``, ``bytes``, or a list, tuple or array of numbers or strings. Integers are from -2^63
+    /// to 2^63 - 1. Key and value are copied.
     ///
     /// Args:
-    ///     `key`: The key.
+    ///     `key`: The key, at most 65,535 bytes.
     ///     `value`: The value.
     ///     `value_type`: The type of the value, such as ``list of f32``, if it does not follow from
-    ///         its class. Floats in a list are rounded to 32 bits; integers become floats that are
-    ///         equal.
+    ///         its class. With ``f64`` and lists of floats, an `int` from -2^53 to 2^53 becomes a
+    ///         float; with ``list of f32``, floats are rounded to 32 bits.
     ///
     /// Raises:
     ///     `ArgumentError`: The key or the value has another class, or exceeds a limit. The message
     ///         has the number of the row, from 0.
+    ///     `ClosedError`: The writer was finished or discarded.
     #[pyo3(signature = (key, value, value_type=None))]
     fn add(
         &self,
@@ -257,11 +259,13 @@ impl SnapshotWriter {
     /// Args:
     ///     `source`: The rows.
     ///     `key`: Name of the column with the keys of a table; by default the first one.
-    ///     `value`: Name of the column with the values of a table; by default the second of two.
+    ///     `value`: Name of the column with the values of a table; by default the other one of two.
     ///     `value_type`: The type of all values, as for `add`.
     ///
     /// Raises:
-    ///     `ArgumentError`: A row has another form. The rows before it have been added.
+    ///     `ArgumentError`: A row is not a pair, or its key or value is invalid. The rows before it
+    ///         have been added.
+    ///     `ClosedError`: The writer was finished or discarded.
     #[pyo3(signature = (source, *, key=None, value=None, value_type=None))]
     fn add_many(
         slf: &Bound<'_, Self>,
@@ -279,8 +283,11 @@ impl SnapshotWriter {
     /// of that name.
     ///
     /// Args:
-    ///     `name`: The name.
-    ///     `value`: The value: `str`, whose UTF-8 form is stored, or `bytes`.
+    ///     `name`: The name, 1 to 255 bytes in UTF-8.
+    ///     `value`: The value: `str`, which is stored as UTF-8, or `bytes`.
+    ///
+    /// Raises:
+    ///     `ArgumentError`: The name has another length, or all metadata exceeds 1 MiB.
     fn set_metadata(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let bytes = key_bytes(value)
             .map_err(|_| super::failure::other_class("metadata", "str or bytes", value))?;
@@ -294,16 +301,24 @@ impl SnapshotWriter {
 
     /// Writes the file, syncs it and publishes it at its path. Other threads run Python code
     /// meanwhile. If it fails, the path is unchanged, unless the code of the error is
-    /// ``not-durable``.
+    /// ``not-durable``: then the new file is published, but a power failure may restore the old
+    /// one. The writer is closed in any case.
+    ///
+    /// Returns:
+    ///     The numbers of entries and bytes.
     ///
     /// Raises:
     ///     `ArgumentError`: A key has several rows, or a limit is exceeded.
+    ///     `DamagedError`: The code is ``not-durable``.
+    ///     `Error`: A system call failed, such as for a full disk; the code is ``io``.
+    ///     `ClosedError`: The writer was finished or discarded.
     fn finish(&self, py: Python<'_>) -> PyResult<SnapshotSummary> {
         let writer = self.take().ok_or_else(|| closed(py, "writer"))?;
         raised(py, py.detach(|| writer.finish())).map(SnapshotSummary::from)
     }
 
-    /// Ends without writing a file. Does nothing after the end.
+    /// Closes the writer without publishing a file, and removes its temporary files. Does nothing
+    /// after `finish` or another call.
     fn discard(&self, py: Python<'_>) {
         let writer = self.take();
         py.detach(|| drop(writer));
