@@ -64,17 +64,18 @@ func (e *Error) Error() string {
 	case CodeIO:
 		return fmt.Sprintf("%s: %s: %v", e.Path, e.Operation, e.Err)
 	case CodeNotASnapshot:
-		return e.damage("not a snapshot", "correct the path")
+		return e.damage("not a snapshot", "correct the path: this is another kind of file")
 	case CodeUnsupported:
 		return e.damage("not supported", "update the reader, or build the file for this version")
 	case CodeCorrupt:
 		return e.damage("damaged file", "copy or build the file again, and check the disk")
 	case CodeWrongType:
 		return fmt.Sprintf("%s: wrong type of the value of the key %.80q: requested %s, found %s; "+
-			"request the type that was found", e.Path, e.Key, e.Expected, e.Found)
+			"request the type that was found, or correct the writer of the value",
+			e.Path, e.Key, e.Expected, e.Found)
 	case CodeUnreadable:
 		return e.Path + ": the file was truncated or could not be read while it was mapped; " +
-			"open it again, and check which process writes to published files"
+			"open it again, and check the disk and which process writes to the file"
 	case CodeClosed:
 		return "the snapshot is closed; open the file again"
 	}
@@ -83,7 +84,7 @@ func (e *Error) Error() string {
 
 func (e *Error) damage(what, action string) string {
 	return fmt.Sprintf("%s: %s: at byte %d: expected %s, found %s; %s",
-		e.Path, what, e.Offset, e.Expected, e.Found, action)
+		what, e.Path, e.Offset, e.Expected, e.Found, action)
 }
 
 // Unwrap returns the error of the system or the runtime, or nil. For a missing file it is
