@@ -85,6 +85,8 @@ fn a_directory_is_neither_built_over_nor_opened() -> AnyResult {
     std::fs::create_dir(&path)?;
     assert_eq!(kind(WriterOptions::new().create(&path), &path), ErrorKind::IsADirectory);
     assert_eq!(kind(Snapshot::open(&path), &path), ErrorKind::InvalidInput);
+    let Err(error) = Snapshot::open(&path) else { panic!("an error") };
+    assert_eq!(error.to_string(), format!("{}: open: not a regular file", path.display()));
     assert_eq!(std::fs::read_dir(directory.path())?.count(), 1);
     Ok(())
 }

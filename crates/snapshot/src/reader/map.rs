@@ -114,9 +114,11 @@ impl Map {
     ) -> Result<Self> {
         let io = |operation| move |source| Error::io(path, operation, source);
         let require_file = |metadata: &Metadata| {
-            let kind = std::io::Error::from(std::io::ErrorKind::InvalidInput);
-            let error = || Error::io(path, "open (not a regular file)", kind);
-            if metadata.is_file() { Ok(()) } else { Err(error()) }
+            if metadata.is_file() {
+                return Ok(());
+            }
+            let kind = std::io::ErrorKind::InvalidInput;
+            Err(Error::io(path, "open", std::io::Error::new(kind, "not a regular file")))
         };
         // Checked before opening, too: opening a named pipe would block until it has a writer.
         require_file(&std::fs::metadata(path).map_err(io("open"))?)?;
