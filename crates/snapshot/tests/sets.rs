@@ -261,9 +261,9 @@ fn verification_finds_a_key_of_another_shard() -> AnyResult {
 fn pruned_generations_leave_no_shards() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let generations = Generations::of(directory.path().join("users"));
-    for number in 1..=3 {
+    for number in 1..=3_u64 {
         // One key changes, so three of the four shards are those of the generation before.
-        let rows = (0..200).map(|row| (row, if row == 0 { number as i64 } else { row }));
+        let rows = (0..200).map(|row| (row, if row == 0 { number.cast_signed() } else { row }));
         build(&generations.path(number), 4, rows)?;
         generations.publish(number)?;
     }
