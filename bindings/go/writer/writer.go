@@ -51,8 +51,8 @@ type Options struct {
 	ZstdLevel uint32
 	// Threads is the maximum number of threads. Zero means one for each processor.
 	Threads uint32
-	// MemoryBytes is the memory budget in bytes, at least 16 MiB. Zero means 1 GiB. Rows beyond it
-	// are written to temporary files in the folder of the snapshot.
+	// MemoryBytes is the memory budget in bytes. Zero means 1 GiB; less than 16 MiB counts as 16
+	// MiB. Rows beyond it are written to temporary files in the folder of the snapshot.
 	MemoryBytes uint64
 	// Seed is the seed of the key hash.
 	Seed uint64

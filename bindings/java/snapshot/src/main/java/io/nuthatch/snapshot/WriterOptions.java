@@ -10,8 +10,8 @@ import java.util.Objects;
  * @param compressionLevel level of zstd, 1 to 22; 0, the default, for no compression. A value that
  *     would shrink by less than an eighth, or has more than 16 MiB, is not compressed
  * @param threads maximum number of threads; 0, the default, for all cores
- * @param memoryBytes memory budget in bytes, at least 16 MiB; 0, the default, for 1 GiB. Rows
- *     beyond it are written to temporary files in the folder of the snapshot
+ * @param memoryBytes memory budget in bytes; 0, the default, for 1 GiB; less than 16 MiB counts as
+ *     16 MiB. Rows beyond it are written to temporary files in the folder of the snapshot
  * @param seed seed of the key hash; 0 by default
  * @param shards number of shards of a set, at most 65,536; 0, the default, for one file
  */
