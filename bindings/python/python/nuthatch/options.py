@@ -96,8 +96,8 @@ class SnapshotWriterOptions(TypedDict, total=False):
     level: int
     """Compression level, from 1 to 22; 3 by default."""
     memory: int
-    """Memory budget of the build in bytes; 1 GiB by default; less than 16 MiB counts as 16 MiB. Rows
-    beyond it are written to temporary files in the folder of the output."""
+    """Memory budget of the build in bytes; 1 GiB by default; less than 16 MiB counts as 16 MiB.
+    Rows beyond it are written to temporary files in the folder of the output."""
     threads: int
     """Maximum number of threads; all cores by default."""
     seed: int
