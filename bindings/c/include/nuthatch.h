@@ -727,7 +727,7 @@ typedef struct {
     uint64_t entries;
     // Number of rows that were added, duplicates included.
     uint64_t rows;
-    // Length of the file in bytes; for a set, of all its files.
+    // Length of the file in bytes; for a set, of all shards without the manifest.
     uint64_t file_bytes;
     // Sum of the lengths of all keys in bytes.
     uint64_t key_bytes;

@@ -66,7 +66,8 @@ type Summary struct {
 	Entries uint64
 	// Rows is the number of rows that were inserted, duplicates included.
 	Rows uint64
-	// FileBytes is the length of the file in bytes; for a set, of all its files.
+	// FileBytes is the length of the file in bytes; for a set, of all shards without the
+	// manifest.
 	FileBytes uint64
 	// KeyBytes, ValueBytes and StoredValueBytes are sums of lengths in bytes: of all keys, of all
 	// values, and of all stored values, of which a shared one counts once.

@@ -77,6 +77,21 @@ fn every_read_of_a_set_gives_what_one_file_gives() -> AnyResult {
 }
 
 #[test]
+fn a_build_and_the_statistics_count_the_same_bytes() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    for shards in [0, 3] {
+        let path = directory.path().join(format!("{shards}.nut"));
+        let mut writer = WriterOptions::new().shards(shards).create(&path)?;
+        writer.insert(b"key", Value::Bool(true))?;
+        let summary = writer.finish()?;
+        let stats = Snapshot::open(&path)?.stats();
+        assert_eq!(summary.file_len, stats.file_len, "{shards} shards");
+        assert_eq!(summary.stored_value_bytes, stats.stored_value_bytes, "{shards} shards");
+    }
+    Ok(())
+}
+
+#[test]
 fn the_bytes_of_a_set_depend_on_its_entries_and_options_only() -> AnyResult {
     let built = |threads, memory, reversed: bool| -> AnyResult<Vec<(String, Vec<u8>)>> {
         let directory = tempfile::tempdir()?;

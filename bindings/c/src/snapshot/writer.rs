@@ -62,7 +62,7 @@ pub struct nuthatch_snapshot_summary {
     pub entries: u64,
     /// Number of rows that were added, duplicates included.
     pub rows: u64,
-    /// Length of the file in bytes; for a set, of all its files.
+    /// Length of the file in bytes; for a set, of all shards without the manifest.
     pub file_bytes: u64,
     /// Sum of the lengths of all keys in bytes.
     pub key_bytes: u64,

@@ -19,15 +19,17 @@ namespace nuthatch {
 struct watch_options {
     // How files are opened.
     open_options open;
-    // Time between polls for a new file. Zero: only refresh() polls.
+    // Time between polls for a new file. Zero, or more than 49 days: only refresh() polls.
     std::chrono::milliseconds poll_interval{250};
     // Verify every byte of a file before readers switch to it. Otherwise a file is only opened,
     // which checks its header.
     bool verify = false;
 
     nuthatch_snapshot_watch_options raw() const noexcept {
-        auto ms = static_cast<std::uint32_t>(poll_interval.count());
-        return {open.raw(), ms == 0 ? NUTHATCH_SNAPSHOT_NO_POLLING : ms, verify};
+        auto ms = poll_interval.count();
+        bool polls = ms > 0 && ms < NUTHATCH_SNAPSHOT_NO_POLLING;
+        auto interval = polls ? static_cast<std::uint32_t>(ms) : NUTHATCH_SNAPSHOT_NO_POLLING;
+        return {open.raw(), interval, verify};
     }
 };
 

@@ -22,7 +22,7 @@ pub(crate) struct SnapshotSummary {
     entries: u64,
     /// Number of rows that were added, duplicates included.
     rows: u64,
-    /// Length of the file in bytes; for a set, of all its files.
+    /// Length of the file in bytes; for a set, of all shards without the manifest.
     file_bytes: u64,
     /// Sum of the lengths of all keys in bytes.
     key_bytes: u64,

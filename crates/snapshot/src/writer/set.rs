@@ -67,7 +67,6 @@ pub(super) fn write(
     options.reporter.start(Stage::Syncing, 0);
     file.sync_folder()?;
     let bytes = manifest.to_bytes();
-    sum.file_len += bytes.len() as u64;
     let published = file.publish(&bytes, bytes.len() as u64);
     // If the new manifest is published, it refers to the new shards, which stay.
     drop(new);
