@@ -42,7 +42,7 @@ final class MappedFiles {
 
   private static MemorySegment copy(FileChannel channel, long length, Arena arena)
       throws IOException {
-    var copy = arena.allocate(length, Layout.SECTION_ALIGN);
+    var copy = allocate(length, arena);
     long at = 0;
     while (at < length) {
       var part = copy.asSlice(at, Math.min(length - at, COPY_BYTES)).asByteBuffer();
@@ -53,6 +53,15 @@ final class MappedFiles {
       at += count;
     }
     return copy;
+  }
+
+  /** Allocates memory. An error would end the thread of a watch, so it is an exception. */
+  private static MemorySegment allocate(long length, Arena arena) throws IOException {
+    try {
+      return arena.allocate(length, Layout.SECTION_ALIGN);
+    } catch (OutOfMemoryError e) {
+      throw new IOException("out of memory for a copy of " + length + " bytes", e);
+    }
   }
 
   /** Reads the first bytes of a file: {@code length}, or all if it has fewer. */

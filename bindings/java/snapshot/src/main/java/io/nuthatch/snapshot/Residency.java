@@ -11,7 +11,8 @@ public enum Residency {
   POPULATED,
   /**
    * Copied into memory of this process, outside the Java heap, before {@code open} returns. The
-   * copy is independent of later changes to the file: no access fails if the file is truncated.
+   * copy is independent of later changes to the file: no access fails if the file is truncated. A
+   * file that is too large for the memory cannot be opened: the code is {@code io}.
    */
   COPIED
 }

@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -69,6 +71,30 @@ class WatchTest {
       assertFalse(isOpen(old));
       assertThrows(SnapshotClosedException.class, second::current);
       assertTrue(isOpen(first.current()));
+    }
+  }
+
+  @Test
+  void a_file_that_is_too_large_to_copy_is_rejected_and_the_watch_continues() throws IOException {
+    var overcommit = Path.of("/proc/sys/vm/overcommit_memory");
+    assumeFalse(
+        Files.exists(overcommit) && Files.readString(overcommit).strip().equals("1"),
+        "the system would provide more memory than it has");
+    var copied = OpenOptions.defaults().residency(Residency.COPIED);
+    try (var watch = Watch.open(path, BY_HAND.open(copied));
+        var reader = watch.reader()) {
+      var sparse = folder.resolve("sparse.nut");
+      try (var file = new RandomAccessFile(sparse.toFile(), "rw")) {
+        file.setLength(1L << 43);
+      }
+      Files.move(sparse, path, StandardCopyOption.ATOMIC_MOVE);
+      assertFalse(watch.refresh());
+      var error = watch.status().error().orElseThrow();
+      assertEquals("io", error.code());
+      assertTrue(error.getMessage().contains("out of memory"), error.getMessage());
+      publish("types");
+      assertTrue(watch.refresh());
+      assertEquals("a nuthatch", reader.current().getString("string"));
     }
   }
 
