@@ -6,7 +6,7 @@
 //                                           builds it, and only warns if that fails
 //   node native/build.cjs --prebuild ARCH   builds it for linux-ARCH (x64 or arm64) into prebuilds/
 //
-// CC and CFLAGS in the environment have their usual meaning.
+// CC and CFLAGS in the environment have their usual meaning; CC may have arguments.
 
 const { execFileSync } = require("node:child_process");
 const fs = require("node:fs");
@@ -23,19 +23,35 @@ function headers() {
   return require("node-api-headers").include_dir;
 }
 
+function words(text) {
+  return text.split(" ").filter((word) => word !== "");
+}
+
 /** Compiles the add-on. */
 function build(compiler, output) {
   fs.mkdirSync(path.dirname(output), { recursive: true });
   // Renamed when it is complete: another process may be loading the old one.
   const temporary = `${output}.${process.pid}`;
-  const flags = (process.env.CFLAGS ?? "").split(" ").filter((flag) => flag !== "");
+  const [program, ...prefix] = words(compiler);
+  const flags = words(process.env.CFLAGS ?? "");
   const link = process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : ["-ldl"];
   const sources = ["addon.c", "map.c"].map((name) => path.join(__dirname, name));
   const options = ["-std=c11", "-O2", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra"];
   const defines = ["-D_GNU_SOURCE", "-DNAPI_VERSION=8"];
   execFileSync(
-    compiler,
-    [...options, ...defines, ...flags, "-I", headers(), "-o", temporary, ...sources, ...link],
+    program,
+    [
+      ...prefix,
+      ...options,
+      ...defines,
+      ...flags,
+      "-I",
+      headers(),
+      "-o",
+      temporary,
+      ...sources,
+      ...link,
+    ],
     { stdio: ["ignore", "inherit", "inherit"] },
   );
   fs.renameSync(temporary, output);
@@ -48,8 +64,9 @@ function buildHere() {
 
 function main([option, arch]) {
   if (option === "--prebuild") {
-    const compiler = arch === process.arch ? (process.env.CC ?? "cc") : CROSS_COMPILERS[arch];
-    if (compiler === undefined) throw new Error(`expected x64 or arm64, found ${arch}`);
+    const known = arch === process.arch ? "cc" : CROSS_COMPILERS[arch];
+    const compiler = process.env.CC ?? known;
+    if (known === undefined) throw new Error(`expected x64 or arm64, found ${arch}`);
     build(compiler, path.join(root, "prebuilds", `linux-${arch}`, "nuthatch.node"));
     return;
   }
