@@ -43,14 +43,13 @@ impl Failure {
         Self::new("io", format!("{}: {operation}: {error}", path.display()))
     }
 
-    /// Returns the cause of a failed group, for callers that do not group their writes themselves.
-    pub(crate) fn ungrouped(error: nuthatch_store::Error) -> Self {
-        match error {
-            nuthatch_store::Error::Group(cause) => {
-                Self { code: Cow::Borrowed(cause.code()), message: cause.to_string(), write: None }
-            }
-            error => error.into(),
-        }
+    /// Returns the failure of a write in a batch, or another failure of an engine.
+    pub(crate) fn of_engine(
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+        write: Option<u64>,
+    ) -> Self {
+        Self { code: code.into(), message: message.into(), write }
     }
 
     pub(crate) fn code(&self) -> &str {
@@ -67,34 +66,5 @@ impl Failure {
             Ok(exception) => PyErr::from_value(exception),
             Err(error) => error,
         }
-    }
-}
-
-impl From<nuthatch_store::Error> for Failure {
-    fn from(error: nuthatch_store::Error) -> Self {
-        let write = match &error {
-            nuthatch_store::Error::ConditionUnmet { write } => Some(*write as u64),
-            _ => None,
-        };
-        Self { code: Cow::Borrowed(error.code()), message: error.to_string(), write }
-    }
-}
-
-impl From<nuthatch_chunks::Error> for Failure {
-    fn from(error: nuthatch_chunks::Error) -> Self {
-        Self::new(error.code(), error.to_string())
-    }
-}
-
-impl From<nuthatch_origins::Error> for Failure {
-    fn from(error: nuthatch_origins::Error) -> Self {
-        Self::new(error.code(), error.to_string())
-    }
-}
-
-impl From<nuthatch_rpc::Error> for Failure {
-    fn from(error: nuthatch_rpc::Error) -> Self {
-        let code = Cow::Owned(error.code().to_owned());
-        Self { code, message: error.message().to_owned(), write: error.write() }
     }
 }

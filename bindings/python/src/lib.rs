@@ -10,15 +10,25 @@
 //! | `snapshots` | snapshots |
 //! | `chunks` | the chunk cache |
 //! | `origins` | remote objects, read through the chunk cache |
+//!
+//! The store, the chunk cache and remote objects are for Linux; on other systems the module has
+//! snapshots only.
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "only snapshots are there")
+)]
 
+#[cfg(target_os = "linux")]
 mod chunks;
 mod convert;
 mod failure;
+#[cfg(target_os = "linux")]
 mod origins;
 mod runtime;
 mod snapshots;
+#[cfg(target_os = "linux")]
 mod store;
 
 use pyo3::prelude::*;
@@ -34,10 +44,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.set_item("after_in_child", forked)?;
     py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    chunks::register(module)?;
-    origins::register(module)?;
     snapshots::register(module)?;
-    store::register(module)?;
+    #[cfg(target_os = "linux")]
+    {
+        chunks::register(module)?;
+        origins::register(module)?;
+        store::register(module)?;
+    }
     // The package defines the public names.
     module.delattr("__all__")
 }

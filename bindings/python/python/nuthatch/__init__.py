@@ -3,51 +3,26 @@
 ``open_snapshot`` maps an immutable file of typed values, and ``build_snapshot`` writes one.
 ``open`` and ``connect`` return a :class:`Store` with blocking calls. ``nuthatch.aio`` has the same
 for asyncio. ``nuthatch.chunks`` caches ranges of remote objects on the local disk. ``nuthatch.fs``
-is a filesystem for fsspec that reads through this cache, and ``open_url`` opens a single file.
+is a filesystem for fsspec that reads through this cache, and ``open_url`` opens a single file. On
+other systems than Linux, the package has snapshots only.
 """
 
+from __future__ import annotations
+
 import os
+import sys
 from typing import Unpack
 
-from nuthatch import aio, chunks, errors
+from nuthatch import errors
 from nuthatch._native import (
-    Ack,
     ArrowColumn,
-    AsyncReadTransaction,
-    AsyncScan,
-    AsyncStore,
-    AsyncTable,
-    AsyncTransaction,
-    AsyncWatch,
-    AsyncWriter,
-    Batch,
-    Change,
-    Compacted,
-    Entry,
-    ReadTransaction,
-    RowBatch,
-    Scan,
     Snapshot,
     SnapshotStats,
     SnapshotSummary,
     SnapshotWatch,
     SnapshotWatchStatus,
     SnapshotWriter,
-    Stat,
-    Store,
-    Table,
-    TableStat,
-    Transaction,
-    UrlCounts,
-    Verified,
-    Watch,
-    Writer,
-    Written,
     __version__,
-    _compact_store,
-    _connect_store,
-    _open_store,
-    _verify_store,
 )
 from nuthatch.errors import (
     AccessError,
@@ -74,7 +49,42 @@ from nuthatch.options import (
     SnapshotWriterOptions,
 )
 from nuthatch.snapshots import build_snapshot, open_snapshot, watch_snapshot
-from nuthatch.urls import UrlFile, open_url
+
+# The other engines are for Linux.
+if sys.platform == "linux":
+    from nuthatch import aio, chunks
+    from nuthatch._native import (
+        Ack,
+        AsyncReadTransaction,
+        AsyncScan,
+        AsyncStore,
+        AsyncTable,
+        AsyncTransaction,
+        AsyncWatch,
+        AsyncWriter,
+        Batch,
+        Change,
+        Compacted,
+        Entry,
+        ReadTransaction,
+        RowBatch,
+        Scan,
+        Stat,
+        Store,
+        Table,
+        TableStat,
+        Transaction,
+        UrlCounts,
+        Verified,
+        Watch,
+        Writer,
+        Written,
+        _compact_store,
+        _connect_store,
+        _open_store,
+        _verify_store,
+    )
+    from nuthatch.urls import UrlFile, open_url
 
 __all__ = [
     "AccessError",

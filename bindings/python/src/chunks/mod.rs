@@ -7,6 +7,7 @@
 mod block_object;
 mod blocks;
 mod cache;
+mod failure;
 mod flights;
 mod folder;
 mod key;

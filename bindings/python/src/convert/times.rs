@@ -1,7 +1,7 @@
 //! Conversion of times, which are seconds in Python: from now, or since 1970.
 
 use crate::failure::Failure;
-use nuthatch_store::{Clock, SystemClock};
+use nuthatch_clock::{Clock, SystemClock};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::time::Duration;

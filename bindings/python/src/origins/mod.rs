@@ -1,5 +1,6 @@
 //! Remote objects that are read through the chunk cache, in Python.
 
+mod failure;
 mod headers;
 mod object;
 mod status;

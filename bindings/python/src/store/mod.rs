@@ -14,6 +14,7 @@
 
 mod classes;
 mod engine;
+mod failure;
 mod results;
 mod rows;
 mod scan_state;
