@@ -227,20 +227,20 @@ def test_a_writer_finishes_at_the_end_of_its_block_and_writes_nothing_after_an_e
     path: Path,
 ) -> None:
     with nuthatch.SnapshotWriter(path) as writer:
-        writer.add("a", 1)
-        writer.add(b"\xff", [1], value_type="list of f32")
-        writer.add_many({"b": 2})
-        writer.add_many([("c", 3), ["d", 4]])
+        writer.insert("a", 1)
+        writer.insert(b"\xff", [1], value_type="list of f32")
+        writer.insert_many({"b": 2})
+        writer.insert_many([("c", 3), ["d", 4]])
         writer.set_metadata("source", "test")
         assert not path.exists()
     assert len(read(path)) == 5
     with pytest.raises(nuthatch.ClosedError, match="the writer is closed"):
-        writer.add("e", 5)
+        writer.insert("e", 5)
     with pytest.raises(nuthatch.ClosedError):
         writer.finish()
     before = path.read_bytes()
     with pytest.raises(ZeroDivisionError), nuthatch.SnapshotWriter(path) as writer:
-        writer.add("a", 2)
+        writer.insert("a", 2)
         raise ZeroDivisionError
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]

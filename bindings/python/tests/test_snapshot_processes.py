@@ -76,15 +76,15 @@ def test_a_child_reads_the_snapshot_of_its_parent_if_the_file_is_gone(path: Path
 def test_a_child_does_not_end_the_build_of_its_parent(tmp_path: Path) -> None:
     path = tmp_path / "rows.nut"
     writer = nuthatch.SnapshotWriter(path)
-    writer.add("key", 1)
+    writer.insert("key", 1)
 
     def child() -> None:
         with pytest.raises(nuthatch.ClosedError):
-            writer.add("child", 1)
-        writer.discard()
+            writer.insert("child", 1)
+        writer.abandon()
 
     in_child(child)
-    writer.add("other", 2)
+    writer.insert("other", 2)
     assert writer.finish().entries == 2
     with nuthatch.open_snapshot(path) as snapshot:
         assert dict(snapshot.items()) == {"key": 1, "other": 2}

@@ -12,6 +12,7 @@ pub mod leftovers;
 pub mod links;
 mod mask;
 pub mod names;
+pub mod readmes;
 pub mod size;
 mod tree;
 pub mod unsafety;

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use nuthatch_testing::tidy::circles::{circles, crates};
 use nuthatch_testing::tidy::imports::{self, Arrows};
 use nuthatch_testing::tidy::{
-    Exception, File, Finding, Tree, except, exports, language, leftovers, links, names, size,
-    unsafety,
+    Exception, File, Finding, Tree, except, exports, language, leftovers, links, names, readmes,
+    size, unsafety,
 };
 
 /// The permitted imports of each crate, by folder name below crates/.
@@ -255,6 +255,16 @@ fn names_say_something() {
 #[test]
 fn links_lead_somewhere() {
     none(&links::dead(&TREE));
+}
+
+#[test]
+fn readmes_of_languages_have_one_shape() {
+    let of_languages: Vec<_> = TREE
+        .ending("md")
+        .filter(|file| file.path.starts_with("bindings/") && file.path.ends_with("/README.md"))
+        .collect();
+    assert!(of_languages.len() >= 6, "{} READMEs", of_languages.len());
+    none(&over(of_languages.into_iter(), readmes::other_shape));
 }
 
 #[test]

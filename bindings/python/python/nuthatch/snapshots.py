@@ -83,10 +83,10 @@ def build_snapshot(
     """
     writer = SnapshotWriter(path, **options)
     try:
-        writer.add_many(source, key=key, value=value, value_type=value_type)
+        writer.insert_many(source, key=key, value=value, value_type=value_type)
         return writer.finish()
     finally:
-        writer.discard()
+        writer.abandon()
 
 
 def watch_snapshot(

@@ -38,13 +38,13 @@ def add_rows(
     rows = _table_rows(source, key, value)
     if rows is not None:
         for keys, values, own_type in rows:
-            writer._add_pairs(zip(keys, values, strict=True), value_type or own_type)
+            writer._insert_pairs(zip(keys, values, strict=True), value_type or own_type)
         return
     if key is not None or value is not None:
         found = type(source).__name__
         raise ArgumentError(f"key, value: expected a table with columns, found {found}", "argument")
     pairs = source.items() if isinstance(source, Mapping) else source
-    writer._add_pairs(pairs, value_type)
+    writer._insert_pairs(pairs, value_type)
 
 
 def _table_rows(source: Any, key: str | None, value: str | None) -> Iterator[_Rows] | None:

@@ -124,7 +124,7 @@ impl SnapshotWriter {
     }
 
     /// Adds a row, whose errors name it.
-    fn insert(
+    fn insert_row(
         &self,
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
@@ -215,21 +215,21 @@ impl SnapshotWriter {
     /// Raises:
     ///     `ArgumentError`: The key or the value has another class, or exceeds a limit. The message
     ///         has the number of the row, from 0.
-    ///     `ClosedError`: The writer was finished or discarded.
+    ///     `ClosedError`: The writer was finished or abandoned.
     #[pyo3(signature = (key, value, value_type=None))]
-    fn add(
+    fn insert(
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
         value_type: Option<&str>,
     ) -> PyResult<()> {
-        self.insert(key, value, requested(py, value_type)?, &mut RowBuffer::default())
+        self.insert_row(key, value, requested(py, value_type)?, &mut RowBuffer::default())
     }
 
     /// Adds the pairs of an iterable.
     #[pyo3(signature = (pairs, value_type))]
-    fn _add_pairs(
+    fn _insert_pairs(
         &self,
         py: Python<'_>,
         pairs: &Bound<'_, PyAny>,
@@ -248,7 +248,7 @@ impl SnapshotWriter {
                 let message = format!("row {row}: expected a pair (key, value), found {found}");
                 return Err(argument(py, message));
             };
-            self.insert(&tuple.get_item(0)?, &tuple.get_item(1)?, requested, &mut buffer)?;
+            self.insert_row(&tuple.get_item(0)?, &tuple.get_item(1)?, requested, &mut buffer)?;
         }
         Ok(())
     }
@@ -265,9 +265,9 @@ impl SnapshotWriter {
     /// Raises:
     ///     `ArgumentError`: A row is not a pair, or its key or value is invalid. The rows before it
     ///         have been added.
-    ///     `ClosedError`: The writer was finished or discarded.
+    ///     `ClosedError`: The writer was finished or abandoned.
     #[pyo3(signature = (source, *, key=None, value=None, value_type=None))]
-    fn add_many(
+    fn insert_many(
         slf: &Bound<'_, Self>,
         source: &Bound<'_, PyAny>,
         key: Option<Bound<'_, PyAny>>,
@@ -311,7 +311,7 @@ impl SnapshotWriter {
     ///     `ArgumentError`: A key has several rows, or a limit is exceeded.
     ///     `DamagedError`: The code is ``not-durable``.
     ///     `Error`: A system call failed, such as for a full disk; the code is ``io``.
-    ///     `ClosedError`: The writer was finished or discarded.
+    ///     `ClosedError`: The writer was finished or abandoned.
     fn finish(&self, py: Python<'_>) -> PyResult<SnapshotSummary> {
         let writer = self.take().ok_or_else(|| closed(py, "writer"))?;
         raised(py, py.detach(|| writer.finish())).map(SnapshotSummary::from)
@@ -319,7 +319,7 @@ impl SnapshotWriter {
 
     /// Closes the writer without publishing a file, and removes its temporary files. Does nothing
     /// after `finish` or another call.
-    fn discard(&self, py: Python<'_>) {
+    fn abandon(&self, py: Python<'_>) {
         let writer = self.take();
         py.detach(|| drop(writer));
     }
@@ -346,7 +346,7 @@ impl SnapshotWriter {
                 self.finish(py)?;
             }
         } else {
-            self.discard(py);
+            self.abandon(py);
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ fn resolve(from: &str, to: &str) -> Option<String> {
 }
 
 /// Returns the lines outside code blocks, with their numbers.
-fn prose(text: &str) -> Vec<(usize, &str)> {
+pub(super) fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut lines = Vec::new();
     let mut open = None;
     for (number, line) in (1..).zip(text.lines()) {

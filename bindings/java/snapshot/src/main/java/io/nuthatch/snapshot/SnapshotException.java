@@ -1,6 +1,9 @@
 package io.nuthatch.snapshot;
 
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -15,12 +18,11 @@ public final class SnapshotException extends RuntimeException {
 
   private static final Map<String, String> WHAT_TO_DO =
       Map.of(
-          "io", "act on the error of the system",
           "not-a-snapshot", "correct the path: this is another kind of file",
           "unsupported", "update the reader, or build the file for this version",
           "corrupt", "copy or build the file again, and check the disk",
-          "wrong-type", "request the type that was found, or correct the writer",
-          "unreadable", "open the file again; check the disk, and what writes to the file",
+          "wrong-type", "request the type that was found, or correct the writer of the value",
+          "unreadable", "open it again, and check the disk and which process writes to the file",
           "not-durable", "publish again, or sync the folder, before relying on the file",
           "duplicate", "remove one of the rows, or choose which one is kept",
           "limit", "split or omit the input");
@@ -40,8 +42,14 @@ public final class SnapshotException extends RuntimeException {
   private final String found;
 
   private SnapshotException(
-      String code, Path path, long offset, String expected, String found, Throwable cause) {
-    super(message(code, path, offset, expected, found), cause);
+      String code,
+      Path path,
+      long offset,
+      String expected,
+      String found,
+      String message,
+      Throwable cause) {
+    super(message, cause);
     this.code = code;
     this.path = path.toString();
     this.offset = offset;
@@ -49,49 +57,75 @@ public final class SnapshotException extends RuntimeException {
     this.found = found;
   }
 
-  private static String message(
-      String code, Path path, long offset, String expected, String found) {
-    var place = offset == NO_OFFSET ? path.toString() : path + ": at byte " + offset;
-    return "%s: %s: expected %s, found %s; %s"
-        .formatted(code, place, expected, found, WHAT_TO_DO.getOrDefault(code, "correct the call"));
+  static SnapshotException io(Path path, String operation, IOException cause) {
+    var message = path + ": " + operation + ": " + reason(cause);
+    var expected = "to " + operation + " the file";
+    return new SnapshotException(
+        "io", path, NO_OFFSET, expected, cause.toString(), message, cause);
   }
 
-  static SnapshotException io(Path path, String operation, IOException cause) {
-    return new SnapshotException(
-        "io", path, NO_OFFSET, "to " + operation + " the file", cause.toString(), cause);
+  /** Returns why a system call failed; the messages of Java have the path alone. */
+  private static String reason(IOException cause) {
+    return switch (cause) {
+      case NoSuchFileException _ -> "no such file or directory";
+      case AccessDeniedException _ -> "permission denied";
+      case FileSystemException failed when failed.getReason() != null -> failed.getReason();
+      default -> cause.getMessage() == null ? cause.toString() : cause.getMessage();
+    };
   }
 
   static SnapshotException notASnapshot(Path path, String expected, String found) {
-    return new SnapshotException("not-a-snapshot", path, 0, expected, found, null);
+    return damage("not-a-snapshot", "not a snapshot", path, 0, expected, found);
   }
 
   static SnapshotException unsupported(Path path, long offset, String expected, String found) {
-    return new SnapshotException("unsupported", path, offset, expected, found, null);
+    return damage("unsupported", "not supported", path, offset, expected, found);
   }
 
   static SnapshotException corrupt(Path path, long offset, Object expected, Object found) {
-    return new SnapshotException(
-        "corrupt", path, offset, expected.toString(), found.toString(), null);
+    return damage("corrupt", "damaged file", path, offset, expected.toString(), found.toString());
+  }
+
+  private static SnapshotException damage(
+      String code, String summary, Path path, long offset, String expected, String found) {
+    var message =
+        "%s: %s: at byte %d: expected %s, found %s; %s"
+            .formatted(summary, path, offset, expected, found, WHAT_TO_DO.get(code));
+    return new SnapshotException(code, path, offset, expected, found, message, null);
   }
 
   static SnapshotException wrongType(Path path, ValueType requested, ValueType found) {
+    var message =
+        "%s: wrong type: requested %s, found %s; %s"
+            .formatted(path, requested, found, WHAT_TO_DO.get("wrong-type"));
     return new SnapshotException(
-        "wrong-type", path, NO_OFFSET, "a value of type " + requested, found.toString(), null);
+        "wrong-type", path, NO_OFFSET, requested.toString(), found.toString(), message, null);
   }
 
   static SnapshotException unreadable(Path path, InternalError cause) {
+    var message =
+        path
+            + ": the file was truncated or could not be read while it was mapped; "
+            + WHAT_TO_DO.get("unreadable");
     return new SnapshotException(
         "unreadable",
         path,
         NO_OFFSET,
         "a file that can be read while it is mapped",
         "a page that is missing or that the device failed to read",
+        message,
         cause);
   }
 
-  /** Returns the exception for an error of the native library. */
+  /** Returns the exception for an error of the native library, whose message may have the path. */
   static SnapshotException ofWriter(String code, Path path, String message) {
-    return new SnapshotException(code, path, NO_OFFSET, "to write the snapshot", message, null);
+    var text = message.contains(path.toString()) ? message : path + ": " + message;
+    var action = WHAT_TO_DO.get(code);
+    if (action != null) {
+      text += "; " + action;
+    }
+    return new SnapshotException(
+        code, path, NO_OFFSET, "to write the snapshot", message, text, null);
   }
 
   /**
@@ -127,7 +161,8 @@ public final class SnapshotException extends RuntimeException {
   }
 
   /**
-   * Returns what was expected. For a checksum, a length or a count, the value in the file.
+   * Returns what was expected; for {@code wrong-type}, the requested type. For a checksum, a length
+   * or a count, the value in the file.
    *
    * @return the expected value
    */

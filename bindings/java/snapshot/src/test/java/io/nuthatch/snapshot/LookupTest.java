@@ -77,12 +77,19 @@ class LookupTest {
       assertEquals(TYPES, e.path());
       assertTrue(e.offset().isEmpty());
       assertEquals(
-          "wrong-type: "
-              + TYPES
-              + ": expected a value of type i64, found string; request the type that was found, or"
-              + " correct the writer",
+          TYPES
+              + ": wrong type: requested i64, found string; request the type that was found, or"
+              + " correct the writer of the value",
           e.getMessage());
     }
+  }
+
+  @Test
+  void a_missing_file_is_named_with_the_reason() {
+    var missing = Path.of("missing.nut");
+    var e = assertThrows(SnapshotException.class, () -> Snapshot.open(missing));
+    assertEquals("io", e.code());
+    assertEquals("missing.nut: open: no such file or directory", e.getMessage());
   }
 
   @Test
