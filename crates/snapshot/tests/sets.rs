@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
@@ -150,6 +151,44 @@ fn shards_that_did_not_change_keep_their_files_and_replaced_ones_are_removed() -
     // A file replaces the set.
     build(&path, 0, (0..ROWS).map(|row| (row, 4)))?;
     assert_eq!(Snapshot::open(&path)?.stats().shards, 0);
+    Ok(())
+}
+
+/// The only copy of a shard must not be lost because its manifest could not be read.
+#[test]
+fn shards_stay_if_a_file_in_the_folder_may_be_a_manifest_that_refers_to_them() -> AnyResult {
+    for problem in ["damaged", "newer version", "not permitted"] {
+        let directory = tempfile::tempdir()?;
+        let [path, other] = ["set.nut", "other.nut"].map(|name| directory.path().join(name));
+        build(&path, 4, (0..ROWS).map(|row| (row, 1)))?;
+        fs::copy(&path, &other)?;
+        let good = fs::read(&other)?;
+        match problem {
+            "damaged" => fs::write(&other, &good[..good.len() - 1])?,
+            "newer version" => {
+                fs::OpenOptions::new().write(true).open(&other)?.write_all_at(&[2], 8)?;
+            }
+            _ => fs::set_permissions(&other, fs::Permissions::from_mode(0o000))?,
+        }
+        build(&path, 4, (0..ROWS).map(|row| (row, 2)))?;
+        fs::set_permissions(&other, fs::Permissions::from_mode(0o600))?;
+        fs::write(&other, good)?;
+        Snapshot::open(&other)
+            .and_then(|other| other.verify())
+            .map_err(|error| format!("{problem}: {error}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_named_pipe_in_the_folder_of_a_set_does_not_block_a_build() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("set.nut");
+    build(&path, 2, (0..ROWS).map(|row| (row, 1)))?;
+    let made = Command::new("mkfifo").arg(directory.path().join("pipe")).status()?;
+    assert!(made.success());
+    build(&path, 2, (0..ROWS).map(|row| (row, 2)))?;
+    assert_eq!(names(directory.path())?.len(), 4, "the manifest, two shards and the pipe");
     Ok(())
 }
 

@@ -13,8 +13,9 @@ use crate::format::layout::{MANIFEST_MAGIC, VERSION_MINOR, header as header_at};
 use crate::format::manifest::{Manifest, ShardEntry};
 use crate::format::metadata::MetadataBuilder;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(super) fn write(
     metadata: &MetadataBuilder,
 ) -> Result<Summary> {
     let path = file.path().to_owned();
-    let replaced = shards_of(&path);
+    let replaced = shards_of(&path).unwrap_or_default();
     let mut new = NewShards { manifest: &path, paths: HashSet::new() };
     let (all, of) = (rows.count(), rows.shards());
     let mut manifest = Manifest {
@@ -91,24 +92,42 @@ impl Drop for NewShards<'_> {
 /// Removes the snapshot at a path: a file, or a manifest with those of its shards that no other
 /// manifest in the folder refers to.
 pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
-    let shards = shards_of(path);
+    let shards = shards_of(path).unwrap_or_default();
     fs::remove_file(path)?;
     remove_unreferenced(path, shards);
     Ok(())
 }
 
-/// Returns the paths of the shards of the manifest at a path; none if no valid manifest is there.
-fn shards_of(path: &Path) -> HashSet<PathBuf> {
-    let mut magic = [0; MANIFEST_MAGIC.len()];
-    let is_manifest = File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
-        && magic == MANIFEST_MAGIC;
-    let manifest = is_manifest.then(|| fs::read(path).ok()).flatten();
-    let manifest = manifest.and_then(|bytes| Manifest::decode(&bytes, path).ok());
-    manifest.map_or_else(HashSet::new, |manifest| manifest.paths(path).collect())
+/// Returns the paths of the shards of the manifest at a path; none if there is no file, or a file of
+/// another kind. Returns `None` if there may be a manifest that cannot be read: the file cannot be
+/// opened, or it is a manifest that is damaged or of a newer version.
+fn shards_of(path: &Path) -> Option<HashSet<PathBuf>> {
+    match read_manifest(path) {
+        Ok(Some(bytes)) => Some(Manifest::decode(&bytes, path).ok()?.paths(path).collect()),
+        Ok(None) => Some(HashSet::new()),
+        Err(error) => (error.kind() == ErrorKind::NotFound).then(HashSet::new),
+    }
 }
 
-/// Removes those of these shards that no manifest in the folder refers to. Ignores errors, because
-/// files that remain do not interfere with a set.
+/// Reads the file at a path if it begins as a manifest does.
+fn read_manifest(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    // Checked before opening: opening a named pipe would wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(MANIFEST_MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    if !Manifest::is_manifest(&bytes) {
+        return Ok(None);
+    }
+    file.read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Removes those of these shards that no manifest in the folder refers to; none if a file in the
+/// folder cannot be read and may be a manifest. Ignores errors, because files that remain do not
+/// interfere with a set.
 fn remove_unreferenced(manifest: &Path, mut shards: HashSet<PathBuf>) {
     if shards.is_empty() {
         return;
@@ -116,16 +135,30 @@ fn remove_unreferenced(manifest: &Path, mut shards: HashSet<PathBuf>) {
     let folder = manifest.parent().filter(|folder| *folder != Path::new(""));
     let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
     for entry in entries {
-        // A file that cannot be read may be a manifest.
         let Ok(entry) = entry else { return };
         let path = manifest.with_file_name(entry.file_name());
-        for shard in shards_of(&path) {
+        if is_shard_name(&path) {
+            continue;
+        }
+        let Some(referenced) = shards_of(&path) else { return };
+        for shard in referenced {
             shards.remove(&shard);
         }
     }
     for shard in shards {
         let _ = fs::remove_file(shard);
     }
+}
+
+/// Returns whether a path has the name of a shard, as [`ShardEntry::file_name`] returns it.
+fn is_shard_name(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let parts = name.and_then(|name| name.strip_suffix(".shard")?.split_once('-'));
+    parts.is_some_and(|(number, hash)| {
+        (number.len(), hash.len()) == (5, 16)
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+            && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 impl Reporter {
