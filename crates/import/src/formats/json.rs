@@ -143,7 +143,10 @@ pub(crate) fn end_of_last_element(bytes: &[u8], is_at_start: bool) -> Option<usi
     while let Some(byte) = bytes.get(at) {
         at += 1;
         match byte {
-            b'"' => at = end_of_string(bytes, at)?,
+            b'"' => match end_of_string(bytes, at) {
+                Some(end) => at = end,
+                None => break,
+            },
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
             b',' if depth == 1 => last = Some(at),
@@ -187,7 +190,7 @@ mod tests {
             ("\"a\\\",\", [1", false, "\"a\\\",\","),
             ("{\"a\": 1}", true, ""),
             ("1, 2", false, "1,"),
-            ("1, \"2, \\", false, ""),
+            ("1, \"2, \\", false, "1,"),
             ("], 1", false, ""),
         ] {
             let found = end_of_last_element(text.as_bytes(), is_at_start).unwrap_or(0);

@@ -254,6 +254,16 @@ mod tests {
         );
     }
 
+    /// The end of a chunk is usually within a string. The whole elements before it must be a chunk,
+    /// or the document would be read into memory as a whole.
+    #[test]
+    fn a_chunk_of_a_document_that_ends_within_a_string_has_the_elements_before() {
+        assert_eq!(
+            cut("[1,2,\"aaaaaa\",\"bb\"]", RowEnd::Element),
+            ["1:[1,2,", "1:\"aaaaaa\",\"bb\"]"]
+        );
+    }
+
     #[test]
     fn a_byte_order_mark_is_skipped_only_at_the_start() {
         assert_eq!(cut("\u{feff}abc\n\u{feff}\n", RowEnd::Line), ["1:abc\n", "2:\u{feff}\n"]);
