@@ -179,27 +179,32 @@ test("a watch of a relative path follows the same file in another working direct
     }
   }));
 
-test("a set whose shards were replaced while it is opened is read again", () =>
-  withFolder(async (folder) => {
-    const file = path.join(folder, "set.nut");
-    const old = fs.readFileSync(path.join(VECTORS, "v1", "set-3.nut"));
-    fs.writeFileSync(file, old);
-    await assert.rejects(open(file), { code: "io" });
-    const names = fs.readdirSync(path.join(VECTORS, "v1")).filter((name) => name.endsWith("shard"));
-    const stat = fs.promises.stat;
-    // Publishes another set when the first shard of the old one is missing.
-    const publish = () => {
-      for (const name of names) {
-        fs.copyFileSync(path.join(VECTORS, "v1", name), path.join(folder, name));
-      }
-      fs.writeFileSync(`${file}.new`, fs.readFileSync(path.join(VECTORS, "v1", "set-7.nut")));
-      fs.renameSync(`${file}.new`, file);
-    };
-    fs.promises.stat = ((place: string) => {
-      if (!place.endsWith(".shard")) return stat(place);
-      fs.promises.stat = stat;
-      return stat(place).finally(publish);
-    }) as typeof stat;
-    const snapshot = await open(file);
-    assert.equal(snapshot.stats().shards, 7);
-  }));
+for (const [name, shards] of [
+  ["set-7.nut", 7],
+  ["one.nut", 0],
+] as const) {
+  test(`a set that ${name} replaces while it is opened is read again`, () =>
+    withFolder(async (folder) => {
+      const file = path.join(folder, "set.nut");
+      const old = fs.readFileSync(path.join(VECTORS, "v1", "set-3.nut"));
+      fs.writeFileSync(file, old);
+      await assert.rejects(open(file), { code: "io" });
+      const names = fs.readdirSync(path.join(VECTORS, "v1")).filter((one) => one.endsWith("shard"));
+      const stat = fs.promises.stat;
+      // Publishes another file or set when the first shard of the old set is missing.
+      const publish = () => {
+        for (const shard of names) {
+          fs.copyFileSync(path.join(VECTORS, "v1", shard), path.join(folder, shard));
+        }
+        fs.writeFileSync(`${file}.new`, fs.readFileSync(path.join(VECTORS, "v1", name)));
+        fs.renameSync(`${file}.new`, file);
+      };
+      fs.promises.stat = ((place: string) => {
+        if (!place.endsWith(".shard")) return stat(place);
+        fs.promises.stat = stat;
+        return stat(place).finally(publish);
+      }) as typeof stat;
+      const snapshot = await open(file);
+      assert.equal(snapshot.stats().shards, shards);
+    }));
+}

@@ -73,10 +73,10 @@ function* opening(file: string, copy: boolean): Generator<string, Snapshot, Sour
     let source = yield file;
     sources.push(source);
     let bytes = firstBytes(source);
-    if (!hasMagic(bytes, MANIFEST_MAGIC)) {
-      return new Snapshot(file, [new SnapshotFile(source, copy)]);
-    }
     for (;;) {
+      if (!hasMagic(bytes, MANIFEST_MAGIC)) {
+        return new Snapshot(file, [new SnapshotFile(source, copy)]);
+      }
       const manifest = decodeManifest(source, bytes);
       try {
         const shards = yield* openingShards(file, manifest, copy, sources);
@@ -84,7 +84,7 @@ function* opening(file: string, copy: boolean): Generator<string, Snapshot, Sour
         return new Snapshot(file, shards, manifest);
       } catch (error) {
         if (!isMissingFile(error)) throw error;
-        // The writer of a new set removes the shards of the one that it replaces.
+        // The writer of a new set or file removes the shards of the set that it replaces.
         source = yield file;
         sources.push(source);
         const now = firstBytes(source);
