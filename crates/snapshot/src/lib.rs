@@ -63,6 +63,8 @@ mod writer;
 
 pub use error::{Damage, Duplicate, Error, IoError, Limit, Result};
 pub use format::layout;
+#[doc(hidden)]
+pub use reader::SnapshotFile;
 pub use reader::{
     Entry, Iter, IterVerified, Metadata, OpenOptions, Readahead, Residency, Scratch, Snapshot,
     Stats, StoredValue,

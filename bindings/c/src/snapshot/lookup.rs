@@ -24,9 +24,21 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// Looks up a key with `find`, in a file without compressed values. Returns `None` after an
-    /// error, or if a parameter is unusual: [`run`](Self::run) then does all, out of line. The
+    /// Looks up a key with the shortest code, without any call. Returns `None` if that cannot
+    /// decide, or if a parameter is unusual: [`run`](Self::run) then does all, out of line. The
     /// shorter this code is, the more lookups a processor overlaps.
+    #[inline(always)]
+    fn try_usual(&self, caller: &Caller<'_>) -> Option<()> {
+        let (snapshot, key, mut out) =
+            caller.usual_lookup(self.snapshot, self.key, self.key_len, self.value)?;
+        let file = caller.usual(snapshot.usual_file())?;
+        let found = file.get_usual(key, self.requested)?;
+        out.put(found.map_or(nuthatch_snapshot_value::ABSENT, in_file));
+        Some(())
+    }
+
+    /// Looks up a key with `find`, in a file without compressed values. Returns `None` after an
+    /// error, or if a parameter is unusual.
     #[inline(always)]
     fn try_in_place<'c, T>(
         &self,
@@ -37,20 +49,32 @@ impl Lookup {
         let mut out = caller.usual_out(self.value)?;
         let key = caller.usual_bytes(self.key, self.key_len)?;
         let snapshot = caller.usual(self.snapshot)?.without_compression()?;
-        let found = match snapshot.get_usual(key, self.requested) {
-            Some(found) => found,
-            None => match find(snapshot, key).ok()? {
-                Some(found) => Some(in_place(found)?),
-                None => None,
-            },
+        let found = match find(snapshot, key).ok()? {
+            Some(found) => Some(in_place(found)?),
+            None => None,
         };
-        let absent = nuthatch_snapshot_value::ABSENT;
-        out.put(found.map_or(absent, |value| nuthatch_snapshot_value::new(value, true)));
+        out.put(found.map_or(nuthatch_snapshot_value::ABSENT, in_file));
         Some(())
     }
 
+    /// Looks up any key with `find`, or with [`read`](Self::read) if its value may be compressed or
+    /// the lookup fails.
+    #[inline(always)]
+    fn run<'c, T>(
+        self,
+        caller: &Caller<'c>,
+        find: impl FnOnce(&'c Snapshot, &[u8]) -> snapshot_engine::Result<Option<T>>,
+        in_place: impl FnOnce(T) -> Option<Value<'c>>,
+    ) -> Result<()> {
+        match self.try_in_place(caller, find, in_place) {
+            Some(()) => Ok(()),
+            None => self.read(caller),
+        }
+    }
+
     /// Looks up a key whose value may be compressed, or for which a lookup fails.
-    fn run(self, caller: &Caller<'_>) -> Result<()> {
+    #[inline(never)]
+    fn read(self, caller: &Caller<'_>) -> Result<()> {
         let mut out = caller.out("value", self.value)?;
         let key = caller.bytes("key", self.key, self.key_len)?;
         let snapshot = caller.one("snapshot", self.snapshot)?.get()?;
@@ -70,6 +94,12 @@ impl Lookup {
         out.put(value);
         Ok(())
     }
+}
+
+/// Returns the struct of a value that is in the file.
+#[inline(always)]
+fn in_file(value: Value<'_>) -> nuthatch_snapshot_value {
+    nuthatch_snapshot_value::new(value, true)
 }
 
 /// Returns a value that is borrowed from the file.
@@ -127,8 +157,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_get(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: None },
-        |caller, lookup| lookup.try_in_place(caller, |snapshot, key| snapshot.get(key), in_place),
-        |caller, lookup| lookup.run(caller)
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller, |snapshot, key| snapshot.get(key), in_place)
     )
 }
 
@@ -145,12 +175,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_bytes(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::Bytes) },
-        |caller, lookup| lookup.try_in_place(
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(
             caller,
             |snapshot, key| snapshot.get_bytes(key),
             |value| borrowed(value).map(Value::Bytes)
-        ),
-        |caller, lookup| lookup.run(caller)
+        )
     )
 }
 
@@ -167,12 +197,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_string(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::String) },
-        |caller, lookup| lookup.try_in_place(
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(
             caller,
             |snapshot, key| snapshot.get_string(key),
             |value| borrowed(value).map(Value::String)
-        ),
-        |caller, lookup| lookup.run(caller)
+        )
     )
 }
 
@@ -189,9 +219,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_bool(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::Bool) },
-        |caller, lookup| lookup
-            .try_in_place(caller, Snapshot::get_bool, |value| Some(Value::Bool(value))),
-        |caller, lookup| lookup.run(caller)
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller, Snapshot::get_bool, |value| Some(Value::Bool(value)))
     )
 }
 
@@ -208,9 +237,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_i64(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::I64) },
-        |caller, lookup| lookup
-            .try_in_place(caller, Snapshot::get_i64, |value| Some(Value::I64(value))),
-        |caller, lookup| lookup.run(caller)
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller, Snapshot::get_i64, |value| Some(Value::I64(value)))
     )
 }
 
@@ -227,9 +255,8 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f64(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F64) },
-        |caller, lookup| lookup
-            .try_in_place(caller, Snapshot::get_f64, |value| Some(Value::F64(value))),
-        |caller, lookup| lookup.run(caller)
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(caller, Snapshot::get_f64, |value| Some(Value::F64(value)))
     )
 }
 
@@ -247,12 +274,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_i64_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::I64List) },
-        |caller, lookup| lookup.try_in_place(
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(
             caller,
             |snapshot, key| snapshot.get_i64_list(key),
             |value| borrowed(value).map(Value::I64List)
-        ),
-        |caller, lookup| lookup.run(caller)
+        )
     )
 }
 
@@ -269,12 +296,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f64_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F64List) },
-        |caller, lookup| lookup.try_in_place(
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(
             caller,
             |snapshot, key| snapshot.get_f64_list(key),
             |value| borrowed(value).map(Value::F64List)
-        ),
-        |caller, lookup| lookup.run(caller)
+        )
     )
 }
 
@@ -291,12 +318,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_f32_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::F32List) },
-        |caller, lookup| lookup.try_in_place(
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(
             caller,
             |snapshot, key| snapshot.get_f32_list(key),
             |value| borrowed(value).map(Value::F32List)
-        ),
-        |caller, lookup| lookup.run(caller)
+        )
     )
 }
 
@@ -313,12 +340,12 @@ pub unsafe extern "C" fn nuthatch_snapshot_get_string_list(
     export_body!(
         error,
         Lookup { snapshot, key, key_len, scratch, value, requested: Some(ValueType::StringList) },
-        |caller, lookup| lookup.try_in_place(
+        |caller, lookup| lookup.try_usual(caller),
+        |caller, lookup| lookup.run(
             caller,
             |snapshot, key| snapshot.get_string_list(key),
             strings_in_place
-        ),
-        |caller, lookup| lookup.run(caller)
+        )
     )
 }
 

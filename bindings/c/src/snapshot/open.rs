@@ -2,12 +2,13 @@
 
 use crate::error::{Failure, Result, nuthatch_error};
 use crate::memory::{export_body, unbound};
-use snapshot_engine::{OpenOptions, Residency, Snapshot, WatchReader};
+use snapshot_engine::{OpenOptions, Residency, Snapshot, SnapshotFile, WatchReader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 /// The file is mapped and read on demand. All processes share its pages.
 pub const NUTHATCH_SNAPSHOT_MAPPED: u32 = 0;
@@ -43,6 +44,9 @@ pub struct nuthatch_snapshot_options {
 /// pointer becomes invalid. Any number of threads may use the pointer at once. A thread that reads
 /// while another thread may close needs a reference of its own.
 pub struct nuthatch_snapshot {
+    /// The file of `snapshot` if [`Snapshot::usual_file`] has one, until the snapshot is stopped;
+    /// otherwise null. One load decides whether a lookup can take the shortest way.
+    usual: AtomicPtr<SnapshotFile>,
     /// The sum of [`STOPPED`] and [`COMPRESSED`], or one of them, or 0.
     state: AtomicU8,
     /// Borrows from `owner`.
@@ -81,7 +85,8 @@ impl nuthatch_snapshot {
     fn new(snapshot: &'static Snapshot, owner: Owner) -> Arc<Self> {
         let is_compressed = snapshot.stats().compressed_entries > 0;
         let state = AtomicU8::new(if is_compressed { COMPRESSED } else { 0 });
-        Arc::new(Self { state, snapshot, _owner: owner })
+        let usual = snapshot.usual_file().map_or(ptr::null(), ptr::from_ref);
+        Arc::new(Self { usual: AtomicPtr::new(usual.cast_mut()), state, snapshot, _owner: owner })
     }
 
     /// Returns the snapshot, or `closed` after `nuthatch_snapshot_stop`.
@@ -91,6 +96,13 @@ impl nuthatch_snapshot {
             return Err(stopped());
         }
         Ok(self.snapshot)
+    }
+
+    /// Returns the address of the file for [`SnapshotFile::get_usual`], or null. It is valid as
+    /// long as `self`.
+    #[inline(always)]
+    pub(crate) fn usual_file(&self) -> *const SnapshotFile {
+        self.usual.load(Ordering::Relaxed)
     }
 
     /// Returns the snapshot, unless it was stopped or its header counts compressed values.
@@ -185,7 +197,9 @@ pub unsafe extern "C" fn nuthatch_snapshot_stop(
     error: *mut nuthatch_error,
 ) -> i32 {
     export_body!(error, |caller| {
-        caller.one("snapshot", snapshot)?.state.fetch_or(STOPPED, Ordering::Relaxed);
+        let open = caller.one("snapshot", snapshot)?;
+        open.state.fetch_or(STOPPED, Ordering::Relaxed);
+        open.usual.store(ptr::null_mut(), Ordering::Relaxed);
         Ok(())
     })
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 
 /// One open file. A [`Snapshot`](super::Snapshot) has one or several.
-pub(crate) struct SnapshotFile {
+pub struct SnapshotFile {
     pub(super) map: Map,
     pub(super) header: Header,
     pub(super) dictionary: Dictionary,

@@ -24,6 +24,8 @@ mod usual;
 mod verify;
 
 pub use decompress::Scratch;
+#[doc(hidden)]
+pub use file::SnapshotFile;
 pub use iter::{Entry, Iter, IterVerified};
 pub use map::Residency;
 pub use metadata::Metadata;

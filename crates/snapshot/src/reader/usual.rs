@@ -4,26 +4,35 @@
 //! function for another language, each of them makes the function save registers in every lookup.
 //! The lookup here has no calls.
 
+use super::file::SnapshotFile;
 use super::lookup::FastResult;
 use super::snapshot::Snapshot;
 use crate::format::hash::{KeyHash, is_common_len};
 use crate::values::{Value, ValueType};
 
 impl Snapshot {
+    /// Returns the file of a snapshot that is one file without compressed values, for
+    /// [`get_usual`](SnapshotFile::get_usual).
+    #[doc(hidden)]
+    pub fn usual_file(&self) -> Option<&SnapshotFile> {
+        self.one_file().filter(|file| file.header.compressed_entries == 0)
+    }
+}
+
+impl SnapshotFile {
     /// Tries a lookup without any call. Returns `None` if it cannot decide: then call
-    /// [`get`](Self::get). Otherwise returns its result. `requested` is the type that the value
-    /// must have, if there is one.
+    /// [`Snapshot::get`]. Otherwise returns its result. `requested` is the type that the value must
+    /// have, if there is one.
     ///
-    /// Decides lookups in one file, of keys of 9 to 16 bytes, with short uncompressed values.
+    /// Decides lookups of keys of 9 to 16 bytes with short uncompressed values.
     #[doc(hidden)]
     #[inline(always)]
     pub fn get_usual(&self, key: &[u8], requested: Option<ValueType>) -> Option<Option<Value<'_>>> {
-        let file = self.one_file()?;
         if !is_common_len(key) {
             return None;
         }
         let code = requested.map(ValueType::code);
-        match file.find_usual(key, KeyHash::of(key, self.seed()), code) {
+        match self.find_usual(key, KeyHash::of(key, self.header.seed), code) {
             // A requested type is known when this is compiled, the type of the record is not.
             FastResult::Found(found, bytes) => Value::usual(code.unwrap_or(found), bytes).map(Some),
             FastResult::Absent => Some(None),
@@ -72,15 +81,16 @@ mod tests {
     fn usual_lookups_give_the_results_of_others() -> crate::Result<()> {
         let (folder, keys) = build()?;
         let snapshot = Snapshot::open(folder.path().join("a.nut"))?;
+        let file = snapshot.usual_file().expect("one file without compressed values");
         let (mut found, mut absent) = (0, 0);
         for key in &keys {
             let expected = snapshot.get(key)?.map(|value| value.as_value().value_type());
-            if let Some(value) = snapshot.get_usual(key, None) {
+            if let Some(value) = file.get_usual(key, None) {
                 assert_eq!(value.map(|value| value.value_type()), expected);
                 assert_eq!(value, snapshot.get(key)?.as_ref().map(|value| value.as_value()));
             }
             for requested in ValueType::ALL {
-                match snapshot.get_usual(key, Some(requested)) {
+                match file.get_usual(key, Some(requested)) {
                     Some(Some(value)) => {
                         found += 1;
                         assert_eq!(Some(value.value_type()), expected);
