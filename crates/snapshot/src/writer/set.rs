@@ -98,9 +98,9 @@ pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns the paths of the shards of the manifest at a path; none if there is no file, or a file of
-/// another kind. Returns `None` if there may be a manifest that cannot be read: the file cannot be
-/// opened, or it is a manifest that is damaged or of a newer version.
+/// Returns the paths of the shards of the manifest at a path; none if there is no file, or a file
+/// of another kind. Returns `None` if there may be a manifest that cannot be read: the file cannot
+/// be opened, or it is a manifest that is damaged or of a newer version.
 fn shards_of(path: &Path) -> Option<HashSet<PathBuf>> {
     match read_manifest(path) {
         Ok(Some(bytes)) => Some(Manifest::decode(&bytes, path).ok()?.paths(path).collect()),
