@@ -2,8 +2,7 @@ package io.nuthatch.snapshot;
 
 import io.nuthatch.snapshot.hash.Xxh3;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -40,31 +39,28 @@ record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section 
     }
   }
 
-  /** Returns whether a file begins with the magic of a manifest. */
-  static boolean isManifest(Path path) {
-    try {
-      var magic = MappedFiles.readStart(path, 8);
-      return magic.length == 8
-          && ByteBuffer.wrap(magic).order(ByteOrder.LITTLE_ENDIAN).getLong()
-              == Layout.MANIFEST_MAGIC;
-    } catch (IOException e) {
-      throw SnapshotException.io(path, "open", e);
-    }
+  /** Returns whether the bytes of a file begin with the magic of a manifest. */
+  static boolean isManifest(MemorySegment file) {
+    return file.byteSize() >= Long.BYTES && file.get(Layout.U64, 0) == Layout.MANIFEST_MAGIC;
   }
 
   /**
-   * Reads and checks a manifest.
+   * Reads and checks a manifest. Returns {@code null} if the file does not begin with the magic of a
+   * manifest.
    *
    * @throws SnapshotException with the code {@code io}, {@code unsupported} or {@code corrupt}
    */
   static Manifest read(Path path) {
     try {
       // A byte more than the maximum shows that the file is longer; its length is checked first.
-      var bytes = MappedFiles.readStart(path, MAX_LENGTH + 1);
+      var bytes = MappedFiles.readStart(path, Layout.MANIFEST_MAGIC, MAX_LENGTH + 1);
+      if (bytes == null) {
+        return null;
+      }
       long length = bytes.length <= MAX_LENGTH ? bytes.length : Files.size(path);
       return new Check(bytes, length, path).read();
     } catch (IOException e) {
-      throw SnapshotException.io(path, "read", e);
+      throw SnapshotException.io(path, "open", e);
     }
   }
 

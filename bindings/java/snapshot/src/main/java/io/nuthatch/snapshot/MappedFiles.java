@@ -5,11 +5,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 
 /** Files that are mapped or read. */
 final class MappedFiles {
@@ -64,10 +67,21 @@ final class MappedFiles {
     }
   }
 
-  /** Reads the first bytes of a file: {@code length}, or all if it has fewer. */
-  static byte[] readStart(Path path, int length) throws IOException {
+  /**
+   * Reads the first bytes of a file: {@code length}, or all if it has fewer. Returns {@code null} if
+   * the file does not begin with this magic.
+   */
+  static byte[] readStart(Path path, long magic, int length) throws IOException {
     try (var in = openStream(path)) {
-      return in.readNBytes(length);
+      var start = in.readNBytes(Long.BYTES);
+      if (start.length < Long.BYTES
+          || ByteBuffer.wrap(start).order(ByteOrder.LITTLE_ENDIAN).getLong() != magic) {
+        return null;
+      }
+      var rest = in.readNBytes(length - Long.BYTES);
+      var bytes = Arrays.copyOf(start, Long.BYTES + rest.length);
+      System.arraycopy(rest, 0, bytes, Long.BYTES, rest.length);
+      return bytes;
     }
   }
 

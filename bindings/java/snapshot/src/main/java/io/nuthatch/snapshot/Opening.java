@@ -12,7 +12,7 @@ final class Opening {
 
   /** Does the same as {@link Snapshot#open(Path, OpenOptions)}. */
   static Snapshot open(Path path, OpenOptions options) {
-    var snapshot = Manifest.isManifest(path) ? openSet(path, options) : openFile(path, options);
+    var snapshot = openNewest(path, options);
     if (options.verify()) {
       try {
         snapshot.verify();
@@ -24,17 +24,26 @@ final class Opening {
     return snapshot;
   }
 
+  /** Opens a file. Returns {@code null} if a manifest is at the path now. */
   private static Snapshot openFile(Path path, OpenOptions options) {
     var arena = Arena.ofShared();
     try {
-      var file = map(path, options, arena);
-      return new Snapshot(path, arena, new SnapshotFile[] {file}, null);
+      var bytes = MappedFiles.map(path, options.residency(), arena);
+      if (!Manifest.isManifest(bytes)) {
+        return new Snapshot(path, arena, new SnapshotFile[] {SnapshotFile.of(path, bytes)}, null);
+      }
+    } catch (InternalError e) {
+      arena.close();
+      throw SnapshotException.unreadable(path, e);
     } catch (Throwable e) {
       arena.close();
       throw e;
     }
+    arena.close();
+    return null;
   }
 
+  /** Opens a shard without comparing it. */
   private static SnapshotFile map(Path path, OpenOptions options, Arena arena) {
     try {
       return SnapshotFile.of(path, MappedFiles.map(path, options.residency(), arena));
@@ -43,18 +52,23 @@ final class Opening {
     }
   }
 
-  private static Snapshot openSet(Path path, OpenOptions options) {
+  /** Opens the file or the set. Reads the path again if another one replaces it meanwhile. */
+  private static Snapshot openNewest(Path path, OpenOptions options) {
     var manifest = Manifest.read(path);
     while (true) {
       try {
-        return openShards(manifest, options);
+        var opened = manifest == null ? openFile(path, options) : openShards(manifest, options);
+        if (opened != null) {
+          return opened;
+        }
+        manifest = Manifest.read(path);
       } catch (SnapshotException e) {
-        if (!(e.getCause() instanceof NoSuchFileException)) {
+        if (manifest == null || !(e.getCause() instanceof NoSuchFileException)) {
           throw e;
         }
-        // The writer of a new manifest has removed the shards of this one.
+        // The writer of a new manifest or file has removed the shards of this manifest.
         var newer = Manifest.read(path);
-        if (Arrays.equals(newer.bytes(), manifest.bytes())) {
+        if (newer != null && Arrays.equals(newer.bytes(), manifest.bytes())) {
           throw e;
         }
         manifest = newer;

@@ -54,6 +54,31 @@ class WatchTest {
   }
 
   @Test
+  void a_path_at_which_a_set_and_a_file_replace_each_other_opens_every_time() throws Exception {
+    Vectors.copyShards(folder);
+    var isDone = new AtomicBoolean();
+    try (var executor = Executors.newSingleThreadExecutor()) {
+      var publisher =
+          executor.submit(
+              () -> {
+                while (!isDone.get()) {
+                  publish("set-3");
+                  publish("one");
+                }
+                return null;
+              });
+      try {
+        for (int i = 0; i < 3000; i++) {
+          Snapshot.open(path).close();
+        }
+      } finally {
+        isDone.set(true);
+      }
+      publisher.get();
+    }
+  }
+
+  @Test
   void an_old_file_is_unmapped_after_its_last_reader_has_moved_on() throws IOException {
     try (var watch = Watch.open(path, BY_HAND)) {
       var first = watch.reader();
