@@ -151,6 +151,8 @@ fn shards_that_did_not_change_keep_their_files_and_replaced_ones_are_removed() -
     // A file replaces the set.
     build(&path, 0, (0..ROWS).map(|row| (row, 4)))?;
     assert_eq!(Snapshot::open(&path)?.stats().shards, 0);
+    assert_eq!(names(directory.path())?.len(), 10, "the file, the manifest `other.nut`, 8 shards");
+    other.verify()?;
     Ok(())
 }
 

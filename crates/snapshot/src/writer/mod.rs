@@ -234,9 +234,9 @@ impl Writer {
         }
     }
 
-    /// Writes the file, syncs it and publishes it at its path. Replaces a file at that path. For a
-    /// set, publishes the shards before the manifest, and then removes the shards of a replaced
-    /// set that no manifest in the folder refers to.
+    /// Writes the file, syncs it and publishes it at its path. Replaces a file or a set at that
+    /// path: then removes the shards of the old set that no manifest in the folder refers to. For a
+    /// set, publishes the shards before the manifest.
     ///
     /// If this fails, or if the writer is dropped without it, the path is unchanged, with one
     /// exception: after [`Error::NotDurable`](crate::Error::NotDurable) the new file is published,
@@ -253,7 +253,9 @@ impl Writer {
                 let (header, summary) =
                     write_file(&options, &file, &blobs, rows, (&metadata, None))?;
                 options.reporter.start(Stage::Syncing, 0);
+                let replaced = set::Replaced::at(file.path());
                 file.publish(&header.to_bytes(), header.file_len)?;
+                replaced.remove();
                 Ok(summary)
             }
             AddedRows::Set(rows) => set::write(&options, file, &blobs, rows, &metadata),

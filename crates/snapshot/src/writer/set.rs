@@ -27,8 +27,8 @@ pub(super) fn write(
     mut rows: ShardRows,
     metadata: &MetadataBuilder,
 ) -> Result<Summary> {
+    let replaced = Replaced::at(file.path());
     let path = file.path().to_owned();
-    let replaced = shards_of(&path).unwrap_or_default();
     let mut new = NewShards { manifest: &path, paths: HashSet::new() };
     let (all, of) = (rows.count(), rows.shards());
     let mut manifest = Manifest {
@@ -72,8 +72,26 @@ pub(super) fn write(
     // If the new manifest is published, it refers to the new shards, which stay.
     drop(new);
     published?;
-    remove_unreferenced(&path, replaced);
+    replaced.remove();
     Ok(sum)
+}
+
+/// The shards of the set that a new snapshot replaces; none if it replaces a file.
+pub(super) struct Replaced {
+    path: PathBuf,
+    shards: HashSet<PathBuf>,
+}
+
+impl Replaced {
+    /// Returns the shards of the manifest at a path, before another file is published there.
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), shards: shards_of(path).unwrap_or_default() }
+    }
+
+    /// Removes those of the shards that no manifest in the folder refers to any more.
+    pub(super) fn remove(self) {
+        remove_unreferenced(&self.path, self.shards);
+    }
 }
 
 /// The shards that a build has published. Those that no manifest refers to when this is dropped are
@@ -92,9 +110,9 @@ impl Drop for NewShards<'_> {
 /// Removes the snapshot at a path: a file, or a manifest with those of its shards that no other
 /// manifest in the folder refers to.
 pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
-    let shards = shards_of(path).unwrap_or_default();
+    let removed = Replaced::at(path);
     fs::remove_file(path)?;
-    remove_unreferenced(path, shards);
+    removed.remove();
     Ok(())
 }
 
