@@ -93,11 +93,20 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// CodeOf returns the code of an error of this package, or "" for another error and for nil.
+// ErrorCode returns the code.
+func (e *Error) ErrorCode() Code {
+	return e.Code
+}
+
+// CodeOf returns the code of an error of this package or of package writer, or "" for another error
+// and for nil.
 func CodeOf(err error) Code {
-	var found *Error
+	var found interface {
+		error
+		ErrorCode() Code
+	}
 	if errors.As(err, &found) {
-		return found.Code
+		return found.ErrorCode()
 	}
 	return ""
 }

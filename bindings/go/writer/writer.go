@@ -92,6 +92,11 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
+// ErrorCode returns the code, for [snapshot.CodeOf].
+func (e *Error) ErrorCode() snapshot.Code {
+	return e.Code
+}
+
 // Unwrap returns the error of the system, or nil.
 func (e *Error) Unwrap() error {
 	if e.Errno == 0 {

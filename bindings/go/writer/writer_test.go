@@ -120,15 +120,6 @@ func create(t *testing.T, options Options) (*Writer, string) {
 	return w, path
 }
 
-// codeOf returns the code of an error of this package, or "".
-func codeOf(err error) snapshot.Code {
-	var found *Error
-	if errors.As(err, &found) {
-		return found.Code
-	}
-	return ""
-}
-
 func TestManyRowsAreWrittenWithZstd(t *testing.T) {
 	w, path := create(t, Options{Zstd: true})
 	value := strings.Repeat("a value that compresses well. ", 10)
@@ -169,7 +160,7 @@ func TestDuplicatesAreErrorsOrResolved(t *testing.T) {
 			}
 		}
 		_, err := w.Finish()
-		if codeOf(err) != c.code {
+		if snapshot.CodeOf(err) != c.code {
 			t.Errorf("expected the code %q, found %v", c.code, err)
 		}
 		if err != nil {
@@ -194,12 +185,12 @@ func TestInvalidInputIsAnError(t *testing.T) {
 		w.InsertStrings("key", []string{"\xff"}),
 		w.SetMetadata("", nil),
 	} {
-		if code := codeOf(err); code != "limit" && code != "argument" {
+		if code := snapshot.CodeOf(err); code != "limit" && code != "argument" {
 			t.Errorf("call %d returned %v", i, err)
 		}
 	}
 	_, err := Create(filepath.Join(filepath.Dir(path), "missing", "a.nut"), Options{})
-	if codeOf(err) != snapshot.CodeIO || !errors.Is(err, os.ErrNotExist) {
+	if snapshot.CodeOf(err) != snapshot.CodeIO || !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -217,7 +208,7 @@ func TestAllMethodsOfAClosedWriterReturnClosed(t *testing.T) {
 		for i, err := range []error{
 			w.InsertInt64("key", 1), w.InsertStrings("key", nil), w.SetMetadata("name", nil), finished,
 		} {
-			if codeOf(err) != snapshot.CodeClosed {
+			if snapshot.CodeOf(err) != snapshot.CodeClosed {
 				t.Errorf("after %s, call %d returned %v", name, i, err)
 			}
 		}
@@ -231,7 +222,7 @@ func TestAnAbandonedWriterLeavesNoFiles(t *testing.T) {
 	}
 	w.Abandon()
 	w.Abandon()
-	if _, err := w.Finish(); codeOf(err) != snapshot.CodeClosed {
+	if _, err := w.Finish(); snapshot.CodeOf(err) != snapshot.CodeClosed {
 		t.Error(err)
 	}
 	files, err := os.ReadDir(filepath.Dir(path))
