@@ -45,8 +45,8 @@ record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section 
   }
 
   /**
-   * Reads and checks a manifest. Returns {@code null} if the file does not begin with the magic of a
-   * manifest.
+   * Reads and checks a manifest. Returns {@code null} if the file does not begin with the magic of
+   * a manifest.
    *
    * @throws SnapshotException with the code {@code io}, {@code unsupported} or {@code corrupt}
    */

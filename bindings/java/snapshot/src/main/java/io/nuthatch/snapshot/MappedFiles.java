@@ -68,8 +68,8 @@ final class MappedFiles {
   }
 
   /**
-   * Reads the first bytes of a file: {@code length}, or all if it has fewer. Returns {@code null} if
-   * the file does not begin with this magic.
+   * Reads the first bytes of a file: {@code length}, or all if it has fewer. Returns {@code null}
+   * if the file does not begin with this magic.
    */
   static byte[] readStart(Path path, long magic, int length) throws IOException {
     try (var in = openStream(path)) {
