@@ -248,6 +248,11 @@ fn numbers<T: Element>(object: &Bound<'_, PyAny>) -> Converted<Option<Vec<T>>> {
         let found = format!("an array of {} dimensions", array.dimensions());
         return mismatch("an array of one dimension", found);
     }
+    // Checked here, because `PyBuffer` accepts elements whose bytes are in the reverse order.
+    if matches!(array.format().to_bytes(), [b'>' | b'!', ..]) {
+        let expected = "an array in the byte order of the machine, such as array.astype(\"=i8\")";
+        return mismatch(expected, "one in big-endian byte order");
+    }
     copied(&array, object).map(Some)
 }
 
