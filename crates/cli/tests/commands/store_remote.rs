@@ -442,9 +442,10 @@ fn a_load_continues_after_its_server_restarts() {
     let folder = std::mem::replace(&mut served.folder, Folder::new());
     let rows: Vec<String> = (0..30_000).map(|n| row(&format!("{n:06}"), "\"v\"")).collect();
     let again = served_at(folder, &listen, &[]);
-    load.stdin.take().expect("a pipe").write_all(rows.join("\n").as_bytes()).expect("rows");
+    let written = load.stdin.take().expect("a pipe").write_all(rows.join("\n").as_bytes());
     let ended = load.wait_with_output().expect("it ends");
     assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    written.expect("rows");
     assert_eq!(ended.status.code(), Some(0));
     again.prints("count", &[], "30000\n");
 }
