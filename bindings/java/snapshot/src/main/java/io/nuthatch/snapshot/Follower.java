@@ -1,9 +1,12 @@
 package io.nuthatch.snapshot;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
+import java.util.function.BiFunction;
 
 /**
  * Polls for new files, switches readers to them and reports events.
@@ -17,8 +20,16 @@ final class Follower {
   /** Maximum number of polls that are skipped before a file that failed is retried. */
   private static final int MAX_SKIPPED_POLLS = 63;
 
+  /**
+   * Classes that a poll needs when it fails. They are loaded with this one, because a process without
+   * free descriptors may be unable to load them when it needs them.
+   */
+  private static final List<Class<?>> LOADED =
+      List.of(Rejected.class, WatchEvent.Rejected.class, WatchEvent.Switched.class);
+
   private final Path path;
   private final WatchOptions options;
+  private final BiFunction<Path, OpenOptions, Snapshot> opener;
   private final Object pollLock = new Object();
   private final Queue<WatchEvent> events = new ArrayDeque<>();
   private WatchStatus status;
@@ -52,11 +63,16 @@ final class Follower {
   }
 
   Follower(Path path, WatchOptions options) {
+    this(path, options, Snapshot::open);
+  }
+
+  Follower(Path path, WatchOptions options, BiFunction<Path, OpenOptions, Snapshot> opener) {
     this.path = path;
     this.options = options;
+    this.opener = opener;
     // Identified before it is opened: if the file is replaced in between, the first poll opens it.
     currentFile = FileIdentity.of(path);
-    generations = new Generations(Snapshot.open(path, options.open()));
+    generations = new Generations(opener.apply(path, options.open()));
     status = new WatchStatus(path, 0, 0, Optional.empty(), Optional.empty());
   }
 
@@ -77,6 +93,19 @@ final class Follower {
     }
     deliver();
     return isSwitched;
+  }
+
+  /**
+   * Polls as the thread of the watch does. An error of the virtual machine, such as {@link
+   * OutOfMemoryError}, is kept in the status, and the next poll tries again.
+   */
+  void pollInBackground() {
+    try {
+      poll(false);
+    } catch (Throwable e) {
+      reject(SnapshotException.io(path, "watch", new IOException(e)));
+      deliver();
+    }
   }
 
   private boolean openNewest(boolean isRetry) {
@@ -104,7 +133,7 @@ final class Follower {
 
   private boolean open(FileIdentity file, int failures) {
     try {
-      var snapshot = Snapshot.open(path, options.open());
+      var snapshot = opener.apply(path, options.open());
       generations.replace(snapshot);
       currentFile = file;
       rejected = null;

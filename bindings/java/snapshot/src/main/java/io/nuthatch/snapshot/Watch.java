@@ -136,7 +136,7 @@ public final class Watch implements AutoCloseable {
 
   private void run() {
     while (waitForInterval()) {
-      follower.poll(false);
+      follower.pollInBackground();
     }
   }
 

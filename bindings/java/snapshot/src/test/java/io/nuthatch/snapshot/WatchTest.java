@@ -79,6 +79,32 @@ class WatchTest {
   }
 
   @Test
+  void an_error_of_the_virtual_machine_does_not_end_the_polls() throws IOException {
+    var failure = new AtomicReference<Error>();
+    var follower =
+        new Follower(
+            path,
+            BY_HAND,
+            (file, options) -> {
+              if (failure.get() != null) {
+                throw failure.get();
+              }
+              return Snapshot.open(file, options);
+            });
+    publish("types");
+    failure.set(new OutOfMemoryError("Java heap space"));
+    follower.pollInBackground();
+    var error = follower.status().error().orElseThrow();
+    assertEquals("io", error.code());
+    assertTrue(error.getMessage().contains("Java heap space"), error.getMessage());
+    failure.set(null);
+    follower.pollInBackground();
+    assertEquals(1, follower.status().switched());
+    assertTrue(follower.status().error().isEmpty());
+    follower.generations.close();
+  }
+
+  @Test
   void an_old_file_is_unmapped_after_its_last_reader_has_moved_on() throws IOException {
     try (var watch = Watch.open(path, BY_HAND)) {
       var first = watch.reader();
