@@ -463,6 +463,39 @@ static void child_of_fork(const char *path, const nuthatch_snapshot *snapshot) {
     OK(nuthatch_snapshot_writer_finish(writer, NULL, &error));
 }
 
+/* A row that a child made by fork adds to a writer of its parent is an error. If it was written to
+ * the temporary file of the parent, it would replace a value there. */
+static void child_with_a_writer(const char *path) {
+    enum { LONG = 2 << 20 };
+    static uint8_t of_parent[LONG], of_child[LONG];
+    memset(of_parent, 'p', LONG);
+    memset(of_child, 'c', LONG);
+    nuthatch_snapshot_writer writer = create(path);
+    int turn[2];
+    CHECK(pipe(turn) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        CHECK(read(turn[0], &byte, 1) == 1);
+        FAILS("closed", nuthatch_snapshot_writer_insert_bytes(writer, TEXT("child"), of_child, LONG,
+                                                              &error));
+        FAILS("closed", nuthatch_snapshot_writer_finish(writer, NULL, &error));
+        _exit(0);
+    }
+    OK(nuthatch_snapshot_writer_insert_bytes(writer, TEXT("parent"), of_parent, LONG, &error));
+    CHECK(write(turn[1], "x", 1) == 1);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    OK(nuthatch_snapshot_writer_finish(writer, NULL, &error));
+    const nuthatch_snapshot *snapshot = open_snapshot(path);
+    nuthatch_snapshot_value value;
+    OK(nuthatch_snapshot_get_bytes(snapshot, TEXT("parent"), NULL, &value, &error));
+    CHECK(value.len == LONG && memcmp(value.data.bytes, of_parent, LONG) == 0);
+    OK(nuthatch_snapshot_close(snapshot, &error));
+    close(turn[0]);
+    close(turn[1]);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2 && chdir(argv[1]) == 0);
     write_each_type("types.nut");
@@ -478,6 +511,7 @@ int main(int argc, char **argv) {
     CHECK(iterate(snapshot, 0) == 10 && iterate(snapshot, 1) == 10);
     describe(snapshot);
     child_of_fork("child.nut", snapshot);
+    child_with_a_writer("child.nut");
     OK(nuthatch_snapshot_close(snapshot, &error));
     open_and_close("types.nut");
     guard("guard.nut");

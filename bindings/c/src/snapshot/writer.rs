@@ -102,21 +102,25 @@ impl Building {
 }
 
 impl OpenWriter {
-    fn lock(&self) -> MutexGuard<'_, Building> {
+    /// Returns the state. In a child made by fork, fails with `closed`: a row that the child adds would
+    /// overwrite rows of its parent in the temporary files that both have open.
+    fn lock(&self) -> Result<MutexGuard<'_, Building>> {
+        if self.process != std::process::id() {
+            return Err(finished());
+        }
         // After a panic the writer fails or is abandoned; it does not publish.
-        self.building.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(self.building.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Closes the handle and takes the writer from it. In a child made by fork, fails with `closed`
     /// and leaves the files to the parent.
     fn take(handle: u64) -> Result<Writer> {
         let open = handles::close::<Self>(handle)?;
-        let writer = open.lock().writer.take().ok_or_else(finished)?;
         if open.process != std::process::id() {
-            std::mem::forget(writer);
+            std::mem::forget(open);
             return Err(finished());
         }
-        Ok(writer)
+        open.lock()?.writer.take().ok_or_else(finished)
     }
 }
 
@@ -192,7 +196,7 @@ fn insert(
     value: Value<'_>,
 ) -> Result<()> {
     let key = caller.bytes("key", key, key_len)?;
-    Ok(handles::find::<OpenWriter>(writer)?.lock().writer()?.insert(key, value)?)
+    Ok(handles::find::<OpenWriter>(writer)?.lock()?.writer()?.insert(key, value)?)
 }
 
 /// Adds a row with bytes. A key has at most 65,535 bytes, a value at most 4 GiB: beyond that, all
@@ -330,7 +334,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_string_list(
         let strings = caller.list("value", value, count)?;
         let strings = strings.iter().map(|string| caller.text("value", string.data, string.len));
         let open = handles::find::<OpenWriter>(writer)?;
-        let building = &mut *open.lock();
+        let building = &mut *open.lock()?;
         let writer = building.writer.as_mut().ok_or_else(finished)?;
         Ok(writer.insert(key, building.decoder.strings(strings)?)?)
     })
@@ -354,7 +358,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_insert(
     export_body!(error, |caller| {
         let key = caller.bytes("key", key, key_len)?;
         let value = caller.bytes("value", value, value_len)?;
-        handles::find::<OpenWriter>(writer)?.lock().insert_stored(r#type, key, value)
+        handles::find::<OpenWriter>(writer)?.lock()?.insert_stored(r#type, key, value)
     })
 }
 
@@ -372,7 +376,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_insert_rows(
     export_body!(error, |caller| {
         let rows = caller.bytes("rows", rows, rows_len)?;
         let open = handles::find::<OpenWriter>(writer)?;
-        let mut building = open.lock();
+        let mut building = open.lock()?;
         let (mut rest, mut index) = (rows, 0);
         while !rest.is_empty() {
             let inserted = unpack(&mut rest)
@@ -417,7 +421,7 @@ pub unsafe extern "C" fn nuthatch_snapshot_writer_set_metadata(
         let name = caller.text("name", name, name_len)?;
         let value = caller.bytes("value", value, value_len)?;
         let open = handles::find::<OpenWriter>(writer)?;
-        Ok(open.lock().writer()?.set_metadata(name, value)?)
+        Ok(open.lock()?.writer()?.set_metadata(name, value)?)
     })
 }
 
