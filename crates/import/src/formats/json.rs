@@ -85,8 +85,9 @@ impl Parser {
         sink: &mut S,
     ) -> Result<(), RowError> {
         while text.at < text.bytes.len() {
-            let start = text.line_start();
-            self.element(text, buffers, sink).map_err(|fault| text.locate(start, fault))?;
+            let start = *text;
+            self.element(text, buffers, sink)
+                .map_err(|fault| text.locate(start.line_start(), fault))?;
             if sink.is_full() {
                 break;
             }
@@ -182,6 +183,41 @@ pub(crate) fn check_end(bytes: &[u8]) -> Scan<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A sink that counts rows.
+    struct Count(u64);
+
+    impl RowSink for Count {
+        fn row(
+            &mut self,
+            _: u64,
+            _: &[u8],
+            _: nuthatch_snapshot::Value<'_>,
+        ) -> Result<(), nuthatch_snapshot::Error> {
+            self.0 += 1;
+            Ok(())
+        }
+
+        fn is_full(&self) -> bool {
+            false
+        }
+    }
+
+    /// A search for the start of the line at each element would take a minute.
+    #[test]
+    fn the_time_for_an_element_does_not_depend_on_the_length_of_its_line() -> Result<(), RowError> {
+        let row = |value: &str| format!("{{\"key\":\"k\",\"value\":\"{value}\"}}");
+        let document =
+            format!("[{}{}]", row(&"a".repeat(8 << 20)), format!(",{}", row("b")).repeat(200_000));
+        let parser = Parser { document: Document::Array, rows: jsonl::Parser::default() };
+        let (mut text, mut rows) = (TextCursor::lines(document.as_bytes()), Count(0));
+        open(&mut text, false)?;
+        let start = std::time::Instant::now();
+        parser.parse(&mut text, &mut jsonl::Buffers::default(), &mut rows)?;
+        assert_eq!(rows.0, 200_001);
+        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+        Ok(())
+    }
 
     #[test]
     fn elements_end_with_commas_outside_of_other_values() {
