@@ -20,7 +20,11 @@ pub fn link_count(file: &File) -> io::Result<u64> {
     match statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
         Ok(found) => Ok(found.stx_nlink.into()),
         // Linux before 4.11, or a sandbox that does not permit the call.
-        Err(Errno::NOSYS | Errno::PERM) => Ok(fstat(file)?.st_nlink),
+        Err(Errno::NOSYS | Errno::PERM) => {
+            #[allow(clippy::useless_conversion, reason = "the type depends on the architecture")]
+            let links = fstat(file)?.st_nlink.into();
+            Ok(links)
+        }
         Err(error) => Err(error.into()),
     }
 }

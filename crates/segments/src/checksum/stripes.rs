@@ -107,6 +107,7 @@ pub(crate) fn copy_blocks(
     to: &mut [u8],
 ) {
     assert!(from.len() == to.len() && from.len().is_multiple_of(BLOCK), "whole blocks");
+    #[cfg(target_arch = "x86_64")]
     let blocks = from.len() / BLOCK;
     match instructions {
         #[cfg(target_arch = "x86_64")]
