@@ -102,8 +102,8 @@ impl Building {
 }
 
 impl OpenWriter {
-    /// Returns the state. In a child made by fork, fails with `closed`: a row that the child adds would
-    /// overwrite rows of its parent in the temporary files that both have open.
+    /// Returns the state. In a child made by fork, fails with `closed`: a row that the child adds
+    /// would overwrite rows of its parent in the temporary files that both have open.
     fn lock(&self) -> Result<MutexGuard<'_, Building>> {
         if self.process != std::process::id() {
             return Err(finished());

@@ -21,8 +21,8 @@ final class Follower {
   private static final int MAX_SKIPPED_POLLS = 63;
 
   /**
-   * Classes that a poll needs when it fails. They are loaded with this one, because a process without
-   * free descriptors may be unable to load them when it needs them.
+   * Classes that a poll needs when it fails. They are loaded with this one, because a process
+   * without free descriptors may be unable to load them when it needs them.
    */
   private static final List<Class<?>> LOADED =
       List.of(Rejected.class, WatchEvent.Rejected.class, WatchEvent.Switched.class);
