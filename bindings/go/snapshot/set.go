@@ -30,32 +30,43 @@ func (m mapping) isManifest(path string) (found bool, err error) {
 	return found, err
 }
 
-// openSet opens the files of the set with the manifest in m, and unmaps m. A writer removes the
-// shards of the manifest that it replaces: if one is missing, openSet reads the manifest again.
+// openSet opens the files of the set with the manifest in m, and unmaps m. The shards are in the
+// folder of the real path of the manifest, so symbolic links are followed. A writer removes the
+// shards of the manifest that it replaces, and a link may be switched to another set: if a shard is
+// missing, openSet reads the path again.
 func openSet(m mapping, path string, settings *settings) (*set, error) {
 	var before []byte
+	var resolvedBefore string
 	var missing error // the error for a shard of the manifest in before
 	for {
 		current, err := takeBytes(m, path)
 		if err != nil {
 			return nil, err
 		}
-		if missing != nil && bytes.Equal(before, current) {
+		resolved := realPath(path)
+		if missing != nil && resolved == resolvedBefore && bytes.Equal(before, current) {
 			return nil, missing
+		}
+		folder := filepath.Dir(path)
+		if resolved != "" && filepath.Dir(resolved) != realPath(folder) {
+			folder = filepath.Dir(resolved)
+			if current, err = readLinked(resolved, path, current, settings); err != nil {
+				return nil, err
+			}
 		}
 		decoded, err := decodeManifest(current, path)
 		if err != nil {
 			return nil, err
 		}
 		opened := &set{keyHasher: newKeyHasher(decoded.seed), manifest: decoded, path: path}
-		if err = opened.openShards(settings); err == nil {
+		if err = opened.openShards(folder, settings); err == nil {
 			return opened, nil
 		}
 		opened.abandon()
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		before, missing = current, err
+		before, resolvedBefore, missing = current, resolved, err
 		if m, err = settings.openMapping(path, Mapped); err != nil {
 			return nil, err
 		}
@@ -64,6 +75,38 @@ func openSet(m mapping, path string, settings *settings) (*set, error) {
 			return nil, cmp.Or(err, errNoManifest)
 		}
 	}
+}
+
+// realPath returns the path of a file without symbolic links, or "" if the system cannot determine
+// it, for instance because the file was removed.
+func realPath(path string) string {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	return resolved
+}
+
+// readLinked returns the bytes of the manifest at resolved, the real path of path. Its errors name
+// path. If the manifest is no longer there, readLinked returns current, the bytes that were at path
+// before: then the shards are missing, too, or these bytes are still valid.
+func readLinked(resolved, path string, current []byte, settings *settings) ([]byte, error) {
+	m, err := settings.openMapping(resolved, Mapped)
+	if errors.Is(err, fs.ErrNotExist) {
+		return current, nil
+	}
+	if failed := (*Error)(nil); errors.As(err, &failed) {
+		return nil, ioError(path, failed.Operation, failed.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	isSet, err := m.isManifest(path)
+	if err != nil || !isSet {
+		unmap(m)
+		return current, err
+	}
+	return takeBytes(m, path)
 }
 
 // takeBytes copies the bytes of a manifest and unmaps it.
@@ -76,9 +119,8 @@ func takeBytes(m mapping, path string) (copied []byte, err error) {
 	return copied, err
 }
 
-// openShards opens all shards.
-func (s *set) openShards(settings *settings) error {
-	folder := filepath.Dir(s.path)
+// openShards opens all shards, which are in a folder.
+func (s *set) openShards(folder string, settings *settings) error {
 	for number, entry := range s.manifest.shards {
 		path := filepath.Join(folder, entry.fileName(number))
 		m, err := settings.openMapping(path, settings.residency)

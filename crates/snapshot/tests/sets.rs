@@ -6,7 +6,7 @@ use nuthatch_snapshot::{
 };
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -252,6 +252,113 @@ fn a_watch_switches_to_a_new_set_as_a_whole() -> AnyResult {
     assert!((0..100).all(|row| matches!(reader.current().get_i64(&key(row)), Ok(Some(2)))));
     assert_eq!(reader.current().stats().shards, 5);
     Ok(())
+}
+
+/// Switches a link to another target by the rename of a new link over it.
+fn switch(link: &Path, target: &str) -> AnyResult {
+    let new = link.with_extension("new");
+    symlink(target, &new)?;
+    Ok(fs::rename(new, link)?)
+}
+
+#[test]
+fn a_link_in_another_folder_opens_the_set_of_its_manifest() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir_all(at("releases/42"))?;
+    fs::create_dir(at("live"))?;
+    let link = at("live/current.nut");
+    symlink("../releases/42/a.nut", &link)?;
+    build(&link, 2, (0..100).map(|row| (row, row)))?;
+    assert_eq!(names(&at("releases/42"))?.len(), 3, "the build follows the link");
+    symlink("live/current.nut", at("link-to-link.nut"))?;
+    symlink("releases/42", at("current"))?;
+    symlink("a.nut", at("releases/42/same-folder.nut"))?;
+    for name in [
+        "live/current.nut",
+        "link-to-link.nut",
+        "current/a.nut",
+        "current/same-folder.nut",
+        "current/../42/a.nut",
+    ] {
+        let set = Snapshot::open(at(name)).map_err(|error| format!("{name}: {error}"))?;
+        set.verify()?;
+        assert_eq!((set.path(), set.get_i64(&key(17))?), (&*at(name), Some(17)));
+    }
+    // Errors of the manifest name the link, those of a shard name the shard.
+    let real_folder = fs::canonicalize(at("releases/42"))?;
+    let missing = shard(&real_folder, 1)?;
+    fs::remove_file(&missing)?;
+    let error = Snapshot::open(&link).err().ok_or("an error")?.to_string();
+    assert!(error.starts_with(&format!("{}: open: ", missing.display())), "{error}");
+    let manifest = at("releases/42/a.nut");
+    let bytes = fs::read(&manifest)?;
+    fs::write(&manifest, &bytes[..bytes.len() - 1])?;
+    let error = Snapshot::open(&link).err().ok_or("an error")?;
+    assert_eq!(error.code(), "corrupt");
+    assert!(error.to_string().contains(&format!("{}: at byte", link.display())), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_watch_switches_when_a_link_is_switched_to_another_set() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    for (release, shards) in [(1, 3), (2, 5)] {
+        let folder = directory.path().join(release.to_string());
+        fs::create_dir(&folder)?;
+        build(&folder.join("set.nut"), shards, (0..100).map(|row| (row, release)))?;
+    }
+    let link = directory.path().join("current.nut");
+    symlink("1/set.nut", &link)?;
+    let watch = WatchOptions::new().interval(Duration::ZERO).verify(true).path(&link)?;
+    let mut reader = watch.reader();
+    for (release, shards) in [(2, 5), (1, 3), (2, 5)] {
+        assert!(!watch.refresh(), "nothing is new");
+        switch(&link, &format!("{release}/set.nut"))?;
+        assert!(watch.refresh(), "release {release}");
+        let set = reader.current();
+        assert_eq!((set.stats().shards, set.path()), (shards, &*link));
+        assert!((0..100).all(|row| matches!(set.get_i64(&key(row)), Ok(Some(n)) if n == release)));
+    }
+    assert_eq!(watch.status().error, None);
+    Ok(())
+}
+
+/// Each manifest is the same in two releases, and the shards of the older release are removed.
+#[test]
+fn a_link_that_is_switched_again_and_again_opens_every_time() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let link = directory.path().join("current.nut");
+    let publish = |release: i64| -> AnyResult {
+        let folder = directory.path().join(release.to_string());
+        fs::create_dir(&folder)?;
+        build(&folder.join("set.nut"), 4, (0..100).map(|row| (row, release / 2)))?;
+        switch(&link, &format!("{release}/set.nut"))?;
+        if release > 0 {
+            let before = directory.path().join((release - 1).to_string());
+            for number in 0..4 {
+                fs::remove_file(shard(&before, number)?)?;
+            }
+        }
+        Ok(())
+    };
+    publish(0)?;
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| -> AnyResult {
+        let publisher = scope.spawn(|| {
+            let published = (1..40).try_for_each(publish);
+            done.store(true, Ordering::Release);
+            published.map_err(|error| error.to_string())
+        });
+        while !done.load(Ordering::Acquire) && !publisher.is_finished() {
+            let set = Snapshot::open(&link)?;
+            let first = set.get_i64(&key(0))?;
+            for row in 0..100 {
+                assert_eq!(set.get_i64(&key(row))?, first, "a mix of releases");
+            }
+        }
+        Ok(publisher.join().expect("no panic")?)
+    })
 }
 
 /// Returns the path of a shard of a set.

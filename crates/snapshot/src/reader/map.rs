@@ -98,6 +98,11 @@ impl Map {
         }
     }
 
+    /// Returns the map with another path of the same file.
+    pub(crate) fn with_path(self, path: &Path) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     /// Opens a file. `is_guarded` requests the signal handler of the feature `sigbus`.
     ///
     /// # Errors
