@@ -1,6 +1,6 @@
 // A watch polls by itself, tries again what may succeed, and lets its readers keep what they have.
 
-import { open, watch, type Watch, type WatchEvent } from "@nuthatch/snapshot";
+import { open, openSync, watch, type Watch, type WatchEvent } from "@nuthatch/snapshot";
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -207,4 +207,102 @@ for (const [name, shards] of [
       const snapshot = await open(file);
       assert.equal(snapshot.stats().shards, shards);
     }));
+}
+
+/** Publishes a set in a new folder and switches a link to it. */
+function release(folder: string, set: string, number: number): string {
+  const target = path.join(folder, "releases", String(number));
+  fs.mkdirSync(target, { recursive: true });
+  fs.copyFileSync(path.join(VECTORS, "v1", set), path.join(target, "a.nut"));
+  const names = fs.readdirSync(path.join(VECTORS, "v1")).filter((name) => name.endsWith(".shard"));
+  for (const name of names) {
+    fs.copyFileSync(path.join(VECTORS, "v1", name), path.join(target, name));
+  }
+  const link = path.join(folder, "links", "current.nut");
+  fs.mkdirSync(path.dirname(link), { recursive: true });
+  fs.symlinkSync(path.join("..", "releases", String(number), "a.nut"), `${link}.new`);
+  fs.renameSync(`${link}.new`, link);
+  return target;
+}
+
+test("a set behind a link in another folder opens, and its errors have both paths", () =>
+  withFolder(async (folder) => {
+    const target = release(folder, "set-3.nut", 42);
+    const link = path.join(folder, "links", "current.nut");
+    fs.symlinkSync(target, path.join(folder, "latest"));
+    for (const file of [link, path.join(folder, "latest", "a.nut")]) {
+      for (const snapshot of [await open(file), openSync(file)]) {
+        await snapshot.verify();
+        assert.equal(snapshot.stats().shards, 3);
+        assert.equal(snapshot.path, file);
+        snapshot.close();
+      }
+    }
+    // A link to a link, from a relative path.
+    fs.symlinkSync("current.nut", path.join(folder, "links", "other.nut"));
+    const relative = path.relative(process.cwd(), path.join(folder, "links", "other.nut"));
+    assert.equal(openSync(relative).path, relative);
+
+    const manifest = path.join(target, "a.nut");
+    const bytes = fs.readFileSync(manifest);
+    fs.appendFileSync(manifest, "more");
+    for (const run of [async () => openSync(link), () => open(link)]) {
+      await assert.rejects(run, { code: "corrupt", path: link });
+    }
+    fs.writeFileSync(manifest, bytes);
+    for (const name of fs.readdirSync(target)) {
+      if (name.startsWith("00001")) fs.rmSync(path.join(target, name));
+    }
+    for (const run of [async () => openSync(link), () => open(link)]) {
+      const error = await run().then(
+        () => assert.fail("a shard is missing"),
+        (error: NodeJS.ErrnoException) => error,
+      );
+      assert.equal(error.code, "io");
+      assert.equal(path.dirname(error.path!), fs.realpathSync(target));
+    }
+  }));
+
+test("a watch of a link switches between sets in two folders", () =>
+  withFolder(async (folder) => {
+    release(folder, "set-3.nut", 1);
+    const link = path.join(folder, "links", "current.nut");
+    const watching = await watch(link, { interval: 0, verify: true });
+    assert.equal(watching.current.stats().shards, 3);
+    release(folder, "set-7.nut", 2);
+    assert.equal(await watching.refresh(), true);
+    assert.equal(await watching.refresh(), false);
+    assert.equal(watching.current.stats().shards, 7);
+    assert.equal(watching.current.path, link);
+    release(folder, "set-3.nut", 3);
+    assert.equal(await watching.refresh(), true);
+    assert.equal(watching.current.stats().shards, 3);
+    assert.equal(watching.status.error, undefined);
+    watching.close();
+  }));
+
+for (const set of ["set-3.nut", "set-7.nut"]) {
+  for (const moment of ["a.nut", ".shard"]) {
+    test(`a link switched to ${set} before ${moment} is opened is read again`, () =>
+      withFolder(async (folder) => {
+        const old = release(folder, "set-3.nut", 1);
+        const link = path.join(folder, "links", "current.nut");
+        const stat = fs.promises.stat;
+        // Switches the link and removes the old set before a file of the old set is opened.
+        fs.promises.stat = ((place: string) => {
+          if (!place.endsWith(moment)) return stat(place);
+          fs.promises.stat = stat;
+          release(folder, set, 2);
+          fs.rmSync(old, { recursive: true });
+          return stat(place);
+        }) as typeof stat;
+        try {
+          const snapshot = await open(link);
+          await snapshot.verify();
+          assert.equal(snapshot.stats().shards, set === "set-3.nut" ? 3 : 7);
+        } finally {
+          fs.promises.stat = stat;
+        }
+      }));
+  }
 }

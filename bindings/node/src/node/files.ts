@@ -88,6 +88,27 @@ function mapFile(fd: number, length: number, path: string): Source {
   }
 }
 
+/**
+ * Returns the absolute path of a file without symbolic links; undefined if the system cannot
+ * determine it, for instance because the file was removed.
+ */
+export function realPathSync(path: string): string | undefined {
+  try {
+    return fs.realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Does the same as {@link realPathSync} without blocking. */
+export async function realPath(path: string): Promise<string | undefined> {
+  try {
+    return await fs.promises.realpath(path);
+  } catch {
+    return undefined;
+  }
+}
+
 function requireFile(stat: fs.Stats): void {
   if (!stat.isFile()) throw new Error("not a regular file");
 }

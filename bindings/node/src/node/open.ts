@@ -2,13 +2,13 @@
 
 import * as path from "node:path";
 import type { Source } from "../bytes/source.js";
-import { SnapshotError, corrupt, unreadable } from "../error.js";
+import { SnapshotError, corrupt, ioError, unreadable } from "../error.js";
 import { hasMagic } from "../format/header.js";
 import { HEADER, MANIFEST_MAGIC } from "../format/layout.js";
 import { MAX_MANIFEST_LEN, readManifest, type Manifest } from "../format/manifest.js";
 import { SnapshotFile } from "../reader/file.js";
 import { Snapshot } from "../reader/snapshot.js";
-import { openFile, openFileSync, type Residency } from "./files.js";
+import { openFile, openFileSync, realPath, realPathSync, type Residency } from "./files.js";
 
 /** Options for opening a snapshot. */
 export interface OpenOptions {
@@ -33,69 +33,128 @@ export interface OpenOptions {
  */
 export async function open(file: string, options: OpenOptions = {}): Promise<Snapshot> {
   const residency = options.residency ?? "mapped";
-  const steps = opening(file, options.copy ?? false);
-  let step = steps.next();
-  while (step.done !== true) {
-    let source: Source;
+  const calls = opening(file, options.copy ?? false);
+  let call = calls.next();
+  while (call.done !== true) {
+    const { name, path } = call.value;
+    let result: Source | string | undefined;
     try {
-      source = await openFile(step.value, residency);
+      result = await (name === "open" ? openFile(path, residency) : realPath(path));
     } catch (error) {
-      step = steps.throw(error);
+      call = calls.throw(error);
       continue;
     }
-    step = steps.next(source);
+    call = calls.next(result);
   }
-  return step.value;
+  return call.value;
 }
 
 /** Does the same as {@link open}, and blocks until it is done. */
 export function openSync(file: string, options: OpenOptions = {}): Snapshot {
   const residency = options.residency ?? "mapped";
-  const steps = opening(file, options.copy ?? false);
-  let step = steps.next();
-  while (step.done !== true) {
-    let source: Source;
+  const calls = opening(file, options.copy ?? false);
+  let call = calls.next();
+  while (call.done !== true) {
+    const { name, path } = call.value;
+    let result: Source | string | undefined;
     try {
-      source = openFileSync(step.value, residency);
+      result = name === "open" ? openFileSync(path, residency) : realPathSync(path);
     } catch (error) {
-      step = steps.throw(error);
+      call = calls.throw(error);
       continue;
     }
-    step = steps.next(source);
+    call = calls.next(result);
   }
-  return step.value;
+  return call.value;
 }
 
-/** Opens a snapshot. Yields paths, and continues with their sources or with an error. */
-function* opening(file: string, copy: boolean): Generator<string, Snapshot, Source> {
+/** A call of the system: opens a file, or resolves the symbolic links of a path. */
+interface SystemCall {
+  readonly name: "open" | "realpath";
+  readonly path: string;
+}
+
+/** Yields calls of the system, and continues with their results or with an error. */
+type Calls<T> = Generator<SystemCall, T, Source | string | undefined>;
+
+/** A manifest and its place. */
+interface FoundManifest {
+  readonly source: Source;
+  readonly bytes: Uint8Array;
+  /** The absolute path without symbolic links; undefined if the file was removed. */
+  readonly realPath: string | undefined;
+  /** The folder of its shards. */
+  readonly folder: string;
+}
+
+/** Opens a snapshot. */
+function* opening(file: string, copy: boolean): Calls<Snapshot> {
   const sources: Source[] = [];
   try {
-    let source = yield file;
-    sources.push(source);
-    let bytes = firstBytes(source);
+    let found = yield* finding(file, sources);
     for (;;) {
+      const { source, bytes } = found;
       if (!hasMagic(bytes, MANIFEST_MAGIC)) {
         return new Snapshot(file, [new SnapshotFile(source, copy)]);
       }
-      const manifest = decodeManifest(source, bytes);
+      const manifest = decodeManifest(found, file);
       try {
-        const shards = yield* openingShards(file, manifest, copy, sources);
+        const shards = yield* openingShards(found.folder, manifest, copy, sources);
         source.release();
         return new Snapshot(file, shards, manifest);
       } catch (error) {
         if (!isMissingFile(error)) throw error;
-        // The writer of a new set or file removes the shards of the set that it replaces.
-        source = yield file;
-        sources.push(source);
-        const now = firstBytes(source);
-        if (Buffer.compare(now, bytes) === 0) throw error;
-        bytes = now;
+        // The writer of a new set or file removes the shards of the set that it replaces, and a
+        // symbolic link may have been switched to another set.
+        const now = yield* finding(file, sources);
+        const isSame = Buffer.compare(now.bytes, bytes) === 0 && now.realPath === found.realPath;
+        if (isSame) throw error;
+        found = now;
       }
     }
   } catch (error) {
     for (const source of sources) source.release();
     throw error;
   }
+}
+
+/**
+ * Opens the file at a path. If it is a manifest and the path is a symbolic link to another folder,
+ * opens the manifest again at its real path, so that it is the one of the folder whose shards are
+ * opened. Adds sources to `sources`.
+ */
+function* finding(file: string, sources: Source[]): Calls<FoundManifest> {
+  const source = yield* openingFile(file, sources);
+  const bytes = firstBytes(source);
+  const folder = path.dirname(file);
+  if (!hasMagic(bytes, MANIFEST_MAGIC)) return { source, bytes, realPath: undefined, folder };
+  const realPath = yield* resolving(file);
+  if (realPath === undefined || path.dirname(realPath) === (yield* resolving(folder))) {
+    return { source, bytes, realPath, folder };
+  }
+  const found = { source, bytes, realPath, folder: path.dirname(realPath) };
+  try {
+    const linked = yield* openingFile(realPath, sources);
+    const linkedBytes = firstBytes(linked);
+    if (!hasMagic(linkedBytes, MANIFEST_MAGIC)) return found;
+    return { ...found, source: linked, bytes: linkedBytes };
+  } catch (error) {
+    // A manifest that has just been removed has no shards either, so opening them is tried again.
+    if (isMissingFile(error)) return found;
+    const isIo = error instanceof SnapshotError && error.code === "io";
+    throw isIo ? ioError(file, "open", error.cause) : error;
+  }
+}
+
+/** Opens a file. Adds its source to `sources`. */
+function* openingFile(file: string, sources: Source[]): Calls<Source> {
+  const source = (yield { name: "open", path: file }) as Source;
+  sources.push(source);
+  return source;
+}
+
+function* resolving(file: string): Calls<string | undefined> {
+  return (yield { name: "realpath", path: file }) as string | undefined;
 }
 
 /** Returns a copy of the bytes of a manifest, or the first bytes of another file. */
@@ -105,24 +164,23 @@ function firstBytes(source: Source): Uint8Array {
   return source.view(0, Math.min(source.length, MAX_MANIFEST_LEN)).slice();
 }
 
-function decodeManifest(source: Source, bytes: Uint8Array): Manifest {
+/** Decodes a manifest. Its errors have the path `file`. */
+function decodeManifest({ source, bytes }: FoundManifest, file: string): Manifest {
   // Zeros in the place of a page that cannot be read are not damage of the file.
-  if (source.isLost()) throw unreadable(source.path);
-  return readManifest(bytes, source.length, source.path);
+  if (source.isLost()) throw unreadable(file);
+  return readManifest(bytes, source.length, file);
 }
 
 /** Opens the shards of a manifest. Adds their sources to `sources`. */
 function* openingShards(
-  file: string,
+  folder: string,
   manifest: Manifest,
   copy: boolean,
   sources: Source[],
-): Generator<string, SnapshotFile[], Source> {
+): Calls<SnapshotFile[]> {
   const shards: SnapshotFile[] = [];
-  const folder = path.dirname(file);
   for (const [number, { name }] of manifest.shards.entries()) {
-    const source = yield path.join(folder, name);
-    sources.push(source);
+    const source = yield* openingFile(path.join(folder, name), sources);
     const shard = new SnapshotFile(source, copy);
     checkShard(shard, manifest, number);
     shards.push(shard);

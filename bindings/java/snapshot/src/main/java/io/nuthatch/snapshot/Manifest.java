@@ -4,21 +4,30 @@ import io.nuthatch.snapshot.hash.Xxh3;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * The manifest of a set, checked.
  *
- * @param path the file
+ * @param path the path that the caller gave
+ * @param location where the file was found
  * @param bytes all bytes of the file
  * @param seed seed of the key hash of all shards
  * @param shards the entries of the shards, in order
  * @param metadata offset and length of the metadata
  */
-record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section metadata) {
+record Manifest(
+    Path path,
+    Location location,
+    byte[] bytes,
+    long seed,
+    List<Shard> shards,
+    Section metadata) {
 
   /** Maximum length of a manifest in bytes. */
   private static final int MAX_LENGTH =
@@ -39,6 +48,50 @@ record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section 
     }
   }
 
+  /**
+   * Where a manifest was found.
+   *
+   * @param realPath its absolute path without symbolic links, or {@code null} if the system cannot
+   *     determine it, for instance because the file was removed
+   * @param folder the folder of its shards: that of the real path if it differs from the folder of
+   *     the path that the caller gave
+   */
+  record Location(Path realPath, Path folder) {
+
+    static Location of(Path path) {
+      var folder = path.resolveSibling("");
+      var realPath = realPath(path);
+      if (realPath == null || realPath.getParent().equals(realPath(folder))) {
+        return new Location(realPath, folder);
+      }
+      return new Location(realPath, realPath.getParent());
+    }
+
+    private static Path realPath(Path path) {
+      try {
+        return path.toRealPath();
+      } catch (IOException e) {
+        return null;
+      }
+    }
+
+    /** Returns whether a path is a symbolic link to a file in another folder. */
+    boolean isInOtherFolder(Path path) {
+      return !folder.equals(path.resolveSibling(""));
+    }
+  }
+
+  /** Returns whether another manifest is the same file with the same bytes. */
+  boolean isSame(Manifest other) {
+    return Arrays.equals(bytes, other.bytes)
+        && Objects.equals(location.realPath(), other.location.realPath());
+  }
+
+  /** Returns the path of the file of a shard. */
+  Path pathOf(Shard shard) {
+    return location.folder().resolve(shard.fileName());
+  }
+
   /** Returns whether the bytes of a file begin with the magic of a manifest. */
   static boolean isManifest(MemorySegment file) {
     return file.byteSize() >= Long.BYTES && file.get(Layout.U64, 0) == Layout.MANIFEST_MAGIC;
@@ -46,21 +99,45 @@ record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section 
 
   /**
    * Reads and checks a manifest. Returns {@code null} if the file does not begin with the magic of
-   * a manifest.
+   * a manifest. If the path is a symbolic link to a file in another folder, reads the manifest
+   * again at its real path, so that it is the one of the folder whose shards are opened.
    *
    * @throws SnapshotException with the code {@code io}, {@code unsupported} or {@code corrupt}
    */
   static Manifest read(Path path) {
     try {
-      // A byte more than the maximum shows that the file is longer; its length is checked first.
-      var bytes = MappedFiles.readStart(path, Layout.MANIFEST_MAGIC, MAX_LENGTH + 1);
+      var bytes = readBytes(path);
       if (bytes == null) {
         return null;
       }
-      long length = bytes.length <= MAX_LENGTH ? bytes.length : Files.size(path);
-      return new Check(bytes, length, path).read();
+      var location = Location.of(path);
+      var file = path;
+      if (location.isInOtherFolder(path)) {
+        var linked = readLinked(location.realPath());
+        // A manifest that has just been removed has no shards either, so opening them is retried.
+        if (linked != null) {
+          bytes = linked;
+          file = location.realPath();
+        }
+      }
+      long length = bytes.length <= MAX_LENGTH ? bytes.length : Files.size(file);
+      return new Check(bytes, length, path).read(location);
     } catch (IOException e) {
       throw SnapshotException.io(path, "open", e);
+    }
+  }
+
+  /** Reads a manifest. A byte more than the maximum shows that the file is longer. */
+  private static byte[] readBytes(Path file) throws IOException {
+    return MappedFiles.readStart(file, Layout.MANIFEST_MAGIC, MAX_LENGTH + 1);
+  }
+
+  /** Reads a manifest at its real path. Returns {@code null} if it is no longer there. */
+  private static byte[] readLinked(Path realPath) throws IOException {
+    try {
+      return readBytes(realPath);
+    } catch (NoSuchFileException e) {
+      return null;
     }
   }
 
@@ -77,7 +154,7 @@ record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section 
       this.fields = new Fields(bytes, path);
     }
 
-    Manifest read() {
+    Manifest read(Location location) {
       checkHeader();
       int shards = (int) fields.u32(Layout.Manifest.SHARDS);
       int metadata = Layout.Manifest.LENGTH + Layout.Manifest.ENTRY * shards;
@@ -91,6 +168,7 @@ record Manifest(Path path, byte[] bytes, long seed, List<Shard> shards, Section 
       checkEntries(entries);
       return new Manifest(
           fields.path,
+          location,
           bytes,
           fields.u64(Layout.Header.SEED),
           List.copyOf(entries),

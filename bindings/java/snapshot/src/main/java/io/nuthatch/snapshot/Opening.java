@@ -3,7 +3,6 @@ package io.nuthatch.snapshot;
 import java.lang.foreign.Arena;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.Arrays;
 
 /** Opens snapshots: one file, or the shards of a manifest. */
 final class Opening {
@@ -66,9 +65,10 @@ final class Opening {
         if (manifest == null || !(e.getCause() instanceof NoSuchFileException)) {
           throw e;
         }
-        // The writer of a new manifest or file has removed the shards of this manifest.
+        // The writer of a new manifest or file has removed the shards of this manifest, or a
+        // symbolic link has been switched from it.
         var newer = Manifest.read(path);
-        if (newer != null && Arrays.equals(newer.bytes(), manifest.bytes())) {
+        if (newer != null && newer.isSame(manifest)) {
           throw e;
         }
         manifest = newer;
@@ -93,7 +93,7 @@ final class Opening {
   /** Opens a shard and compares it with its entry in the manifest. */
   private static SnapshotFile openShard(
       Manifest manifest, Manifest.Shard shard, OpenOptions options, Arena arena) {
-    var path = manifest.path().resolveSibling(shard.fileName());
+    var path = manifest.pathOf(shard);
     var file = map(path, options, arena);
     var header = file.header;
     compare(file, Layout.Header.HASH, "header_hash", shard.headerHash(), header.hash);

@@ -15,6 +15,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -227,6 +228,35 @@ class LookupTest {
     var e = assertThrows(SnapshotException.class, () -> Snapshot.open(manifest));
     assertEquals("io", e.code());
     assertEquals(folder.resolve(missing), e.path());
+  }
+
+  @Test
+  void a_set_behind_a_link_in_another_folder_opens_and_its_errors_have_both_paths()
+      throws IOException {
+    var release = Files.createDirectories(folder.resolve("releases/42"));
+    Vectors.copyShards(release);
+    Files.copy(Vectors.ROOT.resolve("v1/set-3.nut"), release.resolve("a.nut"));
+    var links = Files.createDirectories(folder.resolve("links"));
+    Files.createSymbolicLink(links.resolve("middle.nut"), Path.of("../releases/42/a.nut"));
+    var link = links.resolve("current.nut");
+    Files.createSymbolicLink(link, Path.of("middle.nut"));
+    var linkedFolder = Files.createSymbolicLink(folder.resolve("latest"), release);
+    for (var path : List.of(link, linkedFolder.resolve("a.nut"))) {
+      try (var snapshot = Snapshot.open(path)) {
+        snapshot.verify();
+        assertEquals(3, snapshot.stats().shards());
+        assertEquals(path, snapshot.path());
+      }
+    }
+    var missing = Manifest.read(link).shards().get(1).fileName();
+    Files.delete(release.resolve(missing));
+    var e = assertThrows(SnapshotException.class, () -> Snapshot.open(link));
+    assertEquals("io", e.code());
+    assertEquals(release.toRealPath().resolve(missing), e.path());
+    Files.writeString(release.resolve("a.nut"), "more", StandardOpenOption.APPEND);
+    e = assertThrows(SnapshotException.class, () -> Snapshot.open(link));
+    assertEquals("corrupt", e.code());
+    assertEquals(link, e.path());
   }
 
   @Test

@@ -32,6 +32,9 @@ class WatchTest {
   @TempDir Path folder;
   private Path path;
 
+  /** Number of sets that {@link #release} has published. */
+  private int releases;
+
   @BeforeEach
   void publishFirst() throws IOException {
     path = folder.resolve("watched.nut");
@@ -69,6 +72,75 @@ class WatchTest {
               });
       try {
         for (int i = 0; i < 3000; i++) {
+          Snapshot.open(path).close();
+        }
+      } finally {
+        isDone.set(true);
+      }
+      publisher.get();
+    }
+  }
+
+  /** Publishes a set in a new folder, switches the link at the path to it, returns the folder. */
+  private Path release(String set) throws IOException {
+    var release = Files.createDirectories(folder.resolve("releases/" + releases++));
+    var manifest = release.resolve("a.nut");
+    Files.copy(Vectors.ROOT.resolve("v1/" + set + ".nut"), manifest);
+    for (var shard : Manifest.read(manifest).shards()) {
+      var name = shard.fileName();
+      Files.copy(Vectors.ROOT.resolve("v1/" + name), release.resolve(name));
+    }
+    var link = folder.resolve("link.nut");
+    Files.createSymbolicLink(link, folder.relativize(manifest));
+    Files.move(link, path, StandardCopyOption.ATOMIC_MOVE);
+    return release;
+  }
+
+  private static void delete(Path release) throws IOException {
+    try (var files = Files.list(release)) {
+      for (var file : files.toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+
+  @Test
+  void a_watch_of_a_link_switches_between_sets_in_two_folders() throws IOException {
+    release("set-3");
+    try (var watch = Watch.open(path, BY_HAND);
+        var reader = watch.reader()) {
+      assertEquals(3, reader.current().stats().shards());
+      release("set-7");
+      assertTrue(watch.refresh());
+      assertFalse(watch.refresh());
+      assertEquals(7, reader.current().stats().shards());
+      assertEquals(path, reader.current().path());
+      release("set-3");
+      assertTrue(watch.refresh());
+      assertEquals(3, reader.current().stats().shards());
+      reader.current().verify();
+    }
+  }
+
+  @Test
+  void a_link_that_is_switched_and_whose_old_set_is_removed_opens_every_time() throws Exception {
+    var first = release("set-3");
+    var isDone = new AtomicBoolean();
+    try (var executor = Executors.newSingleThreadExecutor()) {
+      var publisher =
+          executor.submit(
+              () -> {
+                var old = first;
+                while (!isDone.get()) {
+                  // Every second set has the same manifest as the one that it replaces.
+                  var release = release(releases % 4 < 2 ? "set-3" : "set-7");
+                  delete(old);
+                  old = release;
+                }
+                return null;
+              });
+      try {
+        for (int i = 0; i < 1000; i++) {
           Snapshot.open(path).close();
         }
       } finally {
