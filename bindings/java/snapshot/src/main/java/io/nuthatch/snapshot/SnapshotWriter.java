@@ -27,9 +27,11 @@ import java.nio.file.Path;
  * {@link #finish}; until then, the rows are in memory and in temporary files in the same folder.
  *
  * <p>Methods throw {@link SnapshotException} with the codes {@code io}, {@code duplicate}, {@code
- * limit} and {@code not-durable}. Rows are passed to the library in groups, so the exception of a
- * row can be thrown by a later call. After an exception, close the writer. Calls after {@link
- * #finish} and {@link #close} throw {@link SnapshotClosedException}.
+ * limit} and {@code not-durable}. A call of {@code insert} or {@code setMetadata} that throws
+ * {@link IllegalArgumentException} or the code {@code limit} adds nothing, and the writer can still
+ * be used. After another exception, close the writer: rows are passed to the library in groups, so
+ * a later call can throw the exception of a row. Calls after {@link #finish} and {@link #close}
+ * throw {@link SnapshotClosedException}.
  */
 public final class SnapshotWriter implements AutoCloseable {
 
@@ -99,10 +101,17 @@ public final class SnapshotWriter implements AutoCloseable {
    *
    * @param key the key, at most 65,535 bytes
    * @param value the value
+   * @throws SnapshotException with the code {@code limit} if the key or the value is too long, and
+   *     {@code io} if rows cannot be written to a temporary file
    * @throws IllegalArgumentException if a text of the value has an unpaired surrogate
    */
   public synchronized void insert(byte[] key, Value value) {
     requireOpen();
+    if (key.length > Layout.MAX_KEY) {
+      var message =
+          "key length in bytes: at most %d, found %d".formatted(Layout.MAX_KEY, key.length);
+      throw SnapshotException.ofWriter("limit", path, message);
+    }
     var row = PackedRows.Row.of(key, value);
     if (!rows.hasRoom(row)) {
       flush();
@@ -123,6 +132,8 @@ public final class SnapshotWriter implements AutoCloseable {
    *
    * @param key the key, at most 65,535 bytes in UTF-8
    * @param value the value
+   * @throws SnapshotException with the code {@code limit} if the key or the value is too long, and
+   *     {@code io} if rows cannot be written to a temporary file
    * @throws IllegalArgumentException if the key or a text of the value has an unpaired surrogate
    */
   public void insert(String key, Value value) {

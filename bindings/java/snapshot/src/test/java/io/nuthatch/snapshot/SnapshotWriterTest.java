@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -102,19 +103,53 @@ class SnapshotWriterTest {
   }
 
   @Test
-  void a_key_above_the_limit_is_an_error() {
+  void a_key_above_the_limit_is_refused_and_the_writer_stays_usable() {
+    var longest = new byte[Layout.MAX_KEY];
     try (var writer = SnapshotWriter.create(path)) {
-      writer.insert(new byte[Layout.MAX_KEY + 1], Value.of(true));
-      var e = assertThrows(SnapshotException.class, writer::finish);
+      writer.insert("before", Value.of(1));
+      var e =
+          assertThrows(
+              SnapshotException.class,
+              () -> writer.insert(new byte[Layout.MAX_KEY + 1], Value.of(true)));
       assertEquals("limit", e.code());
       assertEquals(path, e.path());
+      assertEquals(
+          path + ": key length in bytes: at most 65535, found 65536; split or omit the input",
+          e.getMessage());
+      var text = "\u00e9".repeat(Layout.MAX_KEY / 2 + 1);
+      assertThrows(SnapshotException.class, () -> writer.insert(text, Value.of(true)));
+      writer.insert(longest, Value.of(2));
+      assertEquals(2, writer.finish().rows());
+    }
+    try (var written = Snapshot.open(path)) {
+      assertEquals(1, written.getLong("before"));
+      assertEquals(Value.of(2), written.get(longest));
+    }
+  }
+
+  @Test
+  void metadata_above_a_limit_is_refused_and_the_writer_stays_usable() {
+    try (var writer = SnapshotWriter.create(path)) {
+      writer.setMetadata("name", "kept");
+      for (var name : List.of("", "n".repeat(256))) {
+        var e = assertThrows(SnapshotException.class, () -> writer.setMetadata(name, "value"));
+        assertEquals("limit", e.code());
+      }
+      var large = new byte[Layout.MAX_METADATA];
+      assertThrows(SnapshotException.class, () -> writer.setMetadata("large", large));
+      writer.insert("key", Value.of(1));
+      writer.finish();
+    }
+    try (var written = Snapshot.open(path)) {
+      assertEquals(Set.of("name"), written.metadata().keySet());
     }
   }
 
   @Test
   void a_writer_is_closed_and_leaves_nothing_after_finish_failed() throws IOException {
     var writer = SnapshotWriter.create(path);
-    writer.insert(new byte[Layout.MAX_KEY + 1], Value.of(true));
+    writer.insert("key", Value.of(1));
+    writer.insert("key", Value.of(2));
     assertThrows(SnapshotException.class, writer::finish);
     assertThrows(SnapshotClosedException.class, writer::finish);
     assertThrows(SnapshotClosedException.class, () -> writer.insert("key", Value.of(1)));
