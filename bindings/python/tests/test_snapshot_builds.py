@@ -212,6 +212,40 @@ def test_an_int_that_is_no_float_is_refused_in_a_list(path: Path, value_type: st
             nuthatch.build_snapshot(path, {"a": [0.5, number]}, value_type=value_type)
 
 
+def test_a_finite_float_beyond_32_bits_is_refused_in_a_list_of_f32(path: Path) -> None:
+    largest = float(numpy.finfo("float32").max)
+    infinite = [math.inf, -math.inf]
+    kept = [largest, -largest, 1e-300, *infinite]
+    for value in (kept, tuple(kept), numpy.array(kept)):
+        nuthatch.build_snapshot(path, {"a": value, "b": [math.nan]}, value_type="list of f32")
+        assert list(read(path)["a"]) == [largest, -largest, 0, *infinite]
+    before = path.read_bytes()
+    for number, found in ((1e300, "1e300"), (-1e39, "-1e39"), (3.4028236e38, "3.4028236e38")):
+        for value in ([0.5, number], numpy.array([0.5, number])):
+            with pytest.raises(nuthatch.ArgumentError) as error:
+                nuthatch.build_snapshot(path, {"a": value}, value_type="list of f32")
+            assert str(error.value).startswith(
+                'row 0, key "a": value: expected floats in the range of 32 bits, '
+            )
+            assert str(error.value).endswith(f"found {found} as element 1")
+    table = pandas.DataFrame({"key": ["a"], "value": [[1e300]]})
+    with pytest.raises(nuthatch.ArgumentError, match="found 1e300 as element 0"):
+        nuthatch.build_snapshot(path, table, value_type="list of f32")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
+def test_a_masked_array_is_refused_until_it_is_filled(path: Path, dtype: str) -> None:
+    values = numpy.array([1, 2, 3], dtype=dtype)
+    masked = numpy.ma.MaskedArray(values, mask=[False, True, False])
+    for value in (masked, numpy.ma.MaskedArray(values), masked[1:2].reshape(()), numpy.ma.masked):
+        with pytest.raises(nuthatch.ArgumentError, match=r"array\.filled\(0\).*, found Masked"):
+            nuthatch.build_snapshot(path, {"a": value})
+    nuthatch.build_snapshot(path, {"a": masked.filled(0), "b": masked[0]})
+    assert list(read(path)["a"]) == [1, 0, 3]
+    assert read(path)["b"] == 1
+
+
 def test_options_are_checked(path: Path) -> None:
     for options, message in (
         ({"on_duplicate": "drop"}, "on_duplicate: expected error, first or last"),

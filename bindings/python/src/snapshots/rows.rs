@@ -3,6 +3,7 @@
 
 use nuthatch_snapshot::{StringListBuf, Value, ValueType};
 use pyo3::buffer::{Element, PyBuffer};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
@@ -130,7 +131,7 @@ fn read_list<'a>(
             buffer.f64s.push(number);
             Some(())
         })?;
-        return Ok(as_floats(requested, buffer));
+        return as_floats(requested, buffer);
     }
     if is_int(&first) {
         buffer.i64s.clear();
@@ -165,14 +166,22 @@ fn each(
     Ok(())
 }
 
-/// Returns the floats of the buffer as the requested list.
-fn as_floats(requested: Option<ValueType>, buffer: &mut RowBuffer) -> Value<'_> {
+/// Returns the floats of the buffer as the requested list. With 32 bits, fails for the first finite
+/// float that rounding would make infinite.
+fn as_floats(requested: Option<ValueType>, buffer: &mut RowBuffer) -> Converted<Value<'_>> {
     if requested != Some(ValueType::F32List) {
-        return Value::F64List(&buffer.f64s);
+        return Ok(Value::F64List(&buffer.f64s));
     }
     buffer.f32s.clear();
-    buffer.f32s.extend(buffer.f64s.iter().map(|number| *number as f32));
-    Value::F32List(&buffer.f32s)
+    for (index, number) in buffer.f64s.iter().enumerate() {
+        let rounded = *number as f32;
+        if rounded.is_infinite() && number.is_finite() {
+            let expected = "floats in the range of 32 bits, -3.4028235e38 to 3.4028235e38";
+            return mismatch(expected, format!("{number:e} as element {index}"));
+        }
+        buffer.f32s.push(rounded);
+    }
+    Ok(Value::F32List(&buffer.f32s))
 }
 
 /// Reads bytes of other classes, arrays of numbers, and scalars of NumPy.
@@ -191,6 +200,10 @@ fn read_other<R>(
         buffer.bytes = copied(&bytes, object)?;
         return Ok(insert(as_requested(Value::Bytes(&buffer.bytes), requested)?));
     }
+    if is_masked(object) {
+        let expected = "an array without a mask, such as array.filled(0) returns";
+        return mismatch(expected, describe(object));
+    }
     // Scalars and arrays of NumPy without a dimension.
     let is_scalar = object.hasattr("dtype").unwrap_or(false)
         && object.getattr("ndim").is_ok_and(|dimensions| dimensions.eq(0).unwrap_or(false));
@@ -204,6 +217,12 @@ fn read_other<R>(
         Some(value) => Ok(insert(value)),
         None => mismatch(ANY, describe(object)),
     }
+}
+
+/// Returns whether an object is a masked array of NumPy. Its buffer has the masked elements, too.
+fn is_masked(object: &Bound<'_, PyAny>) -> bool {
+    let has = |name: &Bound<'_, PyString>| object.hasattr(name).unwrap_or(false);
+    has(intern!(object.py(), "mask")) && has(intern!(object.py(), "filled"))
 }
 
 /// Reads an array of numbers of one dimension. Smaller integers become integers of 64 bits. Returns
@@ -220,7 +239,7 @@ fn read_array<'a>(
     if let Some(numbers) = numbers::<f64>(object)? {
         buffer.f64s = numbers;
         if requested == Some(ValueType::F32List) {
-            return Ok(Some(as_floats(requested, buffer)));
+            return as_floats(requested, buffer).map(Some);
         }
         return as_requested(Value::F64List(&buffer.f64s), requested).map(Some);
     }

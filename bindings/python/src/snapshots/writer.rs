@@ -210,7 +210,8 @@ impl SnapshotWriter {
     ///     `value`: The value.
     ///     `value_type`: The type of the value, such as ``list of f32``, if it does not follow from
     ///         its class. With ``f64`` and lists of floats, an `int` from -2^53 to 2^53 becomes a
-    ///         float; with ``list of f32``, floats are rounded to 32 bits.
+    ///         float; with ``list of f32``, floats are rounded to 32 bits, and a finite float
+    ///         beyond their range is an error.
     ///
     /// Raises:
     ///     `ArgumentError`: The key or the value has another class, or exceeds a limit. The message
