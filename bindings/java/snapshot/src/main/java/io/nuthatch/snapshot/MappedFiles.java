@@ -12,6 +12,7 @@ import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Arrays;
 
 /** Files that are mapped or read. */
@@ -95,9 +96,12 @@ final class MappedFiles {
     return FileChannel.open(path, StandardOpenOption.READ);
   }
 
-  /** Rejects a named pipe: opening it would wait until it has a writer. */
+  /**
+   * Rejects a named pipe: opening it would wait until it has a writer. Queries the file once, since
+   * it may be removed at any time.
+   */
   private static void requireRegular(Path path) throws IOException {
-    if (Files.exists(path) && !Files.isRegularFile(path)) {
+    if (!Files.readAttributes(path, BasicFileAttributes.class).isRegularFile()) {
       throw new IOException("not a regular file");
     }
   }
