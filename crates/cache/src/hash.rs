@@ -18,16 +18,28 @@ impl KeyHash {
         Self(xxh3_64_with_seed(key, seed))
     }
 
-    /// Returns the number of the key's table among `2^bits`.
-    #[inline]
-    pub(crate) fn table(self, bits: u32) -> usize {
-        (self.0 >> 1 >> (63 - bits)) as usize
+    /// Returns the smallest hash with this prefix of `bits` bits, or `None` if the prefix has more
+    /// bits.
+    pub(crate) fn with_prefix(bits: u32, prefix: u64) -> Option<Self> {
+        (prefix >> bits == 0).then(|| Self(prefix << (63 - bits) << 1))
     }
 
-    /// Returns the tag: the bits below those that select the table. The tag determines the position
-    /// in the table, so that a table can grow without reading keys.
+    /// Returns the first `bits` bits, which select the table of the key. They are at most 31.
     #[inline]
-    pub(crate) fn tag(self, bits: u32) -> u32 {
-        (self.0 >> (64 - TAG_BITS - bits)) as u32 & ((1 << TAG_BITS) - 1)
+    pub(crate) fn prefix(self, bits: u32) -> u32 {
+        (self.0 >> 1 >> (63 - bits)) as u32
+    }
+
+    /// Returns the tag: the bits after the prefix of `prefix_bits` bits. The tag determines the
+    /// position in the table, so that a table can grow without reading keys.
+    #[inline]
+    pub(crate) fn tag(self, prefix_bits: u32) -> u32 {
+        (self.0 >> (64 - TAG_BITS - prefix_bits)) as u32 & ((1 << TAG_BITS) - 1)
+    }
+
+    /// Returns this hash with another tag, and zeros after it.
+    pub(crate) fn with_tag(self, prefix_bits: u32, tag: u32) -> Self {
+        let prefix = u64::from(self.prefix(prefix_bits));
+        Self((prefix << TAG_BITS | u64::from(tag)) << (64 - TAG_BITS - prefix_bits))
     }
 }

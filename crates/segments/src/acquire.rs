@@ -131,8 +131,8 @@ impl Segments {
 mod tests {
     use crate::work_counters::waits;
     use crate::{Error, NotKeptReason, Options, Outcome, Part, Record, Segments, checksum};
+    use nuthatch_testing::process::stop;
     use rustix::fs::{FlockOperation, flock};
-    use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
     use std::fs::File;
     use std::io::{BufRead, BufReader};
     use std::path::Path;
@@ -153,11 +153,7 @@ mod tests {
             let mut holder = Self(child.spawn().expect("a child"));
             let mut lines = BufReader::new(holder.0.stdout.take().expect("its output")).lines();
             assert!(lines.any(|line| line.expect("a line").contains(LOCKED)));
-            let process = Pid::from_child(&holder.0);
-            kill_process(process, Signal::STOP).expect("a signal");
-            let (_, status) =
-                waitpid(Some(process), WaitOptions::UNTRACED).expect("a child").expect("it waits");
-            assert!(status.stopped());
+            stop(&holder.0);
             holder
         }
     }

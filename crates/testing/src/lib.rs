@@ -2,8 +2,10 @@
 //!
 //! - [`tidy`] contains the rules for the source code of the repository, as functions over text.
 //! - [`page`] reads the tables of documentation pages, which tests compare with the code.
+//! - [`process`] stops child processes and lets them continue.
 //! - [`random`] generates pseudo-random numbers and bytes that are the same in each run.
 
 pub mod page;
+pub mod process;
 pub mod random;
 pub mod tidy;

@@ -24,6 +24,13 @@ Workloads:
   set100       SET, values of 100 bytes, pipeline 100
   zipf16       zipf100 with values of 16 bytes
   get10k       GET, values of 10 KiB, pipeline 32, 100,000 keys
+  get100-10m, zipf100-10m, set100-10m
+               get100, zipf100 and set100 with 10 M keys
+
+Systems:
+  redis, memcached, echo
+  nuthatch, nuthatch-16gib
+               the same program with a budget of 2 GiB and of 16 GiB
 
 Unless a workload names a protocol, memcached is tested with its meta protocol, and the other \
 systems with RESP. Ratios are to redis in the same workload, and in get100 for get100-meta and \
@@ -42,7 +49,7 @@ Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "race", long_about = ABOUT, after_long_help = NOTES, max_term_width = 100)]
 struct Options {
-    /// Systems to measure [default: all; nuthatch only with --nuthatch]
+    /// Systems to measure [default: all; those of nuthatch only with --nuthatch]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     systems: Vec<System>,
     /// Workloads [default: all]
@@ -85,7 +92,7 @@ fn work(text: &str) -> Result<String, String> {
 
 impl Options {
     fn race(&self) -> Race {
-        let default = |system: &System| *system != System::Nuthatch || self.nuthatch.is_some();
+        let default = |system: &System| !system.is_nuthatch() || self.nuthatch.is_some();
         let all_systems = || System::ALL.into_iter().filter(default).collect();
         let all_works = || Race::works().map(String::from).collect();
         Race {

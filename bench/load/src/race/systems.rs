@@ -20,21 +20,30 @@ pub enum System {
     Redis,
     /// memcached with one thread.
     Memcached,
-    /// Nuthatch with one thread.
+    /// Nuthatch with one thread and 2 GiB.
     Nuthatch,
+    /// Nuthatch with one thread and 16 GiB: its speed should not depend on the budget.
+    NuthatchLarge,
     /// The echo server.
     Echo,
 }
 
 impl System {
     /// All systems.
-    pub const ALL: [Self; 4] = [Self::Redis, Self::Memcached, Self::Nuthatch, Self::Echo];
+    pub const ALL: [Self; 5] =
+        [Self::Redis, Self::Memcached, Self::Nuthatch, Self::NuthatchLarge, Self::Echo];
+
+    /// Returns whether this is the program of `--nuthatch`.
+    pub fn is_nuthatch(self) -> bool {
+        matches!(self, Self::Nuthatch | Self::NuthatchLarge)
+    }
 
     fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",
             Self::Memcached => "memcached",
             Self::Nuthatch => "nuthatch",
+            Self::NuthatchLarge => "nuthatch-16gib",
             Self::Echo => "echo",
         }
     }
@@ -43,7 +52,9 @@ impl System {
     pub(crate) fn protocols(self) -> &'static [Protocol] {
         match self {
             Self::Redis | Self::Echo => &[Protocol::Resp],
-            Self::Nuthatch => &[Protocol::Resp, Protocol::Meta, Protocol::Memcache],
+            Self::Nuthatch | Self::NuthatchLarge => {
+                &[Protocol::Resp, Protocol::Meta, Protocol::Memcache]
+            }
             Self::Memcached => &[Protocol::Meta, Protocol::Memcache],
         }
     }
@@ -75,17 +86,18 @@ impl System {
             }
             Self::Memcached => {
                 // memcached refuses to run as root without a user name.
-                let arguments = format!("-l 127.0.0.1 -p {first} -U 0 -t 1 -m 2048 -u root");
+                let arguments = format!("-l 127.0.0.1 -p {first} -U 0 -t 1 -m 4096 -u root");
                 let arguments: Vec<_> = words(&arguments).collect();
                 (PathBuf::from("memcached"), arguments, "Debian has it in memcached")
             }
-            Self::Nuthatch => {
+            Self::Nuthatch | Self::NuthatchLarge => {
+                let memory = if self == Self::Nuthatch { "2GiB" } else { "16GiB" };
                 let Some(path) = nuthatch else {
                     return Err(Error::Usage("nuthatch races only with --nuthatch PATH".into()));
                 };
                 let (resp, memcache) = (local(first), local(second));
                 let arguments = format!(
-                    "serve --threads 1 --memory 2GiB --admin off --resp {resp} \
+                    "serve --threads 1 --memory {memory} --admin off --resp {resp} \
                      --memcache {memcache}"
                 );
                 (path.clone(), words(&arguments).collect(), "--nuthatch says where it is")
@@ -162,11 +174,19 @@ mod tests {
     #[test]
     fn each_system_uses_its_own_protocol_or_that_of_the_workload() {
         use Protocol::{Memcache, Meta, Resp};
-        use System::{Echo, Memcached, Nuthatch, Redis};
-        let own = [(Redis, Resp), (Memcached, Meta), (Nuthatch, Resp), (Echo, Resp)];
+        use System::{Echo, Memcached, Nuthatch, NuthatchLarge, Redis};
+        let own = [
+            (Redis, Resp),
+            (Memcached, Meta),
+            (Nuthatch, Resp),
+            (NuthatchLarge, Resp),
+            (Echo, Resp),
+        ];
         assert_eq!(at("get100"), own);
-        assert_eq!(at("get100-meta"), [(Memcached, Meta), (Nuthatch, Meta)]);
-        assert_eq!(at("get100-text"), [(Memcached, Memcache), (Nuthatch, Memcache)]);
+        for (name, protocol) in [("get100-meta", Meta), ("get100-text", Memcache)] {
+            let systems = [Memcached, Nuthatch, NuthatchLarge];
+            assert_eq!(at(name), systems.map(|system| (system, protocol)));
+        }
     }
 
     #[test]

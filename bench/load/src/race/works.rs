@@ -30,6 +30,8 @@ pub(crate) struct Data {
 const SMALL: Data = Data { keys: 1_000_000, value_bytes: 100 };
 const TINY: Data = Data { keys: 1_000_000, value_bytes: 16 };
 const LARGE: Data = Data { keys: 100_000, value_bytes: 10 << 10 };
+/// More keys than the caches of any processor hold.
+const MANY: Data = Data { keys: 10_000_000, value_bytes: 100 };
 const ZIPF: Distribution = Distribution::Zipf(0.99);
 
 const GET: Task = Task {
@@ -44,7 +46,7 @@ const GET: Task = Task {
 
 /// All workloads. Those with the same data are adjacent, and the one that stores comes last, so
 /// that the others read the original values.
-pub(crate) const TASKS: [Task; 9] = [
+pub(crate) const TASKS: [Task; 12] = [
     GET,
     Task { name: "zipf100", distribution: ZIPF, reference: "zipf100", ..GET },
     Task { name: "get32", pipeline: 32, reference: "get32", ..GET },
@@ -54,6 +56,15 @@ pub(crate) const TASKS: [Task; 9] = [
     Task { name: "set100", work: Work::Set, reference: "set100", ..GET },
     Task { name: "zipf16", data: TINY, distribution: ZIPF, reference: "zipf16", ..GET },
     Task { name: "get10k", data: LARGE, pipeline: 32, reference: "get10k", ..GET },
+    Task { name: "get100-10m", data: MANY, reference: "get100-10m", ..GET },
+    Task {
+        name: "zipf100-10m",
+        data: MANY,
+        distribution: ZIPF,
+        reference: "zipf100-10m",
+        ..GET
+    },
+    Task { name: "set100-10m", data: MANY, work: Work::Set, reference: "set100-10m", ..GET },
 ];
 
 impl Task {

@@ -198,7 +198,7 @@ impl Cache {
 
     /// Returns the number of items, including expired items that are not removed yet.
     pub fn len(&self) -> u64 {
-        self.tables.len()
+        self.tables.len(&self.arena)
     }
 
     /// Returns whether the cache has no items.

@@ -4,25 +4,28 @@
 //! with a free slot, and each line passed has its overflow bit set. A lookup ends at a line that
 //! has no match and no overflow.
 //!
-//! Lines are allocated in pages of [`INDEX_PAGE_LINES`]. A table grows in place, by pages. Slots
-//! are placed again by their tags; no item is read. Readers take no lock: the version is odd while
-//! the table grows, and a reader that sees an odd or changed version retries (a seqlock).
+//! Lines are allocated in pages of [`INDEX_PAGE_LINES`]. A table grows in place, by one page at a
+//! time. Slots are placed again by their tags; no item is read. Readers take no lock: the version
+//! is odd while the table grows, and a reader that sees an odd or changed version retries (a
+//! seqlock). After a table was split, its version stays odd.
 
 use crate::hash::TAG_BITS;
 use crate::index::slot::Slot;
 use crate::memory::arena::{Arena, INDEX_PAGE_LINES, Line};
-use std::hint::spin_loop;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
-use std::thread::yield_now;
 
-/// Index pages that a table names in its own cache line, and those that it names in a list on the
-/// heap.
-const INLINE_PAGES: usize = 10;
-const HEAP_PAGES: usize = 118;
+/// Maximum number of pages of a table. With fewer items per page, a table would be split long before
+/// it has as many.
+pub(crate) const MAX_PAGES: usize = 14;
 
-/// Maximum number of pages of a table.
-pub(crate) const MAX_PAGES: usize = INLINE_PAGES + HEAP_PAGES;
+/// Maximum number of slots of a page that are in use when a table is filled by a split. The rest is
+/// for the next insertions.
+const FILLED_SLOTS: usize = SLOTS_PER_PAGE * 7 / 8;
+
+const SLOTS_PER_PAGE: usize = INDEX_PAGE_LINES * Line::SLOTS;
+
+/// Number of items of a table that was split.
+pub(crate) const RETIRED: u32 = u32::MAX;
 
 /// A table grows before more than this share of its slots is in use, in sixteenths.
 const FULL_SIXTEENTHS: u32 = 15;
@@ -31,15 +34,18 @@ const FULL_SIXTEENTHS: u32 = 15;
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
-    /// Odd while the table grows.
+    /// Odd while the table grows, and after it was split.
     version: AtomicU32,
     /// Number of pages in use.
-    pages: AtomicU32,
-    inline_pages: [AtomicU32; INLINE_PAGES],
-    heap_pages: OnceLock<Box<[AtomicU32; HEAP_PAGES]>>,
+    page_count: AtomicU32,
+    pages: [AtomicU32; MAX_PAGES],
 }
 
 const _: () = assert!(size_of::<Table>() == 64);
+
+/// The slots of a table are moving, or have moved during a lookup.
+#[derive(Debug)]
+pub(crate) struct Moving;
 
 /// The position of a slot in a table, and the word that was read there.
 #[derive(Clone, Copy, Debug)]
@@ -178,29 +184,44 @@ impl Table {
     /// arena, which is always empty.
     #[inline]
     fn page(&self, number: usize) -> u32 {
-        match self.inline_pages.get(number) {
-            Some(page) => page.load(Ordering::Acquire),
-            None => self.heap_page(number),
-        }
-    }
-
-    fn heap_page(&self, number: usize) -> u32 {
-        self.heap_pages
-            .get()
-            .map_or(0, |heap_pages| heap_pages[number - INLINE_PAGES].load(Ordering::Acquire))
+        self.pages.get(number).map_or(0, |page| page.load(Ordering::Acquire))
     }
 
     fn set_page(&self, number: usize, page: u32) {
-        let heap_pages =
-            || self.heap_pages.get_or_init(|| Box::new([const { AtomicU32::new(0) }; HEAP_PAGES]));
-        let address =
-            self.inline_pages.get(number).unwrap_or_else(|| &heap_pages()[number - INLINE_PAGES]);
-        address.store(page, Ordering::Release);
+        self.pages[number].store(page, Ordering::Release);
+    }
+
+    /// Returns all pages of the table, which has none after that. No reader may use the table.
+    fn take_pages(&self) -> Vec<u32> {
+        let count = self.page_count.swap(0, Ordering::Release) as usize;
+        (0..count).map(|number| self.page(number)).collect()
+    }
+
+    /// Returns how many pages a table should have that is filled with this many slots.
+    pub(crate) fn pages_for(slots: usize) -> usize {
+        (slots / FILLED_SLOTS + 1).min(MAX_PAGES)
+    }
+
+    /// Replaces the content of the table by these slots in these pages, whatever the pages contain.
+    /// No reader may use the table. Returns the number of slots that found room.
+    pub(crate) fn fill(
+        &self,
+        arena: &Arena,
+        pages: &[u32],
+        slots: impl Iterator<Item = Slot>,
+    ) -> u32 {
+        for (number, page) in pages.iter().enumerate() {
+            empty_page(arena, *page);
+            self.set_page(number, *page);
+        }
+        self.page_count.store(pages.len() as u32, Ordering::Release);
+        let lines = self.lines(arena);
+        slots.map(|slot| u32::from(lines.insert(slot.with_overflow(false)))).sum()
     }
 
     #[inline]
     fn lines<'a>(&'a self, arena: &'a Arena) -> Lines<'a> {
-        let count = self.pages.load(Ordering::Acquire) * INDEX_PAGE_LINES as u32;
+        let count = self.page_count.load(Ordering::Acquire) * INDEX_PAGE_LINES as u32;
         Lines { arena, table: self, count }
     }
 
@@ -219,27 +240,28 @@ impl Table {
     }
 
     /// Finds a slot without a lock: one that has the tag and for which `is_match` is true.
+    ///
+    /// # Errors
+    ///
+    /// [`Moving`] if slots of the table moved meanwhile. Then the slot may be in another table.
     #[inline]
     pub(crate) fn find(
         &self,
         arena: &Arena,
         tag: u32,
-        mut is_match: impl FnMut(Slot) -> bool,
-    ) -> Option<Position> {
-        let mut tries = 0_u32;
-        loop {
-            let version = self.version.load(Ordering::Acquire);
-            if version & 1 == 0 {
-                let found = self.lines(arena).find(tag, &mut is_match);
-                // Orders the reads above before the read of the version.
-                fence(Ordering::Acquire);
-                if found.is_some() || self.version.load(Ordering::Relaxed) == version {
-                    return found;
-                }
-            }
-            tries += 1;
-            if tries.is_multiple_of(64) { yield_now() } else { spin_loop() }
+        is_match: impl FnMut(Slot) -> bool,
+    ) -> Result<Option<Position>, Moving> {
+        let version = self.version.load(Ordering::Acquire);
+        if version & 1 != 0 {
+            return Err(Moving);
         }
+        let found = self.lines(arena).find(tag, is_match);
+        // Orders the reads above before the read of the version.
+        fence(Ordering::Acquire);
+        if found.is_some() || self.version.load(Ordering::Relaxed) == version {
+            return Ok(found);
+        }
+        Err(Moving)
     }
 
     /// Counts a read of an item. The count is lost if the slot is written at the same time.
@@ -301,15 +323,11 @@ impl TableWriter<'_> {
         *self.items -= 1;
     }
 
-    /// Returns how many pages the table should grow by before the next insertion.
-    pub(crate) fn pages_to_grow(&self) -> usize {
+    /// Returns whether the table should grow by a page before the next insertion.
+    pub(crate) fn needs_page(&self) -> bool {
         let lines = self.lines().count;
         let slots = lines * Line::SLOTS as u32;
-        if *self.items < slots / 16 * FULL_SIXTEENTHS {
-            return 0;
-        }
-        let pages = lines as usize / INDEX_PAGE_LINES;
-        (pages / 8).max(1).min(MAX_PAGES - pages)
+        *self.items >= slots / 16 * FULL_SIXTEENTHS && lines < (MAX_PAGES * INDEX_PAGE_LINES) as u32
     }
 
     /// Stores a slot. Returns `false` if the table is full.
@@ -319,37 +337,46 @@ impl TableWriter<'_> {
         inserted
     }
 
-    /// Adds pages, whatever they contain, and places all slots again.
-    pub(crate) fn grow(&mut self, pages: &[u32]) {
-        let old = self.lines();
-        let mut slots = Vec::with_capacity(*self.items as usize);
-        for line in 0..old.count {
-            let line = old.line(line);
-            slots.extend((0..Line::SLOTS).map(|at| load(line, at)).filter(|slot| !slot.is_empty()));
-        }
+    /// Adds a page, whatever it contains, and places all slots again.
+    pub(crate) fn grow(&mut self, page: u32) {
+        let slots: Vec<_> = self.slots().collect();
+        let old_pages = self.table.page_count.load(Ordering::Relaxed) as usize;
+        let mut pages: Vec<_> = (0..old_pages).map(|number| self.table.page(number)).collect();
+        pages.push(page);
+        self.begin_move();
+        let items = self.table.fill(self.arena, &pages, slots.into_iter());
+        debug_assert_eq!(items, *self.items, "a larger table has room for its slots");
+        self.end_move();
+    }
+
+    /// Makes readers wait, because slots are about to move.
+    fn begin_move(&self) {
         let version = self.table.version.load(Ordering::Relaxed);
         self.table.version.store(version + 1, Ordering::Relaxed);
         // A reader that sees a moved slot sees the odd version, too.
         fence(Ordering::Release);
-        let old_pages = old.count as usize / INDEX_PAGE_LINES;
-        for (at, page) in pages.iter().enumerate() {
-            // Empties the page before it can be read.
-            for line in 0..INDEX_PAGE_LINES {
-                let line = self.arena.line(*page, line);
-                (0..Line::SLOTS).for_each(|at| store(line, at, Slot(0)));
-            }
-            self.table.set_page(old_pages + at, *page);
+    }
+
+    fn end_move(&self) {
+        let version = self.table.version.load(Ordering::Relaxed);
+        self.table.version.store(version.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Ends the use of a table whose slots were copied to others. Returns its pages. Readers that
+    /// still have the table must look for the one that replaces it.
+    pub(crate) fn retire(&mut self) -> Vec<u32> {
+        self.begin_move();
+        *self.items = RETIRED;
+        self.table.take_pages()
+    }
+
+    /// Starts to use a table that has no pages: a new one, or one that was retired. The second
+    /// requires that no reader has the table.
+    pub(crate) fn start(&mut self) {
+        if self.table.version.load(Ordering::Relaxed) & 1 != 0 {
+            self.end_move();
         }
-        self.table.pages.store((old_pages + pages.len()) as u32, Ordering::Release);
-        let new = self.lines();
-        for line in 0..old.count {
-            (0..Line::SLOTS).for_each(|at| store(new.line(line), at, Slot(0)));
-        }
-        for slot in slots {
-            let inserted = new.insert(slot.with_overflow(false));
-            debug_assert!(inserted, "a larger table has room for its slots");
-        }
-        self.table.version.store(version + 2, Ordering::Release);
+        *self.items = 0;
     }
 
     /// Returns all slots in use. The table is locked for writing, so they do not change, apart from
@@ -383,12 +410,20 @@ impl TableWriter<'_> {
         (next < 1 << TAG_BITS).then_some(next as u32)
     }
 
-    /// Empties all slots.
-    pub(crate) fn clear(&mut self) {
-        let lines = self.lines();
-        for line in 0..lines.count {
-            (0..Line::SLOTS).for_each(|at| store(lines.line(line), at, Slot(0)));
-        }
+    /// Removes all slots. Returns the pages of the table, which has none after that.
+    pub(crate) fn clear(&mut self) -> Vec<u32> {
+        self.begin_move();
+        let pages = self.table.take_pages();
+        self.end_move();
         *self.items = 0;
+        pages
+    }
+}
+
+/// Empties a page that no table uses.
+fn empty_page(arena: &Arena, page: u32) {
+    for line in 0..INDEX_PAGE_LINES {
+        let line = arena.line(page, line);
+        (0..Line::SLOTS).for_each(|at| store(line, at, Slot(0)));
     }
 }

@@ -1,75 +1,94 @@
 //! The tables of the index. The hash of a key selects the table. Each table has a lock for writers.
+//!
+//! The number of tables follows the number of items: see `split.rs`.
 
-use crate::hash::{KeyHash, TAG_BITS};
+use crate::hash::KeyHash;
+use crate::index::chunks::TableChunks;
+use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
 use crate::index::slot::Slot;
-use crate::index::table::{Position, Table, TableWriter};
-use crate::memory::arena::{Arena, INDEX_PAGE_LEN, prefetch_to_write};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::index::spare::SparePages;
+use crate::index::table::{Position, RETIRED, Table, TableWriter};
+use crate::memory::arena::{Arena, prefetch_to_write};
+use std::hint::spin_loop;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::yield_now;
 
-/// Bytes of budget for each table. A table of short items grows in a fraction of a millisecond at
-/// this size, and an empty cache is small.
-const BUDGET_PER_TABLE: u64 = 512 << 10;
+/// Bits of a hash that a scan cursor leaves out. A table and its tag have fewer than those that
+/// remain. Programs that read cursors as floating-point numbers lose nothing.
+const CURSOR_SHIFT: u32 = 14;
 
-/// Minimum number of spare pages, so that tables of several sessions can grow at the same time.
-pub(crate) const MIN_SPARE_PAGES: usize = 32;
+/// Minimum bytes of the budget for each table. A table that was split has about as many bytes.
+const MIN_BUDGET_PER_TABLE: u64 = 8192;
 
 /// All tables of a cache.
 pub(crate) struct Tables {
-    bits: u32,
-    all: Box<[Table]>,
-    /// Number of items of each table, apart from what readers read.
-    items: Box<[Items]>,
-    /// Spare pages for tables.
-    pages: Mutex<Vec<u32>>,
-    /// Number of spare pages. Changes only under their lock; every write reads it without a lock.
-    spare_pages: AtomicUsize,
+    pub(super) level: CurrentLevel,
+    /// Maximum number of bits that select a table.
+    pub(super) max_bits: u32,
+    pub(super) chunks: TableChunks,
+    pub(super) spare: SparePages,
+    /// Held while a table is split.
+    pub(super) splitting: Mutex<()>,
 }
-
-/// Number of items of a table, in a cache line of its own: writers of different tables do not
-/// contend.
-#[derive(Default)]
-#[repr(align(64))]
-struct Items(Mutex<u32>);
 
 /// The table of a key, locked for writing.
 pub(crate) struct LockedTable<'a> {
     tables: &'a Tables,
     arena: &'a Arena,
+    id: TableId,
     table: &'a Table,
     items: MutexGuard<'a, u32>,
     tag: u32,
+    has_grown: bool,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Waits a moment before the `tries`th retry.
+fn back_off(tries: u32) {
+    if tries.is_multiple_of(64) { yield_now() } else { spin_loop() }
+}
+
 impl Tables {
+    /// Creates the tables of a cache with a budget of `memory` bytes.
     pub(crate) fn new(memory: u64) -> Self {
-        let bits = (memory / BUDGET_PER_TABLE).max(1).next_power_of_two().ilog2();
-        let all = (0..1_usize << bits).map(|_| Table::default()).collect();
-        let items = (0..1_usize << bits).map(|_| Items::default()).collect();
-        Self { bits, all, items, pages: Mutex::default(), spare_pages: AtomicUsize::new(0) }
+        let max_bits = (memory / MIN_BUDGET_PER_TABLE).max(1).ilog2().max(INITIAL_BITS);
+        Self {
+            level: CurrentLevel::new(Level::INITIAL),
+            max_bits,
+            chunks: TableChunks::new(2 << max_bits),
+            spare: SparePages::default(),
+            splitting: Mutex::default(),
+        }
     }
 
     /// Returns the bytes that the tables take, without their pages.
     pub(crate) fn memory(&self) -> u64 {
-        (size_of_val(&*self.all) + size_of_val(&*self.items)) as u64
+        self.chunks.memory()
+    }
+
+    /// Returns the table of a key at present.
+    #[inline]
+    fn table_of(&self, hash: KeyHash) -> (TableId, &Table) {
+        let id = self.level.load().table_of(hash);
+        (id, self.chunks.table(id.number()))
     }
 
     /// Prefetches the home line of a key for a lookup.
     #[inline]
     pub(crate) fn prefetch(&self, arena: &Arena, hash: KeyHash) {
-        self.all[hash.table(self.bits)].prefetch(arena, hash.tag(self.bits), false);
+        let (id, table) = self.table_of(hash);
+        table.prefetch(arena, hash.tag(id.bits), false);
     }
 
     /// Prefetches the home line and the lock of a key for a write.
     #[inline]
     pub(crate) fn prefetch_to_write(&self, arena: &Arena, hash: KeyHash) {
-        let number = hash.table(self.bits);
-        self.all[number].prefetch(arena, hash.tag(self.bits), true);
-        prefetch_to_write(&self.items[number]);
+        let (id, table) = self.table_of(hash);
+        table.prefetch(arena, hash.tag(id.bits), true);
+        prefetch_to_write(self.chunks.items(id.number()));
     }
 
     /// Finds the slot of a key without a lock. `is_match` compares the key.
@@ -78,84 +97,127 @@ impl Tables {
         &self,
         arena: &Arena,
         hash: KeyHash,
-        is_match: impl FnMut(Slot) -> bool,
+        mut is_match: impl FnMut(Slot) -> bool,
     ) -> Option<Position> {
-        self.all[hash.table(self.bits)].find(arena, hash.tag(self.bits), is_match)
+        let mut tries = 0;
+        loop {
+            let (id, table) = self.table_of(hash);
+            if let Ok(found) = table.find(arena, hash.tag(id.bits), &mut is_match) {
+                return found;
+            }
+            tries += 1;
+            back_off(tries);
+        }
     }
 
     /// Counts a read of an item.
     #[inline]
     pub(crate) fn count_use(&self, arena: &Arena, hash: KeyHash, position: Position) {
-        self.all[hash.table(self.bits)].count_use(arena, position);
+        self.table_of(hash).1.count_use(arena, position);
     }
 
     /// Locks the table of a key for writing.
     #[inline]
     pub(crate) fn lock<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> LockedTable<'a> {
-        let (number, tag) = (hash.table(self.bits), hash.tag(self.bits));
-        let (table, items) = (&self.all[number], lock(&self.items[number].0));
-        LockedTable { tables: self, arena, table, items, tag }
-    }
-
-    /// Returns the number of items.
-    pub(crate) fn len(&self) -> u64 {
-        self.items.iter().map(|items| u64::from(*lock(&items.0))).sum()
-    }
-
-    /// Returns the number of tables.
-    pub(crate) fn count(&self) -> usize {
-        self.all.len()
-    }
-
-    /// Appends the slots of one line of a table to `out`: the line that the cursor designates.
-    /// Returns the cursor of the next line, or 0 after the last. A cursor contains the bits of a
-    /// hash that select table and line, so it remains valid when tables grow.
-    pub(crate) fn scan(&self, arena: &Arena, cursor: u64, out: &mut Vec<Slot>) -> u64 {
-        let (number, tag) = ((cursor >> TAG_BITS) as usize, cursor as u32 & ((1 << TAG_BITS) - 1));
-        let (Some(table), Some(items)) = (self.all.get(number), self.items.get(number)) else {
-            return 0;
-        };
-        let mut items = lock(&items.0);
-        let writer = TableWriter { arena, table, items: &mut items };
-        match writer.items_with_home(tag, out) {
-            Some(next) => (number as u64) << TAG_BITS | u64::from(next),
-            None if number + 1 < self.all.len() => (number as u64 + 1) << TAG_BITS,
-            None => 0,
+        let mut tries = 0;
+        loop {
+            let (id, table) = self.table_of(hash);
+            let items = lock(&self.chunks.items(id.number()).0);
+            // Another session may have split the table before it was locked here.
+            if *items != RETIRED {
+                let tag = hash.tag(id.bits);
+                return LockedTable {
+                    tables: self,
+                    arena,
+                    id,
+                    table,
+                    items,
+                    tag,
+                    has_grown: false,
+                };
+            }
+            drop(items);
+            tries += 1;
+            back_off(tries);
         }
     }
 
-    /// Empties a table and returns the slots that were in use.
-    pub(crate) fn clear(&self, arena: &Arena, number: usize) -> Vec<Slot> {
-        let mut items = lock(&self.items[number].0);
-        let mut writer = TableWriter { arena, table: &self.all[number], items: &mut items };
-        let slots = writer.slots().collect();
-        writer.clear();
-        slots
+    /// Calls `each` for all tables, one after the other, each of them locked.
+    fn for_each(&self, arena: &Arena, mut each: impl FnMut(LockedTable<'_>)) {
+        let mut next = Some(KeyHash(0));
+        while let Some(hash) = next {
+            let table = self.lock(arena, hash);
+            next = table.id.hash_after();
+            each(table);
+        }
+    }
+
+    /// Returns the number of items.
+    pub(crate) fn len(&self, arena: &Arena) -> u64 {
+        let mut items = 0;
+        self.for_each(arena, |table| items += u64::from(*table.items));
+        items
+    }
+
+    /// Returns the number of tables.
+    pub(crate) fn count(&self) -> u64 {
+        self.level.load().count()
+    }
+
+    /// Appends the slots of one line of a table to `out`: the line that the cursor designates.
+    /// Returns the cursor of the next line, or 0 after the last. A cursor is the start of a hash,
+    /// so it remains valid when tables grow or are split. Numbers that are no cursors end the scan.
+    pub(crate) fn scan(&self, arena: &Arena, cursor: u64, out: &mut Vec<Slot>) -> u64 {
+        if cursor > u64::MAX >> CURSOR_SHIFT {
+            return 0;
+        }
+        let hash = KeyHash(cursor << CURSOR_SHIFT);
+        let mut table = self.lock(arena, hash);
+        let (id, tag) = (table.id, table.tag);
+        let next = match table.writer().items_with_home(tag, out) {
+            Some(tag) => Some(hash.with_tag(id.bits, tag)),
+            None => id.hash_after(),
+        };
+        next.map_or(0, |hash| hash.0 >> CURSOR_SHIFT)
+    }
+
+    /// Returns a random cursor.
+    pub(crate) fn random_cursor(seed: u64) -> u64 {
+        seed >> CURSOR_SHIFT
+    }
+
+    /// Removes all slots and calls `each` with those of each table. If `is_exclusive` is set, no
+    /// other session may use the tables, and as few remain as at first.
+    pub(crate) fn clear(&self, arena: &Arena, is_exclusive: bool, mut each: impl FnMut(Vec<Slot>)) {
+        let _no_splits = lock(&self.splitting);
+        self.for_each(arena, |mut table| {
+            let mut writer = table.writer();
+            let slots = writer.slots().collect();
+            let pages = if is_exclusive { writer.retire() } else { writer.clear() };
+            self.spare.add(&pages);
+            drop(table);
+            each(slots);
+        });
+        if is_exclusive {
+            for prefix in 0..1 << INITIAL_BITS {
+                let number = TableId { bits: INITIAL_BITS, prefix }.number();
+                let mut items = lock(&self.chunks.items(number).0);
+                let table = self.chunks.table(number);
+                TableWriter { arena, table, items: &mut items }.start();
+            }
+            self.level.store(Level::INITIAL);
+        }
     }
 
     /// Returns whether there are enough spare pages.
     #[inline]
     pub(crate) fn has_spare_pages(&self) -> bool {
-        self.spare_pages.load(Ordering::Relaxed) >= MIN_SPARE_PAGES
+        self.spare.are_enough()
     }
 
-    /// Adds a segment to the spare pages. The first page of the arena is left out, so that no item
-    /// has address 0.
+    /// Adds a segment to the spare pages.
     pub(crate) fn add_segment(&self, start: u64, len: u64) {
-        let first = (start / INDEX_PAGE_LEN as u64).max(1) as u32;
-        let end = ((start + len) / INDEX_PAGE_LEN as u64) as u32;
-        let mut pages = lock(&self.pages);
-        pages.extend((first..end).rev());
-        self.spare_pages.store(pages.len(), Ordering::Relaxed);
-    }
-
-    /// Takes up to `count` spare pages.
-    fn take_pages(&self, count: usize) -> Vec<u32> {
-        let mut pages = lock(&self.pages);
-        let keep = pages.len() - count.min(pages.len());
-        let taken = pages.split_off(keep);
-        self.spare_pages.store(keep, Ordering::Relaxed);
-        taken
+        self.spare.add_segment(start, len);
     }
 }
 
@@ -194,13 +256,18 @@ impl LockedTable<'_> {
     /// is available.
     pub(crate) fn insert(&mut self, address: u64) -> bool {
         let slot = Slot::new(address, self.tag);
-        let missing_pages = self.writer().pages_to_grow();
-        if missing_pages > 0 {
-            let pages = self.tables.take_pages(missing_pages);
-            if !pages.is_empty() {
-                self.writer().grow(&pages);
-            }
+        if self.writer().needs_page()
+            && let Some(pages) = self.tables.spare.take(1)
+        {
+            self.writer().grow(pages[0]);
+            self.has_grown = true;
         }
         self.writer().insert(slot)
+    }
+
+    /// Unlocks the table. Returns the number of items that all tables contain if they contain as
+    /// many as this one, or `None` if it has not grown: then there are hardly more than before.
+    pub(crate) fn unlock(self) -> Option<u64> {
+        self.has_grown.then(|| u64::from(*self.items) << self.id.bits)
     }
 }

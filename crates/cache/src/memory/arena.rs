@@ -30,9 +30,9 @@ impl Line {
     pub(crate) const SLOTS: usize = 8;
 }
 
-/// Bytes of an index page, and index lines in it. It is the smallest page of the system, so that
-/// the index of a small cache is small.
-pub(crate) const INDEX_PAGE_LEN: usize = 4096;
+/// Bytes of an index page, and index lines in it. A table consists of a few pages, so that it can
+/// grow by small steps.
+pub(crate) const INDEX_PAGE_LEN: usize = 1024;
 pub(crate) const INDEX_PAGE_LINES: usize = INDEX_PAGE_LEN / size_of::<Line>();
 
 /// Bytes of the smallest page of the system. The memory of a large item is a multiple of it.

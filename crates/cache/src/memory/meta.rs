@@ -3,9 +3,10 @@
 //! There are many granules for large items, and most are never used. Their state is allocated on
 //! first use.
 
+use crate::memory::list::Links;
 use std::ops::Index;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Flag in [`Meta::live`]: the segment is sealed. Items are too short for the sum of their lengths
 /// to reach this bit and the next one.
@@ -41,6 +42,11 @@ pub(crate) struct Meta {
     /// Whether the large item in it was removed while references exist, so that it counts in
     /// [`Segments::retained_bytes`](crate::memory::segments::Segments::retained_bytes).
     pub(crate) is_retained: AtomicBool,
+    /// The queue that the segment is in, as a [`Queue`] plus one, or 0. Changes only under the
+    /// lock.
+    queue: AtomicU8,
+    /// A [`Density`]. Changes only under the lock.
+    density: AtomicU8,
     /// Ordinary segment: time in milliseconds that short expiries are relative to. Large item:
     /// bytes in the segment before the item or before the pending value; large items have no short
     /// expiries.
@@ -52,6 +58,61 @@ pub(crate) struct Meta {
     pub(crate) first_expires_ms: AtomicU64,
     /// Time from which a scan for expired items is worthwhile; `u64::MAX` if never.
     pub(crate) worthwhile_ms: AtomicU64,
+    /// Its neighbours in the queue.
+    pub(super) queue_links: Links,
+    /// Its neighbours in the list of segments with as few live bytes.
+    pub(super) sparse_links: Links,
+}
+
+/// How much of a sealed segment is live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Density {
+    /// Live bytes in sixteenths of a segment, rounded up.
+    pub(super) sixteenths: u8,
+    /// Whether nothing was removed since the segment was sealed, and it is more than half full.
+    pub(super) is_full: bool,
+    /// Whether the segment is in the list of those with as few live bytes.
+    pub(super) is_listed: bool,
+    /// Whether the segment counts as sealed: it is neither open nor retired.
+    pub(super) is_tracked: bool,
+}
+
+const TRACKED_BIT: u8 = 1 << 5;
+const FULL_BIT: u8 = 1 << 6;
+const LISTED_BIT: u8 = 1 << 7;
+
+impl Meta {
+    pub(super) fn queue(&self) -> Option<Queue> {
+        match self.queue.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Queue::Small),
+            _ => Some(Queue::Main),
+        }
+    }
+
+    pub(super) fn set_queue(&self, queue: Option<Queue>) {
+        self.queue.store(queue.map_or(0, |queue| queue as u8 + 1), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn density(&self) -> Density {
+        let bits = self.density.load(Ordering::Relaxed);
+        Density {
+            sixteenths: bits & (TRACKED_BIT - 1),
+            is_full: bits & FULL_BIT != 0,
+            is_listed: bits & LISTED_BIT != 0,
+            is_tracked: bits & TRACKED_BIT != 0,
+        }
+    }
+
+    pub(super) fn set_density(&self, density: Density) {
+        let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        let bits = density.sixteenths
+            | bit(density.is_tracked, TRACKED_BIT)
+            | bit(density.is_full, FULL_BIT)
+            | bit(density.is_listed, LISTED_BIT);
+        self.density.store(bits, Ordering::Relaxed);
+    }
 }
 
 // Exactly one cache line.

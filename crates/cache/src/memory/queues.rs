@@ -1,72 +1,78 @@
-//! The eviction queues, which determine the order in which segments are reclaimed.
-//!
-//! Entries may be outdated: a segment that was retired stays in its queue until it is popped or
-//! purged. Its generation shows that.
+//! The eviction queues, which determine the order in which segments are reclaimed. All operations
+//! take the same time however many segments there are.
 
+use crate::memory::list::List;
 use crate::memory::meta::{Queue, Segment};
-use crate::memory::segments::Segments;
-use std::collections::VecDeque;
+use crate::memory::segments::{Segments, Shared};
 use std::sync::atomic::Ordering;
 
+/// Where in a queue a segment is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// As the oldest segment.
+    Oldest,
+    /// As the newest segment.
+    Newest,
+}
+
 impl Segments {
+    /// Adds a sealed segment, unless it was retired. Large items stay in memory this way, as they
+    /// are never copied.
+    pub(crate) fn push(&self, segment: Segment, queue: Queue, end: End) {
+        let mut shared = self.lock();
+        if self.is_current(segment) {
+            self.link(&mut shared, segment.number, queue, end);
+        }
+    }
+
     /// Removes the oldest segment of a queue and returns it.
-    pub(crate) fn pop_front(&self, queue: Queue) -> Option<Segment> {
+    pub(crate) fn pop_oldest(&self, queue: Queue) -> Option<Segment> {
         let mut shared = self.lock();
-        let queue = match queue {
-            Queue::Small => &mut shared.small,
-            Queue::Main => &mut shared.main,
-        };
-        loop {
-            let segment = queue.pop_front()?;
-            if self.is_current(segment) {
-                return Some(segment);
-            }
+        let number = shared.queues[queue as usize].first()?;
+        self.unlink(&mut shared, number);
+        Some(self.current(number))
+    }
+
+    /// Removes the ordinary segment with the fewest live bytes from its queue, to a sixteenth of a
+    /// segment, and returns both. Returns `None` if all have more than `max_sixteenths` of a
+    /// segment, or if moving items of those that have fewer frees nothing.
+    pub(crate) fn pop_emptiest(&self, max_sixteenths: usize) -> Option<(Segment, Queue)> {
+        let mut shared = self.lock();
+        let number = shared.sparse[..=max_sixteenths].iter().find_map(List::first)?;
+        let queue = self.metas[number as usize].queue()?;
+        self.unlink(&mut shared, number);
+        Some((self.current(number), queue))
+    }
+
+    /// Adds a segment to a queue.
+    pub(super) fn link(&self, shared: &mut Shared, number: u32, queue: Queue, end: End) {
+        let meta = &self.metas[number as usize];
+        debug_assert!(meta.queue().is_none(), "a segment is in one queue at most");
+        meta.set_queue(Some(queue));
+        let links = |number: u32| &self.metas[number as usize].queue_links;
+        match end {
+            End::Oldest => shared.queues[queue as usize].push_front(number, links),
+            End::Newest => shared.queues[queue as usize].push_back(number, links),
         }
+        shared.queued_bytes[queue as usize] += self.charged_bytes(number);
+        self.list_if_sparse(shared, number);
     }
 
-    /// Returns a segment to a queue, as the oldest.
-    pub(crate) fn push_front(&self, segment: Segment, queue: Queue) {
-        let mut shared = self.lock();
-        match queue {
-            Queue::Small => shared.small.push_front(segment),
-            Queue::Main => shared.main.push_front(segment),
-        }
+    /// Removes a segment from its queue, if it is in one.
+    pub(super) fn unlink(&self, shared: &mut Shared, number: u32) {
+        let meta = &self.metas[number as usize];
+        let Some(queue) = meta.queue() else { return };
+        meta.set_queue(None);
+        let links = |number: u32| &self.metas[number as usize].queue_links;
+        shared.queues[queue as usize].remove(number, links);
+        shared.queued_bytes[queue as usize] -= self.charged_bytes(number);
+        self.unlist_sparse(shared, number);
     }
 
-    /// Removes the ordinary segment with the fewest live bytes from its queue, and returns both.
-    /// Returns `None` if all have more than `max_live` live bytes, or if moving items of those that
-    /// have fewer frees nothing.
-    pub(crate) fn pop_emptiest(&self, max_live: u32) -> Option<(Segment, Queue)> {
-        let mut shared = self.lock();
-        let small = shared.small.iter().map(|segment| (*segment, Queue::Small));
-        let main = shared.main.iter().map(|segment| (*segment, Queue::Main));
-        let movable = |segment: Segment| !self.is_large(segment.number) && self.is_current(segment);
-        let sealed = small.chain(main).filter(|(segment, _)| {
-            let live = self.live_bytes(segment.number);
-            live <= max_live && movable(*segment) && self.frees_memory_if_moved(segment.number)
-        });
-        let emptiest = sealed.min_by_key(|(segment, _)| self.live_bytes(segment.number))?;
-        shared.small.retain(|segment| *segment != emptiest.0);
-        shared.main.retain(|segment| *segment != emptiest.0);
-        Some(emptiest)
-    }
-
-    /// Returns whether memory becomes free when the items of a sealed segment are moved: items of
-    /// it were removed, or it is at most half full. Otherwise the rest of the segment is too short
-    /// for the next item, and is as long again wherever the items are moved to.
-    fn frees_memory_if_moved(&self, number: u32) -> bool {
-        let (live, used) = (self.live_bytes(number), self.used_bytes(number));
-        live < used || live <= self.len() / 2
-    }
-
-    /// Adds a segment to a queue, as the newest. Large items stay in memory this way, as they are
-    /// never copied.
-    pub(crate) fn push_back(&self, segment: Segment, queue: Queue) {
-        let mut shared = self.lock();
-        match queue {
-            Queue::Small => shared.small.push_back(segment),
-            Queue::Main => shared.main.push_back(segment),
-        }
+    /// Returns a segment in its current generation.
+    fn current(&self, number: u32) -> Segment {
+        let generation = self.metas[number as usize].generation.load(Ordering::Acquire);
+        Segment { number, generation }
     }
 
     /// Counts evicted items.
@@ -83,24 +89,19 @@ impl Segments {
     pub(crate) fn promotion_window(&self) -> u64 {
         let shared = self.lock();
         let now = self.evictions.load(Ordering::Relaxed);
-        let age = |queue: &VecDeque<Segment>| {
-            let oldest = queue.iter().find(|segment| self.is_current(**segment))?;
-            let evictions_at_open =
-                self.metas[oldest.number as usize].evictions_at_open.load(Ordering::Relaxed);
-            Some(now.saturating_sub(evictions_at_open))
+        let age = |queue: Queue| {
+            let oldest = shared.queues[queue as usize].first()?;
+            let opened = &self.metas[oldest as usize].evictions_at_open;
+            Some(now.saturating_sub(opened.load(Ordering::Relaxed)))
         };
-        let main = age(&shared.main).unwrap_or(u64::MAX);
-        main.saturating_sub(age(&shared.small).unwrap_or(0))
+        let main = age(Queue::Main).unwrap_or(u64::MAX);
+        main.saturating_sub(age(Queue::Small).unwrap_or(0))
     }
 
     /// Returns the bytes of the segments in the small and in the main queue.
     pub(crate) fn queued_bytes(&self) -> (u64, u64) {
-        let shared = self.lock();
-        let weigh = |segments: &VecDeque<Segment>| {
-            let living = segments.iter().filter(|segment| self.is_current(**segment));
-            living.map(|segment| self.charged_bytes(segment.number)).sum()
-        };
-        (weigh(&shared.small), weigh(&shared.main))
+        let [small, main] = self.lock().queued_bytes;
+        (small, main)
     }
 }
 
@@ -110,22 +111,74 @@ mod tests {
     use crate::memory::arena::Arena;
     use crate::memory::epoch::Epochs;
 
+    /// Opens a segment, appends one item of `len` bytes, and seals it.
+    fn sealed(segments: &Segments, epochs: &Epochs, len: usize, queue: Queue) -> (Segment, u64) {
+        let arena = Arena::new(16 << 20, 0).expect("memory");
+        let (segment, mut tail) = segments.open(epochs, 0, 0).expect("a segment");
+        let address = tail.address();
+        arena.allocate(&mut tail, len);
+        segments.add_live(segment.number, len, Some(7));
+        segments.seal(epochs, segment, &tail, queue);
+        (segment, address)
+    }
+
     /// Overwriting the same items again and again leaves retired segments, and nothing is evicted.
     #[test]
-    fn queues_do_not_grow_with_outdated_entries() {
+    fn queues_do_not_contain_retired_segments() {
         let segments = Segments::new(16 << 20, 0);
         let epochs = Epochs::new();
-        let (_, first) = segments.open(&epochs, 0, 0).expect("a segment");
-        let arena = Arena::new(16 << 20, 0).expect("memory");
         for _ in 0..10_000 {
-            let (segment, mut tail) = segments.open(&epochs, 0, 0).expect("a segment");
-            arena.allocate(&mut tail, 10);
-            segments.add_live(segment.number, 10, Some(7));
-            segments.remove_live(&epochs, tail.address() - 10, 10);
-            segments.seal(&epochs, segment, &tail, Queue::Small);
+            let (_, address) = sealed(&segments, &epochs, 10, Queue::Small);
+            segments.remove_live(&epochs, address, 10);
         }
-        let shared = segments.lock();
-        assert!(shared.small.len() + shared.expiring.len() < 1000);
-        assert!(first.remaining() > 0);
+        assert_eq!(segments.pop_oldest(Queue::Small), None);
+        assert_eq!(segments.pop_emptiest(14), None);
+        assert_eq!(segments.queued_bytes(), (0, 0));
+        assert!(segments.lock().expiring.len() < 1000);
+    }
+
+    #[test]
+    fn the_emptiest_segment_is_found_whatever_its_queue() {
+        let segments = Segments::new(16 << 20, 0);
+        let epochs = Epochs::new();
+        let len = segments.len() as usize;
+        let [full, half, quarter] =
+            [(len - len / 64, Queue::Small), (len / 2, Queue::Main), (len / 4, Queue::Small)]
+                .map(|(bytes, queue)| sealed(&segments, &epochs, bytes, queue).0);
+        let bytes = u64::from(segments.len());
+        assert_eq!(segments.queued_bytes(), (2 * bytes, bytes));
+        assert_eq!(segments.pop_emptiest(3), None);
+        assert_eq!(segments.pop_emptiest(4), Some((quarter, Queue::Small)));
+        assert_eq!(segments.pop_emptiest(7), None);
+        assert_eq!(segments.pop_emptiest(14), Some((half, Queue::Main)));
+        assert_eq!(segments.pop_emptiest(14), None, "moving a full segment frees nothing");
+        assert_eq!(segments.queued_bytes(), (bytes, 0));
+        segments.push(quarter, Queue::Small, End::Oldest);
+        segments.push(half, Queue::Small, End::Newest);
+        let order = [(); 4].map(|()| segments.pop_oldest(Queue::Small));
+        assert_eq!(order, [Some(quarter), Some(full), Some(half), None]);
+        assert_eq!(segments.pop_emptiest(14), None, "they are in no queue");
+    }
+
+    /// A full segment of which items are removed becomes a victim, and so does one with a short
+    /// rest that no item fitted in.
+    #[test]
+    fn segments_become_sparse_as_items_are_removed() {
+        let segments = Segments::new(16 << 20, 0);
+        let epochs = Epochs::new();
+        let len = segments.len() as usize;
+        let (segment, address) = sealed(&segments, &epochs, len / 16 * 13, Queue::Main);
+        assert_eq!(segments.pop_emptiest(14), None);
+        segments.remove_live(&epochs, address, 1);
+        assert_eq!(segments.pop_emptiest(12), None);
+        assert_eq!(segments.pop_emptiest(13), Some((segment, Queue::Main)));
+        segments.remove_live(&epochs, address, len / 2);
+        segments.push(segment, Queue::Main, End::Oldest);
+        assert_eq!(segments.pop_emptiest(5), Some((segment, Queue::Main)));
+        assert!(segments.is_wasteful_beyond(0), "most of the only sealed segment is dead");
+        segments.remove_live(&epochs, address, len / 16 * 13 - len / 2 - 1);
+        assert!(!segments.is_wasteful_beyond(0), "no segment is sealed");
+        segments.push(segment, Queue::Main, End::Oldest);
+        assert_eq!(segments.pop_oldest(Queue::Main), None, "it was retired");
     }
 }

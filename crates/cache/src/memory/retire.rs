@@ -47,7 +47,9 @@ impl Segments {
         if !is_empty || meta.retired.swap(true, Ordering::Relaxed) {
             return;
         }
-        // The generation changes, so that entries in queues are outdated.
+        self.unlink(&mut shared, number);
+        self.untrack_density(&mut shared, number);
+        // The generation changes, so that entries in the expiry queue are outdated.
         meta.generation.fetch_add(1, Ordering::AcqRel);
         let weight = self.charged_bytes(number);
         shared.retired_bytes += weight;

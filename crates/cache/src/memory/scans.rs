@@ -1,4 +1,4 @@
-//! Schedules scans of segments for expired items, and removes outdated entries from the queues.
+//! Schedules scans of segments for expired items.
 
 use crate::memory::meta::{SEALED, Segment};
 use crate::memory::segments::{Segments, Shared};
@@ -9,10 +9,7 @@ use std::sync::atomic::Ordering;
 /// Milliseconds after its expiry at which an item is overdue for removal.
 pub(crate) const OVERDUE_MS: u64 = 1000;
 
-/// A segment is emptied when at most one of this many of its bytes is live after a scan.
-const EMPTIED_RATIO: u32 = 8;
-
-/// Minimum number of entries in all queues for a purge. After a purge, the next one happens when
+/// Minimum number of entries for a purge. After a purge, the next one happens when
 /// there are twice as many entries as it left.
 const MIN_PURGE_LEN: usize = 64;
 
@@ -95,24 +92,11 @@ impl Segments {
         }
     }
 
-    /// Returns whether so little of a sealed, ordinary segment is live that it should be emptied.
-    pub(crate) fn should_empty(&self, segment: Segment) -> bool {
-        let live = self.metas[segment.number as usize].live.load(Ordering::Relaxed);
-        self.is_current(segment)
-            && !self.is_large(segment.number)
-            && live & SEALED != 0
-            && live & !SEALED <= self.len() / EMPTIED_RATIO
-    }
-
-    /// Removes outdated entries from all queues once there are many. Without eviction, nothing else
-    /// removes them.
+    /// Removes outdated entries from the expiry queue once there are many.
     pub(super) fn purge(&self, shared: &mut Shared) {
-        let len = |shared: &Shared| shared.small.len() + shared.main.len() + shared.expiring.len();
-        if len(shared) > shared.purge_at.max(MIN_PURGE_LEN) {
-            shared.small.retain(|segment| self.is_current(*segment));
-            shared.main.retain(|segment| self.is_current(*segment));
+        if shared.expiring.len() > shared.purge_at.max(MIN_PURGE_LEN) {
             self.purge_expiring(shared);
-            shared.purge_at = 2 * len(shared);
+            shared.purge_at = 2 * shared.expiring.len();
         }
     }
 

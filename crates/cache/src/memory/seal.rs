@@ -3,6 +3,7 @@
 use crate::memory::arena::Tail;
 use crate::memory::epoch::Epochs;
 use crate::memory::meta::{Queue, SEALED, Segment};
+use crate::memory::queues::End;
 use crate::memory::segments::Segments;
 use std::sync::atomic::Ordering;
 
@@ -26,8 +27,12 @@ impl Segments {
         let before = self.metas[number as usize].live.fetch_sub(bytes as u32, Ordering::AcqRel);
         if before == SEALED | bytes as u32 {
             self.retire(epochs, number);
-        } else if self.is_large(number) && before & SEALED != 0 && bytes > 0 {
-            self.note_retained(number);
+        } else if before & SEALED != 0 {
+            if !self.is_large(number) {
+                self.note_density(number, (before & !SEALED) - bytes as u32);
+            } else if bytes > 0 {
+                self.note_retained(number);
+            }
         }
     }
 
@@ -44,18 +49,20 @@ impl Segments {
         let meta = &self.metas[segment.number as usize];
         meta.used.store(used, Ordering::Relaxed);
         meta.worthwhile_ms.store(self.first_expires_ms(segment.number), Ordering::Relaxed);
-        {
+        let live = {
             let mut shared = self.lock();
-            match queue {
-                Queue::Small => shared.small.push_back(segment),
-                Queue::Main => shared.main.push_back(segment),
+            let live = meta.live.fetch_or(SEALED, Ordering::AcqRel);
+            if !self.is_large(segment.number) {
+                self.track_density(&mut shared, segment.number, live, used);
             }
+            self.link(&mut shared, segment.number, queue, End::Newest);
             if used > 0 {
                 self.schedule_scan(&mut shared, segment);
             }
             self.purge(&mut shared);
-        }
-        if meta.live.fetch_or(SEALED, Ordering::AcqRel) == 0 {
+            live
+        };
+        if live == 0 {
             self.retire(epochs, segment.number);
         }
     }

@@ -17,9 +17,11 @@
 use crate::memory::arena::{HUGE_PAGE, PAGE, prefetch_to_write};
 use crate::memory::dirty::DirtyPages;
 use crate::memory::expiry_queue::ExpiryQueue;
-use crate::memory::meta::{Meta, Metas, SEALED, Segment};
+use crate::memory::list::List;
+use crate::memory::meta::{Meta, Metas, Segment};
 use crate::memory::removed::removed_bits_len;
 use crate::memory::runs::FreeRuns;
+use crate::memory::sparse::SPARSE_LISTS;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -39,9 +41,6 @@ const MAX_SEGMENT_LEN: u64 = 2 << 20;
 
 /// Number of segments in the budget, unless they would be too short or too long.
 const TARGET_SEGMENTS: u64 = 1024;
-
-/// Number of segments that may be wasted in a cache with little content.
-const MIN_WASTED_SEGMENTS: u64 = 32;
 
 /// Bytes of address space for large items, as a multiple of the budget. This suffices for items
 /// whose lengths differ by up to a factor of 8,192: see `runs.rs`.
@@ -70,11 +69,19 @@ pub(crate) struct Shared {
     pub(crate) retired_large_bytes: u64,
     /// Number of times that memory became free, or dirty so that any session can free it.
     pub(crate) freed: u64,
-    pub(crate) small: VecDeque<Segment>,
-    pub(crate) main: VecDeque<Segment>,
+    /// The eviction queues: small and main.
+    pub(super) queues: [List; 2],
+    /// Bytes of the budget that the segments in each queue are charged for.
+    pub(super) queued_bytes: [u64; 2],
+    /// Segments in a queue that memory can be freed of, by their live sixteenths.
+    pub(super) sparse: [List; SPARSE_LISTS],
+    /// Number of ordinary segments that are sealed and not retired.
+    pub(super) sealed: u64,
+    /// Sum of their live sixteenths.
+    pub(super) live_sixteenths: u64,
     /// Sealed segments with expiring items.
     pub(crate) expiring: ExpiryQueue,
-    /// Number of queue entries that causes the next purge.
+    /// Number of entries of the expiry queue that causes the next purge.
     pub(super) purge_at: usize,
     /// Bytes of the budget that are reserved for other purposes than items.
     reserved_bytes: u64,
@@ -246,14 +253,6 @@ impl Segments {
         self.limit().saturating_sub(self.in_use.load(Ordering::Relaxed))
     }
 
-    /// Returns whether most bytes in use are not live, so that moving the rest costs less than more
-    /// memory.
-    pub(crate) fn is_wasteful(&self) -> bool {
-        let in_use = u64::from(self.in_use.load(Ordering::Relaxed));
-        let live: u64 = (0..self.count()).map(|number| u64::from(self.live_bytes(number))).sum();
-        in_use * u64::from(self.len) > 2 * live + MIN_WASTED_SEGMENTS * u64::from(self.len)
-    }
-
     /// Returns the number of times that memory became free.
     pub(crate) fn freed(&self) -> u64 {
         self.lock().freed
@@ -341,16 +340,6 @@ impl Segments {
             u64::from(used.load(Ordering::Relaxed)) + if is_large { 0 } else { removed_bits_len };
         let start = self.start(segment.number);
         start + before..start + end
-    }
-
-    /// Returns the live bytes of a segment, counted references included.
-    pub(crate) fn live_bytes(&self, number: u32) -> u32 {
-        self.metas[number as usize].live.load(Ordering::Relaxed) & !SEALED
-    }
-
-    /// Returns the bytes of the items that were written to a sealed segment.
-    pub(crate) fn used_bytes(&self, number: u32) -> u32 {
-        self.metas[number as usize].used.load(Ordering::Relaxed)
     }
 
     /// Returns whether fewer free segments have memory than should, and the limit allows more.

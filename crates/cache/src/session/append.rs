@@ -44,7 +44,10 @@ impl Guard<'_> {
             drop(table);
             self.record_removed(position.slot.address(), old_len);
         } else if table.insert(address) {
-            drop(table);
+            if let Some(items) = table.unlock() {
+                let hash_of = |address| self.cache().hash(self.item(address, 0).key());
+                tables.split(arena, items, hash_of);
+            }
             ghost.remove(hash);
         } else {
             return Err(Error::Full);

@@ -5,11 +5,14 @@ use crate::memory::meta::Segment;
 use crate::memory::scans::OVERDUE_MS;
 use crate::session::expiry_scan::ExpiryScan;
 use crate::session::state::{Guard, WriteState};
-use crate::session::victim::Victim;
+use crate::session::victim::{Reason, Victim};
 use std::sync::atomic::Ordering;
 
 /// A scan is worthwhile once one of this many bytes of the segment has expired.
 const WORTHWHILE_RATIO: u64 = 8;
+
+/// A segment with at most this many live sixteenths is emptied after a scan.
+const NEARLY_EMPTY_SIXTEENTHS: usize = 2;
 
 /// Number of expired items that are looked up in the index as a group, after their lines were
 /// prefetched.
@@ -102,13 +105,21 @@ impl Guard<'_> {
         (examined, bytes)
     }
 
-    /// Ends a scan: schedules the next one, and has the segment emptied if little of it is left.
+    /// Ends a scan: schedules the next one, and begins to empty a segment of which little is left.
     fn end_scan(&self, state: &mut WriteState, scan: &ExpiryScan) {
         let segments = &self.cache().segments;
         let worthwhile_ms = scan.forecast.worthwhile_ms(scan.len / WORTHWHILE_RATIO);
         segments.end_scan(scan.segment, scan.forecast.first_ms, worthwhile_ms);
-        if state.victim.is_none() && segments.should_empty(scan.segment) {
-            state.victim = Some(Victim::after_expiry_scan(self.cache(), scan.segment));
+        self.choose_nearly_empty(state);
+    }
+
+    /// Makes a segment the victim of which little is left, unless there is a victim.
+    pub(super) fn choose_nearly_empty(&self, state: &mut WriteState) {
+        if state.victim.is_none()
+            && let Some((segment, queue)) =
+                self.cache().segments.pop_emptiest(NEARLY_EMPTY_SIXTEENTHS)
+        {
+            state.victim = Some(Victim::new(self.cache(), segment, Reason::Sparse(queue)));
         }
     }
 }

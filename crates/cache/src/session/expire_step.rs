@@ -48,6 +48,7 @@ impl Guard<'_> {
     pub fn expire_step(&self, max_items: usize) -> bool {
         let mut state = self.session.state.borrow_mut();
         let state = &mut *state;
+        self.choose_nearly_empty(state);
         if state.victim.is_some() {
             self.reclaim(state, max_items * MOVED_BYTES_PER_ITEM);
         }
@@ -60,6 +61,10 @@ impl Guard<'_> {
                 break;
             }
         }
-        is_worthwhile || state.victim.is_some() || self.cache().segments.has_pages_to_release()
+        self.choose_nearly_empty(state);
+        is_worthwhile
+            || state.expiry_scan.is_some()
+            || state.victim.is_some()
+            || self.cache().segments.has_pages_to_release()
     }
 }

@@ -4,8 +4,8 @@
 //! ([`SCAN_BYTES_PER_WRITTEN_BYTE`]), so no write pays for a whole segment.
 //!
 //! Victims are chosen in this order:
-//! 1. **Expired**: segments with expired items, and those of which little else is left. See
-//!    `expire_step.rs`.
+//! 1. **Expired**: segments with expired items are scanned for them, and those of which little is
+//!    left are emptied. See `expire_step.rs`.
 //! 2. **Sparse**: few bytes are live. The live items are moved to an open segment (compaction).
 //!    This also happens while memory is sufficient, if most bytes in use are dead. A segment from
 //!    which nothing was removed is no victim if it is more than half full: its items would leave as
@@ -27,6 +27,7 @@ use crate::config::Eviction;
 use crate::hash::KeyHash;
 use crate::item::Item;
 use crate::memory::meta::Queue;
+use crate::memory::queues::End;
 use crate::session::state::{Guard, WriteState};
 use crate::session::victim::{PREFETCH_GROUP, Reason, Victim};
 
@@ -121,12 +122,12 @@ impl Guard<'_> {
         let segments = &cache.segments;
         let new = |segment, reason| Victim::new(cache, segment, reason);
         let is_short = cache.is_below_target(extra_segments);
-        let sparse = match cache.eviction {
-            _ if !is_short => segments.len() / 2,
-            Eviction::S3Fifo => segments.len() / 4,
-            Eviction::None => segments.len() / 8 * 7,
+        let max_sixteenths = match cache.eviction {
+            _ if !is_short => 8,
+            Eviction::S3Fifo => 4,
+            Eviction::None => 14,
         };
-        if let Some((segment, queue)) = segments.pop_emptiest(sparse) {
+        if let Some((segment, queue)) = segments.pop_emptiest(max_sixteenths) {
             return Some(new(segment, Reason::Sparse(queue)));
         }
         if cache.eviction == Eviction::None || !is_short {
@@ -146,7 +147,7 @@ impl Guard<'_> {
         let other = if first == Queue::Small { Queue::Main } else { Queue::Small };
         [first, other]
             .into_iter()
-            .find_map(|queue| Some(new(segments.pop_front(queue)?, Reason::Evicted(queue))))
+            .find_map(|queue| Some(new(segments.pop_oldest(queue)?, Reason::Evicted(queue))))
     }
 
     /// Fetches the next group of items and processes the previous one. Returns `false` if an item
@@ -229,7 +230,6 @@ impl Guard<'_> {
         let frequency = item.frequency();
         match reason {
             _ if self.is_expired(item) => Decision::Expire,
-            Reason::Expired => Decision::Move(Queue::Small, frequency),
             Reason::Sparse(queue) => Decision::Move(queue, frequency),
             Reason::Evicted(Queue::Small) if frequency >= MIN_READS_TO_PROMOTE => {
                 Decision::Move(Queue::Main, 0)
@@ -253,11 +253,7 @@ impl Guard<'_> {
         let Some(position) = table.find(|slot| slot.address() == address) else { return };
         table.relocate(position, address, frequency);
         drop(table);
-        match victim.reason {
-            // The segment is still in its queue.
-            Reason::Expired => {}
-            Reason::Sparse(_) | Reason::Evicted(_) => segments.push_back(victim.segment, queue),
-        }
+        segments.push(victim.segment, queue, End::Newest);
     }
 
     /// Copies an item to an open segment. Returns `false` if there is no room.

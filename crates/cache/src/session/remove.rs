@@ -71,8 +71,7 @@ impl Guard<'_> {
     /// meanwhile may remain, unless this guard is exclusive.
     pub fn clear(&self) {
         let Cache { arena, tables, .. } = self.cache();
-        for number in 0..tables.count() {
-            let slots = tables.clear(arena, number);
+        tables.clear(arena, self.exclusive.is_some(), |slots| {
             for (at, slot) in slots.iter().enumerate() {
                 if let Some(ahead) = slots.get(at + PREFETCH_DISTANCE) {
                     arena.prefetch(ahead.address(), 1);
@@ -80,6 +79,6 @@ impl Guard<'_> {
                 let item = self.item(slot.address(), 0);
                 self.record_removed(slot.address(), item.header.len());
             }
-        }
+        });
     }
 }

@@ -1,8 +1,8 @@
 //! Iterating over all items, and picking random ones. Both lock one table of the index at a time,
 //! for the duration of one line, so writers hardly wait.
 
-use crate::hash::TAG_BITS;
 use crate::index::table::MAX_PAGES;
+use crate::index::tables::Tables;
 use crate::item::Item;
 use crate::memory::arena::INDEX_PAGE_LINES;
 use crate::session::state::Guard;
@@ -53,16 +53,15 @@ impl Guard<'_> {
     pub fn random(&self, seed: u64) -> Option<Item<'_>> {
         let cache = self.cache();
         let mut slots = Vec::new();
-        let tables = cache.tables.count() as u64;
-        let mut cursor = seed % (tables << TAG_BITS);
-        let mut lines = tables.saturating_mul(MAX_LINES_PER_TABLE);
+        let mut cursor = Tables::random_cursor(seed);
+        let mut lines = cache.tables.count().saturating_mul(MAX_LINES_PER_TABLE);
         while lines > 0 {
             slots.clear();
             cursor = cache.tables.scan(&cache.arena, cursor, &mut slots);
             let items = slots.iter().map(|slot| self.item(slot.address(), slot.frequency()));
             let valid: Vec<_> = items.filter(|item| !self.is_expired(item)).collect();
             if !valid.is_empty() {
-                return Some(valid[(seed >> 32) as usize % valid.len()]);
+                return Some(valid[seed as usize % valid.len()]);
             }
             lines -= 1;
         }

@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::hash::KeyHash;
 use crate::memory::meta::{Queue, Segment};
+use crate::memory::queues::End;
 use crate::session::cursor::Cursor;
 
 /// Items processed as a group: their index lines are prefetched before the first is examined.
@@ -11,8 +12,6 @@ pub(crate) const PREFETCH_GROUP: usize = 16;
 /// Why a segment is reclaimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// Most of its items have expired, and the rest moves. The segment is still in its queue.
-    Expired,
     /// Few of its bytes are live. The items move to this queue.
     Sparse(Queue),
     /// Memory is short. The segment was in this queue.
@@ -38,12 +37,6 @@ impl Victim {
         Self { segment, reason, cursor, group: [(0, KeyHash(0)); PREFETCH_GROUP], count: 0 }
     }
 
-    /// Creates a victim from a segment of which few items are left after its expired items were
-    /// removed.
-    pub(crate) fn after_expiry_scan(cache: &Cache, segment: Segment) -> Self {
-        Self::new(cache, segment, Reason::Expired)
-    }
-
     /// Returns whether all items were processed.
     pub(super) fn is_done(&self) -> bool {
         self.cursor.is_at_end() && self.count == 0
@@ -51,11 +44,7 @@ impl Victim {
 
     /// Returns the segment to its queue. It is reclaimed from the start later.
     pub(crate) fn return_to_queue(self, cache: &Cache) {
-        match self.reason {
-            Reason::Expired => {}
-            Reason::Sparse(queue) | Reason::Evicted(queue) => {
-                cache.segments.push_front(self.segment, queue);
-            }
-        }
+        let (Reason::Sparse(queue) | Reason::Evicted(queue)) = self.reason;
+        cache.segments.push(self.segment, queue, End::Oldest);
     }
 }

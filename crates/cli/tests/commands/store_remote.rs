@@ -3,6 +3,7 @@
 use crate::folder::{Folder, row};
 use crate::serve::stored::metrics;
 use crate::tls::Certificate;
+use nuthatch_testing::process::{proceed, stop};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -307,7 +308,7 @@ fn a_killed_server_is_reported_in_one_line() {
 fn a_server_that_does_not_respond_is_reported_with_the_wait() {
     let served = served(&[]);
     served.prints("put", &["a", "1"], "");
-    kill_process(Pid::from_child(&served.child), Signal::STOP).expect("a signal");
+    stop(&served.child);
     let patience = ["--timeout-ms", "50"];
     for (command, arguments) in [
         ("get", &["a"][..]),
@@ -325,7 +326,7 @@ fn a_server_that_does_not_respond_is_reported_with_the_wait() {
         assert!(stderr.contains("--timeout-ms") && stderr.lines().count() == 1, "{stderr}");
     }
     assert!(!served.folder.path("copy").exists(), "an empty folder is left");
-    kill_process(Pid::from_child(&served.child), Signal::CONT).expect("a signal");
+    proceed(&served.child);
     served.prints("count", &[], "1\n");
 }
 

@@ -4,7 +4,7 @@ use crate::server::{Server, noise};
 use crate::{BLOCK, quick};
 use nuthatch_chunks::Options;
 use nuthatch_origins::ObjectCache;
-use rustix::process::{Pid, Signal, kill_process};
+use nuthatch_testing::process::stop;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -46,8 +46,7 @@ fn a_stopped_process_that_holds_a_fetch_lock_is_waited_for_once() {
     let mut stopped = spawn(folder.path(), &url);
     // It holds the fetch lock of all blocks of its one request.
     server.wait_for_requests(1, 1);
-    let process = Pid::from_child(&stopped);
-    kill_process(process, Signal::STOP).expect("a stopped child");
+    stop(&stopped);
     server.configure(|behaviour| behaviour.holds_bodies = false);
     let object = cache.object_blocking(&url).expect("an object");
     let mut part = vec![0; BLOCK as usize];
@@ -57,7 +56,7 @@ fn a_stopped_process_that_holds_a_fetch_lock_is_waited_for_once() {
     }
     let timeouts = object.object().counts().fetch_lock_timeouts;
     assert_eq!((timeouts, cache.counts().fetch_lock_timeouts), (1, 1));
-    kill_process(process, Signal::KILL).expect("a dead child");
+    stopped.kill().expect("a dead child");
     stopped.wait().expect("its end");
 }
 
