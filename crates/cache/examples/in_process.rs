@@ -1,13 +1,16 @@
 //! Fills a cache in this process with many small items, looks them up, and prints the times.
 //!
-//!     cargo run --release -p nuthatch-cache --example in_process [ITEMS]
+//!     cargo run --release -p nuthatch-cache --example in_process [ITEMS] [BUDGET IN MIB]
 
 use nuthatch_cache::{Cache, Options, Write};
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let items: u64 = std::env::args().nth(1).map_or(Ok(1_000_000), |count| count.parse())?;
-    let cache = Cache::new(Options::new().memory(4 << 30))?;
+    let argument = |at: usize, default| {
+        std::env::args().nth(at).map_or(Ok(default), |argument| argument.parse::<u64>())
+    };
+    let (items, mib) = (argument(1, 1_000_000)?, argument(2, 4096)?);
+    let cache = Cache::new(Options::new().memory(mib << 20))?;
     let mut session = cache.session()?;
     let key = |number: u64| format!("{number:016}");
     let per_item = |start: Instant| start.elapsed().as_nanos() as f64 / items as f64;

@@ -26,6 +26,7 @@ pub struct Options {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
     pub(crate) guard_wait: Duration,
+    pub(crate) first_cas: u64,
 }
 
 impl Options {
@@ -40,7 +41,7 @@ impl Options {
         let clock = Arc::new(SystemClock);
         let eviction = Eviction::default();
         let guard_wait = Duration::from_secs(1);
-        Self { memory: 1 << 30, eviction, clock, seed: None, guard_wait }
+        Self { memory: 1 << 30, eviction, clock, seed: None, guard_wait, first_cas: 1 }
     }
 
     /// Sets the budget in bytes, from 16 MiB to 1 TiB. It includes keys, values, the index and the
@@ -81,6 +82,15 @@ impl Options {
     #[must_use]
     pub fn guard_wait(mut self, wait: Duration) -> Self {
         self.guard_wait = wait;
+        self
+    }
+
+    /// Sets the first number for compare-and-set that the cache assigns. The default is 1. A cache
+    /// into which items of an earlier run are [restored](crate::Cache::begin_restore) must not
+    /// assign the numbers of that run again, as clients may still use them.
+    #[must_use]
+    pub fn first_cas(mut self, first_cas: u64) -> Self {
+        self.first_cas = first_cas;
         self
     }
 

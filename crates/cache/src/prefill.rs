@@ -86,10 +86,20 @@ impl Cache {
 mod tests {
     use super::*;
     use crate::config::Options;
+    use crate::session::state::Session;
     use crate::write::Write;
 
     fn cache() -> Arc<Cache> {
         Arc::new(Cache::new(Options::new().memory(64 << 20)).expect("a cache"))
+    }
+
+    /// Stores new items of 1,000 bytes.
+    fn fill(session: &mut Session<'_>, items: u32) {
+        for _ in 0..items {
+            let guard = session.guard();
+            let key = guard.new_cas().to_le_bytes();
+            guard.set(&key, &[7; 1000], &Write::new()).map(drop).expect("room");
+        }
     }
 
     /// Waits until as many segments are ready as should be, and returns their number.
@@ -114,14 +124,13 @@ mod tests {
         let mut session = cache.session().expect("a session");
         assert_eq!(ready(&cache), 0, "nothing is written yet");
         session.guard().set(b"key", b"value", &Write::new()).map(drop).expect("room");
-        assert_eq!(ready(&cache), cache.prefill_target());
-        let before = cache.segments.in_use.load(Ordering::Relaxed);
-        for number in 0..2_000_u32 {
-            let key = number.to_le_bytes();
-            session.guard().set(&key, &[7; 1000], &Write::new()).map(drop).expect("room");
+        assert_eq!(ready(&cache), 0, "little is written");
+        for ready_segments in [1, cache.prefill_target()] {
+            while cache.segments.in_use.load(Ordering::Relaxed) < 64 * ready_segments {
+                fill(&mut session, 100);
+            }
+            assert_eq!(ready(&cache), ready_segments);
         }
-        assert!(cache.segments.in_use.load(Ordering::Relaxed) > before + cache.prefill_target());
-        assert_eq!(ready(&cache), cache.prefill_target());
         drop(prefill);
         assert_eq!(Arc::strong_count(&cache), 1, "the thread has ended");
     }
@@ -132,8 +141,9 @@ mod tests {
         let cache = cache();
         let _prefill = Prefill::start(&cache).expect("a thread");
         let mut session = cache.session().expect("a session");
-        session.guard().set(b"key", b"value", &Write::new()).map(drop).expect("room");
+        fill(&mut session, 52_000);
         assert_eq!(ready(&cache), cache.prefill_target());
+        session.guard().clear();
         cache.reserve(64 << 20);
         assert!(cache.segments.has_pages_to_release());
         while cache.segments.has_pages_to_release() {
@@ -141,10 +151,7 @@ mod tests {
         }
         assert_eq!(ready(&cache), 0, "the limit allows none");
         cache.reserve(0);
-        for number in 0..2_000_u32 {
-            let key = number.to_le_bytes();
-            session.guard().set(&key, &[7; 1000], &Write::new()).map(drop).expect("room");
-        }
+        fill(&mut session, 52_000);
         assert_eq!(ready(&cache), cache.prefill_target());
     }
 }

@@ -67,6 +67,7 @@ fn the_memory_of_the_process_is_within_the_budget() {
         what_a_cache_takes_is_within_its_budget(has_ahead);
     }
     huge_pages_are_returned_to_the_system();
+    what_items_take_does_not_depend_on_the_budget();
 }
 
 fn check(what: &str, most: u64) {
@@ -132,4 +133,22 @@ fn huge_pages_are_returned_to_the_system() {
     assert!(session.guard().remove(&0_u64.to_le_bytes()));
     (0..200).for_each(|_| drop(session.guard()));
     check("nothing", beside);
+}
+
+/// A cache with few items took 40 MB at a budget of 16 GiB, as its index followed the budget.
+fn what_items_take_does_not_depend_on_the_budget() {
+    for memory in [256 << 20, 1 << 30, 16 << 30] {
+        let cache = Arc::new(Cache::new(Options::new().memory(memory)).expect("a cache"));
+        let _ahead = Prefill::start(&cache).expect("a thread");
+        let mut sessions = [(); 2].map(|()| cache.session().expect("a session"));
+        let before = resident();
+        for items in [10_000, 100_000, 1_000_000] {
+            for number in cache.len()..items {
+                store(&mut sessions[number as usize % 2], number, &[7; 100]);
+            }
+            let overhead = (resident() - before).saturating_sub(108 * items);
+            let most = (4 << 20).max(16 * items);
+            assert!(overhead <= most, "{items} items in {memory} bytes: {overhead} bytes");
+        }
+    }
 }

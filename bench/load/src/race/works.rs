@@ -57,13 +57,7 @@ pub(crate) const TASKS: [Task; 12] = [
     Task { name: "zipf16", data: TINY, distribution: ZIPF, reference: "zipf16", ..GET },
     Task { name: "get10k", data: LARGE, pipeline: 32, reference: "get10k", ..GET },
     Task { name: "get100-10m", data: MANY, reference: "get100-10m", ..GET },
-    Task {
-        name: "zipf100-10m",
-        data: MANY,
-        distribution: ZIPF,
-        reference: "zipf100-10m",
-        ..GET
-    },
+    Task { name: "zipf100-10m", data: MANY, distribution: ZIPF, reference: "zipf100-10m", ..GET },
     Task { name: "set100-10m", data: MANY, work: Work::Set, reference: "set100-10m", ..GET },
 ];
 

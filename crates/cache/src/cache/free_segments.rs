@@ -31,6 +31,12 @@ impl Cache {
             && (available.now < self.reserved_for_moves() || available.with_large < enough)
     }
 
+    /// Returns whether an item can be restored without evicting others: the segments that it and
+    /// the index may take are free in addition to the target.
+    pub(crate) fn has_memory_to_restore(&self) -> bool {
+        self.segments.available(&self.epochs).now >= self.target_free() + 2
+    }
+
     /// Returns whether writes should reclaim memory: because too little is free, or because too
     /// much is wasted.
     pub(crate) fn should_reclaim(&self, extra: u32) -> bool {

@@ -1,8 +1,11 @@
 //! The cache that all sessions share.
 
+mod changed_keys;
 mod free_segments;
 mod pages;
+mod restoring;
 
+use crate::cache::changed_keys::ChangedKeys;
 use crate::config::{Eviction, Options};
 use crate::error::Result;
 use crate::hash::KeyHash;
@@ -18,8 +21,8 @@ use nuthatch_clock::Clock;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// An in-memory cache, shared by all threads of a process. Each thread uses a
@@ -41,6 +44,10 @@ pub struct Cache {
     /// Bytes of pending values.
     pub(crate) pending_bytes: AtomicU64,
     next_cas: AtomicU64,
+    /// Whether items of an earlier run are restored.
+    is_restoring: AtomicBool,
+    /// The keys that were changed meanwhile.
+    changed_keys: RwLock<Option<ChangedKeys>>,
     /// Counters of open sessions, and the sum of those of closed ones.
     counters: Mutex<(Vec<Arc<Counters>>, Stats)>,
 }
@@ -62,7 +69,7 @@ impl Cache {
     /// - [`Error::Memory`](crate::Error::Memory) if the process cannot reserve the address space.
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;
-        let Options { memory, eviction, clock, seed, guard_wait } = options;
+        let Options { memory, eviction, clock, seed, guard_wait, first_cas } = options;
         let (arena, segments) = reserve_addresses(memory)?;
         let cache = Self {
             arena,
@@ -78,7 +85,9 @@ impl Cache {
             reserved: AtomicU64::new(0),
             referenced_bytes: AtomicU64::new(0),
             pending_bytes: AtomicU64::new(0),
-            next_cas: AtomicU64::new(1),
+            next_cas: AtomicU64::new(first_cas),
+            is_restoring: AtomicBool::new(false),
+            changed_keys: RwLock::default(),
             counters: Mutex::default(),
         };
         cache.update_reserved();
@@ -167,13 +176,15 @@ impl Cache {
             Eviction::None => 0,
         };
         let reserved = self.reserved.load(Ordering::Relaxed);
-        let metadata = self.segments.memory() + self.tables.memory() + ghost;
+        let metadata =
+            self.segments.memory() + self.tables.memory() + ghost + self.restore_memory();
         self.segments.reserve(reserved + metadata);
     }
 
-    /// Returns the bytes of the state of segments and of the ghost queue.
+    /// Returns the bytes of the state of segments, of the ghost queue, and of the record of changed
+    /// keys while items are restored.
     fn memory_metadata(&self) -> u64 {
-        self.segments.memory() + self.ghost.memory()
+        self.segments.memory() + self.ghost.memory() + self.restore_memory()
     }
 
     /// Allocates `count` consecutive numbers for compare-and-set, and returns the first.

@@ -23,6 +23,17 @@ impl SparePages {
         self.count.load(Ordering::Relaxed) >= MIN_SPARE_PAGES
     }
 
+    /// Returns whether there are no spare pages.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Returns the number of spare pages.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Adds the pages of a segment. The first page of the arena is left out, so that no item has
     /// address 0.
     pub(super) fn add_segment(&self, start: u64, len: u64) {

@@ -14,8 +14,7 @@ use crate::index::slot::Slot;
 use crate::memory::arena::{Arena, INDEX_PAGE_LINES, Line};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Maximum number of pages of a table. With fewer items per page, a table would be split long before
-/// it has as many.
+/// Maximum number of pages of a table, which is split long before it has as many.
 pub(crate) const MAX_PAGES: usize = 14;
 
 /// Maximum number of slots of a page that are in use when a table is filled by a split. The rest is
@@ -42,6 +41,16 @@ pub(crate) struct Table {
 }
 
 const _: () = assert!(size_of::<Table>() == 64);
+
+/// Whether a table has room for another slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    Available,
+    /// The table has as many pages as it can have, and all are full.
+    TableFull,
+    /// The table is full, and no page is spare.
+    NoPage,
+}
 
 /// The slots of a table are moving, or have moved during a lookup.
 #[derive(Debug)]
@@ -328,6 +337,18 @@ impl TableWriter<'_> {
         let lines = self.lines().count;
         let slots = lines * Line::SLOTS as u32;
         *self.items >= slots / 16 * FULL_SIXTEENTHS && lines < (MAX_PAGES * INDEX_PAGE_LINES) as u32
+    }
+
+    /// Returns whether a slot can be inserted, now or after the table grew by a page, if there are
+    /// spare pages.
+    pub(crate) fn room(&self, has_pages: bool) -> Room {
+        let pages = self.table.page_count.load(Ordering::Relaxed) as usize;
+        match (*self.items as usize) < pages * SLOTS_PER_PAGE {
+            true => Room::Available,
+            false if pages == MAX_PAGES => Room::TableFull,
+            false if has_pages => Room::Available,
+            false => Room::NoPage,
+        }
     }
 
     /// Stores a slot. Returns `false` if the table is full.

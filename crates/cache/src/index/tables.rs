@@ -7,15 +7,20 @@ use crate::index::chunks::TableChunks;
 use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
 use crate::index::slot::Slot;
 use crate::index::spare::SparePages;
-use crate::index::table::{Position, RETIRED, Table, TableWriter};
+use crate::index::table::{Position, RETIRED, Room, Table, TableWriter};
 use crate::memory::arena::{Arena, prefetch_to_write};
 use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::yield_now;
 
 /// Bits of a hash that a scan cursor leaves out. A table and its tag have fewer than those that
 /// remain. Programs that read cursors as floating-point numbers lose nothing.
 const CURSOR_SHIFT: u32 = 14;
+
+/// Average number of items of a table at which the last of all tables has been split. A table is
+/// full with a fifth more, which is eight standard deviations of a random hash.
+pub(super) const LAST_SPLIT_ITEMS: u64 = 1376;
 
 /// Minimum bytes of the budget for each table. A table that was split has about as many bytes.
 const MIN_BUDGET_PER_TABLE: u64 = 8192;
@@ -29,6 +34,8 @@ pub(crate) struct Tables {
     pub(super) spare: SparePages,
     /// Held while a table is split.
     pub(super) splitting: Mutex<()>,
+    /// The largest number of items for which tables should be split.
+    pub(super) expected_items: AtomicU64,
 }
 
 /// The table of a key, locked for writing.
@@ -61,6 +68,7 @@ impl Tables {
             chunks: TableChunks::new(2 << max_bits),
             spare: SparePages::default(),
             splitting: Mutex::default(),
+            expected_items: AtomicU64::new(0),
         }
     }
 
@@ -205,6 +213,7 @@ impl Tables {
                 let table = self.chunks.table(number);
                 TableWriter { arena, table, items: &mut items }.start();
             }
+            self.expected_items.store(0, Ordering::Relaxed);
             self.level.store(Level::INITIAL);
         }
     }
@@ -252,10 +261,11 @@ impl LockedTable<'_> {
         self.writer().remove(position);
     }
 
-    /// Inserts the key's slot with this address. Returns `false` if the table is full and no page
-    /// is available.
-    pub(crate) fn insert(&mut self, address: u64) -> bool {
-        let slot = Slot::new(address, self.tag);
+    /// Inserts the key's slot with this address and frequency. Returns `false` if the table is full
+    /// and no page is available.
+    #[inline]
+    pub(crate) fn insert(&mut self, address: u64, frequency: u32) -> bool {
+        let slot = Slot::new(address, self.tag).with_frequency(frequency);
         if self.writer().needs_page()
             && let Some(pages) = self.tables.spare.take(1)
         {
@@ -265,9 +275,16 @@ impl LockedTable<'_> {
         self.writer().insert(slot)
     }
 
-    /// Unlocks the table. Returns the number of items that all tables contain if they contain as
-    /// many as this one, or `None` if it has not grown: then there are hardly more than before.
+    /// Returns whether a slot can be inserted.
+    pub(super) fn room(&mut self) -> Room {
+        let has_pages = !self.tables.spare.is_empty();
+        self.writer().room(has_pages)
+    }
+
+    /// Unlocks the table. If it has grown or is nearly full, returns the number of items that all
+    /// tables contain if they contain as many as this one, so that tables are split.
     pub(crate) fn unlock(self) -> Option<u64> {
-        self.has_grown.then(|| u64::from(*self.items) << self.id.bits)
+        let is_due = self.has_grown || u64::from(*self.items) > LAST_SPLIT_ITEMS;
+        is_due.then(|| u64::from(*self.items) << self.id.bits)
     }
 }

@@ -41,6 +41,12 @@ pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a huge page.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
+/// Ordinary segments at the start of the arena have small pages: one of `SMALL_PAGES_RATIO` bytes,
+/// and at most `MAX_SMALL_PAGES` bytes. They are used first, so that a cache with little content
+/// takes little memory, however many sessions have begun a segment.
+const SMALL_PAGES_RATIO: usize = 64;
+const MAX_SMALL_PAGES: usize = 32 << 20;
+
 /// Maximum number of cache lines of an item that are prefetched, and of later pages of which the
 /// first two lines are prefetched. Together they fit in the first-level cache for a batch of
 /// lookups.
@@ -112,17 +118,21 @@ impl Arena {
         let map = MmapRaw::from(mapped.map_err(Error::Memory)?);
         let address = map.as_ptr() as usize;
         let skip = address.next_multiple_of(HUGE_PAGE) - address;
-        // Advice only: without huge pages, the system uses small ones.
-        let _ = map.advise_range(Advice::HugePage, skip, ordinary);
-        if large > 0 {
-            // A huge page would exceed the memory that most large items are charged for.
-            let _ = map.advise_range(Advice::NoHugePage, skip + ordinary, large);
-        }
-        Ok(Self { map, skip, len })
+        let arena = Self { map, skip, len };
+        let small = (ordinary / SMALL_PAGES_RATIO).min(MAX_SMALL_PAGES) / HUGE_PAGE * HUGE_PAGE;
+        arena.prefer_huge(0, small as u64, false);
+        arena.prefer_huge(small as u64, (ordinary - small) as u64, true);
+        // A huge page would exceed the memory that most large items are charged for.
+        arena.prefer_huge(ordinary as u64, large as u64, false);
+        Ok(arena)
     }
 
     /// Sets whether the system should back these bytes with huge pages when they are next written.
     pub(crate) fn prefer_huge(&self, address: u64, len: u64, huge: bool) {
+        if len == 0 {
+            return;
+        }
+        // Advice only: without huge pages, the system uses small ones.
         let advice = if huge { Advice::HugePage } else { Advice::NoHugePage };
         let _ = self.map.advise_range(advice, self.skip + address as usize, len as usize);
     }

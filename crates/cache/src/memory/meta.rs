@@ -64,6 +64,10 @@ pub(crate) struct Meta {
     pub(super) sparse_links: Links,
 }
 
+/// Number of lists of sparse segments, by their live sixteenths. A segment with more is worth no
+/// move.
+pub(crate) const SPARSE_LISTS: usize = 15;
+
 /// How much of a sealed segment is live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Density {

@@ -4,7 +4,8 @@
 //! - `segments` methods, by step: `prefill`, `pending`, `large`, `seal`, `scans`, `open`, `refs`,
 //!   `retire`, `queues`, `sparse`;
 //! - `segments`: the state that all of those share, and the memory limit;
-//! - data and mechanisms: `removed`, `arena`, `epoch`, `meta`, `list`, `expiry_queue`, `runs`, `dirty`.
+//! - data and mechanisms: `removed`, `arena`, `epoch`, `expiry_queue`, `meta`, `list`, `runs`,
+//!   `dirty`.
 
 pub(crate) mod arena;
 pub(crate) mod dirty;

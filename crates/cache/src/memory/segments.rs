@@ -18,10 +18,9 @@ use crate::memory::arena::{HUGE_PAGE, PAGE, prefetch_to_write};
 use crate::memory::dirty::DirtyPages;
 use crate::memory::expiry_queue::ExpiryQueue;
 use crate::memory::list::List;
-use crate::memory::meta::{Meta, Metas, Segment};
+use crate::memory::meta::{Meta, Metas, SPARSE_LISTS, Segment};
 use crate::memory::removed::removed_bits_len;
 use crate::memory::runs::FreeRuns;
-use crate::memory::sparse::SPARSE_LISTS;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -41,6 +40,10 @@ const MAX_SEGMENT_LEN: u64 = 2 << 20;
 
 /// Number of segments in the budget, unless they would be too short or too long.
 const TARGET_SEGMENTS: u64 = 1024;
+
+/// For each free segment that gets memory in advance, as many are in use. Otherwise a cache with
+/// little content would mostly consist of free segments.
+const MIN_IN_USE_RATIO: u32 = 64;
 
 /// Bytes of address space for large items, as a multiple of the budget. This suffices for items
 /// whose lengths differ by up to a factor of 8,192: see `runs.rs`.
@@ -346,7 +349,8 @@ impl Segments {
     pub(crate) fn needs_prefill(&self, shared: &Shared) -> bool {
         let ready = shared.free.len() as u32 + shared.populating;
         let in_use = self.in_use.load(Ordering::Relaxed);
-        in_use > 0 && ready < shared.prefill_target && in_use + ready < self.limit()
+        let target = shared.prefill_target.min(in_use / MIN_IN_USE_RATIO);
+        ready < target && in_use + ready < self.limit()
     }
 
     /// Returns the bytes of a large item, from its start on, that the system should back with huge

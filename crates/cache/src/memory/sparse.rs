@@ -8,9 +8,6 @@ use crate::memory::meta::{Density, Meta, SEALED};
 use crate::memory::segments::{Segments, Shared};
 use std::sync::atomic::Ordering;
 
-/// Number of lists: a segment with more live sixteenths is worth no move.
-pub(crate) const SPARSE_LISTS: usize = 15;
-
 /// Number of segments that may be wasted in a cache with little content.
 const MIN_WASTED_SEGMENTS: u64 = 32;
 

@@ -28,29 +28,39 @@ impl Guard<'_> {
         expect: Expect,
     ) -> Result<bool> {
         let Cache { arena, tables, ghost, .. } = self.cache();
-        let mut table = tables.lock(arena, hash);
-        let mut old_len = 0;
-        let found = table.find(|slot| {
-            let len = self.len_if_key(key, slot);
-            old_len = len.unwrap_or(old_len);
-            len.is_some()
-        });
-        let found_address = found.map(|position| position.slot.address());
-        if expect != Expect::Anything && expect != Expect::Address(found_address) {
-            return Ok(false);
-        }
-        if let Some(position) = found {
-            table.replace(position, address);
-            drop(table);
-            self.record_removed(position.slot.address(), old_len);
-        } else if table.insert(address) {
-            if let Some(items) = table.unlock() {
-                let hash_of = |address| self.cache().hash(self.item(address, 0).key());
-                tables.split(arena, items, hash_of);
+        let hash_of = |address| self.cache().hash(self.item(address, 0).key());
+        loop {
+            let mut table = tables.lock(arena, hash);
+            let mut old_len = 0;
+            let found = table.find(|slot| {
+                let len = self.len_if_key(key, slot);
+                old_len = len.unwrap_or(old_len);
+                len.is_some()
+            });
+            let found_address = found.map(|position| position.slot.address());
+            if !expect.is_met(found_address, || self.cache().may_restore(hash)) {
+                return Ok(false);
             }
-            ghost.remove(hash);
-        } else {
-            return Err(Error::Full);
+            if !matches!(expect, Expect::Unchanged { .. }) {
+                self.cache().note_changed(hash);
+            }
+            if let Some(position) = found {
+                table.replace(position, address);
+                drop(table);
+                self.record_removed(position.slot.address(), old_len);
+                break;
+            }
+            if table.insert(address, expect.frequency()) {
+                if let Some(items) = table.unlock() {
+                    tables.split(arena, items, hash_of);
+                }
+                ghost.remove(hash);
+                break;
+            }
+            drop(table);
+            if !tables.make_room(arena, hash, hash_of) {
+                return Err(Error::Full);
+            }
         }
         self.session.counters.stored.add(1);
         Ok(true)

@@ -2,7 +2,7 @@
 //!
 //! A file imports and calls only files below it in this list:
 //! - `lifecycle`: opens sessions, begins and renews guards;
-//! - `set_all`, `put`, `scan`, `expire_step`: operations of a guard;
+//! - `restore`, then `set_all`, `put`, `scan`, `expire_step`: operations of a guard;
 //! - `reclaim`, then `expire`: freeing memory;
 //! - `large`, then `pending` and `append`: writing items; `remove`: removing them;
 //! - `item_ref`, `value_ref`: keeping and locating items; `read`: lookups;
@@ -22,6 +22,7 @@ pub(crate) mod put;
 pub(crate) mod read;
 pub(crate) mod reclaim;
 pub(crate) mod remove;
+pub(crate) mod restore;
 pub(crate) mod scan;
 pub(crate) mod set_all;
 pub(crate) mod state;

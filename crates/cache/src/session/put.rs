@@ -22,9 +22,20 @@ impl Guard<'_> {
         metadata: Metadata,
         expect: Expect,
     ) -> Result<bool> {
-        check_item(self.cache(), key, value)?;
         let queue =
             if self.cache().ghost.should_promote(hash) { Queue::Main } else { Queue::Small };
+        self.put_in((key, hash), value, (metadata, queue), expect)
+    }
+
+    /// Writes an item as [`put`](Self::put) does, to a segment of this queue.
+    pub(super) fn put_in(
+        &self,
+        (key, hash): (&[u8], KeyHash),
+        value: &[u8],
+        (metadata, queue): (Metadata, Queue),
+        expect: Expect,
+    ) -> Result<bool> {
+        check_item(self.cache(), key, value)?;
         let mut state = self.session.state.borrow_mut();
         let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
         self.reclaim_for_write(&mut state, if is_ordinary { key.len() + value.len() } else { 0 });

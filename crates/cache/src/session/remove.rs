@@ -53,9 +53,10 @@ impl Guard<'_> {
         let mut table = tables.lock(arena, hash);
         let found = table.find(|slot| self.len_if_key(key, slot).is_some());
         let found_address = found.map(|position| position.slot.address());
-        if expect != Expect::Anything && expect != Expect::Address(found_address) {
+        if !expect.is_met(found_address, || self.cache().may_restore(hash)) {
             return None;
         }
+        self.cache().note_changed(hash);
         let Some(position) = found else { return Some(false) };
         let item = self.item(position.slot.address(), 0);
         table.remove(position);
@@ -71,6 +72,7 @@ impl Guard<'_> {
     /// meanwhile may remain, unless this guard is exclusive.
     pub fn clear(&self) {
         let Cache { arena, tables, .. } = self.cache();
+        self.cache().note_all_changed();
         tables.clear(arena, self.exclusive.is_some(), |slots| {
             for (at, slot) in slots.iter().enumerate() {
                 if let Some(ahead) = slots.get(at + PREFETCH_DISTANCE) {

@@ -98,6 +98,28 @@ pub(crate) enum Expect {
     Anything,
     /// The item at this address, or no item.
     Address(Option<u64>),
+    /// No item, and the key was not changed since the cache began to restore items. The new slot
+    /// has this frequency.
+    Unchanged { frequency: u32 },
+}
+
+impl Expect {
+    /// Returns whether the index holds what is expected, if it has the item at this address.
+    /// `may_restore` returns whether the key was not changed.
+    #[inline]
+    pub(crate) fn is_met(self, found: Option<u64>, may_restore: impl FnOnce() -> bool) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Address(expected) => expected == found,
+            Self::Unchanged { .. } => found.is_none() && may_restore(),
+        }
+    }
+
+    /// Returns the frequency of the slot of a new key.
+    #[inline]
+    pub(crate) fn frequency(self) -> u32 {
+        if let Self::Unchanged { frequency } = self { frequency } else { 0 }
+    }
 }
 
 impl Guard<'_> {
