@@ -1,0 +1,212 @@
+//! Looks into a folder at rest, without changing it.
+
+use crate::contents::Contents;
+use crate::directory::Directory;
+use crate::disk::SystemDisk;
+use crate::error::{Damage, Error, Result};
+use crate::folder::{Folder, FolderGuard};
+use crate::footer::Footer;
+use crate::inspect::{FileState, inspect, item_entries};
+use crate::items::{Budget, ItemFile};
+use crate::layout::MANIFEST_NAME;
+use crate::manifest::State;
+use crate::reader::{directory_of, stored_directory};
+use crate::scan::{AtDamage, Scanned, rebuild};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a folder contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Whether the folder was closed. Otherwise its process died.
+    pub is_closed: bool,
+    /// Whether the system stopped while the folder was open, as far as the manifest says.
+    pub lost_power: bool,
+    /// The number of item files.
+    pub files: u64,
+    /// The number of sealed item files.
+    pub sealed_files: u64,
+    /// Bytes of all files in the folder.
+    pub bytes: u64,
+    /// The number of records, those of overwritten or deleted items included.
+    pub records: u64,
+    /// The number of these records whose items have expired.
+    pub expired: u64,
+    /// The bytes of all records.
+    pub record_bytes: u64,
+    /// When the oldest item file was created, in milliseconds since the Unix epoch.
+    pub oldest_ms: Option<u64>,
+    /// When the newest item file was created, in milliseconds since the Unix epoch.
+    pub newest_ms: Option<u64>,
+    /// Item files and directories that are damaged or cannot be read.
+    pub damage: Vec<Damage>,
+}
+
+/// The outcome of a verification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// The number of item files.
+    pub files: u64,
+    /// The number of valid records.
+    pub records: u64,
+    /// Bytes of the item files.
+    pub bytes: u64,
+    /// The batch at the end of an unsealed file that is incomplete because the process died. It is
+    /// not damage.
+    pub incomplete_batch: Option<Damage>,
+    /// What is damaged.
+    pub damage: Vec<Damage>,
+    /// What the system cannot read.
+    pub unreadable: Vec<Damage>,
+}
+
+/// A folder that no process writes to while this exists.
+struct Rest {
+    folder: Folder,
+    budget: Arc<Budget>,
+    salt: u64,
+    state: State,
+    bytes: u64,
+    files: Vec<(u64, crate::folder::FolderEntry)>,
+    _guard: Option<FolderGuard>,
+}
+
+impl Rest {
+    fn open(path: &Path) -> Result<Self> {
+        let folder = Folder::open_read_only(path, Arc::new(SystemDisk))?;
+        let guard = folder.lock_shared()?;
+        let Some(manifest) = folder.manifest()? else {
+            let path = folder.path().join(MANIFEST_NAME);
+            return Err(Error::Manifest { path, found: "no such file" });
+        };
+        let entries = folder.list()?;
+        let bytes = entries.iter().map(|entry| entry.len).sum();
+        let (salt, state) = (manifest.salt, manifest.state);
+        let (budget, files) = (Arc::new(Budget::new(u64::MAX, 0)), item_entries(entries));
+        Ok(Self { folder, budget, salt, state, bytes, files, _guard: guard })
+    }
+
+    fn inspect(&self, index: usize) -> Result<(ItemFile, FileState)> {
+        let (number, entry) = &self.files[index];
+        let numbered = (*number, entry);
+        let found = inspect(&self.folder, numbered, self.salt, &self.budget, false, |_| ())?;
+        Ok((found.items, found.state))
+    }
+}
+
+/// Reads the headers, footers and directories of a folder that no process uses. Unsealed files are
+/// read completely.
+///
+/// # Errors
+///
+/// Returns [`Error::NotAFolder`], [`Error::InUse`], [`Error::Manifest`], [`Error::Version`], or the
+/// error of the system.
+pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
+    let rest = Rest::open(path.as_ref())?;
+    let mut stat = Stat {
+        is_closed: rest.state == State::Closed,
+        lost_power: rest.state == State::LostPower,
+        files: rest.files.len() as u64,
+        bytes: rest.bytes,
+        ..Stat::default()
+    };
+    for index in 0..rest.files.len() {
+        let (items, state) = rest.inspect(index)?;
+        if let FileState::BadHeader(damage) | FileState::Unreadable(damage) = state {
+            stat.damage.push(damage);
+            continue;
+        }
+        stat.oldest_ms = Some(stat.oldest_ms.unwrap_or(u64::MAX).min(items.created_ms));
+        stat.newest_ms = Some(stat.newest_ms.unwrap_or(0).max(items.created_ms));
+        let directory = if let Some(footer) = items.footer.get() {
+            stat.sealed_files += 1;
+            stat.record_bytes += footer.live_bytes;
+            let (directory, damage) = directory_of(&items, &*rest.folder.disk);
+            stat.damage.extend(damage);
+            directory
+        } else {
+            let disk = &*rest.folder.disk;
+            let (contents, scanned) = rebuild(&items, disk, items.len(), AtDamage::Stop);
+            stat.record_bytes += contents.live_bytes;
+            let (slot, created_ms, data_end) = (0, items.created_ms, scanned.data_end);
+            Directory { slot, created_ms, data_end, bytes: contents.entries }
+        };
+        stat.records += directory.len() as u64;
+        let has_expired =
+            |entry: &crate::Entry| entry.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
+        stat.expired += directory.iter().filter(has_expired).count() as u64;
+    }
+    Ok(stat)
+}
+
+/// Reads every byte of the item files in a folder that no process uses, and compares all checksums,
+/// and directories with records. Calls `progress` with the bytes of the files so far and of all
+/// files.
+///
+/// # Errors
+///
+/// Returns the same errors as [`stat`]. Damage in an item file is not an error.
+pub fn verify(path: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<Verified> {
+    let rest = Rest::open(path.as_ref())?;
+    let total = rest.files.iter().map(|(_, entry)| entry.len).sum();
+    let mut verified = Verified { files: rest.files.len() as u64, ..Verified::default() };
+    for index in 0..rest.files.len() {
+        let (items, state) = rest.inspect(index)?;
+        match state {
+            FileState::BadHeader(damage) => verified.damage.push(damage),
+            FileState::Unreadable(damage) => verified.unreadable.push(damage),
+            FileState::Sealed => verify_sealed(&rest, &items, &mut verified),
+            FileState::Unsealed(damage) => {
+                let is_last = rest.state != State::Closed && index + 1 == rest.files.len();
+                let damage = Some(damage).filter(|_| !is_last);
+                verify_unsealed(&rest, &items, damage, &mut verified);
+            }
+        }
+        verified.bytes += items.len();
+        progress(verified.bytes, total);
+    }
+    Ok(verified)
+}
+
+fn verify_sealed(rest: &Rest, items: &ItemFile, verified: &mut Verified) {
+    let disk = &*rest.folder.disk;
+    let (contents, scanned) = rebuild(items, disk, items.data_end(), AtDamage::Continue);
+    let is_valid = scanned.damage.is_empty();
+    add(verified, scanned);
+    let stored = match stored_directory(items, disk) {
+        Some(Ok(stored)) => stored,
+        Some(Err(damage)) => return verified.damage.push(damage),
+        None => return,
+    };
+    // Damaged batches have entries, too, and are reported already.
+    let footer = items.footer.get().filter(|_| is_valid);
+    if let Some(reason) = footer.and_then(|footer| difference(footer, &contents, &stored)) {
+        let offset = items.data_end();
+        verified.damage.push(Damage::new(&items.name, offset, reason));
+    }
+}
+
+/// Returns how the footer or the directory differ from the records.
+fn difference(footer: &Footer, contents: &Contents, stored: &[u8]) -> Option<&'static str> {
+    if contents.entries != stored {
+        return Some("expected the entries of the records, found others");
+    }
+    let found = (footer.batches, footer.live_bytes, footer.last_expiry_ms);
+    let expected = (contents.batches, contents.live_bytes, contents.last_expiry_ms);
+    (found != expected).then_some("expected a footer with the counts of the records")
+}
+
+fn verify_unsealed(rest: &Rest, items: &ItemFile, damage: Option<Damage>, verified: &mut Verified) {
+    let (_, mut scanned) = rebuild(items, &*rest.folder.disk, items.len(), AtDamage::Stop);
+    if damage.is_none() && !scanned.has_io_error {
+        verified.incomplete_batch = scanned.damage.pop();
+    }
+    verified.damage.extend(damage);
+    add(verified, scanned);
+}
+
+fn add(verified: &mut Verified, scanned: Scanned) {
+    verified.records += scanned.records;
+    let list = if scanned.has_io_error { &mut verified.unreadable } else { &mut verified.damage };
+    list.extend(scanned.damage);
+}

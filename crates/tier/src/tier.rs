@@ -1,0 +1,301 @@
+//! The tier: a folder of item files that one process uses.
+
+use crate::error::{Error, Result};
+use crate::folder::{Folder, FolderEntry, FolderGuard, boot, is_own, random};
+use crate::inspect::item_entries;
+use crate::items::{Budget, Files};
+use crate::layout::MANIFEST_NAME;
+use crate::manifest::{Manifest, State};
+use crate::options::Options;
+use crate::place::Place;
+use crate::reader::Reader;
+use crate::record::Record;
+use crate::recover::{Recovery, recover};
+use crate::shared::Shared;
+use crate::writer::Writer;
+use nuthatch_clock::Clock;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A folder of item files, opened for reading and writing by one process.
+///
+/// Dropping it without [`Tier::close`] is the same as the death of the process: records that were
+/// not flushed are lost, all others are recovered at the next opening.
+pub struct Tier {
+    shared: Arc<Shared>,
+    writer: Writer,
+    clock: Arc<dyn Clock>,
+    manifest: Manifest,
+    _guard: FolderGuard,
+}
+
+/// An item file of a tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileInfo {
+    /// The number of the file. Higher numbers are newer.
+    pub number: u64,
+    /// The slot of the file, which is part of the places of its records.
+    pub slot: u32,
+    /// Length in bytes; the reserved length if the file is open.
+    pub len: u64,
+    /// The number of records.
+    pub records: u64,
+    /// When the file was created, in milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    /// When the last item expires, in milliseconds since the Unix epoch. `None` if an item does
+    /// not expire, or the file is not sealed.
+    pub last_expiry_ms: Option<u64>,
+    /// Whether the file is sealed.
+    pub is_sealed: bool,
+}
+
+impl Tier {
+    /// Opens a folder and recovers its item files. Creates the folder if it is missing.
+    ///
+    /// Sealed files are not read, except for their header and footer; an unsealed file is read
+    /// up to its first incomplete batch, and sealed. Damage in an item file is part of the
+    /// [`Recovery`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Options`], [`Error::NotAFolder`], [`Error::InUse`], [`Error::Version`],
+    /// [`Error::Manifest`], [`Error::ReadOnly`], or the error of the system, for example if the
+    /// disk is full. No item file is changed or removed because of an error.
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<(Self, Recovery)> {
+        options.check()?;
+        let folder = Folder::open(path.as_ref(), Arc::clone(&options.disk))?;
+        let guard = folder.lock()?;
+        let entries = folder.list()?;
+        let (old, boot) = (existing_manifest(&folder, &entries)?, boot());
+        let lost_power = old.is_some_and(|old| match old.state {
+            State::Open => old.boot != boot,
+            State::Closed => false,
+            State::LostPower => true,
+        });
+        let manifest = Manifest {
+            state: if lost_power { State::LostPower } else { State::Open },
+            salt: old.map_or_else(random, |old| old.salt),
+            hash_seed: old
+                .map_or_else(|| options.hash_seed.unwrap_or_else(random), |old| old.hash_seed),
+            boot,
+        };
+        let mut recovery = Recovery {
+            is_new: old.is_none(),
+            was_closed: old.is_some_and(|old| old.state == State::Closed),
+            lost_power,
+            ..Recovery::default()
+        };
+        let foreign = entries.iter().filter(|entry| !is_own(&entry.name));
+        let foreign_bytes = foreign.map(|entry| entry.len.next_multiple_of(4096)).sum();
+        let shared = Shared {
+            folder,
+            files: Files::new(options.slots()),
+            budget: Arc::new(Budget::new(options.max_bytes, 0)),
+            folder_salt: manifest.salt,
+            direct_io: options.direct_io,
+            foreign_bytes,
+        };
+        shared.charge_folder();
+        recover(&shared, &item_entries(entries), options.clock.now_ms(), &mut recovery)?;
+        shared.folder.replace_manifest(manifest)?;
+        let tier = Self {
+            shared: Arc::new(shared),
+            writer: Writer::new(options.file_len, options.batch_len),
+            clock: Arc::clone(&options.clock),
+            manifest,
+            _guard: guard,
+        };
+        Ok((tier, recovery))
+    }
+
+    /// Returns a reader.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader::new(Arc::clone(&self.shared))
+    }
+
+    /// Returns the seed with which the keys of all records in this folder are hashed.
+    #[must_use]
+    pub fn hash_seed(&self) -> u64 {
+        self.manifest.hash_seed
+    }
+
+    /// Appends a record to the batch in memory, and writes the batch if it is full. Returns the
+    /// place of the record, which can be read after the batch was written: see [`Tier::flush`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::BudgetReached`] if an item file must be removed first; [`Error::TooLong`];
+    /// or the error of the system. The record is not appended then; records that were appended
+    /// before stay in the batch, and the next call tries to write them again.
+    pub fn append(&mut self, record: &Record<'_>) -> Result<Place> {
+        self.writer.append(&self.shared, record, self.clock.now_ms())
+    }
+
+    /// Writes the batch in memory, padded to 4 KiB. All records can be read afterwards, and are
+    /// recovered if this process dies.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. The call can be repeated.
+    pub fn flush(&mut self) -> Result<()> {
+        self.writer.flush(&self.shared)
+    }
+
+    /// Flushes, writes the directory of the open item file, and waits until the file is durable.
+    /// The next record begins another file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. The call can be repeated.
+    pub fn seal(&mut self) -> Result<()> {
+        self.writer.seal(&self.shared, self.clock.now_ms())
+    }
+
+    /// Returns the item files, the oldest first. The last one may be open.
+    #[must_use]
+    pub fn files(&self) -> Vec<FileInfo> {
+        let open = self.writer.open_number();
+        let files = self.shared.files.all();
+        let info = files.iter().map(|items| {
+            let footer = items.footer.get();
+            let is_open = Some(items.number) == open;
+            let records = if is_open { self.writer.open_records() } else { 0 };
+            FileInfo {
+                number: items.number,
+                slot: items.slot,
+                len: items.len(),
+                records: footer.map_or(records, |footer| footer.records),
+                created_ms: items.created_ms,
+                last_expiry_ms: footer
+                    .map(|footer| footer.last_expiry_ms)
+                    .filter(|expiry_ms| *expiry_ms != u64::MAX),
+                is_sealed: footer.is_some(),
+            }
+        });
+        info.collect()
+    }
+
+    /// Removes the oldest item file, but not the open one. Returns its number, or `None` if there
+    /// is none.
+    ///
+    /// The caller removes its places from the index first: see [`Reader::directory`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. The file stays then.
+    pub fn remove_oldest(&mut self) -> Result<Option<u64>> {
+        let open = self.writer.open_number();
+        let Some(oldest) = self.shared.files.all().first().map(|items| items.number) else {
+            return Ok(None);
+        };
+        if Some(oldest) == open {
+            return Ok(None);
+        }
+        self.remove_file(oldest)?;
+        Ok(Some(oldest))
+    }
+
+    /// Removes an item file, also the open one, whose batch is then discarded. A missing file is
+    /// not an error. The bytes count until the last [`ReadPlan`](crate::ReadPlan) is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. The file stays then.
+    pub fn remove_file(&mut self, number: u64) -> Result<()> {
+        self.shared.remove_items(number)?;
+        if self.writer.open_number() == Some(number) {
+            self.writer.discard();
+        }
+        Ok(())
+    }
+
+    /// Removes all item files, and clears the state after a loss of power.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. Files that are not removed yet stay then.
+    pub fn clear(&mut self) -> Result<()> {
+        for items in self.shared.files.all() {
+            self.remove_file(items.number)?;
+        }
+        self.trust_records()
+    }
+
+    /// Clears the state after a loss of power: the caller has removed the item files whose records
+    /// it cannot vouch for. See [`Recovery::lost_power`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. The state stays then.
+    pub fn trust_records(&mut self) -> Result<()> {
+        if self.manifest.state == State::LostPower {
+            // The names of removed files must not come back after the next loss of power.
+            self.shared.folder.sync()?;
+            let manifest = Manifest { state: State::Open, ..self.manifest };
+            self.shared.folder.replace_manifest(manifest)?;
+            self.manifest = manifest;
+        }
+        Ok(())
+    }
+
+    /// Returns the maximum bytes of all files in the folder.
+    #[must_use]
+    pub fn max_bytes(&self) -> u64 {
+        self.shared.budget.max_bytes()
+    }
+
+    /// Returns the bytes of all files in the folder and of the folder itself, with space that is
+    /// reserved for the open item file. Never more than [`Tier::max_bytes`].
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.shared.budget.used()
+    }
+
+    /// Returns the bytes of memory for the batch and for the directory of the open item file.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.writer.memory_bytes()
+    }
+
+    /// Seals the open item file, waits until everything is durable, and marks the folder as closed.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. The folder then counts as not closed.
+    pub fn close(mut self) -> Result<()> {
+        self.seal()?;
+        self.shared.folder.sync()?;
+        if self.manifest.state == State::Open {
+            let manifest = Manifest { state: State::Closed, ..self.manifest };
+            self.shared.folder.replace_manifest(manifest)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tier")
+            .field("folder", &self.shared.folder.path())
+            .field("used_bytes", &self.used_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads the manifest. Returns `None` for a new folder.
+///
+/// # Errors
+///
+/// Returns [`Error::Manifest`] if there are item files and no manifest, [`Error::Version`], or the
+/// error of the system.
+fn existing_manifest(folder: &Folder, entries: &[FolderEntry]) -> Result<Option<Manifest>> {
+    let manifest = folder.manifest()?;
+    let has_items = entries.iter().any(|entry| crate::folder::items_number(&entry.name).is_some());
+    if manifest.is_none() && has_items {
+        let path = folder.path().join(MANIFEST_NAME);
+        return Err(Error::Manifest { path, found: "item files without a manifest" });
+    }
+    Ok(manifest)
+}
