@@ -23,6 +23,7 @@ mod serve;
 mod span;
 pub mod state;
 mod tls;
+mod warm_restart;
 mod worker;
 
 pub use full::Full;
@@ -33,3 +34,4 @@ pub use output::ZeroCopyValues;
 pub use protocol::Protocol;
 pub use serve::{Options, Reload, Reloader, Running, Stopper};
 pub use tls::{Tls, TlsError, TlsFiles, unreadable};
+pub use warm_restart::{RestoreProgress, WarmRestart};

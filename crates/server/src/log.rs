@@ -8,7 +8,7 @@ use nuthatch_listen::RateLimit;
 use std::fmt::Display;
 use std::io;
 use std::time::{Duration, Instant};
-use tracing::{Level, enabled, error, event, info};
+use tracing::{Level, enabled, error, event, info, warn};
 
 /// Log targets, for filters.
 const SERVER: &str = "nuthatch::server";
@@ -52,12 +52,50 @@ pub(crate) fn stopping() {
 }
 
 pub(crate) fn draining(patience: Duration) {
-    let drain_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
-    info!(target: SERVER, drain_ms, "stopping");
+    info!(target: SERVER, drain_ms = milliseconds(patience), "stopping");
 }
 
 pub(crate) fn stopped() {
     info!(target: SERVER, "stopped");
+}
+
+pub(crate) fn dump_discarded(items: u64) {
+    warn!(
+        target: SERVER,
+        items, "the dump in data-dir is not used: its server did not stop in an orderly way"
+    );
+}
+
+pub(crate) fn dump_damaged(damage: &impl Display) {
+    rate_limited!(WARN, SERVER, %damage, "a part of the dump is not used");
+}
+
+pub(crate) fn restored(restored: u64, skipped: u64, elapsed: Duration) {
+    info!(target: SERVER, restored, skipped, ms = milliseconds(elapsed), "items restored");
+}
+
+pub(crate) fn restore_failed(error: &impl Display) {
+    error!(target: SERVER, %error, "restoring items failed");
+}
+
+pub(crate) fn dumping(max: Duration) {
+    info!(target: SERVER, dump_ms = milliseconds(max), "writing a dump of all items");
+}
+
+pub(crate) fn dumped(items: u64, bytes: u64, left_out: u64, elapsed: Duration) {
+    info!(target: SERVER, items, bytes, left_out, ms = milliseconds(elapsed), "items dumped");
+}
+
+pub(crate) fn dump_failed(error: &impl Display) {
+    error!(target: SERVER, %error, "the dump is not complete");
+}
+
+pub(crate) fn dump_cancelled() {
+    warn!(target: SERVER, "no dump was written: the server was told to stop at once");
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(crate) fn thread_failed(thread: usize, error: &io::Error) {

@@ -135,9 +135,28 @@ settings! {
         data_dir: Option<PathBuf> = Path {
             value_name: "DIR",
             help: "Folder that the server locks and creates if missing, so that it runs once",
-            more: "A second server with the same folder does not start. The folder holds no items: \
-                   the cache is in memory and ends with the server.",
+            more: "A second server with the same folder does not start. With --warm-restart, it \
+                   has the dump of the items, which only this user can read; otherwise nothing.",
             config_name: ReadOnly("dir"),
+        }
+
+        warm_restart: bool = Bool {
+            value_name: "BOOL",
+            default: "false",
+            help: "Write all items to --data-dir after SIGTERM or SIGINT, and restore them at the \
+                   next start",
+            more: "The server serves at once and restores items meanwhile, the most read ones \
+                   first. Those that clients changed since the start stay as they are. After a \
+                   crash there is no dump, and the cache starts empty.",
+        }
+
+        dump_ms: u64 = Count(1, 86_400_000) {
+            value_name: "MS",
+            default: "30000",
+            help: "Maximum milliseconds of writing the dump of --warm-restart",
+            more: "The most read items are written first, the others are left out when the time \
+                   is over. Allow more than this and --drain-ms before a supervisor kills the \
+                   server. A second signal ends the server at once, without a dump.",
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::process;
 use crate::state::{Server, Totals, bucket_end_ns};
+use crate::warm_restart::RestoreProgress;
 use nuthatch_cache::Stats;
 use nuthatch_listen::{MetricsFormat, MetricsText};
 use std::ops::RangeInclusive;
@@ -24,6 +25,7 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
     slow(&mut text, server);
     lookups(&mut text, &stats);
     items(&mut text, &stats);
+    restore(&mut text, server);
     memory(&mut text, server, &stats);
     connections(&mut text, server, &totals);
     event_loop(&mut text, server);
@@ -109,6 +111,19 @@ fn items(text: &mut MetricsText, stats: &Stats) {
     let help = "Times that a write found no free memory and waited for the epoch guards of other \
                 threads.";
     text.counter("nuthatch_guard_waits", help).sample(&[], stats.guard_waits);
+}
+
+fn restore(text: &mut MetricsText, server: &Server) {
+    let RestoreProgress { is_running, items, restored, skipped } = server.restore_progress();
+    let help = "1 while items of the last run are restored, otherwise 0.";
+    text.gauge("nuthatch_restore_running", help).sample(&[], u64::from(is_running));
+    let help = "Items in the dump of the last run.";
+    text.gauge("nuthatch_restore_items", help).sample(&[], items);
+    text.counter("nuthatch_items_restored", "Items of the last run that were restored.")
+        .sample(&[], restored);
+    let help = "Items of the last run that were not restored: expired, changed meanwhile, damaged, \
+                or beyond the memory.";
+    text.counter("nuthatch_items_not_restored", help).sample(&[], skipped);
 }
 
 fn memory(text: &mut MetricsText, server: &Server, stats: &Stats) {

@@ -9,6 +9,7 @@ use crate::net::reactor::IoBackend;
 use crate::protocol::Protocol;
 use crate::state::{Server, Users};
 use crate::tls::Tls;
+use crate::warm_restart::Restorer;
 use crate::worker::heap;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction, Prefill};
@@ -88,6 +89,8 @@ pub struct Running {
     admin: Option<Admin>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     files: SocketFiles,
+    /// Restores the items of the last run.
+    restorer: Option<Restorer>,
     /// Prepares free segments, so that no request waits for memory that the system must zero.
     _prefill: Prefill,
 }
@@ -99,8 +102,14 @@ pub struct Stopper(Arc<Common>);
 impl Stopper {
     /// Stops all threads after their current iteration of the event loop, without waiting for
     /// requests in progress.
+    ///
+    /// No dump for a [warm restart](crate::WarmRestart) is written, and one that is being written
+    /// ends incomplete.
     pub fn stop(&self) {
         log::stopping();
+        if let Some(warm_restart) = &self.0.server.warm_restart {
+            warm_restart.cancel();
+        }
         self.0.stop();
     }
 
@@ -212,6 +221,10 @@ impl Running {
         // Buffers that gather requests are shorter than this, or at most twice as long.
         heap::set_return_threshold(min_in_place_len(&server.cache));
         let prefill = Prefill::start(&server.cache)?;
+        let restorer = match &server.warm_restart {
+            Some(warm_restart) => warm_restart.start(&server.cache)?,
+            None => None,
+        };
         let mut running = Self {
             common: Arc::new(Common::new(server, options.threads, options.tls.clone(), reactor)),
             listeners,
@@ -220,6 +233,7 @@ impl Running {
             admin: None,
             threads: Vec::new(),
             files,
+            restorer,
             _prefill: prefill,
         };
         for (number, listening) in sockets.into_iter().enumerate() {
@@ -294,7 +308,8 @@ impl Running {
         Stopper(Arc::clone(&self.common))
     }
 
-    /// Waits until all threads have stopped.
+    /// Waits until all threads have stopped, and then writes a dump for a [warm
+    /// restart](crate::WarmRestart), if the server has one.
     ///
     /// A panic in a worker thread stops the other threads, and is an error here. A panic in another
     /// thread, such as that of the admin endpoint, does not stop the server: a program that should
@@ -314,6 +329,12 @@ impl Running {
             let ended =
                 thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             result = result.and(ended);
+        }
+        if was_running {
+            self.restorer.take().into_iter().for_each(Restorer::finish);
+            if let Some(warm_restart) = &self.common.server.warm_restart {
+                warm_restart.dump(&self.common.server.cache);
+            }
         }
         // The admin endpoint reports that the server is stopping until it has stopped.
         self.admin = None;

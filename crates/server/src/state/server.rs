@@ -11,6 +11,7 @@ use super::slowlog::SlowLog;
 use super::users::Users;
 use super::value_limit::ValueLimit;
 use crate::log;
+use crate::warm_restart::{RestoreProgress, WarmRestart};
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -126,6 +127,8 @@ pub struct Server {
     pub rewrite: Option<Rewrite>,
     /// Metrics of other parts of the program, for the admin endpoint.
     pub extra_metrics: Vec<Exposition>,
+    /// Keeps the items when the server stops and starts again. `None` if they are lost.
+    pub warm_restart: Option<Arc<WarmRestart>>,
     /// Whether `CONFIG SET requirepass ""` is refused, since other machines can connect.
     pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
@@ -169,6 +172,7 @@ impl Server {
             fixed_settings: Vec::new(),
             rewrite: None,
             extra_metrics: Vec::new(),
+            warm_restart: None,
             must_keep_password: false,
             slowlog: SlowLog::default(),
             started: Instant::now(),
@@ -426,6 +430,11 @@ impl Server {
     pub(crate) fn stats(&self) -> (Stats, Stats) {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         (self.cache.stats(), before.1)
+    }
+
+    /// Returns how far restoring the items of the last run is.
+    pub(crate) fn restore_progress(&self) -> RestoreProgress {
+        self.warm_restart.as_deref().map(WarmRestart::progress).unwrap_or_default()
     }
 
     /// Resets the counters that commands report.

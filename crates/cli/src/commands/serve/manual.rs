@@ -17,6 +17,7 @@ Examples:
   nuthatch serve --memory 16GiB --threads 4
   nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
   nuthatch serve --resp 0.0.0.0:6379 --password-file /etc/nuthatch/password
+  nuthatch serve --data-dir /var/lib/nuthatch --warm-restart=true
   nuthatch serve --show-config >nuthatch.toml; nuthatch serve --config nuthatch.toml
   redis-cli set greeting hello      any Redis or memcached client works
   nuthatch serve --store users      the cache, and the store in folder users at 7380
@@ -30,7 +31,9 @@ can change. If one file is invalid, nothing changes, and the log says why. A rel
 connection if its user was removed or disabled, has lost rights, or now needs a password, or if
 --tls-client-ca no longer verifies its certificate.
 
-The cache is in memory and is lost when the server stops; a store keeps its data in its folder.
+The cache is in memory and is lost when the server stops, unless --warm-restart keeps it: the server
+then writes all items to the folder of --data-dir, and restores them at the next start. A store keeps
+its data in its folder.
 
 Exit status:
   0  a signal stopped the server

@@ -4,9 +4,14 @@ use crate::outcome::Failure;
 use crate::process::{self, MemoryLimit};
 use crate::settings::{LoadedSettings, Settings};
 use nuthatch_cache::{Cache, Error as CacheError, Eviction, Options as CacheOptions};
+use nuthatch_server::WarmRestart;
 use nuthatch_units::bytes;
 
-pub(super) fn cache(loaded: &LoadedSettings) -> Result<Cache, Failure> {
+/// Creates the cache. If items of the last run are to be restored, they fit its options.
+pub(super) fn cache(
+    loaded: &LoadedSettings,
+    warm_restart: Option<&WarmRestart>,
+) -> Result<Cache, Failure> {
     let Settings { memory, eviction, .. } = loaded.settings;
     let all = memory.saturating_add(store_memory(&loaded.settings));
     let limit = MemoryLimit::of_this_process();
@@ -14,6 +19,10 @@ pub(super) fn cache(loaded: &LoadedSettings) -> Result<Cache, Failure> {
         .map_err(|problem| loaded.invalid("memory", problem))?;
     let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
     let options = CacheOptions::new().memory(memory).eviction(eviction);
+    let options = match warm_restart {
+        Some(warm_restart) => warm_restart.cache_options(options),
+        None => options,
+    };
     Cache::new(options).map_err(|error| {
         let problem = match error {
             CacheError::Options { option: "memory", expected, .. } => {

@@ -15,6 +15,7 @@ mod reload;
 mod run;
 mod shutdown;
 mod store_server;
+mod warm_restart;
 
 use crate::logs::{self, Logs};
 use crate::outcome::{Failure, Outcome};

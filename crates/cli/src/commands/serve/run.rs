@@ -8,6 +8,7 @@ use super::memory::cache;
 use super::reload::ReloadState;
 use super::shutdown::Shutdown;
 use super::store_server::{StoreServer, StoreThread};
+use super::warm_restart::warm_restart;
 use super::{access, config_rewrite};
 use crate::logs::{self, Logs};
 use crate::outcome::{Failure, Outcome};
@@ -38,7 +39,10 @@ pub(super) fn serve(
     }
     let _data_dir = lock_data_dir(loaded)?;
     let threads = threads(settings);
-    let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
+    let warm_restart = warm_restart(loaded)?;
+    let cache = cache(loaded, warm_restart.as_deref())?;
+    let mut server = Server::new(Arc::new(cache)).with_users(users);
+    server.warm_restart = warm_restart;
     server.must_keep_password = must_keep_password;
     server.debug = Debugging::named(settings.enable_debug_command).unwrap_or_default();
     pass_settings(loaded, &mut server)?;

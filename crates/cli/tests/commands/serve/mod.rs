@@ -8,3 +8,4 @@ mod messages;
 mod reload;
 mod resources;
 pub(crate) mod stored;
+mod warm_restart;

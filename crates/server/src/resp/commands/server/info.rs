@@ -131,10 +131,20 @@ fn memory(server: &Server, text: &mut String, _: &Guard<'_>) {
     }
 }
 
-fn persistence(_: &Server, text: &mut String, _: &Guard<'_>) {
+fn persistence(server: &Server, text: &mut String, _: &Guard<'_>) {
+    // Clients may use the server while items are restored, so `loading` is 0.
+    let restore = server.restore_progress();
     lines(
         text,
-        [("loading", number(0)), ("rdb_bgsave_in_progress", number(0)), ("aof_enabled", number(0))],
+        [
+            ("loading", number(0)),
+            ("rdb_bgsave_in_progress", number(0)),
+            ("aof_enabled", number(0)),
+            ("restore_in_progress", number(u64::from(restore.is_running))),
+            ("restore_items", number(restore.items)),
+            ("restored_items", number(restore.restored)),
+            ("restore_skipped_items", number(restore.skipped)),
+        ],
     );
 }
 

@@ -1,0 +1,30 @@
+//! The dump of the items, which survives a restart of the server.
+
+use crate::outcome::Failure;
+use crate::settings::LoadedSettings;
+use nuthatch_server::WarmRestart;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The folder of the dump in that of `data-dir`.
+const FOLDER: &str = "items";
+
+/// Opens the folder of the dump in the locked folder of `data-dir`, if items are to survive a
+/// restart.
+pub(super) fn warm_restart(loaded: &LoadedSettings) -> Result<Option<Arc<WarmRestart>>, Failure> {
+    let settings = &loaded.settings;
+    if !settings.warm_restart {
+        return Ok(None);
+    }
+    let Some(data_dir) = &settings.data_dir else {
+        let problem = "expected a folder for the items, found none; name one with --data-dir";
+        return Err(loaded.invalid("warm-restart", problem.to_owned()));
+    };
+    let max_dump_time = Duration::from_millis(settings.dump_ms);
+    let opened = WarmRestart::open(&data_dir.join(FOLDER), settings.memory, max_dump_time);
+    let opened = opened.map_err(|error| {
+        let named = loaded.source("warm-restart").named();
+        Failure::Error(format!("{named}: {error}"))
+    });
+    Ok(Some(Arc::new(opened?)))
+}

@@ -1,0 +1,252 @@
+//! Items that survive a restart of the server.
+
+use crate::folder::Folder;
+use crate::server::{Running, wait_until, wait_until_closed};
+use rustix::process::Signal;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::PathBuf;
+
+const WARM: &[&str] = &["--data-dir=data", "--warm-restart=true"];
+
+fn start(folder: &Folder, more: &[&str]) -> Running {
+    folder.serve(&[WARM, more].concat(), &[])
+}
+
+fn stop(mut server: Running) {
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
+    assert_eq!(server.messages(), "");
+}
+
+/// Returns a number of INFO.
+fn info(server: &Running, name: &str) -> u64 {
+    let text = server.ask("INFO");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.expect("a line of INFO").trim_end().parse().expect("a number")
+}
+
+/// Starts a server and waits until it has restored the items of the last one.
+fn restart(folder: &Folder, more: &[&str]) -> Running {
+    let server = start(folder, more);
+    wait_until("all items are restored", || info(&server, "restore_in_progress") == 0);
+    server
+}
+
+/// Stores this many items of 100 bytes, and reads the first of them.
+fn fill(server: &Running, items: usize, read: usize) {
+    let mut commands = String::new();
+    for number in 0..items {
+        // Writing to a string cannot fail.
+        let _ = write!(commands, "SET key:{number} {number:0100}\r\n");
+    }
+    for number in 0..read {
+        let _ = write!(commands, "STRLEN key:{number}\r\nGET key:{number}\r\n");
+    }
+    server.ask(commands.trim_end());
+}
+
+/// Returns the item files of the dump.
+fn item_files(folder: &Folder) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder.path("data/items")) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_items = |path: &PathBuf| path.to_string_lossy().ends_with(".log");
+    let mut files: Vec<_> = paths.filter(is_items).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn items_survive_a_restart_with_all_that_belongs_to_them() {
+    let folder = Folder::new();
+    let memcache = ["--memcache=127.0.0.1:0"];
+    let server = start(&folder, &memcache);
+    server.ask("SET plain value\r\nSET expires soon PX 600000\r\nSET gone soon PX 1");
+    let ask = |server: &Running, commands: &str| {
+        let mut stream = TcpStream::connect(&server.addresses[1]).expect("a connection");
+        write!(stream, "{commands}quit\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    assert_eq!(ask(&server, "set flags 77 0 5\r\nhello\r\n"), "STORED\r\n");
+    let before = ask(&server, "gets flags\r\n");
+    let expires = server.ask("PEXPIRETIME expires");
+    stop(server);
+
+    let server = restart(&folder, &memcache);
+    assert_eq!(server.ask("GET plain"), "$5\r\nvalue\r\n");
+    assert_eq!(server.ask("PEXPIRETIME expires"), expires);
+    assert_eq!(server.ask("GET gone"), "$-1\r\n");
+    let after = ask(&server, "gets flags\r\n");
+    assert_eq!(after, before, "with its flags and its number for cas");
+    assert!(after.starts_with("VALUE flags 77 5 "), "{after}");
+    // Another item never gets a number that a client may remember from before.
+    assert_eq!(ask(&server, "set other 0 0 1\r\nx\r\n"), "STORED\r\n");
+    let cas = |answer: &str| -> u64 {
+        let number = answer.lines().next().and_then(|line| line.split(' ').nth(4));
+        number.expect("a number").parse().expect("a number")
+    };
+    assert!(cas(&ask(&server, "gets other\r\n")) > cas(&before));
+    assert_eq!(info(&server, "restored_items"), 3);
+    assert_eq!(info(&server, "restore_skipped_items"), info(&server, "restore_items") - 3);
+    assert_eq!(item_files(&folder), Vec::<PathBuf>::new(), "a dump is used once");
+    stop(server);
+    let server = restart(&folder, &memcache);
+    assert_eq!(server.ask("DBSIZE"), ":4\r\n", "with a second dump");
+}
+
+#[test]
+fn a_large_value_and_many_short_ones_survive() {
+    let folder = Folder::new();
+    let server = start(&folder, &["--memory=256MiB"]);
+    fill(&server, 100_000, 0);
+    let large = "x".repeat(80 << 20);
+    let mut stream = server.connect();
+    write!(stream, "*3\r\n$3\r\nSET\r\n$5\r\nlarge\r\n${}\r\n{large}\r\n", large.len())
+        .expect("sent");
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"+OK\r\n");
+    drop(stream);
+    stop(server);
+    let server = restart(&folder, &["--memory=256MiB"]);
+    assert_eq!(server.ask("DBSIZE"), ":100001\r\n");
+    assert_eq!(server.ask("STRLEN large"), format!(":{}\r\n", large.len()));
+    assert_eq!(server.ask("GET key:99999"), format!("$100\r\n{:0100}\r\n", 99_999));
+}
+
+/// Only this user can read the items.
+#[test]
+fn a_dump_is_private() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    fill(&server, 10, 0);
+    stop(server);
+    let mode = |path: PathBuf| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode(folder.path("data/items")), 0o700);
+    assert!(!item_files(&folder).is_empty());
+    for file in item_files(&folder) {
+        assert_eq!(mode(file), 0o600);
+    }
+}
+
+/// The dump of an earlier run must not return after a crash: its items are outdated.
+#[test]
+fn a_killed_server_leaves_nothing() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    server.ask("SET key old");
+    stop(server);
+    let mut server = restart(&folder, &[]);
+    server.ask("SET key new");
+    server.signal(Signal::KILL);
+    server.wait();
+    let server = restart(&folder, &[]);
+    assert_eq!(server.ask("DBSIZE"), ":0\r\n");
+    assert_eq!(info(&server, "restore_items"), 0);
+}
+
+#[test]
+fn a_second_signal_ends_the_server_without_a_dump() {
+    let folder = Folder::new();
+    let mut server = start(&folder, &["--drain-ms=60000", "--log=info"]);
+    server.ask("SET key value");
+    // A request in progress keeps the server draining.
+    let mut stream = server.connect();
+    stream.write_all(b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\n").expect("sent");
+    wait_until("two connections", || info(&server, "connected_clients") == 2);
+    server.signal(Signal::TERM);
+    wait_until_closed(&server.addresses[0]);
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
+    assert!(server.messages().contains("no dump was written"), "{}", server.messages());
+    let server = restart(&folder, &[]);
+    assert_eq!(server.ask("DBSIZE"), ":0\r\n");
+}
+
+/// The items that were read most are written first.
+#[test]
+fn a_lower_memory_keeps_what_was_read_most() {
+    let folder = Folder::new();
+    let server = start(&folder, &["--memory=64MiB"]);
+    fill(&server, 300_000, 20_000);
+    assert_eq!(server.ask("DBSIZE"), ":300000\r\n");
+    stop(server);
+    let server = restart(&folder, &["--memory=16MiB"]);
+    let restored = info(&server, "restored_items");
+    assert!((60_000..150_000).contains(&restored), "{restored}");
+    assert_eq!(info(&server, "restore_skipped_items"), 300_000 - restored);
+    assert_eq!(info(&server, "evicted_keys"), 0);
+    let exist: Vec<_> = (0..20_000).map(|number| format!("EXISTS key:{number}")).collect();
+    assert_eq!(server.ask(&exist.join("\r\n")), ":1\r\n".repeat(20_000));
+}
+
+#[test]
+fn what_clients_change_while_items_are_restored_stays() {
+    let folder = Folder::new();
+    let server = start(&folder, &["--memory=256MiB"]);
+    fill(&server, 400_000, 0);
+    stop(server);
+    let server = start(&folder, &["--memory=256MiB"]);
+    server.ask("SET key:399999 new\r\nDEL key:399998 key:0\r\nSET key:1 new\r\nDEL key:1");
+    wait_until("all items are restored", || info(&server, "restore_in_progress") == 0);
+    assert_eq!(server.ask("GET key:399999"), "$3\r\nnew\r\n");
+    assert_eq!(server.ask("EXISTS key:399998 key:0 key:1"), ":0\r\n");
+    assert!(info(&server, "restored_items") > 399_000);
+    stop(server);
+    let server = start(&folder, &["--memory=256MiB"]);
+    server.ask("FLUSHALL");
+    wait_until("nothing is restored any more", || info(&server, "restore_in_progress") == 0);
+    assert_eq!(server.ask("DBSIZE"), ":0\r\n");
+}
+
+/// A server that is stopped before all items are restored restores the rest first.
+#[test]
+fn a_stop_while_items_are_restored_loses_none() {
+    let folder = Folder::new();
+    let server = start(&folder, &["--memory=256MiB"]);
+    fill(&server, 400_000, 0);
+    stop(server);
+    stop(start(&folder, &["--memory=256MiB"]));
+    let server = restart(&folder, &["--memory=256MiB"]);
+    assert_eq!(server.ask("DBSIZE"), ":400000\r\n");
+}
+
+#[test]
+fn damage_costs_only_what_is_damaged() {
+    let folder = Folder::new();
+    let server = start(&folder, &["--memory=64MiB"]);
+    fill(&server, 50_000, 0);
+    stop(server);
+    let file = item_files(&folder).into_iter().next().expect("an item file");
+    let file = fs::OpenOptions::new().write(true).open(file).expect("a file");
+    file.write_all_at(b"damage", 1 << 20).expect("written");
+    let mut server = restart(&folder, &["--memory=64MiB"]);
+    let restored = info(&server, "restored_items");
+    assert!((20_000..50_000).contains(&restored), "{restored}");
+    assert_eq!(info(&server, "restore_skipped_items"), 50_000 - restored);
+    let message = server.messages();
+    assert!(message.contains("a part of the dump is not used"), "{message}");
+    assert!(message.contains("items-") && message.contains(".log"), "{message}");
+    server.signal(Signal::KILL);
+    server.wait();
+}
+
+#[test]
+fn wrong_settings_are_refused() {
+    let folder = Folder::new();
+    let arguments = ["--warm-restart=true", "--memory=16MiB", "--memcache=off"];
+    let message = "--warm-restart: expected a folder for the items, found none; name one with \
+                   --data-dir";
+    folder.fails(&arguments, 2, message);
+    fs::create_dir(folder.path("data")).expect("a folder");
+    folder.file("data/items", "a file");
+    let arguments = [&arguments[..], &["--data-dir=data", "--resp=127.0.0.1:0"]].concat();
+    let run = folder.run_serve(&arguments, &[]);
+    assert!(run.stderr.starts_with("nuthatch: --warm-restart: data/items: "), "{}", run.stderr);
+    assert_eq!((run.status, run.stderr.lines().count()), (Some(3), 1), "{}", run.stderr);
+}

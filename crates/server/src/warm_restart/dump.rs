@@ -1,0 +1,111 @@
+//! Writes the items of a cache to a dump.
+
+use super::WarmRestart;
+use crate::log;
+use nuthatch_cache::{Cache, Item, Session};
+use nuthatch_tier::{Error, Record, Tier};
+use std::time::Instant;
+
+/// Items that are examined between two checks of the time.
+const ITEMS_PER_STEP: usize = 256;
+
+/// The maximum of [`Item::frequency`].
+const MAX_FREQUENCY: u32 = 3;
+
+/// What a dump contains.
+#[derive(Default)]
+struct Dumped {
+    /// The number of items.
+    items: u64,
+    /// Bytes of keys and values.
+    bytes: u64,
+}
+
+impl WarmRestart {
+    /// Writes the items of the cache: those that were read most first, until all are written or
+    /// the time is over. No other session may use the cache. Nothing is written after
+    /// [`cancel`](WarmRestart::cancel), or if the server has dumped already.
+    pub(crate) fn dump(&self, cache: &Cache) {
+        let Some(tier) = self.lock().take() else { return };
+        if self.is_cancelled() {
+            return log::dump_cancelled();
+        }
+        let start = Instant::now();
+        log::dumping(self.max_dump_time);
+        let mut dumped = Dumped::default();
+        let result = self.write(tier, cache, &mut dumped);
+        // The folder is not marked as closed then, so the next server finds no dump.
+        let result =
+            result.and_then(|tier| if self.is_cancelled() { Ok(()) } else { tier.close() });
+        match result {
+            Ok(()) if self.is_cancelled() => log::dump_cancelled(),
+            Ok(()) => {
+                let left_out = cache.len().saturating_sub(dumped.items);
+                log::dumped(dumped.items, dumped.bytes, left_out, start.elapsed());
+            }
+            Err(error) => log::dump_failed(&error),
+        }
+    }
+
+    /// Writes items until all are written, the time is over, or the disk is full. What is written
+    /// then is a dump, too.
+    fn write(&self, mut tier: Tier, cache: &Cache, dumped: &mut Dumped) -> Result<Tier, Error> {
+        let until = Instant::now() + self.max_dump_time;
+        tier.clear()?;
+        let Ok(mut session) = cache.session() else { return Ok(tier) };
+        for frequency in (0..=MAX_FREQUENCY).rev() {
+            let mut cursor = 0;
+            loop {
+                if self.is_cancelled() || Instant::now() >= until {
+                    return Ok(tier);
+                }
+                match self.step((cache, &mut session), (frequency, cursor), &mut tier, dumped) {
+                    Ok(0) => break,
+                    Ok(next) => cursor = next,
+                    Err(error) => {
+                        // What was written before is a dump, if it can be closed.
+                        log::dump_failed(&error);
+                        return Ok(tier);
+                    }
+                }
+            }
+        }
+        Ok(tier)
+    }
+
+    /// Writes the next items with a frequency. Returns the cursor of those that follow, or 0.
+    fn step(
+        &self,
+        (cache, session): (&Cache, &mut Session<'_>),
+        (frequency, cursor): (u32, u64),
+        tier: &mut Tier,
+        dumped: &mut Dumped,
+    ) -> Result<u64, Error> {
+        let guard = session.guard();
+        let mut result = Ok(());
+        let next = guard.scan(cursor, ITEMS_PER_STEP, |item| {
+            // Items that a client of memcached marked as outdated would look valid after a restart.
+            let is_due = item.frequency() == frequency && item.protocol_bits() == 0;
+            if result.is_ok() && is_due && !self.is_cancelled() {
+                let hash = cache.hash(item.key()).to_u64();
+                result = tier.append(&record_of(item, hash)).map(drop);
+                dumped.items += u64::from(result.is_ok());
+                dumped.bytes += (item.key().len() + item.value().len()) as u64;
+            }
+        });
+        result.map(|()| next)
+    }
+}
+
+fn record_of<'i>(item: &'i Item<'_>, hash: u64) -> Record<'i> {
+    Record {
+        key: item.key(),
+        value: item.value(),
+        hash,
+        hotness: item.frequency() as u8,
+        expires_ms: item.expires_ms(),
+        cas: item.cas(),
+        client_flags: Some(item.flags()).filter(|flags| *flags != 0),
+        ..Record::default()
+    }
+}

@@ -1,0 +1,118 @@
+//! Warm restart: when the server stops, it writes its items to a folder; when it starts with the
+//! same folder, it has them again.
+//!
+//! The dump is written after the last connection is closed, with the items that are read most
+//! first, and for a limited time. It is valid once it is complete and closed. The next server reads
+//! it on a thread of its own, while it already serves clients, and removes it: items that clients
+//! changed meanwhile are not restored, and a server that ends without a dump leaves none.
+//!
+//! `load.rs` restores items, and `dump.rs` writes them. The format is in docs/formats/tier.md.
+
+mod dump;
+mod load;
+mod progress;
+
+pub(crate) use load::Restorer;
+pub use progress::RestoreProgress;
+
+use crate::log;
+use nuthatch_cache::{Clock, Options as CacheOptions, SystemClock};
+use nuthatch_tier::{Error, Options, Reader, Tier};
+use progress::Counters;
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Maximum bytes of a dump, as a multiple of the budget of the cache. Records and their directory
+/// take more bytes than items in memory: at most three times as many, with the shortest items.
+const MAX_DUMP_RATIO: u64 = 4;
+
+/// Numbers for compare-and-set that a cache may assign in a millisecond, on average, without
+/// reaching those of the next run.
+const CAS_PER_MS: u64 = 1 << 20;
+
+/// The folder of dumps of a server, and the state of restoring the last one.
+pub struct WarmRestart {
+    /// `None` once the dump is closed.
+    tier: Mutex<Option<Tier>>,
+    reader: Reader,
+    hash_seed: u64,
+    max_dump_time: Duration,
+    counters: Counters,
+    /// When restoring must end, once the server stops.
+    restore_until: OnceLock<Instant>,
+    /// Whether neither items are restored nor a dump is written any more.
+    is_cancelled: AtomicBool,
+}
+
+impl WarmRestart {
+    /// Opens the folder of dumps, and creates it if there is none. `memory` is the budget of the
+    /// cache in bytes. A dump takes at most `max_dump_time`, and then the time until it is durable.
+    ///
+    /// A dump that is not complete is removed, as one that was already restored.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the folder: another process uses it, another version wrote it, its
+    /// manifest is damaged, or the system refuses to read or write it.
+    pub fn open(folder: &Path, memory: u64, max_dump_time: Duration) -> Result<Self, Error> {
+        let (mut tier, recovery) =
+            Tier::open(folder, &Options::new(memory.saturating_mul(MAX_DUMP_RATIO)))?;
+        let has_dump = recovery.was_closed && !recovery.lost_power;
+        for damage in &recovery.damage {
+            log::dump_damaged(damage);
+        }
+        if !has_dump {
+            if recovery.files > 0 {
+                log::dump_discarded(recovery.records);
+            }
+            tier.clear()?;
+        }
+        Ok(Self {
+            reader: tier.reader(),
+            hash_seed: tier.hash_seed(),
+            tier: Mutex::new(Some(tier)),
+            max_dump_time,
+            counters: Counters::new(if has_dump { recovery.records } else { 0 }),
+            restore_until: OnceLock::new(),
+            is_cancelled: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns the options of a cache into which the dump can be restored: with the seed of the
+    /// folder, and with numbers for compare-and-set that no earlier run has assigned.
+    #[must_use]
+    pub fn cache_options(&self, options: CacheOptions) -> CacheOptions {
+        let first_cas = SystemClock.now_ms().saturating_mul(CAS_PER_MS).max(1);
+        options.seed(self.hash_seed).first_cas(first_cas)
+    }
+
+    /// Returns how far restoring is.
+    pub fn progress(&self) -> RestoreProgress {
+        self.counters.progress()
+    }
+
+    /// Ends restoring and dumping at once, for a server that must not take longer to stop.
+    pub(crate) fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Tier>> {
+        self.tier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for WarmRestart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WarmRestart")
+            .field("max_dump_time", &self.max_dump_time)
+            .field("progress", &self.progress())
+            .finish_non_exhaustive()
+    }
+}
