@@ -125,6 +125,8 @@ impl Folder {
             self.error("open", LOCK_NAME, errno)
         })?);
         self.flock(&mut file, FlockOperation::NonBlockingLockExclusive)?;
+        // The umask does not apply. Another user may own the file; then it keeps its mode.
+        let _ = rustix::fs::fchmod(&file, mode);
         let text = format!("{}\n", std::process::id());
         let written = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
         written.map_err(|e| self.error("write", LOCK_NAME, e))?;
@@ -299,9 +301,15 @@ fn create(path: &Path) -> Result<File> {
         std::fs::create_dir_all(parent).map_err(fail)?;
     }
     match DirBuilder::new().mode(0o700).create(path) {
-        // Another process may have created it first.
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(fail(error)),
-        _ => open_folder(path),
+        Ok(()) => {
+            let folder = open_folder(path)?;
+            // The umask does not apply.
+            rustix::fs::fchmod(&folder, Mode::RWXU).map_err(|errno| fail(errno.into()))?;
+            Ok(folder)
+        }
+        // Another process created it first.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => open_folder(path),
+        Err(error) => Err(fail(error)),
     }
 }
 

@@ -1,7 +1,13 @@
 //! Tests of the item log through its public interface.
 
 mod crashes;
+mod damage;
 mod disks;
+mod model;
+mod opening;
+mod power;
+mod processes;
+mod reading;
 mod writing;
 
 use nuthatch_testing::random::{self, Random};
