@@ -1,0 +1,179 @@
+//! A dictionary, prepared for compression and decompression, and the count of the values that need
+//! it.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicI64, Ordering};
+use zstd::zstd_safe::{self, CDict, DDict};
+
+/// Maximum length of a dictionary in bytes.
+pub const MAX_DICTIONARY_BYTES: usize = 16 << 20;
+/// The bytes with which a dictionary of zstd begins, then its id.
+const MAGIC_LEN: usize = 4;
+const ID_END: usize = MAGIC_LEN + 4;
+
+/// A dictionary in zstd's format, which any number of threads use at once.
+pub struct Dictionary {
+    id: NonZeroU32,
+    level: i32,
+    bytes: Box<[u8]>,
+    compression: CDict<'static>,
+    decompression: DDict<'static>,
+    live: LiveCounts,
+}
+
+/// The counts of the values that exist. A count can be negative for a moment: a thread may release
+/// a value before the thread that stored it has counted its bytes.
+#[derive(Debug, Default)]
+struct LiveCounts {
+    values: AtomicI64,
+    raw_bytes: AtomicI64,
+    encoded_bytes: AtomicI64,
+}
+
+/// The description of a dictionary of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DictionaryStats {
+    /// The id.
+    pub id: NonZeroU32,
+    /// The names of the groups whose new values are compressed with the dictionary. The name of the
+    /// rest is empty.
+    pub groups: Vec<Vec<u8>>,
+    /// The length of the dictionary in bytes.
+    pub len: usize,
+    /// The memory that it needs in bytes, prepared.
+    pub memory_bytes: usize,
+    /// The number of values that need the dictionary.
+    pub values: u64,
+    /// The length of these values in bytes, before compression.
+    pub raw_bytes: u64,
+    /// Their length in bytes, compressed.
+    pub encoded_bytes: u64,
+}
+
+impl Dictionary {
+    /// Prepares a dictionary for compression at this level.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NotADictionary`] if the bytes are not a dictionary in zstd's format with an
+    /// id, or are longer than [`MAX_DICTIONARY_BYTES`].
+    pub fn new(bytes: &[u8], level: i32) -> Result<Self> {
+        if bytes.len() > MAX_DICTIONARY_BYTES {
+            let found = format!("{}", bytes.len());
+            return Err(Error::NotADictionary { expected: "at most 16777216 bytes", found });
+        }
+        if bytes.get(..MAGIC_LEN) != Some(&zstd_safe::MAGIC_DICTIONARY.to_le_bytes()) {
+            let first = &bytes[..bytes.len().min(MAGIC_LEN)];
+            let expected = "the magic number 37 a4 30 ec of a zstd dictionary";
+            return Err(Error::NotADictionary { expected, found: format!("{first:02x?}") });
+        }
+        let Some(id) = zstd_safe::get_dict_id_from_dict(bytes) else {
+            let expected = "an id of 1 or more";
+            return Err(Error::NotADictionary { expected, found: "none".to_owned() });
+        };
+        let prepared = CDict::try_create(bytes, level).zip(DDict::try_create(bytes));
+        let Some((compression, decompression)) = prepared else {
+            let found = format!("{} bytes that zstd cannot load", bytes.len());
+            return Err(Error::NotADictionary { expected: "valid entropy tables", found });
+        };
+        Ok(Self {
+            id,
+            level,
+            bytes: bytes.into(),
+            compression,
+            decompression,
+            live: LiveCounts::default(),
+        })
+    }
+
+    /// Returns the id, which compressed values contain.
+    pub fn id(&self) -> NonZeroU32 {
+        self.id
+    }
+
+    /// Returns the level at which values are compressed with this dictionary.
+    pub fn level(&self) -> i32 {
+        self.level
+    }
+
+    /// Returns the dictionary in zstd's format.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns the memory that the dictionary needs in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.compression.sizeof() + self.decompression.sizeof()
+    }
+
+    /// Returns the number of values that need the dictionary.
+    pub fn values(&self) -> u64 {
+        non_negative(&self.live.values)
+    }
+
+    pub(crate) fn compression(&self) -> &CDict<'static> {
+        &self.compression
+    }
+
+    pub(crate) fn decompression(&self) -> &DDict<'static> {
+        &self.decompression
+    }
+
+    /// Adds values to those that need the dictionary.
+    pub(crate) fn retain(&self, values: u64, raw_bytes: u64, encoded_bytes: u64) {
+        // The count of values decides when the dictionary is removed. `Set` and `Arc` order it.
+        self.live.values.fetch_add(values.cast_signed(), Ordering::Relaxed);
+        self.live.raw_bytes.fetch_add(raw_bytes.cast_signed(), Ordering::Relaxed);
+        self.live.encoded_bytes.fetch_add(encoded_bytes.cast_signed(), Ordering::Relaxed);
+    }
+
+    /// Subtracts a value from those that need the dictionary.
+    pub(crate) fn release(&self, raw_bytes: u64, encoded_bytes: u64) {
+        self.live.raw_bytes.fetch_sub(raw_bytes.cast_signed(), Ordering::Relaxed);
+        self.live.encoded_bytes.fetch_sub(encoded_bytes.cast_signed(), Ordering::Relaxed);
+        self.live.values.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Returns the description of the dictionary, for these groups.
+    pub(crate) fn stats(&self, groups: Vec<Vec<u8>>) -> DictionaryStats {
+        DictionaryStats {
+            id: self.id,
+            groups,
+            len: self.bytes.len(),
+            memory_bytes: self.memory_bytes(),
+            values: self.values(),
+            raw_bytes: non_negative(&self.live.raw_bytes),
+            encoded_bytes: non_negative(&self.live.encoded_bytes),
+        }
+    }
+}
+
+impl fmt::Debug for Dictionary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Dictionary");
+        fields.field("id", &self.id).field("level", &self.level);
+        fields.field("len", &self.bytes.len()).field("live", &self.live).finish_non_exhaustive()
+    }
+}
+
+fn non_negative(count: &AtomicI64) -> u64 {
+    u64::try_from(count.load(Ordering::Relaxed)).unwrap_or_default()
+}
+
+/// Sets the id of a dictionary in zstd's format.
+///
+/// # Errors
+///
+/// Returns [`Error::NotADictionary`] if the bytes are shorter than the fields with the magic number
+/// and the id.
+pub fn set_dictionary_id(bytes: &mut [u8], id: NonZeroU32) -> Result<()> {
+    let Some(field) = bytes.get_mut(MAGIC_LEN..ID_END) else {
+        let found = format!("{} bytes", bytes.len());
+        return Err(Error::NotADictionary { expected: "at least 8 bytes", found });
+    };
+    field.copy_from_slice(&id.get().to_le_bytes());
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Dictionaries as files, in zstd's format. `zstd -D FILE` uses them.
+
+use crate::dictionaries::Dictionaries;
+use crate::dictionary::{Dictionary, MAX_DICTIONARY_BYTES};
+use crate::error::{Error, Result};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The extension of files with dictionaries.
+const EXTENSION: &str = "zdict";
+
+/// Reads a file with a dictionary, and nothing beyond [`MAX_DICTIONARY_BYTES`].
+///
+/// # Errors
+///
+/// Returns [`Error::File`] if the file cannot be read or is too long.
+pub fn read_dictionary(path: &Path) -> Result<Vec<u8>> {
+    let failed = |operation, source| Error::File { path: path.to_owned(), operation, source };
+    let file = File::open(path).map_err(|error| failed("open", error))?;
+    let mut bytes = Vec::new();
+    let limit = MAX_DICTIONARY_BYTES as u64 + 1;
+    file.take(limit).read_to_end(&mut bytes).map_err(|error| failed("read", error))?;
+    if bytes.len() > MAX_DICTIONARY_BYTES {
+        let message = "expected a dictionary of at most 16 MiB, found a longer file";
+        return Err(failed("read", io::Error::new(io::ErrorKind::InvalidData, message)));
+    }
+    Ok(bytes)
+}
+
+impl Dictionaries {
+    /// Writes each dictionary to `folder` as `ID.zdict`, and removes the files of dictionaries that
+    /// are not in the set. A file is written under a temporary name, synced and renamed; existing
+    /// files are not written again. Only the user of the process can read a new file, because
+    /// dictionaries contain parts of values.
+    ///
+    /// Files are removed only after all others are written. Values that need a dictionary can be
+    /// stored durably once this returns.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::File`].
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        let all = self.all();
+        for dictionary in &all {
+            write(folder, dictionary)?;
+        }
+        for (id, path) in files(folder)? {
+            if !all.iter().any(|dictionary| dictionary.id() == id) {
+                fs::remove_file(&path).map_err(|source| Error::File {
+                    path,
+                    operation: "remove",
+                    source,
+                })?;
+            }
+        }
+        sync(folder)
+    }
+
+    /// Adds the dictionaries that [`Self::save`] wrote to `folder`. No group uses them until a
+    /// [`Trainer`](crate::Trainer) adopts them. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::File`] for a file that cannot be read, or that is not the dictionary that
+    /// its name says, and the errors of [`Self::add`].
+    pub fn load(&self, folder: &Path) -> Result<usize> {
+        let files = files(folder)?;
+        for (id, path) in &files {
+            let bytes = read_dictionary(path)?;
+            let invalid = |message: String| {
+                let source = io::Error::new(io::ErrorKind::InvalidData, message);
+                Error::File { path: path.clone(), operation: "load", source }
+            };
+            let dictionary = self.add(&bytes).map_err(|error| match error {
+                Error::NotADictionary { .. } | Error::DuplicateId { .. } => {
+                    invalid(error.to_string())
+                }
+                error => error,
+            })?;
+            if dictionary.id() != *id {
+                let found = dictionary.id();
+                return Err(invalid(format!("expected the id {id} as in its name, found {found}")));
+            }
+        }
+        Ok(files.len())
+    }
+}
+
+/// Returns the files with dictionaries in a folder, by id.
+fn files(folder: &Path) -> Result<Vec<(NonZeroU32, std::path::PathBuf)>> {
+    let failed = |source| Error::File { path: folder.to_owned(), operation: "list", source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_dictionary = path.extension().is_some_and(|extension| extension == EXTENSION);
+        let id = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        files.extend(id.filter(|_| is_dictionary).map(|id| (id, path)));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn write(folder: &Path, dictionary: &Arc<Dictionary>) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = folder.join(format!("{}.{EXTENSION}", dictionary.id()));
+    if path.exists() {
+        return Ok(());
+    }
+    let partial = path.with_extension("partial");
+    let failed = |operation, source| Error::File { path: partial.clone(), operation, source };
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&partial).map_err(|error| failed("create", error))?;
+    file.write_all(dictionary.as_bytes()).map_err(|error| failed("write", error))?;
+    file.sync_all().map_err(|error| failed("sync", error))?;
+    fs::rename(&partial, &path).map_err(|error| failed("rename", error))
+}
+
+fn sync(folder: &Path) -> Result<()> {
+    let synced = File::open(folder).and_then(|file| file.sync_all());
+    synced.map_err(|source| Error::File { path: folder.to_owned(), operation: "sync", source })
+}
