@@ -67,6 +67,12 @@ impl From<nuthatch_import::Error> for Failure {
     }
 }
 
+impl From<nuthatch_compress::Error> for Failure {
+    fn from(error: nuthatch_compress::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
 impl From<nuthatch_rpc::Error> for Failure {
     fn from(error: nuthatch_rpc::Error) -> Self {
         match error.code() {

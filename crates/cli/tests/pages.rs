@@ -13,8 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-const PAGES: [&str; 5] =
-    ["README.md", "docs/cache.md", "docs/chunks.md", "docs/snapshots.md", "docs/store.md"];
+const PAGES: [&str; 6] = [
+    "README.md",
+    "docs/cache.md",
+    "docs/chunks.md",
+    "docs/compression.md",
+    "docs/snapshots.md",
+    "docs/store.md",
+];
 
 const RESP: &str = "127.0.0.1:6379";
 
@@ -184,13 +190,18 @@ fn the_sessions_of_the_chunk_cache_chapter_print_what_it_shows() {
 }
 
 #[test]
-fn the_sessions_of_the_snapshot_chapter_print_what_it_shows() {
+fn the_sessions_of_the_compression_chapter_print_what_it_shows() {
     check(PAGES[3]);
 }
 
 #[test]
-fn the_sessions_of_the_store_chapter_print_what_it_shows() {
+fn the_sessions_of_the_snapshot_chapter_print_what_it_shows() {
     check(PAGES[4]);
+}
+
+#[test]
+fn the_sessions_of_the_store_chapter_print_what_it_shows() {
+    check(PAGES[5]);
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl Codec {
     /// Decompresses a value and appends it to `out`. Returns the length of the raw value. If there
     /// is an error, nothing is appended.
     ///
-    /// At most `limit` bytes are reserved and appended.
+    /// At most `limit` bytes are appended, and 64 more reserved.
     ///
     /// # Errors
     ///

@@ -11,6 +11,10 @@ use zstd::zstd_safe::{CCtx, DCtx, DParameter, FrameFormat, compress_bound, get_e
 /// value is stored raw, and reading it needs no decompression.
 const MIN_SAVED_RATIO: usize = 16;
 
+/// Room behind a raw value, in bytes. zstd copies in steps of 16 and 32 bytes, and takes longer for
+/// the end of a value if the buffer ends with it.
+const SPARE_BYTES: usize = 64;
+
 /// The contexts of one thread.
 pub(crate) struct Contexts {
     compression: CCtx<'static>,
@@ -71,7 +75,7 @@ impl Contexts {
         let Header { raw_len, frame, .. } = *header;
         let out_of_memory = || Error::OutOfMemory { purpose: "a raw value", bytes: raw_len };
         let len = usize::try_from(raw_len).map_err(|_| out_of_memory())?;
-        out.try_reserve(len).map_err(|_| out_of_memory())?;
+        out.try_reserve(len.saturating_add(SPARE_BYTES)).map_err(|_| out_of_memory())?;
         let start = out.len();
         let mut end = Cursor::new(&mut *out);
         end.set_position(start as u64);

@@ -32,9 +32,10 @@ pub fn read_dictionary(path: &Path) -> Result<Vec<u8>> {
 
 impl Dictionaries {
     /// Writes each dictionary to `folder` as `ID.zdict`, and removes the files of dictionaries that
-    /// are not in the set. A file is written under a temporary name, synced and renamed; existing
-    /// files are not written again. Only the user of the process can read a new file, because
-    /// dictionaries contain parts of values.
+    /// are not in the set; call [`Self::load`] before. A file is written under a temporary name,
+    /// synced and renamed; files that have the same content are not written again. Only the user of
+    /// the process can read a new file, because dictionaries contain parts of values. One thread at
+    /// a time may save to a folder.
     ///
     /// Files are removed only after all others are written. Values that need a dictionary can be
     /// stored durably once this returns.
@@ -106,7 +107,8 @@ fn files(folder: &Path) -> Result<Vec<(NonZeroU32, std::path::PathBuf)>> {
 fn write(folder: &Path, dictionary: &Arc<Dictionary>) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = folder.join(format!("{}.{EXTENSION}", dictionary.id()));
-    if path.exists() {
+    // A file with the same id can be of another set that was not loaded.
+    if read_dictionary(&path).is_ok_and(|found| found == dictionary.as_bytes()) {
         return Ok(());
     }
     let partial = path.with_extension("partial");

@@ -120,7 +120,7 @@ impl<'a> Header<'a> {
                     return Err(Error::Invalid { offset: at as u64, expected, found });
                 }
             };
-            max_raw_len += expanded;
+            max_raw_len += expanded.min(MAX_BLOCK_LEN);
             let next = end as u64 + stored;
             if next > self.len as u64 {
                 return Err(self.truncated("a block", next));

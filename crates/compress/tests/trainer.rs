@@ -226,3 +226,21 @@ fn saved_dictionaries_are_adopted_again_after_a_restart() {
     let error = Dictionaries::new(3, 64 << 20).load(folder.path()).expect_err("no dictionary");
     assert!(error.to_string().contains("2.zdict: load: dictionary: expected the magic number"));
 }
+
+/// A folder of an earlier set, which was not loaded, can have another dictionary with the same id.
+#[test]
+fn saving_replaces_a_file_with_the_same_id_and_another_content() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for kind in ["user", "order"] {
+        let mut server = Server::new(64 << 20);
+        server.write("doc:#", 2000, |n| document(kind, n));
+        assert_eq!(server.step(0).decision, Decision::Adopted);
+        let id = server.dictionaries.stats()[0].id;
+        for _ in 0..2 {
+            server.dictionaries.save(folder.path()).expect("room");
+            let saved = std::fs::read(folder.path().join("1.zdict")).expect("a file");
+            assert!(saved == server.dictionaries.find(id).expect("it").as_bytes(), "{kind}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}

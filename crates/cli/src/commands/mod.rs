@@ -4,6 +4,7 @@ mod build;
 #[cfg(feature = "chunks")]
 mod chunks;
 mod completions;
+mod dict;
 mod diff;
 mod dump;
 mod get;
@@ -31,6 +32,7 @@ Examples:
   nuthatch top                                live metrics of the server
   nuthatch store scan db --prefix user:       rows of an ordered store
   nuthatch chunks get https://host/file       a remote object, from local disk the second time
+  nuthatch dict train --from docs/ -o d.zdict a dictionary for small values
   nuthatch build --help                       the manual page of a command
 
 Exit status:
@@ -76,6 +78,7 @@ enum Command {
     Store(store::Store),
     #[cfg(feature = "chunks")]
     Chunks(chunks::Chunks),
+    Dict(dict::Dict),
     Completions(completions::Completions),
 }
 
@@ -98,6 +101,7 @@ impl Cli {
             Command::Store(store) => store.run(),
             #[cfg(feature = "chunks")]
             Command::Chunks(chunks) => chunks.run(),
+            Command::Dict(dict) => dict.run(),
             Command::Completions(completions) => completions.run(Self::command()),
         }
     }

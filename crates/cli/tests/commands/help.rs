@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 36] = [
+const COMMANDS: [&[&str]; 40] = [
     &[],
     &["build"],
     &["get"],
@@ -38,6 +38,10 @@ const COMMANDS: [&[&str]; 36] = [
     &["chunks", "pin"],
     &["chunks", "unpin"],
     &["chunks", "remove"],
+    &["dict"],
+    &["dict", "train"],
+    &["dict", "inspect"],
+    &["dict", "try"],
     &["completions"],
 ];
 
@@ -62,7 +66,7 @@ fn manual_pages_have_examples_and_exit_statuses() {
     let pages =
         ["build", "get", "dump", "info", "verify", "diff", "merge", "serve", "top", "store"];
     let pages = pages.map(|command| vec![command]).into_iter();
-    let families = [Some(&"store"), Some(&"chunks")];
+    let families = [Some(&"store"), Some(&"chunks"), Some(&"dict")];
     let of_families = COMMANDS.into_iter().filter(|command| families.contains(&command.first()));
     for command in pages.chain(of_families.map(<[_]>::to_vec)) {
         let page = folder.run(&[&command[..], &["--help"]].concat()).stdout;
