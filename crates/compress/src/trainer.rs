@@ -165,7 +165,7 @@ impl Trainer {
     /// time in milliseconds that never decreases.
     ///
     /// Takes time for training and compressing the samples of one group: for 512 KiB of samples at
-    /// level 3, about 0.1 s.
+    /// level 3, about 0.2 s.
     pub fn step(&mut self, now_ms: u64) -> Option<Evaluation> {
         let forgotten = self.sampler.take_forgotten();
         if !forgotten.is_empty() {

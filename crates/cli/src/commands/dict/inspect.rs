@@ -60,16 +60,16 @@ impl Inspect {
     fn text(&self, dictionary: &Dictionary) -> String {
         let (id, content) = (dictionary.id(), dictionary.as_bytes());
         let in_values = match id.get() {
-            0..=0x7f => 1,
-            0x80..=0x3fff => 2,
-            0x4000..=0x1f_ffff => 3,
-            0x20_0000..=0x0fff_ffff => 4,
-            _ => 5,
+            0..=0x7f => "1 byte",
+            0x80..=0x3fff => "2 bytes",
+            0x4000..=0x1f_ffff => "3 bytes",
+            0x20_0000..=0x0fff_ffff => "4 bytes",
+            _ => "5 bytes",
         };
         let len = content.len() as u64;
         let mut text = format!(
             "file     {}\n\
-             id       {id}, {in_values} bytes in each value\n\
+             id       {id}, {in_values} in each value\n\
              size     {} ({} bytes)\n\
              memory   {} at level {}\n\
              text     {:.1} %\n\

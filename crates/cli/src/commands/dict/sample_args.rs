@@ -127,9 +127,8 @@ impl SampleArgs {
                 .find(|end| path.extension().is_some_and(|found| found == *end));
             if let Some(end) = compressed.filter(|_| format == SampleFormat::Lines) {
                 let reader = if end == "gz" { "zcat" } else { "zstdcat" };
-                let problem = format!(
-                    "{name}: expected lines that are not compressed, found .{end}; use {reader} {name} and --from -"
-                );
+                let advice = format!("use {reader} {name} and --from -");
+                let problem = format!("{name}: expected plain lines, found .{end}; {advice}");
                 return Err(Failure::Usage(problem));
             }
             if output.is_some_and(|output| is_same_file(output, path)) {

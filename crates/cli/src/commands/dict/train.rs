@@ -46,8 +46,6 @@ pub(super) struct Train {
     /// File of the dictionary
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    #[command(flatten)]
-    samples: SampleArgs,
     /// Level at which the dictionary is measured
     #[arg(long, value_name = "N", default_value = "3", value_parser = parse_level)]
     level: i32,
@@ -65,6 +63,9 @@ pub(super) struct Train {
     /// Print neither progress nor a summary
     #[arg(short, long)]
     quiet: bool,
+    // The last one, because its heading is that of all options below it.
+    #[command(flatten)]
+    samples: SampleArgs,
 }
 
 fn parse_max_bytes(text: &str) -> Result<usize, String> {
@@ -143,7 +144,7 @@ impl Train {
              dictionary  id {}, {} ({} bytes)\n\
              samples     {} read{too_long}{not_used}; {} for training, {} held out\n\
              raw         {:.1} bytes per value\n\
-             zstd -{:<6} {}\n\
+             zstd -{:<6}{}\n\
              dictionary  {}\n\
              saved       {:.1} % compared with zstd -{}\n\
              time        {}\n",

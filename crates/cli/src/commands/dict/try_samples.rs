@@ -35,8 +35,6 @@ pub(super) struct TrySamples {
     /// File of the dictionary
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    #[command(flatten)]
-    samples: SampleArgs,
     /// Levels of zstd, separated by commas
     #[arg(long = "level", value_name = "N,...", default_value = "1,3,9", value_delimiter = ',',
           value_parser = parse_level)]
@@ -47,6 +45,9 @@ pub(super) struct TrySamples {
     /// Print no progress
     #[arg(short, long)]
     quiet: bool,
+    // The last one, because its heading is that of all options below it.
+    #[command(flatten)]
+    samples: SampleArgs,
 }
 
 /// The results at one level.
