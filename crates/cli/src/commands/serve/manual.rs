@@ -31,9 +31,9 @@ can change. If one file is invalid, nothing changes, and the log says why. A rel
 connection if its user was removed or disabled, has lost rights, or now needs a password, or if
 --tls-client-ca no longer verifies its certificate.
 
-The cache is in memory and is lost when the server stops, unless --warm-restart keeps it: the server
-then writes all items to the folder of --data-dir, and restores them at the next start. A store keeps
-its data in its folder.
+The cache is in memory and is lost when the server stops, unless --warm-restart keeps it: the
+server then writes all items to the folder of --data-dir, and restores them at the next start. A
+store keeps its data in its folder.
 
 Exit status:
   0  a signal stopped the server
