@@ -54,6 +54,8 @@ mod folder;
 mod footer;
 #[cfg(test)]
 mod format_page;
+#[cfg(test)]
+mod golden_tests;
 mod header;
 mod inspect;
 mod items;

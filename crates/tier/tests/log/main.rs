@@ -3,6 +3,7 @@
 mod crashes;
 mod damage;
 mod disks;
+mod golden;
 mod model;
 mod opening;
 mod power;
