@@ -44,6 +44,12 @@ impl From<nuthatch_store::Error> for Failure {
     }
 }
 
+impl From<nuthatch_tier::Error> for Failure {
+    fn from(error: nuthatch_tier::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
 #[cfg(feature = "chunks")]
 impl From<nuthatch_chunks::Error> for Failure {
     fn from(error: nuthatch_chunks::Error) -> Self {

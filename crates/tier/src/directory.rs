@@ -16,8 +16,8 @@ pub struct Entry {
     pub hash: u64,
     /// The place of the record. For records of more than 254 blocks, `blocks` is an upper bound.
     pub place: Place,
-    /// When the item expires, in milliseconds since the Unix epoch: rounded up by less than a second,
-    /// and at least a second after its file was created. The record has the exact time.
+    /// When the item expires, in milliseconds since the Unix epoch: rounded up by less than a
+    /// second, and at least a second after its file was created. The record has the exact time.
     pub expires_ms: Option<u64>,
     /// The number of reads that was stored with the item, at most 3.
     pub hotness: u8,

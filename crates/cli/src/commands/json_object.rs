@@ -4,22 +4,22 @@ use nuthatch_cli::output::json_string;
 use std::fmt::Display;
 
 /// A JSON object under construction.
-pub(super) struct JsonObject(Vec<u8>);
+pub(crate) struct JsonObject(Vec<u8>);
 
 impl JsonObject {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(vec![b'{'])
     }
 
     /// Appends a field with a string.
-    pub(super) fn text(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn text(mut self, name: &str, value: &str) -> Self {
         self.name(name);
         json_string(value, &mut self.0);
         self
     }
 
     /// Appends a field whose display is JSON: a number, a boolean, another object.
-    pub(super) fn plain(mut self, name: &str, value: impl Display) -> Self {
+    pub(crate) fn plain(mut self, name: &str, value: impl Display) -> Self {
         self.name(name);
         self.0.extend(value.to_string().bytes());
         self
@@ -34,13 +34,13 @@ impl JsonObject {
     }
 
     /// Returns the object.
-    pub(super) fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         self.0.push(b'}');
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
     /// Returns the object as a line.
-    pub(super) fn line(self) -> String {
+    pub(crate) fn line(self) -> String {
         self.end() + "\n"
     }
 }

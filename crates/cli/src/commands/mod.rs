@@ -9,9 +9,11 @@ mod diff;
 mod dump;
 mod get;
 mod info;
+mod json_object;
 mod merge;
 mod serve;
 mod store;
+mod tier;
 mod top;
 mod verify;
 
@@ -31,6 +33,7 @@ Examples:
   nuthatch serve --memory 4GiB                a cache server for Redis and memcached
   nuthatch top                                live metrics of the server
   nuthatch store scan db --prefix user:       rows of an ordered store
+  nuthatch tier stat DIR                      what the disk tier of a stopped server has
   nuthatch chunks get https://host/file       a remote object, from local disk the second time
   nuthatch dict train --from docs/ -o d.zdict a dictionary for small values
   nuthatch build --help                       the manual page of a command
@@ -38,7 +41,7 @@ Examples:
 Exit status:
   0  success
   1  a key or an object does not exist, a condition does not hold, snapshots differ, or chunks of a
-     cache were damaged (they are fetched again)
+     cache or items of a disk tier were damaged
   2  invalid command line
   3  any other error, for example: a file is missing, damaged or invalid, or the output cannot be
      written; what was done before that stays, and the error message says so
@@ -76,6 +79,7 @@ enum Command {
     Serve(serve::Serve),
     Top(top::Top),
     Store(store::Store),
+    Tier(tier::Tier),
     #[cfg(feature = "chunks")]
     Chunks(chunks::Chunks),
     Dict(dict::Dict),
@@ -99,6 +103,7 @@ impl Cli {
             Command::Serve(serve) => serve.run(),
             Command::Top(top) => top.run(),
             Command::Store(store) => store.run(),
+            Command::Tier(tier) => tier.run(),
             #[cfg(feature = "chunks")]
             Command::Chunks(chunks) => chunks.run(),
             Command::Dict(dict) => dict.run(),

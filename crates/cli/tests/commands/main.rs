@@ -26,6 +26,7 @@ mod sets;
 mod store;
 mod store_cut_off;
 mod store_remote;
+mod tier;
 #[path = "../tls/mod.rs"]
 mod tls;
 mod top;

@@ -1,8 +1,8 @@
 //! `nuthatch chunks list`.
 
 use super::folder_args::{FolderArgs, check_readable};
-use super::json_object::JsonObject;
 use super::object_name::{escaped, escaped_name, format_age, object_name};
+use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::print;
 use clap::{Args, ValueEnum};

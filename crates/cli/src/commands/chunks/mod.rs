@@ -5,7 +5,6 @@ mod folder_args;
 mod freshness_args;
 mod get;
 mod header_args;
-mod json_object;
 mod limit_args;
 mod list;
 mod object_name;

@@ -1,8 +1,8 @@
 //! `nuthatch chunks pin`, `unpin` and `remove`.
 
 use super::folder_args::{FolderArgs, check_readable};
-use super::json_object::JsonObject;
 use super::object_name::{escaped, object_name};
+use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::{print_message, print_summary};
 use clap::Args;

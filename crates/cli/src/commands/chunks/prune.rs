@@ -1,8 +1,8 @@
 //! `nuthatch chunks prune` and `clear`.
 
 use super::folder_args::FolderArgs;
-use super::json_object::JsonObject;
 use crate::arguments::parse_duration;
+use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::print_summary;
 use clap::Args;

@@ -1,7 +1,7 @@
 //! `nuthatch chunks stat`.
 
 use super::folder_args::{FolderArgs, check_readable, print_warnings};
-use super::json_object::JsonObject;
+use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::print;
 use clap::Args;

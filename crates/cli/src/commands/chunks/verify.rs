@@ -1,8 +1,8 @@
 //! `nuthatch chunks verify`.
 
 use super::folder_args::FolderArgs;
-use super::json_object::JsonObject;
 use super::object_name::{escaped_name, object_name};
+use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Display;
 use crate::terminal::{print_message, print_result};

@@ -1,0 +1,59 @@
+//! `nuthatch tier`: the folder with a cache's items on disk.
+
+mod stat;
+mod verify;
+
+use crate::outcome::{Failure, Outcome};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+const ABOUT: [&str; 2] = [
+    "Look into the folder of a cache's disk tier",
+    "
+
+The disk tier of a cache server, and its dumps for a warm restart, are item files in a folder. \
+Both commands only read, and only while no server uses the folder.",
+];
+
+const NOTES: &str = "\
+Examples:
+  nuthatch tier stat /var/lib/nuthatch/tier
+  nuthatch tier verify /var/lib/nuthatch/tier
+
+Exit status:
+  0  success
+  1  verify: items are damaged
+  2  invalid command line
+  3  any other error, for example: a server uses the folder, or it is not the folder of a tier";
+
+/// Look into the folder of a cache's disk tier.
+#[derive(Debug, Args)]
+#[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Tier {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Stat(stat::Stat),
+    Verify(verify::Verify),
+}
+
+/// The folder of the tier.
+#[derive(Clone, Debug, Args)]
+struct FolderArg {
+    /// The folder of the tier
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+impl Tier {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        match &self.command {
+            Command::Stat(stat) => stat.run(),
+            Command::Verify(verify) => verify.run(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `nuthatch tier stat`.
+
+use super::FolderArg;
+use crate::commands::json_object::JsonObject;
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{print, print_message};
+use clap::Args;
+use nuthatch_tier::{Clock, Stat as TierStat, SystemClock};
+use nuthatch_units::{bytes, duration, grouped};
+use std::path::Path;
+use std::time::Duration;
+
+const NOTES: &str = "\
+Examples:
+  nuthatch tier stat /var/lib/nuthatch/tier
+  nuthatch tier stat /var/lib/nuthatch/tier --json | jq .records
+
+Records include those of items that were deleted or overwritten later: only the server knows which
+ones are valid. Live: records whose items have not expired. Expiry is rounded up to seconds.
+Ages: the time since the oldest and the newest item file were created.
+
+State: closed, if the server ended in order. Not closed, if it died: the batch in memory is lost,
+and the next server recovers all others. Lost power, if the system stopped while the server ran:
+the next server drops the records whose deletion may be lost.
+
+Reads headers and directories, and item files that are not sealed. Errors on standard error name
+what is damaged; `nuthatch tier verify` checks every byte.
+
+Exit status:
+  0  success, also if files are damaged
+  2  invalid command line
+  3  any other error, for example: a server uses the folder, or it is not the folder of a tier";
+
+/// Show what the folder of a tier has
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Stat {
+    #[command(flatten)]
+    folder: FolderArg,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stat {
+    pub(super) fn run(&self) -> Result<Outcome, Failure> {
+        let (folder, now_ms) = (&self.folder.folder, SystemClock.now_ms());
+        let stat = nuthatch_tier::stat(folder, now_ms)?;
+        for damage in &stat.damage {
+            print_message(format_args!("{}/{damage}", folder.display()));
+        }
+        print(&if self.json { json(folder, &stat, now_ms) } else { text(folder, &stat, now_ms) })?;
+        Ok(Outcome::Success)
+    }
+}
+
+fn state(stat: &TierStat) -> &'static str {
+    match (stat.is_closed, stat.lost_power) {
+        (true, _) => "closed",
+        (false, true) => "lost power",
+        (false, false) => "not closed",
+    }
+}
+
+fn text(folder: &Path, stat: &TierStat, now_ms: u64) -> String {
+    let age = |created_ms: u64| duration(Duration::from_millis(now_ms.saturating_sub(created_ms)));
+    let ages = match (stat.oldest_ms, stat.newest_ms) {
+        (Some(oldest_ms), Some(newest_ms)) => {
+            format!("{} the oldest file, {} the newest", age(oldest_ms), age(newest_ms))
+        }
+        _ => "no files".to_owned(),
+    };
+    format!(
+        "folder    {}\n\
+         state     {}\n\
+         in use    {}\n\
+         files     {}, of which {} not sealed\n\
+         records   {}, {}\n\
+         live      {}\n\
+         expired   {}\n\
+         ages      {ages}\n\
+         damaged   {}\n",
+        folder.display(),
+        state(stat),
+        bytes(stat.bytes),
+        grouped(stat.files),
+        grouped(stat.files - stat.sealed_files),
+        grouped(stat.records),
+        bytes(stat.record_bytes),
+        grouped(stat.records - stat.expired),
+        grouped(stat.expired),
+        grouped(stat.damage.len() as u64),
+    )
+}
+
+fn json(folder: &Path, stat: &TierStat, now_ms: u64) -> String {
+    let age = |created_ms: Option<u64>| {
+        created_ms.map_or("null".to_owned(), |ms| now_ms.saturating_sub(ms).to_string())
+    };
+    JsonObject::new()
+        .text("folder", &folder.display().to_string())
+        .text("state", state(stat))
+        .plain("used_bytes", stat.bytes)
+        .plain("files", stat.files)
+        .plain("files_sealed", stat.sealed_files)
+        .plain("records", stat.records)
+        .plain("record_bytes", stat.record_bytes)
+        .plain("records_live", stat.records - stat.expired)
+        .plain("records_expired", stat.expired)
+        .plain("oldest_age_ms", age(stat.oldest_ms))
+        .plain("newest_age_ms", age(stat.newest_ms))
+        .plain("damaged", stat.damage.len())
+        .line()
+}
