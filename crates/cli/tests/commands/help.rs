@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 0] = [
+const COMMANDS: [&[&str]; 43] = [
     &[],
     &["build"],
     &["get"],
