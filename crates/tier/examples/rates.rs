@@ -67,10 +67,9 @@ fn measure(folder: &Path, value_len: usize, mib: u64) -> Outcome {
     }
     tier.flush()?;
     let seconds = start.elapsed().as_secs_f64();
-    let used = tier.files().iter().map(|file| file.len).sum::<u64>() as f64;
-    print!("  {value_len} B: append {:.2} M records/s", count as f64 / seconds / 1e6);
-    print!(", {:.0} MB/s", used / seconds / 1e6);
     let payload = (count * (value_len as u64 + 16)) as f64;
+    print!("  {value_len} B: append {:.2} M records/s", count as f64 / seconds / 1e6);
+    print!(", {:.0} MB/s of keys and values", payload / seconds / 1e6);
     read_back(&tier, &places)?;
     tier.close()?;
 
@@ -96,7 +95,7 @@ fn measure(folder: &Path, value_len: usize, mib: u64) -> Outcome {
     let seconds = start.elapsed().as_secs_f64();
     print!(", load {:.1} M records/s", loaded.records as f64 / seconds / 1e6);
     println!(
-        "; bytes written / (keys + values) {:.3}; {sum:x}",
+        "; bytes on disk / (keys + values) {:.3}; {sum:x}",
         tier.used_bytes() as f64 / payload
     );
     Ok(())
