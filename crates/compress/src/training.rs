@@ -14,6 +14,10 @@ pub const DEFAULT_DICTIONARY_BYTES: usize = 32 << 10;
 const HELD_OUT_RATIO: usize = 4;
 /// A dictionary is at most 1/4 of the samples. With fewer samples it would repeat single values.
 const MIN_SAMPLES_RATIO: usize = 4;
+/// Minimum number of samples that train a dictionary. zstd refuses less.
+const MIN_SAMPLES: usize = 8;
+/// Minimum length of these samples in bytes.
+const MIN_SAMPLE_BYTES: usize = MIN_DICTIONARY_BYTES * MIN_SAMPLES_RATIO;
 /// Ids of dictionaries that are derived from their content: 2 bytes in each value, and not those
 /// that a set assigns first.
 const DERIVED_IDS: std::ops::Range<u32> = 1024..16384;
@@ -64,14 +68,19 @@ impl Split {
 
     /// Trains a dictionary of at most `max_bytes` bytes. zstd chooses its id.
     pub(crate) fn train(&self, max_bytes: usize) -> Result<Vec<u8>> {
+        let failed = |message| Error::Training {
+            samples: self.lengths.len(),
+            bytes: self.training.len() as u64,
+            message,
+        };
+        if self.lengths.len() < MIN_SAMPLES || self.training.len() < MIN_SAMPLE_BYTES {
+            let expected = format!("{MIN_SAMPLES} samples with {MIN_SAMPLE_BYTES} bytes");
+            return Err(failed(format!("expected at least {expected}, without those held out")));
+        }
         let max_bytes = max_bytes.min(self.training.len() / MIN_SAMPLES_RATIO);
         let mut bytes = Vec::with_capacity(max_bytes.max(MIN_DICTIONARY_BYTES));
         let trained = train_from_buffer(&mut bytes, &self.training, &self.lengths);
-        trained.map_err(|code| Error::Training {
-            samples: self.lengths.len(),
-            bytes: self.training.len() as u64,
-            message: get_error_name(code).to_owned(),
-        })?;
+        trained.map_err(|code| failed(get_error_name(code).to_owned()))?;
         Ok(bytes)
     }
 }

@@ -90,6 +90,24 @@ fn samples_are_lines_files_or_values_of_rows() {
     }
 }
 
+/// Regression test: the dictionary of the first run was a sample of the second one.
+#[test]
+fn a_dictionary_in_the_folder_of_the_samples_is_no_sample() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("files")).expect("a folder");
+    for n in 0..100 {
+        folder.file(&format!("files/{n}"), document(n));
+    }
+    let mut dictionaries = Vec::new();
+    for _ in 0..2 {
+        let run = folder.run(&["dict", "train", "--from", "files", "-o", "files/a.zdict"]);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        assert!(run.stdout.contains("samples     100 read;"), "{}", run.stdout);
+        dictionaries.push(folder.bytes("files/a.zdict"));
+    }
+    assert!(dictionaries[0] == dictionaries[1]);
+}
+
 #[test]
 fn inspect_describes_a_dictionary() {
     let folder = trained();
@@ -168,7 +186,7 @@ fn wrong_inputs_are_errors_and_write_nothing() {
         (
             &["train", "--from", "empty", "-o", "a"],
             3,
-            "nuthatch: training from 0 samples with 0 bytes",
+            "with 0 bytes: expected at least 8 samples with 1024 bytes",
         ),
         (&["train", "--from", "none", "-o", "a"], 3, "nuthatch: none: open: No such file"),
         (&["train", "--from", "a.gz", "-o", "a"], 2, "use zcat a.gz and --from -"),

@@ -1,6 +1,6 @@
 //! The arguments of commands that read samples.
 
-use super::sample_reader::{Samples, read_files, read_lines, read_rows};
+use super::sample_reader::{Samples, is_same_file, read_files, read_lines, read_rows};
 use crate::outcome::Failure;
 use crate::terminal::Display;
 use clap::{Args, ValueEnum};
@@ -101,7 +101,7 @@ impl SampleArgs {
                     read_rows(path, options, &mut samples, &mut report)?;
                 }
                 None if format == SampleFormat::Files => {
-                    read_files(path, &mut samples, &mut report)?;
+                    read_files(path, output, &mut samples, &mut report)?;
                 }
                 None => read_lines(path, &mut samples, &mut report)?,
             }
@@ -138,13 +138,6 @@ impl SampleArgs {
         }
         Ok(())
     }
-}
-
-/// Returns whether both paths are the same file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let id = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
-    id(one).is_some_and(|one| Some(one) == id(other))
 }
 
 /// Parses the maximum size of the samples: 4 KiB to 1 GiB. zstd cannot train from more.

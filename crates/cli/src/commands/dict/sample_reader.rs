@@ -7,6 +7,7 @@ use nuthatch_import::{Inputs, Options, RowSink};
 use nuthatch_snapshot::Value;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of folders within each other.
@@ -123,9 +124,17 @@ fn read_lines_of(
     }
 }
 
-/// Reads a file, or all files of a folder and the folders in it, in the order of their names.
+/// Returns whether both paths are the same file.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    id(one).is_some_and(|one| Some(one) == id(other))
+}
+
+/// Reads a file, or all files of a folder and the folders in it, in the order of their names. Skips
+/// the file `output`, which can be a dictionary that an earlier run wrote to the folder.
 pub(super) fn read_files(
     path: &Path,
+    output: Option<&Path>,
     samples: &mut Samples,
     report: &mut dyn FnMut(u64),
 ) -> Result<(), Failure> {
@@ -140,7 +149,7 @@ pub(super) fn read_files(
             let mut entries = entries(&path)?;
             entries.sort_by(|one, other| other.cmp(one));
             pending.extend(entries.into_iter().map(|path| (path, depth + 1)));
-        } else if found.is_file() {
+        } else if found.is_file() && !output.is_some_and(|output| is_same_file(output, &path)) {
             let mut value = Vec::new();
             let file = File::open(&path).map_err(|error| failed(&path, "open", &error))?;
             let mut file = file.take(MAX_LEN_WITH_DICTIONARY as u64 + 1);
