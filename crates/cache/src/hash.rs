@@ -12,16 +12,16 @@ pub struct KeyHash(pub(crate) u64);
 pub(crate) const TAG_BITS: u32 = 20;
 
 impl KeyHash {
-    /// Returns the hash as a number, for files that are read by a cache with the same
-    /// [seed](crate::Options::seed).
+    /// Returns the hash as a number, for files.
     #[must_use]
     pub fn to_u64(self) -> u64 {
         self.0
     }
 
-    /// Returns the hash of a key: XXH3-64 with a seed.
+    /// Returns the hash of a key in a cache with this [seed](crate::Options::seed): XXH3-64.
     #[inline]
-    pub(crate) fn of(key: &[u8], seed: u64) -> Self {
+    #[must_use]
+    pub fn of(key: &[u8], seed: u64) -> Self {
         Self(xxh3_64_with_seed(key, seed))
     }
 

@@ -2,7 +2,7 @@
 
 use super::WarmRestart;
 use crate::log;
-use nuthatch_cache::{Cache, Item, Session};
+use nuthatch_cache::{Cache, Item, KeyHash, Session};
 use nuthatch_tier::{Error, Record, Tier};
 use std::time::Instant;
 
@@ -59,7 +59,7 @@ impl WarmRestart {
                 if self.is_cancelled() || Instant::now() >= until {
                     return Ok(tier);
                 }
-                match self.step((cache, &mut session), (frequency, cursor), &mut tier, dumped) {
+                match self.step(&mut session, (frequency, cursor), &mut tier, dumped) {
                     Ok(0) => break,
                     Ok(next) => cursor = next,
                     Err(error) => {
@@ -76,7 +76,7 @@ impl WarmRestart {
     /// Writes the next items with a frequency. Returns the cursor of those that follow, or 0.
     fn step(
         &self,
-        (cache, session): (&Cache, &mut Session<'_>),
+        session: &mut Session<'_>,
         (frequency, cursor): (u32, u64),
         tier: &mut Tier,
         dumped: &mut Dumped,
@@ -87,7 +87,7 @@ impl WarmRestart {
             // Items that a client of memcached marked as outdated would look valid after a restart.
             let is_due = item.frequency() == frequency && item.protocol_bits() == 0;
             if result.is_ok() && is_due && !self.is_cancelled() {
-                let hash = cache.hash(item.key()).to_u64();
+                let hash = KeyHash::of(item.key(), self.hash_seed).to_u64();
                 result = tier.append(&record_of(item, hash)).map(drop);
                 dumped.items += u64::from(result.is_ok());
                 dumped.bytes += (item.key().len() + item.value().len()) as u64;

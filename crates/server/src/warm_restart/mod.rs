@@ -81,12 +81,14 @@ impl WarmRestart {
         })
     }
 
-    /// Returns the options of a cache into which the dump can be restored: with the seed of the
-    /// folder, and with numbers for compare-and-set that no earlier run has assigned.
+    /// Returns the options of a cache into which the dump can be restored: with numbers for
+    /// compare-and-set that no earlier run has assigned.
+    ///
+    /// Its hashes must not have the seed of the last run. A dump is in the order of hashes, and
+    /// with the same seed, all items would be restored into one table of the index before the next.
     #[must_use]
     pub fn cache_options(&self, options: CacheOptions) -> CacheOptions {
-        let first_cas = SystemClock.now_ms().saturating_mul(CAS_PER_MS).max(1);
-        options.seed(self.hash_seed).first_cas(first_cas)
+        options.first_cas(SystemClock.now_ms().saturating_mul(CAS_PER_MS).max(1))
     }
 
     /// Returns how far restoring is.
