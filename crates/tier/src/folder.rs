@@ -26,7 +26,15 @@ pub(crate) struct Folder {
 
 /// The lock of a folder. The kernel releases it if the process dies.
 pub(crate) struct FolderGuard {
-    _file: File,
+    file: File,
+}
+
+impl Drop for FolderGuard {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child that another thread has just forked has a copy of
+        // the descriptor until it executes its program, and the lock belongs to both.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 /// A file in the folder.
@@ -130,7 +138,7 @@ impl Folder {
         let text = format!("{}\n", std::process::id());
         let written = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
         written.map_err(|e| self.error("write", LOCK_NAME, e))?;
-        Ok(FolderGuard { _file: file })
+        Ok(FolderGuard { file })
     }
 
     /// Locks the folder against writers, if it has a lock file.
@@ -146,7 +154,7 @@ impl Folder {
             opened => opened?,
         };
         self.flock(&mut file, FlockOperation::NonBlockingLockShared)?;
-        Ok(Some(FolderGuard { _file: file }))
+        Ok(Some(FolderGuard { file }))
     }
 
     fn flock(&self, file: &mut File, operation: FlockOperation) -> Result<()> {
@@ -316,6 +324,22 @@ fn create(path: &Path) -> Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::SystemDisk;
+
+    /// Regression test: a folder stayed locked for a moment if another thread forked a child while
+    /// the folder was closed.
+    #[test]
+    fn a_folder_is_unlocked_even_if_a_forked_child_has_its_descriptor() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(place.path(), Arc::new(SystemDisk)).expect("a folder");
+        let guard = folder.lock().expect("a lock");
+        let of_child = guard.file.try_clone().expect("a copy");
+        assert!(matches!(folder.lock(), Err(Error::InUse { .. })));
+        drop(guard);
+        drop(folder.lock().expect("a lock"));
+        drop(folder.lock_shared().expect("a lock"));
+        drop(of_child);
+    }
 
     #[test]
     fn names_of_item_files_have_ten_digits() {
