@@ -6,7 +6,7 @@ use crate::disk::SystemDisk;
 use crate::error::{Damage, Error, Result};
 use crate::folder::{Folder, FolderGuard};
 use crate::footer::Footer;
-use crate::inspect::{FileState, inspect, item_entries};
+use crate::inspect::{FileState, has_no_batch, inspect, item_entries};
 use crate::items::{Budget, ItemFile};
 use crate::layout::MANIFEST_NAME;
 use crate::manifest::State;
@@ -86,6 +86,18 @@ impl Rest {
         Ok(Self { folder, budget, salt, state, bytes, files, _guard: guard })
     }
 
+    /// Returns whether a file is the one that a process was writing when it died.
+    fn is_last(&self, index: usize) -> bool {
+        self.state != State::Closed && index + 1 == self.files.len()
+    }
+
+    /// Returns whether the process died while it created the file, which is not damage.
+    fn is_incomplete(&self, index: usize, items: &ItemFile, state: &FileState) -> bool {
+        matches!(state, FileState::BadHeader(_))
+            && self.is_last(index)
+            && has_no_batch(items, &*self.folder.disk)
+    }
+
     fn inspect(&self, index: usize) -> Result<(ItemFile, FileState)> {
         let (number, entry) = &self.files[index];
         let numbered = (*number, entry);
@@ -112,6 +124,9 @@ pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
     };
     for index in 0..rest.files.len() {
         let (items, state) = rest.inspect(index)?;
+        if rest.is_incomplete(index, &items, &state) {
+            continue;
+        }
         if let FileState::BadHeader(damage) | FileState::Unreadable(damage) = state {
             stat.damage.push(damage);
             continue;
@@ -153,12 +168,12 @@ pub fn verify(path: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Res
     for index in 0..rest.files.len() {
         let (items, state) = rest.inspect(index)?;
         match state {
+            _ if rest.is_incomplete(index, &items, &state) => {}
             FileState::BadHeader(damage) => verified.damage.push(damage),
             FileState::Unreadable(damage) => verified.unreadable.push(damage),
             FileState::Sealed => verify_sealed(&rest, &items, &mut verified),
             FileState::Unsealed(damage) => {
-                let is_last = rest.state != State::Closed && index + 1 == rest.files.len();
-                let damage = Some(damage).filter(|_| !is_last);
+                let damage = Some(damage).filter(|_| !rest.is_last(index));
                 verify_unsealed(&rest, &items, damage, &mut verified);
             }
         }
