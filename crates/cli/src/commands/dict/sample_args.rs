@@ -45,7 +45,7 @@ enum SampleFormat {
     Jsonl,
     /// Values of a JSON document
     Json,
-    /// Values of lines key<TAB>value
+    /// Values of lines of a key, a tab and a value
     Tsv,
     /// Values of CSV, with a header line
     Csv,
