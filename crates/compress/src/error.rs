@@ -154,7 +154,8 @@ impl fmt::Display for Error {
                 "dictionary: expected at most {limit} bytes for all dictionaries, found {needed}"
             ),
             Self::Training { samples, bytes, message } => {
-                write!(f, "training from {samples} samples with {bytes} bytes: {message}")
+                let s = if *samples == 1 { "" } else { "s" };
+                write!(f, "training from {samples} sample{s} with {bytes} bytes: {message}")
             }
             Self::File { path, operation, source } => {
                 write!(f, "{}: {operation}: {source}", path.display())

@@ -10,6 +10,7 @@
 mod admin;
 mod full;
 mod http_guard;
+mod item_bits;
 mod log;
 pub mod memcache;
 pub mod mrcache;

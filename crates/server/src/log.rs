@@ -62,7 +62,7 @@ pub(crate) fn stopped() {
 pub(crate) fn dump_discarded(items: u64) {
     warn!(
         target: SERVER,
-        items, "the dump in data-dir is not used: its server did not stop in an orderly way"
+        items, "the dump in data-dir is not used: its server did not close it"
     );
 }
 
@@ -86,12 +86,28 @@ pub(crate) fn dumped(items: u64, bytes: u64, left_out: u64, elapsed: Duration) {
     info!(target: SERVER, items, bytes, left_out, ms = milliseconds(elapsed), "items dumped");
 }
 
+pub(crate) fn dump_cut(items: u64, left_out: u64) {
+    warn!(target: SERVER, items, left_out, "the time for the dump is over: it lacks some items");
+}
+
 pub(crate) fn dump_failed(error: &impl Display) {
     error!(target: SERVER, %error, "the dump is not complete");
 }
 
+pub(crate) fn dump_lost(error: &impl Display) {
+    error!(target: SERVER, %error, "no dump was written: its folder could not be closed");
+}
+
+pub(crate) fn dump_removed(items: u64) {
+    warn!(target: SERVER, items, "the dump in data-dir was removed, as warm-restart is off");
+}
+
+pub(crate) fn restore_cut(restored: u64, lost: u64) {
+    warn!(target: SERVER, restored, lost, "the server stops before all items were restored");
+}
+
 pub(crate) fn dump_cancelled() {
-    warn!(target: SERVER, "no dump was written: the server was told to stop at once");
+    warn!(target: SERVER, "no dump was written: a second signal stopped the server");
 }
 
 fn milliseconds(time: Duration) -> u64 {

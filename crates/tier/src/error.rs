@@ -132,8 +132,8 @@ impl fmt::Display for Error {
             ),
             Self::Manifest { path, found } => write!(
                 f,
-                "{}: expected the manifest of a tier, found {found}; remove the folder to begin \
-                 with an empty one",
+                "{}: expected the manifest of a folder of items, found {found}; name the folder \
+                 `items` of the data folder of a server, or an empty folder for a new one",
                 path.display()
             ),
             Self::ReadOnly { path, source } => {

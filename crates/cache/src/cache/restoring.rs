@@ -12,8 +12,8 @@ impl Cache {
     /// of those. Call it before other sessions use the cache, and
     /// [`end_restore`](Self::end_restore) after the last item.
     ///
-    /// Until then, each write costs a little more, and one 256th of the budget is used, at most 16
-    /// MiB.
+    /// Until then, each write costs a little more, and 1/256 to 1/128 of the budget is used, at most
+    /// 16 MiB.
     pub fn begin_restore(&self) {
         let keys = ChangedKeys::new(self.memory());
         *self.changed_keys.write().unwrap_or_else(PoisonError::into_inner) = Some(keys);
@@ -29,18 +29,24 @@ impl Cache {
         self.update_reserved();
     }
 
+    /// Returns whether items of an earlier run are restored.
+    #[inline]
+    pub(crate) fn is_restoring(&self) -> bool {
+        self.is_restoring.load(Ordering::Relaxed)
+    }
+
     /// Records that a key is stored or removed. Called while its table is locked, so that an item
     /// is restored before or not at all.
     #[inline]
     pub(crate) fn note_changed(&self, hash: KeyHash) {
-        if self.is_restoring.load(Ordering::Relaxed) {
+        if self.is_restoring() {
             self.with_changed_keys(|keys| keys.add(hash));
         }
     }
 
     /// Records that all keys are removed. Called before they are.
     pub(crate) fn note_all_changed(&self) {
-        if self.is_restoring.load(Ordering::Relaxed) {
+        if self.is_restoring() {
             self.with_changed_keys(|keys| keys.all.store(true, Ordering::Relaxed));
         }
     }

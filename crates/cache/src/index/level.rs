@@ -1,4 +1,4 @@
-//! Which tables exist, and which of them a key belongs to.
+//! The tables that exist, and the table of each key.
 //!
 //! Tables split one after the other, in the order of the hashes that they cover (linear hashing:
 //! Litwin, "Linear hashing: a new tool for file and table addressing", 1980). At any time, each

@@ -1,5 +1,5 @@
 //! Lists of segments whose links are in the state of the segments, so that a segment is removed
-//! from the middle of a list at no cost. Links change only under the lock of the segments.
+//! from the middle of a list in constant time. Links change only under the lock of the segments.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,6 +1,7 @@
 //! Writing items: reclaim memory if necessary, append the item, point the index to it, and record
 //! the previous item as removed.
 
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::item::{Item, Metadata};
@@ -89,6 +90,9 @@ impl Guard<'_> {
         loop {
             let (current, expect) = self.peek_hashed(key, hash);
             if let Some(refused) = refusal(write.condition, current) {
+                if current.is_none() && !self.confirm_missing_hashed(key, hash) {
+                    continue;
+                }
                 return Ok(refused);
             }
             let metadata =
@@ -120,7 +124,12 @@ impl Guard<'_> {
         loop {
             let (current, expect) = self.peek_hashed(key, hash);
             let (write, answer) = decide(current);
-            let Some(write) = write else { return Ok(answer) };
+            let Some(write) = write else {
+                if current.is_none() && !self.confirm_missing_hashed(key, hash) {
+                    continue;
+                }
+                return Ok(answer);
+            };
             let metadata =
                 write.metadata(self.now_ms(), current.and_then(|item| item.expires_ms()));
             if self.put((key, hash), value, metadata, expect)? {
@@ -152,7 +161,12 @@ impl Guard<'_> {
             let (current, expect) = self.peek_hashed(key, hash);
             value.clear();
             let (write, answer) = change(current, &mut value);
-            let Some(write) = write else { return Ok(answer) };
+            let Some(write) = write else {
+                if current.is_none() && !self.confirm_missing_hashed(key, hash) {
+                    continue;
+                }
+                return Ok(answer);
+            };
             let metadata =
                 write.metadata(self.now_ms(), current.and_then(|item| item.expires_ms()));
             let has_expired = metadata.expires_ms.is_some_and(|at_ms| at_ms <= self.now_ms());
@@ -165,6 +179,34 @@ impl Guard<'_> {
                 return Ok(answer);
             }
         }
+    }
+
+    /// Records that an operation that may change a key found no item and changed nothing, so that
+    /// none of an earlier run is restored later: a client that removes a key must not find it
+    /// afterwards. Returns `false` if an item was restored meanwhile. Writes and updates under this
+    /// guard do this themselves; it is for an operation that does not begin its update without an
+    /// item.
+    #[inline]
+    pub fn confirm_missing(&self, key: &[u8]) -> bool {
+        !self.cache().is_restoring() || self.confirm_missing_in_table(key, self.cache().hash(key))
+    }
+
+    #[inline]
+    fn confirm_missing_hashed(&self, key: &[u8], hash: KeyHash) -> bool {
+        !self.cache().is_restoring() || self.confirm_missing_in_table(key, hash)
+    }
+
+    #[cold]
+    fn confirm_missing_in_table(&self, key: &[u8], hash: KeyHash) -> bool {
+        let Cache { arena, tables, .. } = self.cache();
+        let mut table = tables.lock(arena, hash);
+        let found = table.find(|slot| self.len_if_key(key, slot).is_some());
+        let is_missing =
+            found.is_none_or(|found| self.is_expired(&self.item(found.slot.address(), 0)));
+        if is_missing {
+            self.cache().note_changed(hash);
+        }
+        is_missing
     }
 
     /// Returns the item of a key with its number for compare-and-set. If the item has none, stores

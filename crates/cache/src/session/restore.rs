@@ -10,7 +10,8 @@ impl Guard<'_> {
     /// Restores an item of an earlier run, which had this [frequency](crate::Item::frequency), at
     /// most 3. The condition of the write is ignored.
     ///
-    /// Returns `false` if it was not restored: it has expired; or its key has an item or was
+    /// Returns `false` if it was not restored: it has expired; restoring has not begun or has ended;
+    /// or its key has an item or was
     /// changed since [`Cache::begin_restore`](crate::Cache::begin_restore), or, rarely, the record
     /// of changed keys cannot tell it from such a key.
     ///
@@ -19,7 +20,8 @@ impl Guard<'_> {
     /// # Errors
     ///
     /// - [`TooLong`](Error::TooLong) if the key or the value exceeds its maximum.
-    /// - [`Full`](Error::Full) if there is no free memory. Restore first what was read most.
+    /// - [`Full`](Error::Full) if no memory is free but the reserve for reclamation. Restore first
+    ///   what was read most.
     pub fn restore(
         &self,
         key: &[u8],

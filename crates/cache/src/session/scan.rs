@@ -1,6 +1,7 @@
 //! Iterating over all items, and picking random ones. Both lock one table of the index at a time,
 //! for the duration of one line, so writers hardly wait.
 
+use crate::index::slot::Slot;
 use crate::index::table::MAX_PAGES;
 use crate::index::tables::Tables;
 use crate::item::Item;
@@ -22,14 +23,36 @@ impl Guard<'_> {
     ///
     /// Keys that exist during the whole scan are found at least once. Keys that are stored or
     /// removed meanwhile may be found or not.
-    pub fn scan(&self, cursor: u64, at_least: usize, mut each: impl FnMut(&Item<'_>)) -> u64 {
+    pub fn scan(&self, cursor: u64, at_least: usize, each: impl FnMut(&Item<'_>)) -> u64 {
+        self.scan_slots(cursor, at_least, |_| true, each)
+    }
+
+    /// Calls `each` for the next items with this [frequency](Item::frequency), as
+    /// [`scan`](Self::scan) does for all items. Does not read the others.
+    pub fn scan_frequency(
+        &self,
+        cursor: u64,
+        at_least: usize,
+        frequency: u32,
+        each: impl FnMut(&Item<'_>),
+    ) -> u64 {
+        self.scan_slots(cursor, at_least, |slot| slot.frequency() == frequency, each)
+    }
+
+    fn scan_slots(
+        &self,
+        cursor: u64,
+        at_least: usize,
+        is_included: impl Fn(Slot) -> bool,
+        mut each: impl FnMut(&Item<'_>),
+    ) -> u64 {
         let cache = self.cache();
         let mut slots = Vec::new();
         let (mut cursor, mut found, mut lines) = (cursor, 0, 0);
         loop {
             slots.clear();
             cursor = cache.tables.scan(&cache.arena, cursor, &mut slots);
-            for slot in &slots {
+            for slot in slots.iter().filter(|slot| is_included(**slot)) {
                 let item = self.item(slot.address(), slot.frequency());
                 if !self.is_expired(&item) {
                     found += 1;

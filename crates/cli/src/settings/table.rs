@@ -134,9 +134,10 @@ settings! {
 
         data_dir: Option<PathBuf> = Path {
             value_name: "DIR",
-            help: "Folder that the server locks and creates if missing, so that it runs once",
-            more: "A second server with the same folder does not start. With --warm-restart, it \
-                   has the dump of the items, which only this user can read; otherwise nothing.",
+            help: "Folder of the server, which it creates if missing; one server at a time uses it",
+            more: "A second server with the same folder does not start. The folder contains a lock \
+                   file and, with --warm-restart, the folder `items` with the dump, which only \
+                   this user can read.",
             config_name: ReadOnly("dir"),
         }
 
@@ -154,9 +155,10 @@ settings! {
             value_name: "MS",
             default: "30000",
             help: "Maximum milliseconds of writing the dump of --warm-restart",
-            more: "The most read items are written first, the others are left out when the time \
-                   is over. Allow more than this and --drain-ms before a supervisor kills the \
-                   server. A second signal ends the server at once, without a dump.",
+            more: "The most read items are written first. Items that do not fit in this time are \
+                   left out, and a warning says how many. Allow this, --drain-ms and the time of a \
+                   sync before a supervisor kills the server. A second signal ends the server at \
+                   once, without a dump.",
         }
     }
 

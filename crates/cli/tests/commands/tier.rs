@@ -120,7 +120,7 @@ fn a_folder_that_is_no_tier_is_an_error() {
     for (name, message) in [
         ("absent", "No such file or directory"),
         ("file", "expected a folder, found another kind of file"),
-        ("empty", "expected the manifest of a tier, found no such file"),
+        ("empty", "expected the manifest of a folder of items, found no such file"),
     ] {
         for command in ["stat", "verify"] {
             let run = folder.run(&["tier", command, name]);

@@ -117,7 +117,7 @@ fn restore(text: &mut MetricsText, server: &Server) {
     let RestoreProgress { is_running, items, restored, skipped } = server.restore_progress();
     let help = "1 while items of the last run are restored, otherwise 0.";
     text.gauge("nuthatch_restore_running", help).sample(&[], u64::from(is_running));
-    let help = "Items in the dump of the last run.";
+    let help = "Items in the dump of the last run, without those of files whose header is damaged.";
     text.gauge("nuthatch_restore_items", help).sample(&[], items);
     text.counter("nuthatch_items_restored", "Items of the last run that were restored.")
         .sample(&[], restored);

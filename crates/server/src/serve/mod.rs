@@ -19,7 +19,7 @@ use redis_settings::fixed_settings;
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The configuration of a server.
 #[derive(Clone, Debug)]
@@ -331,9 +331,12 @@ impl Running {
             result = result.and(ended);
         }
         if was_running {
-            self.restorer.take().into_iter().for_each(Restorer::finish);
+            let stop_began = Instant::now();
+            if let Some(restorer) = self.restorer.take() {
+                restorer.finish(stop_began);
+            }
             if let Some(warm_restart) = &self.common.server.warm_restart {
-                warm_restart.dump(&self.common.server.cache);
+                warm_restart.dump(&self.common.server.cache, stop_began);
             }
         }
         // The admin endpoint reports that the server is stopping until it has stopped.

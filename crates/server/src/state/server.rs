@@ -432,7 +432,7 @@ impl Server {
         (self.cache.stats(), before.1)
     }
 
-    /// Returns how far restoring the items of the last run is.
+    /// Returns the progress of restoring the items of the last run.
     pub(crate) fn restore_progress(&self) -> RestoreProgress {
         self.warm_restart.as_deref().map(WarmRestart::progress).unwrap_or_default()
     }

@@ -1,6 +1,7 @@
 //! Writes the items of a cache to a dump.
 
 use super::WarmRestart;
+use crate::item_bits::{STALE, WON};
 use crate::log;
 use nuthatch_cache::{Cache, Item, KeyHash, Session};
 use nuthatch_tier::{Error, Record, Tier};
@@ -19,13 +20,15 @@ struct Dumped {
     items: u64,
     /// Bytes of keys and values.
     bytes: u64,
+    /// Whether the time was over before all items were examined.
+    is_cut: bool,
 }
 
 impl WarmRestart {
     /// Writes the items of the cache: those that were read most first, until all are written or
-    /// the time is over. No other session may use the cache. Nothing is written after
+    /// the time since `stop_began` is over. No other session may use the cache. Nothing is written after
     /// [`cancel`](WarmRestart::cancel), or if the server has dumped already.
-    pub(crate) fn dump(&self, cache: &Cache) {
+    pub(crate) fn dump(&self, cache: &Cache, stop_began: Instant) {
         let Some(tier) = self.lock().take() else { return };
         if self.is_cancelled() {
             return log::dump_cancelled();
@@ -33,7 +36,8 @@ impl WarmRestart {
         let start = Instant::now();
         log::dumping(self.max_dump_time);
         let mut dumped = Dumped::default();
-        let result = self.write(tier, cache, &mut dumped);
+        let until = stop_began + self.max_dump_time;
+        let result = self.write(tier, cache, until, &mut dumped);
         // The folder is not marked as closed then, so the next server finds no dump.
         let result =
             result.and_then(|tier| if self.is_cancelled() { Ok(()) } else { tier.close() });
@@ -41,22 +45,31 @@ impl WarmRestart {
             Ok(()) if self.is_cancelled() => log::dump_cancelled(),
             Ok(()) => {
                 let left_out = cache.len().saturating_sub(dumped.items);
+                if dumped.is_cut {
+                    log::dump_cut(dumped.items, left_out);
+                }
                 log::dumped(dumped.items, dumped.bytes, left_out, start.elapsed());
             }
-            Err(error) => log::dump_failed(&error),
+            Err(error) => log::dump_lost(&error),
         }
     }
 
     /// Writes items until all are written, the time is over, or the disk is full. What is written
     /// then is a dump, too.
-    fn write(&self, mut tier: Tier, cache: &Cache, dumped: &mut Dumped) -> Result<Tier, Error> {
-        let until = Instant::now() + self.max_dump_time;
+    fn write(
+        &self,
+        mut tier: Tier,
+        cache: &Cache,
+        until: Instant,
+        dumped: &mut Dumped,
+    ) -> Result<Tier, Error> {
         tier.clear()?;
         let Ok(mut session) = cache.session() else { return Ok(tier) };
         for frequency in (0..=MAX_FREQUENCY).rev() {
             let mut cursor = 0;
             loop {
                 if self.is_cancelled() || Instant::now() >= until {
+                    dumped.is_cut = true;
                     return Ok(tier);
                 }
                 match self.step(&mut session, (frequency, cursor), &mut tier, dumped) {
@@ -83,10 +96,8 @@ impl WarmRestart {
     ) -> Result<u64, Error> {
         let guard = session.guard();
         let mut result = Ok(());
-        let next = guard.scan(cursor, ITEMS_PER_STEP, |item| {
-            // Items that a client of memcached marked as outdated would look valid after a restart.
-            let is_due = item.frequency() == frequency && item.protocol_bits() == 0;
-            if result.is_ok() && is_due && !self.is_cancelled() {
+        let next = guard.scan_frequency(cursor, ITEMS_PER_STEP, frequency, |item| {
+            if result.is_ok() && may_restore(item) && !self.is_cancelled() {
                 let hash = KeyHash::of(item.key(), self.hash_seed).to_u64();
                 match tier.append(&record_of(item, hash)) {
                     Ok(_) => {
@@ -101,6 +112,14 @@ impl WarmRestart {
         });
         result.map(|()| next)
     }
+}
+
+/// Returns whether an item is valid without its protocol bits, which a record does not have. A
+/// value that a client marked as stale is not, and neither is the empty value that memcached's
+/// protocol stores while a client computes the first value.
+fn may_restore(item: &Item<'_>) -> bool {
+    let bits = item.protocol_bits();
+    bits & STALE == 0 && (bits & WON == 0 || !item.value().is_empty())
 }
 
 fn record_of<'i>(item: &'i Item<'_>, hash: u64) -> Record<'i> {

@@ -26,6 +26,7 @@ impl WarmRestart {
     ///
     /// Fails if the system cannot create a thread.
     pub(crate) fn start(self: &Arc<Self>, cache: &Arc<Cache>) -> io::Result<Option<Restorer>> {
+        self.is_started.store(true, Ordering::Relaxed);
         if !self.counters.begin() {
             return Ok(None);
         }
@@ -37,6 +38,9 @@ impl WarmRestart {
             cache.end_restore();
             warm_restart.counters.end();
             let progress = warm_restart.progress();
+            if warm_restart.is_restore_over() {
+                log::restore_cut(progress.restored, progress.skipped);
+            }
             log::restored(progress.restored, progress.skipped, start.elapsed());
         })?;
         Ok(Some(Restorer { warm_restart: Arc::clone(self), thread }))
@@ -59,8 +63,13 @@ impl WarmRestart {
         }
     }
 
+    /// Returns whether the time for restoring is over, because the server stops.
+    fn is_restore_over(&self) -> bool {
+        self.restore_until.get().is_some_and(|at| Instant::now() >= *at)
+    }
+
     fn restore_one(&self, session: &mut Session<'_>, record: &Record<'_>) -> ControlFlow<()> {
-        if self.is_cancelled() || self.restore_until.get().is_some_and(|at| Instant::now() >= *at) {
+        if self.is_cancelled() || self.is_restore_over() {
             return ControlFlow::Break(());
         }
         let hotness = u32::from(record.hotness);
@@ -79,7 +88,7 @@ impl WarmRestart {
     }
 }
 
-/// Returns how to store the item of a record, or `None` if this version does not know its kind.
+/// Returns the write that restores a record, or `None` if this version does not know its kind.
 fn write_of(record: &Record<'_>) -> Option<Write<'static>> {
     let is_known = record.kind == Kind::STRING && record.database == 0 && !record.is_compressed;
     let expiry = record.expires_ms.map_or(Expiry::Never, Expiry::At);
@@ -89,10 +98,11 @@ fn write_of(record: &Record<'_>) -> Option<Write<'static>> {
 }
 
 impl Restorer {
-    /// Waits until all items are restored, for at most half of the time that a dump may take.
-    pub(crate) fn finish(self) {
+    /// Waits until all items are restored, for at most half of the time that a dump may take since
+    /// `stop_began`.
+    pub(crate) fn finish(self, stop_began: Instant) {
         let Self { warm_restart, thread } = self;
-        let until = Instant::now() + warm_restart.max_dump_time / 2;
+        let until = stop_began + warm_restart.max_dump_time / 2;
         warm_restart.restore_until.get_or_init(|| until);
         // A panic was reported when it happened.
         let _ = thread.join();

@@ -2,7 +2,7 @@
 //! same folder, it has them again.
 //!
 //! The dump is written after the last connection is closed, with the items that are read most
-//! first, and for a limited time. It is valid once it is complete and closed. The next server reads
+//! first, and for a limited time. It is valid once it is closed. The next server reads
 //! it on a thread of its own, while it already serves clients, and removes it: items that clients
 //! changed meanwhile are not restored, and a server that ends without a dump leaves none.
 //!
@@ -29,6 +29,10 @@ use std::time::{Duration, Instant};
 /// take more bytes than items in memory: at most three times as many, with the shortest items.
 const MAX_DUMP_RATIO: u64 = 4;
 
+/// Minimum number of item files of the longest dump, unless they would be shorter than 1 MiB or
+/// longer than 64 MiB.
+const MIN_FILES: u64 = 256;
+
 /// Numbers for compare-and-set that a cache may assign in a millisecond, on average, without
 /// reaching those of the next run.
 const CAS_PER_MS: u64 = 1 << 20;
@@ -43,23 +47,25 @@ pub struct WarmRestart {
     counters: Counters,
     /// When restoring must end, once the server stops.
     restore_until: OnceLock<Instant>,
+    /// Whether the server has started, so that its items may differ from those of the dump.
+    is_started: AtomicBool,
     /// Whether neither items are restored nor a dump is written any more.
     is_cancelled: AtomicBool,
 }
 
 impl WarmRestart {
     /// Opens the folder of dumps, and creates it if there is none. `memory` is the budget of the
-    /// cache in bytes. A dump takes at most `max_dump_time`, and then the time until it is durable.
+    /// cache in bytes. The end of a restore in progress and the dump take at most `max_dump_time`
+    /// together, and then the time until the dump is durable.
     ///
-    /// A dump that is not complete is removed, as one that was already restored.
+    /// Removes a dump that its server did not close.
     ///
     /// # Errors
     ///
     /// Returns the error of the folder: another process uses it, another version wrote it, its
     /// manifest is damaged, or the system refuses to read or write it.
     pub fn open(folder: &Path, memory: u64, max_dump_time: Duration) -> Result<Self, Error> {
-        let (mut tier, recovery) =
-            Tier::open(folder, &Options::new(memory.saturating_mul(MAX_DUMP_RATIO)))?;
+        let (mut tier, recovery) = Tier::open(folder, &tier_options(memory))?;
         let has_dump = recovery.was_closed && !recovery.lost_power;
         for damage in &recovery.damage {
             log::dump_damaged(damage);
@@ -77,8 +83,26 @@ impl WarmRestart {
             max_dump_time,
             counters: Counters::new(if has_dump { recovery.records } else { 0 }),
             restore_until: OnceLock::new(),
+            is_started: AtomicBool::new(false),
             is_cancelled: AtomicBool::new(false),
         })
+    }
+
+    /// Removes the dump in a folder, if there is one, before a server uses the data without a warm
+    /// restart: its items would be outdated at the next one.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn discard(folder: &Path, memory: u64) -> Result<(), Error> {
+        if folder.try_exists().is_ok_and(|exists| !exists) {
+            return Ok(());
+        }
+        let (mut tier, recovery) = Tier::open(folder, &tier_options(memory))?;
+        if recovery.records > 0 {
+            log::dump_removed(recovery.records);
+        }
+        tier.clear()
     }
 
     /// Returns the options of a cache into which the dump can be restored: with numbers for
@@ -91,7 +115,7 @@ impl WarmRestart {
         options.first_cas(SystemClock.now_ms().saturating_mul(CAS_PER_MS).max(1))
     }
 
-    /// Returns how far restoring is.
+    /// Returns the progress of restoring.
     pub fn progress(&self) -> RestoreProgress {
         self.counters.progress()
     }
@@ -108,6 +132,29 @@ impl WarmRestart {
     fn lock(&self) -> MutexGuard<'_, Option<Tier>> {
         self.tier.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Drop for WarmRestart {
+    /// Keeps the dump for the next start if this one failed, for example because an address was in
+    /// use.
+    fn drop(&mut self) {
+        if !self.is_started.load(Ordering::Relaxed)
+            && let Some(tier) = self.lock().take()
+            && let Err(error) = tier.close()
+        {
+            log::dump_lost(&error);
+        }
+    }
+}
+
+/// Returns the options of the folder for a cache with this budget in bytes.
+fn tier_options(memory: u64) -> Options {
+    let max_bytes = memory.saturating_mul(MAX_DUMP_RATIO);
+    let mut options = Options::new(max_bytes);
+    // The last file of a full disk, and one with a damaged header, is lost as a whole.
+    options.file_len = (max_bytes / MIN_FILES).clamp(1 << 20, 64 << 20).next_power_of_two();
+    options.batch_len = (options.file_len / 4).min(1 << 20) as usize;
+    options
 }
 
 impl fmt::Debug for WarmRestart {

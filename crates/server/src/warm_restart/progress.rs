@@ -1,19 +1,20 @@
-//! How far restoring is.
+//! The progress of restoring.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How far restoring the items of the last run is.
+/// The progress of restoring the items of the last run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreProgress {
     /// Whether items are being restored.
     pub is_running: bool,
-    /// The number of items in the dump.
+    /// The number of items in the dump, without those of files whose header is damaged.
     pub items: u64,
     /// The number of items that were restored.
     pub restored: u64,
-    /// The number of items that were not: they have expired, clients changed their keys meanwhile,
-    /// their records are damaged, they did not fit into the memory, or the server stopped before.
+    /// The number of these items that were not: they have expired, clients changed their keys
+    /// meanwhile, their records are damaged, they did not fit into the memory, or the server
+    /// stopped before.
     pub skipped: u64,
 }
 

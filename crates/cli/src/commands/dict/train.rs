@@ -29,7 +29,7 @@ Examples:
   nuthatch dict train --from users.jsonl --out users.zdict
   nuthatch dict train --from documents/ --out docs.zdict --max-bytes 64KiB
   nuthatch dict train --from users.csv --key id --value profile --out users.zdict
-  redis-cli --scan --pattern 'user:*' | xargs -n 1 redis-cli get |
+  redis-cli --scan --pattern 'user:*' | xargs -r -n 1 redis-cli get |
     nuthatch dict train --from - --out users.zdict
 
 Exit status:

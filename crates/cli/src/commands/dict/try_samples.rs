@@ -16,7 +16,7 @@ const NOTES: &str = "\
 Compresses each sample by itself at each level, plain and with the dictionary, and decompresses it.
 Sizes include the headers of values; a value that does not become at least 1/16 smaller counts as
 raw. Times are those of one thread, per value, in the fastest of at least three rounds. Use samples
-that did not train the dictionary: it knows those by heart.
+that did not train the dictionary, since it compresses those better than other values.
 
 Examples:
   nuthatch dict try users.zdict --from new-users.jsonl

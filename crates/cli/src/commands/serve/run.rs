@@ -39,6 +39,9 @@ pub(super) fn serve(
     }
     let _data_dir = lock_data_dir(loaded)?;
     let threads = threads(settings);
+    // A signal from here on stops the server in an orderly way: it must not end while its dump is
+    // open.
+    let process = ServerProcess::begin()?;
     let warm_restart = warm_restart(loaded)?;
     let cache = cache(loaded, warm_restart.as_deref())?;
     let mut server = Server::new(Arc::new(cache)).with_users(users);
@@ -49,7 +52,6 @@ pub(super) fn serve(
     let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
     limits.apply(loaded, &server)?;
     server.rewrite = config_rewrite::rewrite(loaded);
-    let process = ServerProcess::begin()?;
     let admin =
         settings.admin.iter().map(|listen_address| listen_address.address.clone()).collect();
     let options = Options::new(listeners).admin(admin).threads(threads);

@@ -13,7 +13,14 @@ const FOLDER: &str = "items";
 /// restart.
 pub(super) fn warm_restart(loaded: &LoadedSettings) -> Result<Option<Arc<WarmRestart>>, Failure> {
     let settings = &loaded.settings;
+    let failure = |error| {
+        let name = if settings.warm_restart { "warm-restart" } else { "data-dir" };
+        Failure::Error(format!("{}: {error}", loaded.source(name).named()))
+    };
     if !settings.warm_restart {
+        if let Some(data_dir) = &settings.data_dir {
+            WarmRestart::discard(&data_dir.join(FOLDER), settings.memory).map_err(failure)?;
+        }
         return Ok(None);
     }
     let Some(data_dir) = &settings.data_dir else {
@@ -22,9 +29,5 @@ pub(super) fn warm_restart(loaded: &LoadedSettings) -> Result<Option<Arc<WarmRes
     };
     let max_dump_time = Duration::from_millis(settings.dump_ms);
     let opened = WarmRestart::open(&data_dir.join(FOLDER), settings.memory, max_dump_time);
-    let opened = opened.map_err(|error| {
-        let named = loaded.source("warm-restart").named();
-        Failure::Error(format!("{named}: {error}"))
-    });
-    Ok(Some(Arc::new(opened?)))
+    Ok(Some(Arc::new(opened.map_err(failure)?)))
 }

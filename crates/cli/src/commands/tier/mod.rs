@@ -8,17 +8,17 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 const ABOUT: [&str; 2] = [
-    "Look into the folder of a cache's disk tier",
+    "Look into a folder with the items of a cache",
     "
 
-The disk tier of a cache server, and its dumps for a warm restart, are item files in a folder. \
+The dump of `serve --warm-restart` consists of item files in the folder `items` of its --data-dir. \
 Both commands only read, and only while no server uses the folder.",
 ];
 
 const NOTES: &str = "\
 Examples:
-  nuthatch tier stat /var/lib/nuthatch/tier
-  nuthatch tier verify /var/lib/nuthatch/tier
+  nuthatch tier stat /var/lib/nuthatch/items
+  nuthatch tier verify /var/lib/nuthatch/items
 
 Exit status:
   0  success
@@ -26,7 +26,7 @@ Exit status:
   2  invalid command line
   3  any other error, for example: a server uses the folder, or it is not the folder of a tier";
 
-/// Look into the folder of a cache's disk tier.
+/// Look into a folder with the items of a cache.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
 #[command(arg_required_else_help = true)]

@@ -12,16 +12,16 @@ use std::time::Duration;
 
 const NOTES: &str = "\
 Examples:
-  nuthatch tier stat /var/lib/nuthatch/tier
-  nuthatch tier stat /var/lib/nuthatch/tier --json | jq .records
+  nuthatch tier stat /var/lib/nuthatch/items
+  nuthatch tier stat /var/lib/nuthatch/items --json | jq .records
 
 Records include those of items that were deleted or overwritten later: only the server knows which
 ones are valid. Live: records whose items have not expired. Expiry is rounded up to seconds.
 Ages: the time since the oldest and the newest item file were created.
 
-State: closed, if the server ended in order. Not closed, if it died: the batch in memory is lost,
-and the next server recovers all others. Lost power, if the system stopped while the server ran:
-the next server drops the records whose deletion may be lost.
+State: closed, if the server closed the folder. Not closed, if it is still restoring items, or ended
+without a dump; lost power, if the system stopped while the server ran. `serve --warm-restart`
+restores items only from a folder that is closed.
 
 Reads headers and directories, and item files that are not sealed. Errors on standard error name
 what is damaged; `nuthatch tier verify` checks every byte.
@@ -31,7 +31,7 @@ Exit status:
   2  invalid command line
   3  any other error, for example: a server uses the folder, or it is not the folder of a tier";
 
-/// Show what the folder of a tier has
+/// Show what a folder of items contains
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Stat {

@@ -14,8 +14,8 @@ Reads every byte of the item files, and compares all checksums, and directories 
 Changes nothing: a server that uses the folder later skips what is damaged.
 
 Examples:
-  nuthatch tier verify /var/lib/nuthatch/tier
-  nuthatch tier verify /var/lib/nuthatch/tier --json | jq .damaged
+  nuthatch tier verify /var/lib/nuthatch/items
+  nuthatch tier verify /var/lib/nuthatch/items --json | jq .damaged
 
 A server that died may leave an incomplete batch at the end of the newest item file. It is
 reported, and is not damage.
@@ -79,6 +79,7 @@ fn in_words(verified: &Verified) -> String {
     };
     match verified.damage.len() {
         0 => format!("valid: {valid}"),
+        1 => format!("1 damaged place; valid: {valid}"),
         count => format!("{count} damaged places; valid: {valid}"),
     }
 }

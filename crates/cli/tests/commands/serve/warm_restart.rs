@@ -193,9 +193,12 @@ fn what_clients_change_while_items_are_restored_stays() {
     stop(server);
     let server = start(&folder, &["--memory=256MiB"]);
     server.ask("SET key:399999 new\r\nDEL key:399998 key:0\r\nSET key:1 new\r\nDEL key:1");
+    // Regression test: a removal that found nothing did not count, and the item came back.
+    server.ask("GETDEL key:399997\r\nEXPIRE key:399996 -1\r\nGETEX key:399995 PXAT 1");
     wait_until("all items are restored", || info(&server, "restore_in_progress") == 0);
     assert_eq!(server.ask("GET key:399999"), "$3\r\nnew\r\n");
     assert_eq!(server.ask("EXISTS key:399998 key:0 key:1"), ":0\r\n");
+    assert_eq!(server.ask("EXISTS key:399997 key:399996 key:399995"), ":0\r\n");
     assert!(info(&server, "restored_items") > 399_000);
     stop(server);
     let server = start(&folder, &["--memory=256MiB"]);
@@ -224,7 +227,7 @@ fn damage_costs_only_what_is_damaged() {
     stop(server);
     let file = item_files(&folder).into_iter().next().expect("an item file");
     let file = fs::OpenOptions::new().write(true).open(file).expect("a file");
-    file.write_all_at(b"damage", 1 << 20).expect("written");
+    file.write_all_at(b"damage", 1 << 19).expect("written");
     let mut server = restart(&folder, &["--memory=64MiB"]);
     let restored = info(&server, "restored_items");
     assert!((20_000..50_000).contains(&restored), "{restored}");
@@ -249,4 +252,116 @@ fn wrong_settings_are_refused() {
     let run = folder.run_serve(&arguments, &[]);
     assert!(run.stderr.starts_with("nuthatch: --warm-restart: data/items: "), "{}", run.stderr);
     assert_eq!((run.status, run.stderr.lines().count()), (Some(3), 1), "{}", run.stderr);
+}
+
+/// The items of a server without a warm restart differ from those of an older dump.
+#[test]
+fn a_server_without_a_warm_restart_removes_the_dump() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    server.ask("SET key old");
+    stop(server);
+    let mut server = folder.serve(&["--data-dir=data"], &[]);
+    server.ask("SET key new");
+    let message = server.messages();
+    assert!(
+        message.contains("the dump in data-dir was removed, as warm-restart is off"),
+        "{message}"
+    );
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
+    let server = restart(&folder, &[]);
+    assert_eq!(server.ask("DBSIZE"), ":0\r\n");
+}
+
+/// A start that fails, for example because of an address in use, loses nothing.
+#[test]
+fn a_start_that_fails_keeps_the_dump() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    server.ask("SET key value");
+    stop(server);
+    let other = folder.serve(&[], &[]);
+    let taken = format!("--resp={}", other.addresses[0]);
+    let arguments = [WARM, &[&taken, "--memory=16MiB", "--memcache=off"]].concat();
+    assert_eq!(folder.run_serve(&arguments, &[]).status, Some(3));
+    let server = restart(&folder, &[]);
+    assert_eq!(server.ask("GET key"), "$5\r\nvalue\r\n");
+}
+
+#[test]
+fn items_that_do_not_fit_in_the_time_are_left_out_with_a_warning() {
+    let folder = Folder::new();
+    let mut server = start(&folder, &["--memory=256MiB", "--dump-ms=30"]);
+    fill(&server, 400_000, 1000);
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
+    let message = server.messages();
+    assert!(message.contains("the time for the dump is over: it lacks some items"), "{message}");
+    let server = restart(&folder, &["--memory=256MiB"]);
+    let restored = info(&server, "restored_items");
+    assert!((1..400_000).contains(&restored), "{restored}");
+}
+
+/// One record can have keys of up to 65,535 bytes. A longer one ended the dump.
+#[test]
+fn the_longest_key_costs_no_other_items() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    fill(&server, 1000, 0);
+    let key = "k".repeat(65_536);
+    let mut stream = server.connect();
+    write!(stream, "*3\r\n$3\r\nSET\r\n$65536\r\n{key}\r\n$1\r\nv\r\n").expect("sent");
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"+OK\r\n");
+    drop(stream);
+    stop(server);
+    let server = restart(&folder, &[]);
+    assert_eq!(server.ask("DBSIZE"), ":1000\r\n");
+}
+
+/// A value that is being renewed is valid; one that is stale, or not computed yet, is not.
+#[test]
+fn only_valid_values_of_memcached_are_restored() {
+    let folder = Folder::new();
+    let memcache = ["--memcache=127.0.0.1:0"];
+    let server = start(&folder, &memcache);
+    let ask = |server: &Running, commands: &str| {
+        let mut stream = TcpStream::connect(&server.addresses[1]).expect("a connection");
+        write!(stream, "{commands}quit\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    let answer = ask(&server, "ms renewed 1 T1000\r\n1\r\nmg renewed v R2000\r\n");
+    assert_eq!(answer, "HD\r\nVA 1 W\r\n1\r\n");
+    assert_eq!(ask(&server, "ms stale 1\r\n1\r\nmd stale I T1000\r\n"), "HD\r\nHD\r\n");
+    assert_eq!(ask(&server, "mg computed v N1000\r\n"), "VA 0 W\r\n\r\n");
+    stop(server);
+    let server = restart(&folder, &memcache);
+    assert_eq!(
+        ask(&server, "mg renewed v\r\nmg stale v\r\nmg computed v\r\n"),
+        "VA 1\r\n1\r\nEN\r\nEN\r\n"
+    );
+}
+
+#[test]
+fn a_file_with_a_damaged_header_is_left_out() {
+    let folder = Folder::new();
+    let server = start(&folder, &["--memory=64MiB"]);
+    fill(&server, 50_000, 0);
+    stop(server);
+    let files = item_files(&folder);
+    assert!(files.len() > 3, "{files:?}");
+    let file = fs::OpenOptions::new().write(true).open(&files[1]).expect("a file");
+    file.write_all_at(b"damage", 20).expect("written");
+    let mut server = restart(&folder, &["--memory=64MiB"]);
+    let restored = info(&server, "restored_items");
+    assert!((30_000..50_000).contains(&restored), "{restored}");
+    assert_eq!(info(&server, "restore_items"), restored, "those of the other files");
+    let message = server.messages();
+    assert!(message.contains("a part of the dump is not used"), "{message}");
+    server.signal(Signal::KILL);
+    server.wait();
 }

@@ -1,12 +1,8 @@
 //! Writes that store an item again with small changes.
 
 use super::time::End;
+pub(crate) use crate::item_bits::{STALE, WON};
 use nuthatch_cache::{Item, Write};
-
-/// Protocol bit: the value is out of date, and is served until it is replaced.
-pub(crate) const STALE: u8 = 1;
-/// Protocol bit: a reply requested that its client renews the item.
-pub(crate) const WON: u8 = 2;
 
 /// Returns a write with this expiry, and with a CAS number if there is one.
 pub(crate) fn write(end: End, cas: Option<u64>) -> Write<'static> {

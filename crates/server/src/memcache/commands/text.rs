@@ -38,7 +38,7 @@ fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) 
     let start = call.out.len();
     let (guard, out) = (call.guard, &mut *call.out);
     // Counts the lookup, which an update does not.
-    if guard.get(key).is_none() {
+    if guard.get(key).is_none() && guard.confirm_missing(key) {
         return Ok(());
     }
     let end = End::new(exptime, guard.now_ms());

@@ -131,10 +131,12 @@ fn getset(call: &mut Call<'_>) -> Result {
 
 /// `GETEX key [EX seconds | PX ms | EXAT seconds | PXAT ms | PERSIST]`
 fn getex(call: &mut Call<'_>) -> Result {
+    let key = call.args.get(1);
+    let is_missing = || call.guard.peek(key).is_none() && call.guard.confirm_missing(key);
     let expiry = match options::getex(call.args)? {
         Ttl::Unset | Ttl::Keep => return get(call),
         // The time is not checked if there is no item.
-        _ if call.guard.peek(call.args.get(1)).is_none() => return get(call),
+        _ if is_missing() => return get(call),
         Ttl::Persist => Expiry::Never,
         Ttl::At(time, at) => time.expiry(call, at, "getex")?,
     };
