@@ -12,8 +12,8 @@ impl Cache {
     /// of those. Call it before other sessions use the cache, and
     /// [`end_restore`](Self::end_restore) after the last item.
     ///
-    /// Until then, each write costs a little more, and 1/256 to 1/128 of the budget is used, at most
-    /// 16 MiB.
+    /// Until then, each write costs a little more, and 1/256 to 1/128 of the budget is used, at
+    /// most 16 MiB.
     pub fn begin_restore(&self) {
         let keys = ChangedKeys::new(self.memory());
         *self.changed_keys.write().unwrap_or_else(PoisonError::into_inner) = Some(keys);

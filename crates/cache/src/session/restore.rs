@@ -10,10 +10,10 @@ impl Guard<'_> {
     /// Restores an item of an earlier run, which had this [frequency](crate::Item::frequency), at
     /// most 3. The condition of the write is ignored.
     ///
-    /// Returns `false` if it was not restored: it has expired; restoring has not begun or has ended;
-    /// or its key has an item or was
-    /// changed since [`Cache::begin_restore`](crate::Cache::begin_restore), or, rarely, the record
-    /// of changed keys cannot tell it from such a key.
+    /// Returns `false` if it was not restored: it has expired; restoring has not begun or has
+    /// ended; or its key has an item or was changed since
+    /// [`Cache::begin_restore`](crate::Cache::begin_restore), or, rarely, the record of changed
+    /// keys cannot tell it from such a key.
     ///
     /// Restoring evicts nothing.
     ///

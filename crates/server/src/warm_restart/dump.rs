@@ -26,8 +26,8 @@ struct Dumped {
 
 impl WarmRestart {
     /// Writes the items of the cache: those that were read most first, until all are written or
-    /// the time since `stop_began` is over. No other session may use the cache. Nothing is written after
-    /// [`cancel`](WarmRestart::cancel), or if the server has dumped already.
+    /// the time since `stop_began` is over. No other session may use the cache. Nothing is written
+    /// after [`cancel`](WarmRestart::cancel), or if the server has dumped already.
     pub(crate) fn dump(&self, cache: &Cache, stop_began: Instant) {
         let Some(tier) = self.lock().take() else { return };
         if self.is_cancelled() {
