@@ -133,7 +133,7 @@ impl fmt::Display for Error {
             Self::Manifest { path, found } => write!(
                 f,
                 "{}: expected the manifest of a folder of items, found {found}; name the folder \
-                 `items` of the data folder of a server, or an empty folder for a new one",
+                 `items` in the data folder of a server, or remove the folder if it is that one",
                 path.display()
             ),
             Self::ReadOnly { path, source } => {
