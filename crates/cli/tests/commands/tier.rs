@@ -104,7 +104,7 @@ fn verify_names_what_is_damaged() {
     let message =
         "tier/items-0000000001.log: offset 4096: expected a batch, found another checksum";
     assert!(run.stderr.contains(message), "{}", run.stderr);
-    assert!(run.stdout.contains("1 damaged places; valid: 0 records"), "{}", run.stdout);
+    assert!(run.stdout.contains("1 damaged place; valid: 0 records"), "{}", run.stdout);
     let verified = json(&folder, &VERIFY, 1);
     assert_eq!(verified["damaged"][0]["offset"], 4096);
     assert_eq!(verified["damaged"][0]["file"], "items-0000000001.log");
