@@ -330,14 +330,13 @@ impl Running {
                 thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             result = result.and(ended);
         }
-        if was_running {
-            let stop_began = Instant::now();
-            if let Some(restorer) = self.restorer.take() {
-                restorer.finish(stop_began);
-            }
-            if let Some(warm_restart) = &self.common.server.warm_restart {
-                warm_restart.dump(&self.common.server.cache, stop_began);
-            }
+        // Also if no worker thread could be started: the items of the last run are kept.
+        let stop_began = Instant::now();
+        if let Some(restorer) = self.restorer.take() {
+            restorer.finish(stop_began);
+        }
+        if let Some(warm_restart) = &self.common.server.warm_restart {
+            warm_restart.dump(&self.common.server.cache, stop_began);
         }
         // The admin endpoint reports that the server is stopping until it has stopped.
         self.admin = None;

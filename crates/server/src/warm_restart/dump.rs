@@ -20,14 +20,14 @@ struct Dumped {
     items: u64,
     /// Bytes of keys and values.
     bytes: u64,
-    /// Whether the time was over before all items were examined.
+    /// Whether the writing ended before all items were examined.
     is_cut: bool,
 }
 
 impl WarmRestart {
-    /// Writes the items of the cache: those that were read most first, until all are written or
-    /// the time since `stop_began` is over. No other session may use the cache. Nothing is written
-    /// after [`cancel`](WarmRestart::cancel), or if the server has dumped already.
+    /// Writes the items of the cache, the most read ones first, until all are written or the
+    /// maximum time has passed since `stop_began`. No other session may use the cache. Writes
+    /// nothing after [`cancel`](WarmRestart::cancel), or if the server has dumped already.
     pub(crate) fn dump(&self, cache: &Cache, stop_began: Instant) {
         let Some(tier) = self.lock().take() else { return };
         if self.is_cancelled() {
@@ -54,8 +54,8 @@ impl WarmRestart {
         }
     }
 
-    /// Writes items until all are written, the time is over, or the disk is full. What is written
-    /// then is a dump, too.
+    /// Writes items until all are written, the time `until` is reached, or the disk is full. The
+    /// items that were written until then form a valid dump.
     fn write(
         &self,
         mut tier: Tier,
