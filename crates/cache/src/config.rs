@@ -1,6 +1,7 @@
 //! Options of a cache.
 
 use crate::error::{Error, Result};
+use crate::records::Records;
 use nuthatch_clock::{Clock, SystemClock};
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub struct Options {
     pub(crate) seed: Option<u64>,
     pub(crate) guard_wait: Duration,
     pub(crate) first_cas: u64,
+    pub(crate) records: Option<Arc<dyn Records>>,
 }
 
 impl Options {
@@ -41,7 +43,15 @@ impl Options {
         let clock = Arc::new(SystemClock);
         let eviction = Eviction::default();
         let guard_wait = Duration::from_secs(1);
-        Self { memory: 1 << 30, eviction, clock, seed: None, guard_wait, first_cas: 1 }
+        Self {
+            memory: 1 << 30,
+            eviction,
+            clock,
+            seed: None,
+            guard_wait,
+            first_cas: 1,
+            records: None,
+        }
     }
 
     /// Sets the budget in bytes, from 16 MiB to 1 TiB. It includes keys, values, the index and the
@@ -92,6 +102,13 @@ impl Options {
     pub fn first_cas(mut self, first_cas: u64) -> Self {
         self.first_cas = first_cas;
         self
+    }
+
+    /// Sets the records of items on disk, so that the index can point to them. Then items can be
+    /// evicted to disk: see [`Session::choose_evictions`](crate::Session::choose_evictions).
+    #[must_use]
+    pub fn records(self, records: Arc<dyn Records>) -> Self {
+        Self { records: Some(records), ..self }
     }
 
     /// Checks all options.

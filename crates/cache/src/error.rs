@@ -35,6 +35,9 @@ pub enum Error {
     /// can: evicted memory becomes available only after the guard. Without eviction, the budget may
     /// be used up.
     Full,
+    /// The item is on disk, or an operation before under this guard needed one that is:
+    /// [`Guard::take_on_disk`](crate::Guard::take_on_disk).
+    OnDisk,
 }
 
 impl fmt::Display for Error {
@@ -49,6 +52,7 @@ impl fmt::Display for Error {
                 write!(f, "a {what} of {len} bytes is too long: at most {max} can be stored")
             }
             Self::Full => f.write_str("the memory is used up"),
+            Self::OnDisk => f.write_str("the item is on disk and must be read first"),
         }
     }
 }

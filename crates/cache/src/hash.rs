@@ -8,14 +8,23 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash(pub(crate) u64);
 
-/// Bits of the hash in a slot of the index.
+/// Bits of the hash in the slot of an item in memory.
 pub(crate) const TAG_BITS: u32 = 20;
+
+/// Bits of the hash in the slot of an item on disk.
+pub(crate) const LONG_TAG_BITS: u32 = 24;
 
 impl KeyHash {
     /// Returns the hash as a number, for files.
     #[must_use]
     pub fn to_u64(self) -> u64 {
         self.0
+    }
+
+    /// Returns the hash that [`to_u64`](Self::to_u64) returned as a number.
+    #[must_use]
+    pub fn from_u64(hash: u64) -> Self {
+        Self(hash)
     }
 
     /// Returns the hash of a key in a cache with this [seed](crate::Options::seed): XXH3-64.
@@ -42,6 +51,18 @@ impl KeyHash {
     #[inline]
     pub(crate) fn tag(self, prefix_bits: u32) -> u32 {
         (self.0 >> (64 - TAG_BITS - prefix_bits)) as u32 & ((1 << TAG_BITS) - 1)
+    }
+
+    /// Returns the long tag: the tag and the bits that follow it.
+    #[inline]
+    pub(crate) fn long_tag(self, prefix_bits: u32) -> u32 {
+        (self.0 >> (64 - LONG_TAG_BITS - prefix_bits)) as u32 & ((1 << LONG_TAG_BITS) - 1)
+    }
+
+    /// Returns this hash with another long tag, and zeros after it.
+    pub(crate) fn with_long_tag(self, prefix_bits: u32, long_tag: u32) -> Self {
+        let prefix = u64::from(self.prefix(prefix_bits));
+        Self((prefix << LONG_TAG_BITS | u64::from(long_tag)) << (64 - LONG_TAG_BITS - prefix_bits))
     }
 
     /// Returns this hash with another tag, and zeros after it.

@@ -9,13 +9,14 @@
 //! | 2 | key length, up to 63 (bits 2 to 7) | flags of the client follow, 4 bytes |
 //! | 3 | | a number for compare-and-set follows, 8 bytes |
 //! | 4 and 5 | | protocol bits |
-//! | 6 and 7 | | 0 |
+//! | 6 | | the identifier of the record on disk follows, 8 bytes |
+//! | 7 | | 0 |
 //! | 8 to 15 | value length, up to 255 | 0 |
 //!
 //! In a long header, the lengths follow these two bytes: 3 bytes for the key, 4 for the value. Then
-//! come expiry, flags and the number for compare-and-set. All numbers are little-endian. A short
-//! expiry is in milliseconds relative to the segment's base, one of 6 bytes is in milliseconds
-//! since the Unix epoch.
+//! come expiry, flags, the number for compare-and-set and the identifier of the record. All numbers
+//! are little-endian. A short expiry is in milliseconds relative to the segment's base, one of 6
+//! bytes is in milliseconds since the Unix epoch.
 
 use std::ops::Range;
 
@@ -26,6 +27,7 @@ const VALUE_SHIFT: u32 = 8;
 const FLAGS: u16 = 1 << 2;
 const CAS: u16 = 1 << 3;
 const PROTOCOL_BITS_SHIFT: u32 = 4;
+const RECORD: u16 = 1 << 6;
 
 const HEADER_LEN: usize = 2;
 const KEY_LEN_LEN: usize = 3;
@@ -38,6 +40,7 @@ const _: () = assert!(HEADER_LEN + SHORT_EXPIRY_LEN < MIN_LONG_HEADER_LEN);
 const EXPIRY_LEN: usize = 6;
 const FLAGS_LEN: usize = 4;
 const CAS_LEN: usize = 8;
+const RECORD_LEN: usize = 8;
 
 /// Maximum of a short expiry, in milliseconds after the segment's base.
 const MAX_SHORT_EXPIRY_MS: u64 = (1 << (8 * SHORT_EXPIRY_LEN)) - 1;
@@ -50,6 +53,8 @@ pub(crate) struct Metadata {
     pub(crate) flags: u32,
     pub(crate) cas: Option<u64>,
     pub(crate) protocol_bits: u8,
+    /// The identifier of a record on disk that has the same content.
+    pub(crate) record: Option<u64>,
 }
 
 /// A decoded header.
@@ -72,7 +77,8 @@ fn number<const LEN: usize>(bytes: &[u8], at: &mut usize) -> u64 {
 
 impl Header {
     /// Maximum bytes of a header.
-    pub(crate) const MAX_LEN: usize = HEADER_LEN + LENGTHS_LEN + EXPIRY_LEN + FLAGS_LEN + CAS_LEN;
+    pub(crate) const MAX_LEN: usize =
+        HEADER_LEN + LENGTHS_LEN + EXPIRY_LEN + FLAGS_LEN + CAS_LEN + RECORD_LEN;
 
     /// Maximum of a short expiry, in milliseconds after the segment's base.
     pub(crate) const MAX_SHORT_EXPIRY_MS: u64 = MAX_SHORT_EXPIRY_MS;
@@ -89,16 +95,17 @@ impl Header {
                 + if metadata.expires_ms.is_some() { EXPIRY_LEN } else { 0 }
                 + if metadata.flags != 0 { FLAGS_LEN } else { 0 }
                 + if metadata.cas.is_some() { CAS_LEN } else { 0 }
+                + if metadata.record.is_some() { RECORD_LEN } else { 0 }
         };
         header
     }
 
     fn is_short(&self, base_ms: u64) -> bool {
-        let Metadata { expires_ms, flags, cas, protocol_bits } = self.metadata;
+        let Metadata { expires_ms, flags, cas, protocol_bits, record } = self.metadata;
         let short = |at: u64| at >= base_ms && at - base_ms <= MAX_SHORT_EXPIRY_MS;
         self.key_len < 64
             && self.value_len < 256
-            && (flags, cas, protocol_bits) == (0, None, 0)
+            && (flags, cas, protocol_bits, record) == (0, None, 0, None)
             && expires_ms.is_none_or(short)
     }
 
@@ -152,7 +159,8 @@ impl Header {
     fn read_long<'b>(word: u16, bytes: impl Fn(usize) -> &'b [u8]) -> Self {
         let len = |flag: u16, len: usize| if word & flag != 0 { len } else { 0 };
         let expires_len = len(EXPIRES, EXPIRY_LEN);
-        let options_len = expires_len + len(FLAGS, FLAGS_LEN) + len(CAS, CAS_LEN);
+        let options_len =
+            expires_len + len(FLAGS, FLAGS_LEN) + len(CAS, CAS_LEN) + len(RECORD, RECORD_LEN);
         let bytes = bytes(HEADER_LEN + LENGTHS_LEN + options_len);
         let mut at = HEADER_LEN;
         let key_len = number::<KEY_LEN_LEN>(bytes, &mut at) as usize;
@@ -160,9 +168,10 @@ impl Header {
         let expires_ms = (word & EXPIRES != 0).then(|| number::<EXPIRY_LEN>(bytes, &mut at));
         let flags = if word & FLAGS != 0 { number::<FLAGS_LEN>(bytes, &mut at) as u32 } else { 0 };
         let cas = (word & CAS != 0).then(|| number::<CAS_LEN>(bytes, &mut at));
+        let record = (word & RECORD != 0).then(|| number::<RECORD_LEN>(bytes, &mut at));
         let protocol_bits = (word >> PROTOCOL_BITS_SHIFT) as u8 & 3;
         Self {
-            metadata: Metadata { expires_ms, flags, cas, protocol_bits },
+            metadata: Metadata { expires_ms, flags, cas, protocol_bits, record },
             key_start: at,
             key_len,
             value_len,
@@ -211,7 +220,7 @@ impl Header {
     }
 
     fn write_long(&self, header: &mut [u8]) {
-        let Metadata { expires_ms, flags, cas, protocol_bits } = self.metadata;
+        let Metadata { expires_ms, flags, cas, protocol_bits, record } = self.metadata;
         let mut word = LONG | u16::from(protocol_bits) << PROTOCOL_BITS_SHIFT;
         let mut at = HEADER_LEN;
         let mut put = |bytes: &[u8]| {
@@ -231,6 +240,10 @@ impl Header {
         if let Some(cas) = cas {
             word |= CAS;
             put(&cas.to_le_bytes());
+        }
+        if let Some(record) = record {
+            word |= RECORD;
+            put(&record.to_le_bytes());
         }
         header[..HEADER_LEN].copy_from_slice(&word.to_le_bytes());
     }
@@ -334,7 +347,15 @@ mod tests {
         assert_eq!(round_trip(b"", &[b'v'; 256], Metadata::default(), now), 9);
         assert_eq!(round_trip(b"key", b"value", expires(now + MAX_SHORT_EXPIRY_MS + 1), now), 15);
         assert_eq!(round_trip(b"key", b"value", expires(now - 1), now), 15);
-        let all = Metadata { flags: 7, cas: Some(u64::MAX), protocol_bits: 3, ..expires(now) };
+        let record = Metadata { record: Some(1 << 60), ..Metadata::default() };
+        assert_eq!(round_trip(b"key", b"value", record, now), 17);
+        let all = Metadata {
+            flags: 7,
+            cas: Some(u64::MAX),
+            protocol_bits: 3,
+            record: Some(u64::MAX),
+            ..expires(now)
+        };
         assert_eq!(round_trip(&vec![0xff; 65_536], &vec![1; 100_000], all, now), Header::MAX_LEN);
     }
 }

@@ -23,6 +23,8 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
             /// Current number of items, including expired items that are not removed yet.
             pub items: u64,
+            /// Number of these items that are on disk.
+            pub items_on_disk: u64,
             /// Bytes of the budget in use: the sum of index, items, large, metadata and reserved.
             pub memory: u64,
             /// Bytes of the index.
@@ -71,6 +73,12 @@ counters! {
     expired,
     /// Items evicted.
     evicted,
+    /// Items evicted to disk: their records were written.
+    demoted,
+    /// Items evicted to disk without a write, since their records were there already.
+    demoted_unchanged,
+    /// Items on disk that were stored in memory again.
+    promoted,
     /// Bytes of items moved by reclamation.
     moved_bytes,
     /// Times that a session found no free memory for a write and slept until other sessions ended

@@ -106,7 +106,8 @@ impl<'a> Write<'a> {
         };
         // The maximum expiry is that of six bytes, in the year 10,889.
         let expires_ms = expires_ms.map(|ms| ms.min((1 << 48) - 1));
-        Metadata { expires_ms, flags: self.flags, cas: self.cas, protocol_bits: self.protocol_bits }
+        let Self { flags, cas, protocol_bits, .. } = *self;
+        Metadata { expires_ms, flags, cas, protocol_bits, record: None }
     }
 }
 

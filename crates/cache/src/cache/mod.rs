@@ -16,6 +16,7 @@ use crate::memory::arena::Arena;
 use crate::memory::epoch::Epochs;
 use crate::memory::large::MAX_VALUE_LEN;
 use crate::memory::segments::Segments;
+use crate::records::Records;
 use crate::stats::{Counters, Stats};
 use nuthatch_clock::Clock;
 use std::collections::hash_map::RandomState;
@@ -36,6 +37,10 @@ pub struct Cache {
     pub(crate) eviction: Eviction,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) guard_wait: Duration,
+    /// Whether writers may evict items that were not written to disk.
+    evicts_unwritten: AtomicBool,
+    /// The records of items on disk, if there can be any.
+    pub(crate) records: Option<Arc<dyn Records>>,
     seed: u64,
     memory: u64,
     reserved: AtomicU64,
@@ -69,7 +74,7 @@ impl Cache {
     /// - [`Error::Memory`](crate::Error::Memory) if the process cannot reserve the address space.
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;
-        let Options { memory, eviction, clock, seed, guard_wait, first_cas } = options;
+        let Options { memory, eviction, clock, seed, guard_wait, first_cas, records } = options;
         let (arena, segments) = reserve_addresses(memory)?;
         let cache = Self {
             arena,
@@ -80,6 +85,8 @@ impl Cache {
             eviction,
             clock,
             guard_wait,
+            records,
+            evicts_unwritten: AtomicBool::new(true),
             seed: seed.unwrap_or_else(|| RandomState::new().hash_one(memory)),
             memory,
             reserved: AtomicU64::new(0),
@@ -158,6 +165,20 @@ impl Cache {
         self.pending_bytes.load(Ordering::Relaxed)
     }
 
+    /// Sets whether writers may evict items that were not written to disk. By default they may, if
+    /// eviction is enabled. Otherwise writes that find no memory fail with
+    /// [`Error::Full`](crate::Error::Full), until [`Session::finish_evictions`] has freed some.
+    ///
+    /// [`Session::finish_evictions`]: crate::Session::finish_evictions
+    pub fn set_evicts_unwritten(&self, may: bool) {
+        self.evicts_unwritten.store(may, Ordering::Relaxed);
+    }
+
+    /// Returns whether writers may evict items.
+    pub(crate) fn may_evict(&self) -> bool {
+        self.eviction != Eviction::None && self.evicts_unwritten.load(Ordering::Relaxed)
+    }
+
     /// Returns whether no memory is free and eviction is disabled, so that writes fail. The next
     /// guard may still free memory of expired and removed items.
     #[inline]
@@ -224,6 +245,7 @@ impl Cache {
         let mut stats = all.1;
         all.0.iter().for_each(|counters| stats.add(counters));
         stats.items = self.len();
+        stats.items_on_disk = self.tables.on_disk();
         // Frees the segments whose last guard has ended.
         self.segments.available(&self.epochs);
         let (index, items, large) = self.segments.bytes_in_use();

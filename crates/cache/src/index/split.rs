@@ -6,7 +6,7 @@
 //! split takes a few tens of microseconds, in which no session can write to that table.
 //!
 //! A slot contains only the bits of the hash that follow the prefix of its table. The halves need
-//! one more bit, so a split reads the keys.
+//! one more bit, so a split reads the keys of items in memory. For items on disk see `slot.rs`.
 
 use crate::hash::KeyHash;
 use crate::index::slot::Slot;
@@ -90,8 +90,14 @@ impl Tables {
         let halves = parent_id.halves();
         let mut parts = [(); 2].map(|()| Vec::with_capacity(slots.len() / 2 + slots.len() / 8));
         for (at, slot) in slots.iter().enumerate() {
-            if let Some(ahead) = slots.get(at + PREFETCH_DISTANCE) {
+            if let Some(ahead) = slots.get(at + PREFETCH_DISTANCE).filter(|it| !it.is_on_disk()) {
                 arena.prefetch(ahead.address(), 1);
+            }
+            if slot.is_on_disk() {
+                let (half, moved) = slot.after_split();
+                parts[half].extend(moved);
+                self.on_disk.fetch_sub(u64::from(moved.is_none()), Ordering::Relaxed);
+                continue;
             }
             let hash = hash_of(slot.address());
             let bits = parent_id.bits + 1;
@@ -217,7 +223,7 @@ mod tests {
         loop {
             slots.clear();
             cursor = index.tables.scan(&index.arena, cursor, &mut slots);
-            found.extend(slots.iter().map(|slot| slot.address()));
+            found.extend(slots.iter().map(|(slot, _)| slot.address()));
             if cursor == 0 {
                 break;
             }

@@ -4,13 +4,16 @@
 //! with a free slot, and each line passed has its overflow bit set. A lookup ends at a line that
 //! has no match and no overflow.
 //!
+//! An item on disk is found by its long tag, without its key. Its slot is used only if no item in
+//! memory has the key, as a key has one slot.
+//!
 //! Lines are allocated in pages of [`INDEX_PAGE_LINES`]. A table grows in place, by one page at a
 //! time. Slots are placed again by their tags; no item is read. Readers take no lock: the version
 //! is odd while the table grows, and a reader that sees an odd or changed version retries (a
 //! seqlock). After a table was split, its version stays odd.
 
-use crate::hash::TAG_BITS;
-use crate::index::slot::Slot;
+use crate::hash::{LONG_TAG_BITS, TAG_BITS};
+use crate::index::slot::{HOME_BITS, Slot};
 use crate::memory::arena::{Arena, INDEX_PAGE_LINES, Line};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -79,10 +82,11 @@ impl<'a> Lines<'a> {
         self.arena.line(self.table.page(page), at)
     }
 
-    /// Returns the home line of a tag.
+    /// Returns the home line of a tag. The first bits determine it, which slots of items on disk
+    /// know, too.
     #[inline]
     fn home(self, tag: u32) -> u32 {
-        (u64::from(tag) * u64::from(self.count) >> TAG_BITS) as u32
+        (tag >> (TAG_BITS - HOME_BITS)) * self.count >> HOME_BITS
     }
 
     #[inline]
@@ -106,19 +110,46 @@ impl<'a> Lines<'a> {
         store(self.line(line), 0, first.with_overflow(overflows));
     }
 
-    /// Returns the first slot with this tag for which `is_match` is true, in probe order.
+    /// Returns the first slot with this long tag, in probe order: that of an item in memory for
+    /// which `is_match` is true, or else that of an item on disk.
     #[inline]
-    fn find(self, tag: u32, mut is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
+    fn find(self, long_tag: u32, mut is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
+        let tag = tag_of(long_tag);
         let mut line = self.home(tag);
+        let mut on_disk = None;
         for _ in 0..self.count {
             let slots = self.line(line);
-            let mut matches = matches(slots, tag);
+            let mut matches = matches(slots, long_tag);
             while matches != 0 {
                 let at = matches.trailing_zeros();
                 matches &= matches - 1;
+                // The item may have moved between memory and disk since the match.
                 let slot = load(slots, at as usize);
+                let position = Position { line, at, slot };
                 if slot.has_tag(tag) && !slot.is_empty() && is_match(slot) {
-                    return Some(Position { line, at, slot });
+                    return Some(position);
+                }
+                if on_disk.is_none() && slot.may_have_long_tag(long_tag) {
+                    on_disk = Some(position);
+                }
+            }
+            if !self.overflows(line) {
+                return on_disk;
+            }
+            line = self.next(line);
+        }
+        on_disk
+    }
+
+    /// Returns the slot with this place and long tag.
+    fn find_place(self, long_tag: u32, place: u64) -> Option<Position> {
+        let mut line = self.home(tag_of(long_tag));
+        for _ in 0..self.count {
+            let slots = self.line(line);
+            for at in 0..Line::SLOTS {
+                let slot = load(slots, at);
+                if slot.may_have_long_tag(long_tag) && slot.place() == place {
+                    return Some(Position { line, at: at as u32, slot });
                 }
             }
             if !self.overflows(line) {
@@ -177,13 +208,35 @@ fn store(line: &Line, at: usize, slot: Slot) {
     line.0[at].store(slot.0, Ordering::Release);
 }
 
-/// Returns a bit for each slot with this tag, empty slots included.
+/// Returns the tag in a long tag.
 #[inline]
-fn matches(line: &Line, tag: u32) -> u32 {
-    let mut matches = 0;
+fn tag_of(long_tag: u32) -> u32 {
+    long_tag >> (LONG_TAG_BITS - TAG_BITS)
+}
+
+/// Returns a bit for each slot with this long tag, empty slots included.
+#[inline]
+fn matches(line: &Line, long_tag: u32) -> u32 {
+    let (mut matches, mut all) = (0, 0);
+    let tag = tag_of(long_tag);
     for at in 0..Line::SLOTS {
         let slot = Slot(line.0[at].load(Ordering::Relaxed));
+        all |= slot.0;
         matches |= u32::from(slot.has_tag(tag)) << at;
+    }
+    if Slot(all).is_on_disk() { matches | matches_on_disk(line, long_tag) } else { matches }
+}
+
+/// Returns a bit for each slot with this long tag in a line with items on disk. Reads all slots
+/// again, so an item that was on disk and is in memory now is found, too.
+#[cold]
+#[inline(never)]
+fn matches_on_disk(line: &Line, long_tag: u32) -> u32 {
+    let mut matches = 0;
+    for at in 0..Line::SLOTS {
+        let slot = load(line, at);
+        let is_match = slot.may_have_long_tag(long_tag) || slot.has_tag(tag_of(long_tag));
+        matches |= u32::from(is_match) << at;
     }
     matches
 }
@@ -248,7 +301,8 @@ impl Table {
         }
     }
 
-    /// Finds a slot without a lock: one that has the tag and for which `is_match` is true.
+    /// Finds a slot with this long tag without a lock: that of an item in memory for which
+    /// `is_match` is true, or else that of an item on disk.
     ///
     /// # Errors
     ///
@@ -257,14 +311,14 @@ impl Table {
     pub(crate) fn find(
         &self,
         arena: &Arena,
-        tag: u32,
+        long_tag: u32,
         is_match: impl FnMut(Slot) -> bool,
     ) -> Result<Option<Position>, Moving> {
         let version = self.version.load(Ordering::Acquire);
         if version & 1 != 0 {
             return Err(Moving);
         }
-        let found = self.lines(arena).find(tag, is_match);
+        let found = self.lines(arena).find(long_tag, is_match);
         // Orders the reads above before the read of the version.
         fence(Ordering::Acquire);
         if found.is_some() || self.version.load(Ordering::Relaxed) == version {
@@ -302,8 +356,16 @@ impl TableWriter<'_> {
     }
 
     #[inline]
-    pub(crate) fn find(&self, tag: u32, is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
-        self.lines().find(tag, is_match)
+    pub(crate) fn find(
+        &self,
+        long_tag: u32,
+        is_match: impl FnMut(Slot) -> bool,
+    ) -> Option<Position> {
+        self.lines().find(long_tag, is_match)
+    }
+
+    pub(crate) fn find_place(&self, long_tag: u32, place: u64) -> Option<Position> {
+        self.lines().find_place(long_tag, place)
     }
 
     /// Replaces the slot at a position.
@@ -409,9 +471,9 @@ impl TableWriter<'_> {
             .filter(|slot| !slot.is_empty())
     }
 
-    /// Appends the slots whose home is the home line of this tag. Returns the first tag of the next
-    /// line, or `None` after the last line. Growing keeps the order of tags.
-    pub(crate) fn items_with_home(&self, tag: u32, out: &mut Vec<Slot>) -> Option<u32> {
+    /// Calls `each` with the slots whose home is the home line of this tag. Returns the first tag
+    /// of the next line, or `None` after the last line. Growing keeps the order of tags.
+    pub(crate) fn items_with_home(&self, tag: u32, mut each: impl FnMut(Slot)) -> Option<u32> {
         let lines = self.lines();
         if lines.count == 0 {
             return None;
@@ -420,15 +482,16 @@ impl TableWriter<'_> {
         let mut line = home;
         for _ in 0..lines.count {
             let slots = (0..Line::SLOTS).map(|at| load(lines.line(line), at));
-            out.extend(slots.filter(|slot| !slot.is_empty() && lines.home(slot.tag()) == home));
+            let is_here = |slot: &Slot| !slot.is_empty() && lines.home(slot.tag()) == home;
+            slots.filter(is_here).for_each(&mut each);
             if !lines.overflows(line) {
                 break;
             }
             line = lines.next(line);
         }
         // The smallest tag whose home is the next line.
-        let next = (u64::from(home + 1) << TAG_BITS).div_ceil(u64::from(lines.count));
-        (next < 1 << TAG_BITS).then_some(next as u32)
+        let next = ((home + 1) << HOME_BITS).div_ceil(lines.count) << (TAG_BITS - HOME_BITS);
+        (next < 1 << TAG_BITS).then_some(next)
     }
 
     /// Removes all slots. Returns the pages of the table, which has none after that.

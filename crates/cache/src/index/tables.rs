@@ -36,6 +36,8 @@ pub(crate) struct Tables {
     pub(super) splitting: Mutex<()>,
     /// The largest number of items for which tables should be split.
     pub(super) expected_items: AtomicU64,
+    /// Number of slots of items on disk.
+    pub(super) on_disk: AtomicU64,
 }
 
 /// The table of a key, locked for writing.
@@ -45,6 +47,7 @@ pub(crate) struct LockedTable<'a> {
     id: TableId,
     table: &'a Table,
     items: MutexGuard<'a, u32>,
+    hash: KeyHash,
     tag: u32,
     has_grown: bool,
 }
@@ -69,6 +72,7 @@ impl Tables {
             spare: SparePages::default(),
             splitting: Mutex::default(),
             expected_items: AtomicU64::new(0),
+            on_disk: AtomicU64::new(0),
         }
     }
 
@@ -99,7 +103,8 @@ impl Tables {
         prefetch_to_write(self.chunks.items(id.number()));
     }
 
-    /// Finds the slot of a key without a lock. `is_match` compares the key.
+    /// Finds the slot of a key without a lock. `is_match` compares the key of an item in memory. If
+    /// there is none, returns that of an item on disk, which has the key with a high probability.
     #[inline]
     pub(crate) fn find(
         &self,
@@ -110,7 +115,7 @@ impl Tables {
         let mut tries = 0;
         loop {
             let (id, table) = self.table_of(hash);
-            if let Ok(found) = table.find(arena, hash.tag(id.bits), &mut is_match) {
+            if let Ok(found) = table.find(arena, hash.long_tag(id.bits), &mut is_match) {
                 return found;
             }
             tries += 1;
@@ -140,6 +145,7 @@ impl Tables {
                     id,
                     table,
                     items,
+                    hash,
                     tag,
                     has_grown: false,
                 };
@@ -167,22 +173,36 @@ impl Tables {
         items
     }
 
+    /// Returns the number of items on disk.
+    pub(crate) fn on_disk(&self) -> u64 {
+        self.on_disk.load(Ordering::Relaxed)
+    }
+
+    /// Subtracts the slots of items on disk that are removed.
+    fn subtract_on_disk(&self, slot: Slot) {
+        if slot.is_on_disk() {
+            self.on_disk.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     /// Returns the number of tables.
     pub(crate) fn count(&self) -> u64 {
         self.level.load().count()
     }
 
-    /// Appends the slots of one line of a table to `out`: the line that the cursor designates.
-    /// Returns the cursor of the next line, or 0 after the last. A cursor is the start of a hash,
-    /// so it remains valid when tables grow or are split. Numbers that are no cursors end the scan.
-    pub(crate) fn scan(&self, arena: &Arena, cursor: u64, out: &mut Vec<Slot>) -> u64 {
+    /// Appends the slots of one line of a table to `out`, with the bits of the hash that are known:
+    /// the line that the cursor designates. Returns the cursor of the next line, or 0 after the
+    /// last. A cursor is the start of a hash, so it remains valid when tables grow or are split.
+    /// Numbers that are no cursors end the scan.
+    pub(crate) fn scan(&self, arena: &Arena, cursor: u64, out: &mut Vec<(Slot, KeyHash)>) -> u64 {
         if cursor > u64::MAX >> CURSOR_SHIFT {
             return 0;
         }
         let hash = KeyHash(cursor << CURSOR_SHIFT);
         let mut table = self.lock(arena, hash);
         let (id, tag) = (table.id, table.tag);
-        let next = match table.writer().items_with_home(tag, out) {
+        let add = |slot: Slot| out.push((slot, hash.with_long_tag(id.bits, slot.known_bits())));
+        let next = match table.writer().items_with_home(tag, add) {
             Some(tag) => Some(hash.with_tag(id.bits, tag)),
             None => id.hash_after(),
         };
@@ -200,10 +220,13 @@ impl Tables {
         let _no_splits = lock(&self.splitting);
         self.for_each(arena, |mut table| {
             let mut writer = table.writer();
-            let slots = writer.slots().collect();
+            let slots: Vec<_> = writer.slots().collect();
             let pages = if is_exclusive { writer.retire() } else { writer.clear() };
             self.spare.add(&pages);
             drop(table);
+            for slot in &slots {
+                self.subtract_on_disk(*slot);
+            }
             each(slots);
         });
         if is_exclusive {
@@ -236,10 +259,38 @@ impl LockedTable<'_> {
         TableWriter { arena: self.arena, table: self.table, items: &mut self.items }
     }
 
+    /// Finds the slot of the key as [`Tables::find`] does.
     #[inline]
     pub(crate) fn find(&mut self, is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
-        let tag = self.tag;
-        self.writer().find(tag, is_match)
+        let long_tag = self.hash.long_tag(self.id.bits);
+        self.writer().find(long_tag, is_match)
+    }
+
+    /// Finds the slot of the item in memory at this address.
+    pub(crate) fn find_address(&mut self, address: u64) -> Option<Position> {
+        let found = self.find(|slot| slot.address() == address);
+        found.filter(|position| !position.slot.is_on_disk())
+    }
+
+    /// Finds the slot of the item on disk with this place.
+    pub(crate) fn find_place(&mut self, place: u64) -> Option<Position> {
+        let long_tag = self.hash.long_tag(self.id.bits);
+        self.writer().find_place(long_tag, place)
+    }
+
+    /// Replaces the slot at a position by that of the key's item on disk.
+    pub(crate) fn move_to_disk(&mut self, position: Position, place: u64, frequency: u32) {
+        let slot = Slot::on_disk(place, self.hash.long_tag(self.id.bits));
+        self.writer().replace(position, slot.with_frequency(frequency));
+        self.tables.on_disk.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Inserts the slot of the key's item on disk, as [`insert`](Self::insert) does.
+    pub(crate) fn insert_on_disk(&mut self, place: u64, frequency: u32) -> bool {
+        let slot = Slot::on_disk(place, self.hash.long_tag(self.id.bits));
+        let is_inserted = self.insert_slot(slot.with_frequency(frequency));
+        self.tables.on_disk.fetch_add(u64::from(is_inserted), Ordering::Relaxed);
+        is_inserted
     }
 
     /// Replaces the slot at a position by one with this address, and keeps its frequency.
@@ -248,6 +299,7 @@ impl LockedTable<'_> {
         let frequency = position.slot.frequency();
         let slot = Slot::new(address, self.tag).with_frequency(frequency);
         self.writer().replace(position, slot);
+        self.tables.subtract_on_disk(position.slot);
     }
 
     /// Replaces the slot at a position by one with this address and frequency.
@@ -259,13 +311,18 @@ impl LockedTable<'_> {
     /// Empties the slot at a position.
     pub(crate) fn remove(&mut self, position: Position) {
         self.writer().remove(position);
+        self.tables.subtract_on_disk(position.slot);
     }
 
     /// Inserts the key's slot with this address and frequency. Returns `false` if the table is full
     /// and no page is available.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, frequency: u32) -> bool {
-        let slot = Slot::new(address, self.tag).with_frequency(frequency);
+        self.insert_slot(Slot::new(address, self.tag).with_frequency(frequency))
+    }
+
+    #[inline]
+    fn insert_slot(&mut self, slot: Slot) -> bool {
         if self.writer().needs_page()
             && let Some(pages) = self.tables.spare.take(1)
         {

@@ -143,7 +143,7 @@ impl SegmentRef {
     }
 
     /// Returns the number of the segment.
-    pub(super) fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         self.0
     }
 }

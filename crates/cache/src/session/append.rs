@@ -3,6 +3,8 @@
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
+use crate::index::table::Position;
+use crate::index::tables::LockedTable;
 use crate::item::{Header, Metadata};
 use crate::memory::arena::{Arena, Tail};
 use crate::memory::meta::{Queue, Segment};
@@ -32,23 +34,31 @@ impl Guard<'_> {
         loop {
             let mut table = tables.lock(arena, hash);
             let mut old_len = 0;
-            let found = table.find(|slot| {
-                let len = self.len_if_key(key, slot);
-                old_len = len.unwrap_or(old_len);
-                len.is_some()
-            });
-            let found_address = found.map(|position| position.slot.address());
-            if !expect.is_met(found_address, || self.cache().may_restore(hash)) {
+            let found = match expect {
+                Expect::Place(place) => table.find_place(place),
+                _ => table.find(|slot| {
+                    let len = self.len_if_key(key, slot);
+                    old_len = len.unwrap_or(old_len);
+                    len.is_some()
+                }),
+            };
+            let slot = found.map(|position| position.slot);
+            if !expect.is_met(slot, || self.cache().may_restore(hash)) {
                 return Ok(false);
             }
-            if !matches!(expect, Expect::Unchanged { .. }) {
+            if !matches!(expect, Expect::Unchanged { .. } | Expect::Place(_)) {
                 self.cache().note_changed(hash);
             }
-            if let Some(position) = found {
+            if let Some(position) = found.filter(|found| !found.slot.is_on_disk()) {
+                self.note_item_removed(position.slot.address());
                 table.replace(position, address);
                 drop(table);
                 self.record_removed(position.slot.address(), old_len);
                 break;
+            }
+            if let Some(position) = found {
+                self.replace_on_disk(&mut table, position, (address, expect));
+                return Ok(true);
             }
             if table.insert(address, expect.frequency()) {
                 if let Some(items) = table.unlock() {
@@ -64,6 +74,61 @@ impl Guard<'_> {
         }
         self.session.counters.stored.add(1);
         Ok(true)
+    }
+
+    /// Points the slot of an item on disk to an item in memory.
+    #[cold]
+    fn replace_on_disk(
+        &self,
+        table: &mut LockedTable<'_>,
+        position: Position,
+        (address, expect): (u64, Expect),
+    ) {
+        let counters = &self.session.counters;
+        if expect != Expect::Anything {
+            counters.promoted.add(1);
+            return table.replace(position, address);
+        }
+        self.note_record_removed(position.slot);
+        table.replace(position, address);
+        // The slot of another key may have been the first. It is rare that there is more than one.
+        while let Some(other) = table.find(|_| false) {
+            self.note_record_removed(other.slot);
+            table.remove(other);
+        }
+        counters.stored.add(1);
+    }
+
+    /// Points the index to the record of an item on disk, if the key has no item and was not
+    /// changed. Returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// As [`publish`](Self::publish).
+    pub(super) fn publish_on_disk(
+        &self,
+        hash: KeyHash,
+        place: u64,
+        frequency: u32,
+    ) -> Result<bool> {
+        let Cache { arena, tables, .. } = self.cache();
+        let hash_of = |address| self.cache().hash(self.item(address, 0).key());
+        loop {
+            let mut table = tables.lock(arena, hash);
+            if !self.cache().may_restore(hash) {
+                return Ok(false);
+            }
+            if table.insert_on_disk(place, frequency) {
+                if let Some(items) = table.unlock() {
+                    tables.split(arena, items, hash_of);
+                }
+                return Ok(true);
+            }
+            drop(table);
+            if !tables.make_room(arena, hash, hash_of) {
+                return Err(Error::Full);
+            }
+        }
     }
 
     /// Appends an item to the open segment for its queue and expiry, and counts it as live. Returns

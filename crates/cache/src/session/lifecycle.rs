@@ -33,6 +33,10 @@ impl<'c> Session<'c> {
             id: NEXT_SESSION_ID.fetch_add(1, Ordering::Relaxed),
             guard_count: Cell::new(0),
             cas: Cell::new(0..0),
+            on_disk: RefCell::default(),
+            needs_disk: Cell::new(false),
+            removed_records: RefCell::default(),
+            has_removed_records: Cell::new(false),
         })
     }
 
@@ -143,6 +147,7 @@ impl Guard<'_> {
     /// If no other memory can be freed, waits for those guards, at most for
     /// [`Options::guard_wait`](crate::Options::guard_wait).
     pub fn renew(&mut self) -> bool {
+        self.log_removed_records();
         // Otherwise the guard would keep the memory that is waited for.
         self.epoch.suspend();
         let is_freed = self.session.free_memory(true);
@@ -157,6 +162,7 @@ impl Guard<'_> {
     /// Does nothing if the guard is exclusive already.
     pub fn begin_exclusive(&mut self) {
         if self.exclusive.is_none() {
+            self.log_removed_records();
             self.epoch.suspend();
             let Session { cache, slot, .. } = self.session;
             self.exclusive = Some(cache.epochs.wait_for_exclusive(*slot));

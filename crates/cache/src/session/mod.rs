@@ -2,22 +2,27 @@
 //!
 //! A file imports and calls only files below it in this list:
 //! - `lifecycle`: opens sessions, begins and renews guards;
-//! - `restore`, then `set_all`, `put`, `scan`, `expire_step`: operations of a guard;
-//! - `reclaim`, then `expire`: freeing memory;
+//! - `restore` and `promote`, then `set_all`, `put`, `scan`, `expire_step`: operations of a guard;
+//! - `demote`, then `reclaim`, then `expire`: freeing memory;
 //! - `large`, then `pending` and `append`: writing items; `remove`: removing them;
 //! - `item_ref`, `value_ref`: keeping and locating items; `read`: lookups;
-//! - `state`: the structs of sessions and guards, with their data in `victim`, `expiry_scan` and
-//!   `cursor`.
+//! - `on_disk`: what operations need from disk, and which records they replace;
+//! - `state`: the structs of sessions and guards, with their data in `victim`, `evictions`,
+//!   `expiry_scan` and `cursor`.
 
 pub(crate) mod append;
 pub(crate) mod cursor;
+pub(crate) mod demote;
+pub(crate) mod evictions;
 pub(crate) mod expire;
 pub(crate) mod expire_step;
 pub(crate) mod expiry_scan;
 pub(crate) mod item_ref;
 pub(crate) mod large;
 pub(crate) mod lifecycle;
+pub(crate) mod on_disk;
 pub(crate) mod pending;
+pub(crate) mod promote;
 pub(crate) mod put;
 pub(crate) mod read;
 pub(crate) mod reclaim;

@@ -37,6 +37,9 @@ impl Guard<'_> {
         expect: Expect,
     ) -> Result<bool> {
         check_item(self.cache(), key, value)?;
+        if self.session.needs_disk.get() {
+            return Err(Error::OnDisk);
+        }
         let mut state = self.session.state.borrow_mut();
         let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
         self.reclaim_for_write(&mut state, if is_ordinary { key.len() + value.len() } else { 0 });
@@ -66,6 +69,8 @@ impl Guard<'_> {
     /// - [`Full`](crate::Error::Full) if there is no memory under this guard. Then call
     ///   [`renew`](Self::renew), or begin the next guard, and retry: that frees memory, also for a
     ///   large value.
+    /// - [`OnDisk`](crate::Error::OnDisk) if the condition or the expiry of the write depend on an
+    ///   item on disk: see [`take_on_disk`](Self::take_on_disk).
     pub fn set(&self, key: &[u8], value: &[u8], write: &Write<'_>) -> Result<Outcome> {
         self.set_hashed(key, self.cache().hash(key), value, write)
     }
@@ -88,7 +93,7 @@ impl Guard<'_> {
             return Ok(Outcome::Stored);
         }
         loop {
-            let (current, expect) = self.peek_hashed(key, hash);
+            let (current, expect) = self.current(key, hash)?;
             if let Some(refused) = refusal(write.condition, current) {
                 if current.is_none() && !self.confirm_missing_hashed(key, hash) {
                     continue;
@@ -122,7 +127,7 @@ impl Guard<'_> {
     ) -> Result<R> {
         let hash = self.cache().hash(key);
         loop {
-            let (current, expect) = self.peek_hashed(key, hash);
+            let (current, expect) = self.current(key, hash)?;
             let (write, answer) = decide(current);
             let Some(write) = write else {
                 if current.is_none() && !self.confirm_missing_hashed(key, hash) {
@@ -158,7 +163,7 @@ impl Guard<'_> {
         let hash = self.cache().hash(key);
         let mut value = Vec::new();
         loop {
-            let (current, expect) = self.peek_hashed(key, hash);
+            let (current, expect) = self.current(key, hash)?;
             value.clear();
             let (write, answer) = change(current, &mut value);
             let Some(write) = write else {
@@ -201,6 +206,10 @@ impl Guard<'_> {
         let Cache { arena, tables, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
         let found = table.find(|slot| self.len_if_key(key, slot).is_some());
+        if let Some(found) = found.filter(|found| found.slot.is_on_disk()) {
+            self.note_on_disk(hash, found.slot);
+            return true;
+        }
         let is_missing =
             found.is_none_or(|found| self.is_expired(&self.item(found.slot.address(), 0)));
         if is_missing {
@@ -241,7 +250,8 @@ impl Guard<'_> {
             if let Some(cas) = item.cas() {
                 return Ok(Some((item, cas)));
             }
-            let metadata = Metadata { cas: Some(self.new_cas()), ..item.header.metadata };
+            let metadata =
+                Metadata { cas: Some(self.new_cas()), record: None, ..item.header.metadata };
             self.put((key, hash), item.value(), metadata, expect)?;
         }
     }

@@ -1,6 +1,7 @@
 //! Lookups, and prefetching for batches of lookups.
 
 use crate::cache::Cache;
+use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::index::slot::{MAX_FREQUENCY, Slot};
 use crate::index::table::Position;
@@ -28,13 +29,18 @@ impl Guard<'_> {
 
     /// Prefetches the item of a key. Reads the index line, so call [`prefetch`](Self::prefetch)
     /// earlier.
+    ///
+    /// Returns whether the item is probably on disk.
     #[inline]
-    pub fn prefetch_item(&self, hash: KeyHash) {
+    pub fn prefetch_item(&self, hash: KeyHash) -> bool {
         let Cache { arena, tables, segments, .. } = self.cache();
         // The first slot with the key's tag nearly always belongs to the key.
-        if let Some(found) = tables.find(arena, hash, |_| true) {
-            arena.prefetch_item(found.slot.address(), segments.item_len());
+        let Some(found) = tables.find(arena, hash, |_| true) else { return false };
+        if found.slot.is_on_disk() {
+            return true;
         }
+        arena.prefetch_item(found.slot.address(), segments.item_len());
+        false
     }
 
     /// Prefetches the memory that a write accesses of the item that it replaces: header, key and
@@ -42,7 +48,8 @@ impl Guard<'_> {
     #[inline]
     pub fn prefetch_header(&self, hash: KeyHash) {
         let Cache { arena, tables, segments, .. } = self.cache();
-        if let Some(found) = tables.find(arena, hash, |_| true) {
+        let found = tables.find(arena, hash, |_| true);
+        if let Some(found) = found.filter(|found| !found.slot.is_on_disk()) {
             let address = found.slot.address();
             arena.prefetch_item(address, HEADER_AND_KEY_LEN);
             let segment = segments.segment_of(address);
@@ -74,7 +81,7 @@ impl Guard<'_> {
 
     /// Returns the position of a key's slot.
     #[inline]
-    fn position(&self, key: &[u8], hash: KeyHash) -> Option<Position> {
+    pub(super) fn position(&self, key: &[u8], hash: KeyHash) -> Option<Position> {
         let Cache { arena, tables, .. } = self.cache();
         tables.find(arena, hash, |slot| self.len_if_key(key, slot).is_some())
     }
@@ -95,6 +102,8 @@ impl Guard<'_> {
 
     /// Returns the item of a key, or `None` if the key has none or it has expired. Counts a read of
     /// the item for eviction, and a hit or a miss in [`Stats`](crate::Stats).
+    ///
+    /// Returns `None` as well if the item is on disk: see [`take_on_disk`](Self::take_on_disk).
     #[inline]
     pub fn get(&self, key: &[u8]) -> Option<Item<'_>> {
         self.get_hashed(key, self.cache().hash(key))
@@ -111,6 +120,10 @@ impl Guard<'_> {
             return None;
         };
         let frequency = position.slot.frequency();
+        if position.slot.is_on_disk() {
+            self.note_on_disk(hash, position.slot);
+            return None;
+        }
         let item = self.item(position.slot.address(), frequency);
         if self.is_expired(&item) {
             counters.misses_expired.add(1);
@@ -132,9 +145,25 @@ impl Guard<'_> {
     /// has expired.
     pub(super) fn peek_hashed(&self, key: &[u8], hash: KeyHash) -> (Option<Item<'_>>, Expect) {
         let Some(position) = self.position(key, hash) else { return (None, Expect::Address(None)) };
+        if position.slot.is_on_disk() {
+            self.note_on_disk(hash, position.slot);
+            return (None, Expect::OnDisk);
+        }
         let address = position.slot.address();
         let item = self.item(address, position.slot.frequency());
         let item = if self.is_expired(&item) { None } else { Some(item) };
         (item, Expect::Address(Some(address)))
+    }
+
+    /// Returns the same for a write that depends on the item.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OnDisk`] if the item is on disk.
+    pub(super) fn current(&self, key: &[u8], hash: KeyHash) -> Result<(Option<Item<'_>>, Expect)> {
+        match self.peek_hashed(key, hash) {
+            (_, Expect::OnDisk) => Err(Error::OnDisk),
+            found => Ok(found),
+        }
     }
 }

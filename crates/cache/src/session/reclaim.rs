@@ -25,6 +25,7 @@
 use crate::cache::Cache;
 use crate::config::Eviction;
 use crate::hash::KeyHash;
+use crate::index::slot::Slot;
 use crate::item::Item;
 use crate::memory::meta::Queue;
 use crate::memory::queues::End;
@@ -92,7 +93,8 @@ impl Guard<'_> {
                 }
                 continue;
             }
-            let Some(mut victim) = kept.or_else(|| self.choose_victim(state.extra_segments)) else {
+            let choose = || self.choose_victim(state.extra_segments, self.cache().may_evict());
+            let Some(mut victim) = kept.or_else(choose) else {
                 state.memory_pressure = false;
                 return false;
             };
@@ -116,8 +118,8 @@ impl Guard<'_> {
         true
     }
 
-    /// Chooses the next victim.
-    fn choose_victim(&self, extra_segments: u32) -> Option<Victim> {
+    /// Chooses the next victim. If `may_evict` is not set, only from sparse segments.
+    pub(super) fn choose_victim(&self, extra_segments: u32, may_evict: bool) -> Option<Victim> {
         let cache = self.cache();
         let segments = &cache.segments;
         let new = |segment, reason| Victim::new(cache, segment, reason);
@@ -130,7 +132,7 @@ impl Guard<'_> {
         if let Some((segment, queue)) = segments.pop_emptiest(max_sixteenths) {
             return Some(new(segment, Reason::Sparse(queue)));
         }
-        if cache.eviction == Eviction::None || !is_short {
+        if !may_evict || !is_short {
             return None;
         }
         let (small, main) = segments.queued_bytes();
@@ -152,7 +154,7 @@ impl Guard<'_> {
 
     /// Fetches the next group of items and processes the previous one. Returns `false` if an item
     /// had to move and there was no room.
-    fn process_group(&self, state: &mut WriteState, victim: &mut Victim) -> bool {
+    pub(super) fn process_group(&self, state: &mut WriteState, victim: &mut Victim) -> bool {
         let (group, count) = (victim.group, victim.count);
         self.next_group(victim);
         let evicted = &self.session.counters.evicted;
@@ -197,23 +199,24 @@ impl Guard<'_> {
         (hash, address): (KeyHash, u64),
     ) -> bool {
         let cache = self.cache();
-        let points_to_item = |slot: crate::index::slot::Slot| slot.address() == address;
-        let Some(found) = cache.tables.find(&cache.arena, hash, points_to_item) else {
-            return true;
-        };
+        let points_to_item = |slot: Slot| slot.address() == address;
+        let found = cache.tables.find(&cache.arena, hash, points_to_item);
+        let Some(found) = found.filter(|found| !found.slot.is_on_disk()) else { return true };
         let item = self.item(address, found.slot.frequency());
         let counters = &self.session.counters;
         match self.decide(victim.reason, &item) {
             Decision::Expire => {
                 self.remove_at(hash, address, item).then(|| counters.expired.add(1))
             }
-            Decision::Evict => self.remove_at(hash, address, item).then(|| {
-                // Keys evicted from the main queue are not remembered.
-                if victim.reason != Reason::Evicted(Queue::Main) {
-                    cache.ghost.insert(hash, || cache.len());
+            Decision::Evict => {
+                if self.evict(state, (hash, address), item) {
+                    // Keys evicted from the main queue are not remembered.
+                    if victim.reason != Reason::Evicted(Queue::Main) {
+                        cache.ghost.insert(hash, || cache.len());
+                    }
                 }
-                counters.evicted.add(1);
-            }),
+                return true;
+            }
             Decision::Move(queue, frequency) if cache.segments.is_large(victim.segment.number) => {
                 self.requeue_large(victim, (hash, address), (queue, frequency));
                 return true;
@@ -223,6 +226,27 @@ impl Guard<'_> {
             }
         };
         true
+    }
+
+    /// Evicts an item: to its record, if it has one; or, if evictions are collected, later. Returns
+    /// whether it was evicted or will be.
+    fn evict(
+        &self,
+        state: &mut WriteState,
+        (hash, address): (KeyHash, u64),
+        item: Item<'_>,
+    ) -> bool {
+        if self.evict_to_record(hash, address, &item) {
+            return true;
+        }
+        if let Some(evictions) = &mut state.evictions {
+            evictions.items.push((hash, address));
+            evictions.bytes += item.header.len();
+            return true;
+        }
+        let is_removed = self.remove_at(hash, address, item);
+        self.session.counters.evicted.add(u64::from(is_removed));
+        is_removed
     }
 
     /// Returns what happens to an item, given the reason for which its segment is reclaimed.
@@ -250,7 +274,7 @@ impl Guard<'_> {
     ) {
         let Cache { arena, tables, segments, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
-        let Some(position) = table.find(|slot| slot.address() == address) else { return };
+        let Some(position) = table.find_address(address) else { return };
         table.relocate(position, address, frequency);
         drop(table);
         segments.push(victim.segment, queue, End::Newest);
@@ -268,8 +292,11 @@ impl Guard<'_> {
         let payload = (item.key(), item.value());
         let Some((to, len)) = self.append_item(state, queue, payload, (item.header.metadata, 0))
         else {
+            if self.evict_to_record(hash, address, &item) {
+                return true;
+            }
             // With eviction, an item that cannot move is evicted.
-            if cache.eviction == Eviction::None {
+            if !cache.may_evict() {
                 return false;
             }
             if self.remove_at(hash, address, item) {
@@ -278,7 +305,7 @@ impl Guard<'_> {
             return true;
         };
         let mut table = cache.tables.lock(&cache.arena, hash);
-        if let Some(position) = table.find(|slot| slot.address() == address) {
+        if let Some(position) = table.find_address(address) {
             table.relocate(position, to, frequency);
             drop(table);
             self.record_removed(address, item.header.len());

@@ -23,7 +23,7 @@ impl Guard<'_> {
     pub(crate) fn remove_at(&self, hash: KeyHash, address: u64, item: Item<'_>) -> bool {
         let cache = self.cache();
         let mut table = cache.tables.lock(&cache.arena, hash);
-        let Some(position) = table.find(|slot| slot.address() == address) else { return false };
+        let Some(position) = table.find_address(address) else { return false };
         table.remove(position);
         drop(table);
         self.record_removed(address, item.header.len());
@@ -31,7 +31,8 @@ impl Guard<'_> {
     }
 
     /// Removes the item of a key. Returns whether there was an item that has not expired. Needs no
-    /// memory, so it always succeeds.
+    /// memory, so it always succeeds, unless the item is on disk: see
+    /// [`take_on_disk`](Self::take_on_disk).
     pub fn remove(&self, key: &[u8]) -> bool {
         self.remove_hashed(key, self.cache().hash(key))
     }
@@ -52,13 +53,20 @@ impl Guard<'_> {
         let Cache { arena, tables, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
         let found = table.find(|slot| self.len_if_key(key, slot).is_some());
-        let found_address = found.map(|position| position.slot.address());
-        if !expect.is_met(found_address, || self.cache().may_restore(hash)) {
+        let slot = found.map(|position| position.slot);
+        if let Some(slot) = slot.filter(|slot| slot.is_on_disk()) {
+            self.note_on_disk(hash, slot);
+        }
+        if self.session.needs_disk.get() {
+            return Some(false);
+        }
+        if !expect.is_met(slot, || self.cache().may_restore(hash)) {
             return None;
         }
         self.cache().note_changed(hash);
         let Some(position) = found else { return Some(false) };
         let item = self.item(position.slot.address(), 0);
+        self.note_item_removed(position.slot.address());
         table.remove(position);
         drop(table);
         self.record_removed(position.slot.address(), item.header.len());
@@ -73,9 +81,13 @@ impl Guard<'_> {
     pub fn clear(&self) {
         let Cache { arena, tables, .. } = self.cache();
         self.cache().note_all_changed();
+        if let Some(records) = &self.cache().records {
+            records.note_all_removed();
+        }
         tables.clear(arena, self.exclusive.is_some(), |slots| {
-            for (at, slot) in slots.iter().enumerate() {
-                if let Some(ahead) = slots.get(at + PREFETCH_DISTANCE) {
+            let in_memory: Vec<_> = slots.iter().filter(|slot| !slot.is_on_disk()).collect();
+            for (at, slot) in in_memory.iter().enumerate() {
+                if let Some(ahead) = in_memory.get(at + PREFETCH_DISTANCE) {
                     arena.prefetch(ahead.address(), 1);
                 }
                 let item = self.item(slot.address(), 0);

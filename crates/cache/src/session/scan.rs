@@ -22,13 +22,15 @@ impl Guard<'_> {
     /// it may find fewer items, or none.
     ///
     /// Keys that exist during the whole scan are found at least once. Keys that are stored or
-    /// removed meanwhile may be found or not.
+    /// removed meanwhile may be found or not. Items on disk are found after they were promoted: see
+    /// [`take_on_disk`](Self::take_on_disk).
     pub fn scan(&self, cursor: u64, at_least: usize, each: impl FnMut(&Item<'_>)) -> u64 {
         self.scan_slots(cursor, at_least, |_| true, each)
     }
 
     /// Calls `each` for the next items with this [frequency](Item::frequency), as
-    /// [`scan`](Self::scan) does for all items. Does not read the others.
+    /// [`scan`](Self::scan) does for all items. Does not read the others, and leaves out items on
+    /// disk.
     pub fn scan_frequency(
         &self,
         cursor: u64,
@@ -36,7 +38,8 @@ impl Guard<'_> {
         frequency: u32,
         each: impl FnMut(&Item<'_>),
     ) -> u64 {
-        self.scan_slots(cursor, at_least, |slot| slot.frequency() == frequency, each)
+        let is_included = |slot: Slot| slot.frequency() == frequency && !slot.is_on_disk();
+        self.scan_slots(cursor, at_least, is_included, each)
     }
 
     fn scan_slots(
@@ -52,7 +55,11 @@ impl Guard<'_> {
         loop {
             slots.clear();
             cursor = cache.tables.scan(&cache.arena, cursor, &mut slots);
-            for slot in slots.iter().filter(|slot| is_included(**slot)) {
+            for (slot, hash) in slots.iter().filter(|(slot, _)| is_included(*slot)) {
+                if slot.is_on_disk() {
+                    self.note_on_disk(*hash, *slot);
+                    continue;
+                }
                 let item = self.item(slot.address(), slot.frequency());
                 if !self.is_expired(&item) {
                     found += 1;
@@ -72,7 +79,8 @@ impl Guard<'_> {
 
     /// Returns a random item, chosen by `seed`, or `None` if there are none: an item of a random
     /// index line, or of the next line with items. So items after empty lines are more likely than
-    /// others, which matters only in a cache with few items.
+    /// others, which matters only in a cache with few items. If the items of that line are on disk,
+    /// returns `None`: see [`take_on_disk`](Self::take_on_disk).
     pub fn random(&self, seed: u64) -> Option<Item<'_>> {
         let cache = self.cache();
         let mut slots = Vec::new();
@@ -81,10 +89,15 @@ impl Guard<'_> {
         while lines > 0 {
             slots.clear();
             cursor = cache.tables.scan(&cache.arena, cursor, &mut slots);
-            let items = slots.iter().map(|slot| self.item(slot.address(), slot.frequency()));
+            let items = slots.iter().filter(|(slot, _)| !slot.is_on_disk());
+            let items = items.map(|(slot, _)| self.item(slot.address(), slot.frequency()));
             let valid: Vec<_> = items.filter(|item| !self.is_expired(item)).collect();
             if !valid.is_empty() {
                 return Some(valid[seed as usize % valid.len()]);
+            }
+            if let Some((slot, hash)) = slots.iter().find(|(slot, _)| slot.is_on_disk()) {
+                self.note_on_disk(*hash, *slot);
+                return None;
             }
             lines -= 1;
         }

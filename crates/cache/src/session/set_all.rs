@@ -46,6 +46,9 @@ impl Guard<'_> {
         items: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone,
         write: &Write<'_>,
     ) -> Result<()> {
+        if self.session.needs_disk.get() {
+            return Err(Error::OnDisk);
+        }
         let mut bytes = 0;
         for (key, value) in items.clone() {
             check_item(self.cache(), key, value)?;

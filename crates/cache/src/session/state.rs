@@ -1,9 +1,12 @@
 //! The structs of sessions and guards.
 
 use crate::cache::Cache;
+use crate::index::slot::Slot;
 use crate::memory::arena::Tail;
 use crate::memory::epoch::{EpochGuard, Exclusive, SlotId};
 use crate::memory::meta::{Queue, Segment};
+use crate::records::OnDisk;
+use crate::session::evictions::Evictions;
 use crate::session::expiry_scan::ExpiryScan;
 use crate::session::victim::Victim;
 use crate::stats::Counters;
@@ -31,6 +34,9 @@ pub(crate) struct WriteState {
     pub(crate) memory_pressure: bool,
     /// Number of segments that should be free in addition to the target.
     pub(crate) extra_segments: u32,
+    /// Where items that are chosen for eviction are collected, so that they are written to disk
+    /// first.
+    pub(crate) evictions: Option<Evictions>,
 }
 
 /// A session of one thread with a cache: begins epoch guards, and owns the segments to which the
@@ -48,6 +54,13 @@ pub struct Session<'c> {
     /// Number of guards begun.
     pub(super) guard_count: Cell<u64>,
     pub(super) cas: Cell<Range<u64>>,
+    /// Items on disk that operations under this guard need, and whether there are any.
+    pub(super) on_disk: RefCell<Vec<OnDisk>>,
+    pub(super) needs_disk: Cell<bool>,
+    /// Identifiers of records whose items were replaced or removed under this guard, and whether
+    /// there are any.
+    pub(super) removed_records: RefCell<Vec<u64>>,
+    pub(super) has_removed_records: Cell<bool>,
 }
 
 impl Session<'_> {
@@ -66,6 +79,8 @@ impl Session<'_> {
     pub(super) fn begin(&self) -> Guard<'_> {
         self.now_ms.set(self.cache.clock.now_ms());
         self.count_guard();
+        self.needs_disk.set(false);
+        self.on_disk.borrow_mut().clear();
         Guard { epoch: self.cache.epochs.enter(self.slot), session: self, exclusive: None }
     }
 }
@@ -85,6 +100,12 @@ pub struct Guard<'s> {
     pub(super) exclusive: Option<Exclusive<'s>>,
 }
 
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.log_removed_records();
+    }
+}
+
 impl fmt::Debug for Guard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").finish_non_exhaustive()
@@ -96,22 +117,33 @@ impl fmt::Debug for Guard<'_> {
 pub(crate) enum Expect {
     /// Anything.
     Anything,
-    /// The item at this address, or no item.
+    /// The item in memory at this address, or no item.
     Address(Option<u64>),
+    /// The item on disk with this place.
+    Place(u64),
+    /// Nothing that it can hold: the item is on disk, so that the caller must not write.
+    OnDisk,
     /// No item, and the key was not changed since the cache began to restore items. The new slot
     /// has this frequency.
     Unchanged { frequency: u32 },
 }
 
 impl Expect {
-    /// Returns whether the index holds what is expected, if it has the item at this address.
+    /// Returns whether the index holds what is expected, if it has this slot of the key.
     /// `may_restore` returns whether the key was not changed.
     #[inline]
-    pub(crate) fn is_met(self, found: Option<u64>, may_restore: impl FnOnce() -> bool) -> bool {
-        match self {
-            Self::Anything => true,
-            Self::Address(expected) => expected == found,
-            Self::Unchanged { .. } => found.is_none() && may_restore(),
+    pub(crate) fn is_met(self, found: Option<Slot>, may_restore: impl FnOnce() -> bool) -> bool {
+        match (self, found) {
+            (Self::Anything, _) => true,
+            (Self::Address(None) | Self::Unchanged { .. }, Some(_)) | (Self::OnDisk, _) => false,
+            (Self::Address(expected), None) => expected.is_none(),
+            (Self::Address(expected), Some(slot)) => {
+                !slot.is_on_disk() && expected == Some(slot.address())
+            }
+            (Self::Place(place), found) => {
+                found.is_some_and(|slot| slot.is_on_disk() && slot.place() == place)
+            }
+            (Self::Unchanged { .. }, None) => may_restore(),
         }
     }
 

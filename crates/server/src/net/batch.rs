@@ -191,7 +191,11 @@ impl Batch {
             });
         }
         for (hash, replaced) in hashes {
-            if *replaced { guard.prefetch_header(*hash) } else { guard.prefetch_item(*hash) }
+            if *replaced {
+                guard.prefetch_header(*hash);
+            } else {
+                guard.prefetch_item(*hash);
+            }
         }
     }
 

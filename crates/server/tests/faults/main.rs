@@ -72,12 +72,20 @@ impl Subject {
         stream
     }
 
-    /// Checks that the server answers another client, and uses no more memory than it may.
+    /// Checks that the server answers another client, and uses no more memory than it may. What
+    /// one iteration of each worker received may exceed the limit until the clients that are closed
+    /// for it are gone.
     #[track_caller]
     fn is_well(&self) {
-        self.answers();
-        let stats = self.cache.stats();
-        assert!(stats.memory <= stats.memory_limit, "{stats:?}");
+        for _ in 0..TRIES {
+            self.answers();
+            let stats = self.cache.stats();
+            assert!(stats.memory <= stats.memory_limit / 8 * 9, "{stats:?}");
+            if stats.memory <= stats.memory_limit {
+                return;
+            }
+        }
+        panic!("the memory stays above the limit: {:?}", self.cache.stats());
     }
 
     /// Checks that the server answers another client.

@@ -1,0 +1,157 @@
+//! Choosing items for eviction that are written to disk first.
+
+use crate::cache::Cache;
+use crate::hash::KeyHash;
+use crate::item::{Header, Item, NO_SESSION};
+use crate::session::evictions::Evictions;
+use crate::session::state::{Guard, Session};
+
+/// Maximum number of items that are examined for expiry before each victim.
+const MAX_EXPIRY_CHECKS: usize = 4096;
+
+impl Session<'_> {
+    /// Returns whether items should be written to disk now, so that `ahead` segments are free
+    /// beyond those at which writers begin to evict.
+    pub fn should_demote(&self, ahead: u32) -> bool {
+        let _guard = self.begin();
+        self.cache.is_below_target(ahead)
+    }
+
+    /// Chooses items to evict, at least `max_bytes` bytes of them, or as many as necessary for
+    /// `ahead` segments to be free beyond those at which writers begin to evict. Items that have a
+    /// record already are evicted at once: the index points to the record then.
+    ///
+    /// A [`Session`] that calls this must call [`finish_evictions`](Self::finish_evictions) for all
+    /// that it returns.
+    pub fn choose_evictions(&mut self, max_bytes: usize, ahead: u32) -> Evictions {
+        let guard = self.begin();
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        state.evictions = Some(Evictions::default());
+        let segments = &self.cache.segments;
+        loop {
+            let kept = state.victim.take().filter(|kept| segments.is_current(kept.segment));
+            let kept = kept.or_else(|| {
+                while guard.scan_expired(state, MAX_EXPIRY_CHECKS).is_some() {}
+                state.victim.take().or_else(|| guard.choose_victim(ahead, true))
+            });
+            let Some(mut victim) = kept else { break };
+            let segment_ref = segments.acquire_ref(victim.segment.number);
+            if let Some(evictions) = &mut state.evictions {
+                evictions.segments.push(segment_ref);
+            }
+            let mut has_room = true;
+            let mut is_enough = false;
+            while has_room && !is_enough && !victim.is_done() {
+                has_room = guard.process_group(state, &mut victim);
+                is_enough = state.evictions.as_ref().is_some_and(|all| all.bytes >= max_bytes);
+            }
+            if !has_room {
+                victim.return_to_queue(self.cache);
+                break;
+            }
+            if !victim.is_done() {
+                state.victim = Some(victim);
+            }
+            if is_enough {
+                break;
+            }
+        }
+        state.evictions.take().unwrap_or_default()
+    }
+
+    /// Calls `each` with each item of `evictions`, and returns what it returned.
+    ///
+    /// # Panics
+    ///
+    /// If `evictions` are from another cache.
+    pub fn map_evictions<R>(
+        &self,
+        evictions: &Evictions,
+        mut each: impl FnMut(&Item<'_>, KeyHash) -> R,
+    ) -> Vec<R> {
+        let Cache { arena, segments, .. } = self.cache;
+        let items = evictions.items.iter().map(|(hash, address)| {
+            let number = segments.segment_of(*address);
+            // One of these references keeps the segment of the item.
+            let segment_ref = evictions.segments.iter().find(|it| it.number() == number);
+            let segment_ref = segment_ref.expect("a reference to the segment");
+            let read = |len| arena.read_referenced(segment_ref, *address, len);
+            let header = Header::read(read, || segments.base_ms(number));
+            let bytes = read(header.len());
+            each(&Item { bytes, header, frequency: 0, session: NO_SESSION }, *hash)
+        });
+        items.collect()
+    }
+
+    /// Evicts the items of `evictions`. `places` has the place of the record of each item, or
+    /// `None` for an item that was not written, which is lost. The index points to the records
+    /// afterwards. Records of items that were replaced or removed meanwhile are noted as removed.
+    pub fn finish_evictions(&mut self, evictions: Evictions, places: &[Option<u64>]) {
+        let Evictions { items, segments, .. } = evictions;
+        let guard = self.begin();
+        for ((hash, address), place) in items.iter().zip(places) {
+            guard.finish_eviction(*hash, *address, *place);
+        }
+        drop(guard);
+        for segment_ref in &segments {
+            self.cache.segments.release_ref(&self.cache.epochs, segment_ref);
+        }
+    }
+
+    /// Passes the identifiers of records that were removed to the records.
+    #[cold]
+    pub(super) fn log_removed_records(&self) {
+        let mut ids = self.removed_records.borrow_mut();
+        if let Some(records) = &self.cache.records
+            && !ids.is_empty()
+        {
+            records.note_removed(&ids);
+        }
+        ids.clear();
+    }
+}
+
+impl Guard<'_> {
+    /// Evicts an item, whose record is at a place. Does nothing if the index does not point to the
+    /// item any more.
+    fn finish_eviction(&self, hash: KeyHash, address: u64, place: Option<u64>) {
+        let Cache { arena, tables, records, .. } = self.cache();
+        let item = self.item(address, 0);
+        let mut table = tables.lock(arena, hash);
+        let Some(position) = table.find_address(address) else {
+            // The record is of an item that is out of date.
+            let id = records.as_ref().zip(place).and_then(|(records, place)| records.id(place));
+            if let Some(id) = id {
+                self.note_removed_id(id);
+            }
+            return;
+        };
+        match place {
+            Some(place) => table.move_to_disk(position, place, 0),
+            None => table.remove(position),
+        }
+        drop(table);
+        self.record_removed(address, item.header.len());
+        self.session.counters.evicted.add(u64::from(place.is_none()));
+        self.session.counters.demoted.add(u64::from(place.is_some()));
+        self.cache().segments.add_evicted(1);
+    }
+
+    /// Points the index to the record of an item in memory that has not changed since it was read
+    /// from there. Returns `false` if it has no record.
+    pub(super) fn evict_to_record(&self, hash: KeyHash, address: u64, item: &Item<'_>) -> bool {
+        let Cache { arena, tables, records, .. } = self.cache();
+        let Some(records) = records else { return false };
+        let place = item.header.metadata.record.and_then(|id| records.place(id));
+        let Some(place) = place else { return false };
+        let mut table = tables.lock(arena, hash);
+        if let Some(position) = table.find_address(address) {
+            table.move_to_disk(position, place, 0);
+            drop(table);
+            self.record_removed(address, item.header.len());
+            self.session.counters.demoted_unchanged.add(1);
+        }
+        true
+    }
+}

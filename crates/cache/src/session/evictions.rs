@@ -1,0 +1,40 @@
+//! Items that were chosen for eviction, to be written to disk.
+
+use crate::hash::KeyHash;
+use crate::memory::meta::SegmentRef;
+use std::fmt;
+
+/// Items that were chosen for eviction. They stay in the index, and their memory stays unchanged,
+/// until [`Session::finish_evictions`].
+#[derive(Default)]
+pub struct Evictions {
+    /// The address of each item.
+    pub(super) items: Vec<(KeyHash, u64)>,
+    /// References that keep the segments of the items.
+    pub(super) segments: Vec<SegmentRef>,
+    /// Bytes of the items.
+    pub(super) bytes: usize,
+}
+
+impl Evictions {
+    /// Returns the number of items.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns whether there are no items.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+impl fmt::Debug for Evictions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evictions")
+            .field("items", &self.items.len())
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}

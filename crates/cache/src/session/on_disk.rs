@@ -1,0 +1,84 @@
+//! Items on disk that the operations of a guard need, and records that they replaced or removed.
+
+use crate::hash::KeyHash;
+use crate::index::slot::Slot;
+use crate::item::Item;
+use crate::records::OnDisk;
+use crate::session::state::Guard;
+
+impl Guard<'_> {
+    /// Returns the items on disk that operations under this guard needed since the last call. If
+    /// there are any, the results of these operations are not valid: lookups returned nothing, and
+    /// writes and removals changed nothing. Read the records, [promote](Self::promote) the items,
+    /// and repeat the operations.
+    ///
+    /// Until this is called, all further writes under this guard fail with
+    /// [`Error::OnDisk`](crate::Error::OnDisk), so that no operation of several steps is completed
+    /// with a wrong result.
+    #[inline]
+    pub fn take_on_disk(&self) -> Vec<OnDisk> {
+        if !self.session.needs_disk.replace(false) {
+            return Vec::new();
+        }
+        self.session.on_disk.take()
+    }
+
+    /// Returns the item of a key if it is on disk. No operation counts.
+    pub fn find_on_disk(&self, key: &[u8]) -> Option<OnDisk> {
+        let hash = self.cache().hash(key);
+        let slot = self.position(key, hash)?.slot;
+        slot.is_on_disk().then(|| OnDisk { hash, place: slot.place() })
+    }
+
+    /// Notes that an operation needs the item on disk of this slot.
+    #[cold]
+    pub(super) fn note_on_disk(&self, hash: KeyHash, slot: Slot) {
+        let on_disk = OnDisk { hash, place: slot.place() };
+        let mut noted = self.session.on_disk.borrow_mut();
+        if !noted.contains(&on_disk) {
+            noted.push(on_disk);
+        }
+        self.session.needs_disk.set(true);
+    }
+
+    /// Notes that the item on disk of this slot is replaced or removed. Called while the table of
+    /// the key is locked: later, the place may be used for another record.
+    #[cold]
+    pub(super) fn note_record_removed(&self, slot: Slot) {
+        let records = self.cache().records.as_ref();
+        let id = records.and_then(|records| records.id(slot.place()));
+        self.session.removed_records.borrow_mut().extend(id);
+        self.session.has_removed_records.set(true);
+    }
+
+    /// Notes that an item in memory is replaced or removed, if there is a record of it.
+    #[inline]
+    pub(super) fn note_item_removed(&self, address: u64) {
+        if self.cache().records.is_some() {
+            self.note_record_of(&self.item(address, 0));
+        }
+    }
+
+    #[cold]
+    fn note_record_of(&self, item: &Item<'_>) {
+        if let Some(id) = item.header.metadata.record {
+            self.note_removed_id(id);
+        }
+    }
+
+    /// Notes that the record with this identifier is out of date.
+    pub(super) fn note_removed_id(&self, id: u64) {
+        self.session.removed_records.borrow_mut().push(id);
+        self.session.has_removed_records.set(true);
+    }
+
+    /// Passes the identifiers of all records that were replaced or removed under this guard to
+    /// [`Records::note_removed`](crate::Records::note_removed). Happens when the guard ends. Call
+    /// it before, if a client is told of the change before.
+    #[inline]
+    pub fn log_removed_records(&self) {
+        if self.session.has_removed_records.replace(false) {
+            self.session.log_removed_records();
+        }
+    }
+}
