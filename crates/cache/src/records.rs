@@ -23,6 +23,11 @@ pub trait Records: Send + Sync {
 
     /// Records the same for all records.
     fn note_all_removed(&self);
+
+    /// Records that keys with these hashes were stored or removed while items are
+    /// [restored](crate::Cache::begin_restore): none of the records that existed when that began
+    /// may be found after the process ends. Called as [`note_removed`](Self::note_removed) is.
+    fn note_changed(&self, hashes: &[u64]);
 }
 
 /// An item on disk that an operation needs: [`Guard::take_on_disk`](crate::Guard::take_on_disk).

@@ -23,6 +23,7 @@ struct DiskState {
     records: HashMap<u64, Record>,
     last_place: u64,
     removed: BTreeSet<u64>,
+    changed: BTreeSet<u64>,
 }
 
 const FIRST_ID: u64 = 1 << 40;
@@ -60,6 +61,10 @@ impl Records for Disk {
     fn note_removed(&self, ids: &[u64]) {
         let mut state = self.0.lock().expect("no panic");
         state.removed.extend(ids.iter().map(|id| id - FIRST_ID));
+    }
+
+    fn note_changed(&self, hashes: &[u64]) {
+        self.0.lock().expect("no panic").changed.extend(hashes);
     }
 
     fn note_all_removed(&self) {
@@ -361,6 +366,9 @@ fn records_of_an_earlier_run_are_recovered_unless_their_keys_changed() {
         guard.set(&key(5), b"new", &Write::new()).map(drop).expect("room");
         assert!(!guard.remove(&key(6)));
     }
+    let changed: BTreeSet<_> =
+        [5, 6].iter().map(|number| cache.hash(&key(*number)).to_u64()).collect();
+    assert_eq!(disk.0.lock().expect("no panic").changed, changed);
     let mut recovered = 0;
     for (number, place) in places.iter().enumerate() {
         let guard = session.guard();

@@ -47,7 +47,7 @@ impl Guard<'_> {
                 return Ok(false);
             }
             if !matches!(expect, Expect::Unchanged { .. } | Expect::Place(_)) {
-                self.cache().note_changed(hash);
+                self.note_changed(hash);
             }
             if let Some(position) = found.filter(|found| !found.slot.is_on_disk()) {
                 self.note_item_removed(position.slot.address());

@@ -103,12 +103,17 @@ impl Session<'_> {
     #[cold]
     pub(super) fn log_removed_records(&self) {
         let mut ids = self.removed_records.borrow_mut();
-        if let Some(records) = &self.cache.records
-            && !ids.is_empty()
-        {
-            records.note_removed(&ids);
+        let mut hashes = self.changed_hashes.borrow_mut();
+        if let Some(records) = &self.cache.records {
+            if !ids.is_empty() {
+                records.note_removed(&ids);
+            }
+            if !hashes.is_empty() {
+                records.note_changed(&hashes);
+            }
         }
         ids.clear();
+        hashes.clear();
     }
 }
 

@@ -37,6 +37,7 @@ impl<'c> Session<'c> {
             needs_disk: Cell::new(false),
             removed_records: RefCell::default(),
             has_removed_records: Cell::new(false),
+            changed_hashes: RefCell::default(),
         })
     }
 

@@ -72,6 +72,18 @@ impl Guard<'_> {
         self.session.has_removed_records.set(true);
     }
 
+    /// Notes that a key is stored or removed. Called while its table is locked.
+    #[inline]
+    pub(super) fn note_changed(&self, hash: KeyHash) {
+        if self.cache().is_restoring() {
+            self.cache().note_changed(hash);
+            if self.cache().records.is_some() {
+                self.session.changed_hashes.borrow_mut().push(hash.to_u64());
+                self.session.has_removed_records.set(true);
+            }
+        }
+    }
+
     /// Passes the identifiers of all records that were replaced or removed under this guard to
     /// [`Records::note_removed`](crate::Records::note_removed). Happens when the guard ends. Call
     /// it before, if a client is told of the change before.

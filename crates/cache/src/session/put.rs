@@ -213,7 +213,7 @@ impl Guard<'_> {
         let is_missing =
             found.is_none_or(|found| self.is_expired(&self.item(found.slot.address(), 0)));
         if is_missing {
-            self.cache().note_changed(hash);
+            self.note_changed(hash);
         }
         is_missing
     }

@@ -63,7 +63,7 @@ impl Guard<'_> {
         if !expect.is_met(slot, || self.cache().may_restore(hash)) {
             return None;
         }
-        self.cache().note_changed(hash);
+        self.note_changed(hash);
         let Some(position) = found else { return Some(false) };
         let item = self.item(position.slot.address(), 0);
         self.note_item_removed(position.slot.address());

@@ -61,6 +61,8 @@ pub struct Session<'c> {
     /// there are any.
     pub(super) removed_records: RefCell<Vec<u64>>,
     pub(super) has_removed_records: Cell<bool>,
+    /// Hashes of keys that were changed under this guard while items are restored.
+    pub(super) changed_hashes: RefCell<Vec<u64>>,
 }
 
 impl Session<'_> {
