@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The result of this crate's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of this crate. Damage in an item file is not an error.
+/// An error of this crate. Damage in an item file or a removal log is not an error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -64,13 +64,18 @@ pub enum Error {
         /// Why the system refuses writes.
         source: io::Error,
     },
-    /// The byte budget has no room for another item file. The caller removes one, for example with
-    /// [`Tier::remove_oldest`](crate::Tier::remove_oldest), and tries again.
+    /// The byte budget has no room for another item file or removal log. The caller removes an item
+    /// file, for example with [`Tier::remove_oldest`](crate::Tier::remove_oldest), and tries again.
     BudgetReached {
-        /// Bytes that the next item file needs.
+        /// Bytes that the next file, or the next part of a removal log, needs.
         needed: u64,
         /// Bytes that are available.
         available: u64,
+    },
+    /// The tier of this handle was closed or dropped.
+    Closed {
+        /// The folder.
+        path: PathBuf,
     },
     /// A key, a value or a record is too long.
     TooLong {
@@ -141,8 +146,11 @@ impl fmt::Display for Error {
             }
             Self::BudgetReached { needed, available } => write!(
                 f,
-                "the disk budget has {available} bytes available, and an item file needs {needed}"
+                "the disk budget has {available} bytes available, and the next file needs {needed}"
             ),
+            Self::Closed { path } => {
+                write!(f, "{}: the tier was closed; open it again", path.display())
+            }
             Self::TooLong { what, len, max } => {
                 write!(f, "{what}: expected at most {max} bytes, found {len}")
             }
@@ -159,12 +167,12 @@ impl std::error::Error for Error {
     }
 }
 
-/// Damage in an item file, or a part of it that the system cannot read.
+/// Damage in an item file or a removal log, or a part of it that the system cannot read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The name of the file in the folder.
     pub file: String,
-    /// The offset in bytes of the damaged header, batch, record, directory or footer.
+    /// The offset in bytes of the damaged header, batch, record, directory, footer or entry.
     pub offset: u64,
     /// What was expected, and what was found.
     pub reason: String,

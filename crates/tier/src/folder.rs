@@ -5,7 +5,8 @@ use crate::checksum::checksum;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::layout::{
-    BLOCK, ITEMS_ENDING, ITEMS_PREFIX, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW, MAX_NUMBER, VERSION,
+    BLOCK, ITEMS_ENDING, ITEMS_PREFIX, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW, MAX_NUMBER,
+    REMOVED_NEW, REMOVED_PREFIX, VERSION,
 };
 use crate::manifest::{Manifest, ManifestError};
 use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
@@ -38,6 +39,7 @@ impl Drop for FolderGuard {
 }
 
 /// A file in the folder.
+#[derive(Clone)]
 pub(crate) struct FolderEntry {
     pub(crate) name: String,
     pub(crate) len: u64,
@@ -51,14 +53,29 @@ pub(crate) fn items_name(number: u64) -> String {
 
 /// Returns the number in the name of an item file, or `None` for other names.
 pub(crate) fn items_number(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix(ITEMS_PREFIX)?.strip_suffix(ITEMS_ENDING)?;
-    let number = digits.parse().ok().filter(|number| (1..=MAX_NUMBER).contains(number))?;
-    (items_name(number) == name).then_some(number)
+    number_in(name, ITEMS_PREFIX).filter(|number| items_name(*number) == name)
+}
+
+/// Returns the file name of a removal log.
+pub(crate) fn removed_name(number: u64) -> String {
+    format!("{REMOVED_PREFIX}{number:010}{ITEMS_ENDING}")
+}
+
+/// Returns the number in the name of a removal log, or `None` for other names.
+pub(crate) fn removed_number(name: &str) -> Option<u64> {
+    number_in(name, REMOVED_PREFIX).filter(|number| removed_name(*number) == name)
+}
+
+fn number_in(name: &str, prefix: &str) -> Option<u64> {
+    let digits = name.strip_prefix(prefix)?.strip_suffix(ITEMS_ENDING)?;
+    digits.parse().ok().filter(|number| (1..=MAX_NUMBER).contains(number))
 }
 
 /// Returns whether this crate uses a file name.
 pub(crate) fn is_own(name: &str) -> bool {
-    items_number(name).is_some() || [MANIFEST_NAME, MANIFEST_NEW, LOCK_NAME].contains(&name)
+    items_number(name).is_some()
+        || removed_number(name).is_some()
+        || [MANIFEST_NAME, MANIFEST_NEW, LOCK_NAME, REMOVED_NEW].contains(&name)
 }
 
 /// Returns a random number, for salts. It comes from the seeds of hash maps in the standard
@@ -181,13 +198,23 @@ impl Folder {
         Ok(opened.map_err(|errno| self.error("open", name, errno))?.into())
     }
 
-    /// Creates an item file.
+    /// Creates a file, and empties an existing one.
     ///
     /// # Errors
     ///
     /// Returns the error of the system.
     pub(crate) fn create_file(&self, name: &str) -> Result<File> {
         self.disk.create(&self.file, name).map_err(|e| self.error("create", name, e))
+    }
+
+    /// Renames a file and replaces the file of the new name.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system, at the new name.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let renamed = self.disk.rename(&self.file, from, to);
+        renamed.map_err(|e| self.error("replace", to, e))
     }
 
     /// Removes a file.
@@ -284,8 +311,7 @@ impl Folder {
         written.map_err(|e| self.error("write", MANIFEST_NEW, e))?;
         let synced = self.disk.sync(&file, MANIFEST_NEW);
         synced.map_err(|e| self.error("sync", MANIFEST_NEW, e))?;
-        let renamed = self.disk.rename(&self.file, MANIFEST_NEW, MANIFEST_NAME);
-        renamed.map_err(|e| self.error("replace", MANIFEST_NAME, e))?;
+        self.rename(MANIFEST_NEW, MANIFEST_NAME)?;
         self.sync()
     }
 }
@@ -351,5 +377,9 @@ mod tests {
             assert_eq!(items_number(name), None, "{name}");
         }
         assert!(is_own("tier.new") && is_own("lock") && !is_own("lost+found"));
+        assert_eq!(removed_name(7), "removed-0000000007.log");
+        assert_eq!(removed_number(&removed_name(7)), Some(7));
+        assert_eq!((removed_number(&items_name(7)), items_number(&removed_name(7))), (None, None));
+        assert!(is_own("removed.new") && is_own(&removed_name(1)) && !is_own("removed-1.log"));
     }
 }

@@ -1,12 +1,13 @@
 //! Opens an existing item file and reads its header and its footer.
 
+use crate::budget::Budget;
 use crate::buffer::AlignedBuffer;
 use crate::disk::Disk;
 use crate::error::{Damage, Result};
 use crate::folder::{Folder, FolderEntry, items_number};
 use crate::footer::Footer;
 use crate::header::Header;
-use crate::items::{Budget, ItemFile};
+use crate::items::ItemFile;
 use crate::layout::BLOCK;
 use std::fs::File;
 use std::sync::Arc;
@@ -29,10 +30,10 @@ pub(crate) enum FileState {
 }
 
 /// Returns the item files of a folder, with their numbers, the oldest first.
-pub(crate) fn item_entries(entries: Vec<FolderEntry>) -> Vec<(u64, FolderEntry)> {
-    let numbered = entries.into_iter().filter_map(|entry| {
+pub(crate) fn item_entries(entries: &[FolderEntry]) -> Vec<(u64, FolderEntry)> {
+    let numbered = entries.iter().filter_map(|entry| {
         let number = items_number(&entry.name).filter(|_| entry.is_file)?;
-        Some((number, entry))
+        Some((number, entry.clone()))
     });
     let mut files: Vec<_> = numbered.collect();
     files.sort_by_key(|(number, _)| *number);
@@ -54,8 +55,7 @@ pub(crate) fn inspect(
 ) -> Result<Inspected> {
     let file = folder.open_file(&entry.name, is_writable)?;
     prepare(&file);
-    let (name, len) = (entry.name.clone(), entry.len);
-    let mut items = ItemFile::new(file, name, number, len, Arc::clone(budget));
+    let mut items = ItemFile::new(file, entry.name.clone(), number, budget.charge(entry.len));
     let mut block = AlignedBuffer::new(BLOCK);
     let state = read_header(&mut items, &*folder.disk, folder_salt, &mut block)
         .unwrap_or_else(|| read_footer(&items, &*folder.disk, &mut block));

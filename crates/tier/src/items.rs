@@ -1,66 +1,12 @@
-//! Open item files, the table of their slots, and the byte budget.
+//! Open item files, and the table of their slots.
 
-use crate::error::{Error, Result};
+use crate::budget::Charge;
 use crate::footer::Footer;
-use crate::layout::{BLOCK, MAX_NUMBER};
+use crate::layout::MAX_NUMBER;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-
-/// The byte budget of a folder.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    max_bytes: u64,
-    /// Bytes of everything but item files.
-    fixed: AtomicU64,
-    /// Bytes of item files, until their last user has closed them: only then the system frees the
-    /// space of a removed file.
-    items: AtomicU64,
-}
-
-impl Budget {
-    pub(crate) fn new(max_bytes: u64, fixed: u64) -> Self {
-        Self { max_bytes, fixed: AtomicU64::new(fixed), items: AtomicU64::new(0) }
-    }
-
-    pub(crate) fn max_bytes(&self) -> u64 {
-        self.max_bytes
-    }
-
-    pub(crate) fn used(&self) -> u64 {
-        self.fixed.load(Ordering::Relaxed) + self.items.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_fixed(&self, bytes: u64) {
-        self.fixed.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Checks that an item file of `len` bytes fits.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::BudgetReached`], or [`Error::TooLong`] if the file does not fit even if all
-    /// others are removed.
-    pub(crate) fn check(&self, len: u64) -> Result<()> {
-        let needed = charge_of(len);
-        let max = self.max_bytes.saturating_sub(self.fixed.load(Ordering::Relaxed));
-        if needed > max {
-            return Err(Error::TooLong { what: "record", len: needed, max });
-        }
-        let available = self.max_bytes.saturating_sub(self.used());
-        if needed > available {
-            return Err(Error::BudgetReached { needed, available });
-        }
-        Ok(())
-    }
-}
-
-/// Returns the bytes that an item file of a length counts: with a block for the metadata of the
-/// filesystem.
-fn charge_of(len: u64) -> u64 {
-    len.next_multiple_of(BLOCK as u64) + BLOCK as u64
-}
 
 /// An open item file. It stays readable after it was removed, until its last user drops it.
 #[derive(Debug)]
@@ -75,20 +21,12 @@ pub(crate) struct ItemFile {
     pub(crate) data_end: AtomicU64,
     /// The footer, once the file is sealed.
     pub(crate) footer: OnceLock<Footer>,
-    len: AtomicU64,
-    budget: Arc<Budget>,
+    charge: Charge,
 }
 
 impl ItemFile {
-    /// Creates the description of an open file and charges its length.
-    pub(crate) fn new(
-        file: File,
-        name: String,
-        number: u64,
-        len: u64,
-        budget: Arc<Budget>,
-    ) -> Self {
-        budget.items.fetch_add(charge_of(len), Ordering::Relaxed);
+    /// Creates the description of an open file.
+    pub(crate) fn new(file: File, name: String, number: u64, charge: Charge) -> Self {
         Self {
             file,
             name,
@@ -98,8 +36,7 @@ impl ItemFile {
             created_ms: 0,
             data_end: AtomicU64::new(0),
             footer: OnceLock::new(),
-            len: AtomicU64::new(len),
-            budget,
+            charge,
         }
     }
 
@@ -113,20 +50,12 @@ impl ItemFile {
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.len.load(Ordering::Relaxed)
+        self.charge.len()
     }
 
     /// Sets the length and changes the charge.
     pub(crate) fn set_len(&self, len: u64) {
-        let old = self.len.swap(len, Ordering::Relaxed);
-        self.budget.items.fetch_add(charge_of(len), Ordering::Relaxed);
-        self.budget.items.fetch_sub(charge_of(old), Ordering::Relaxed);
-    }
-}
-
-impl Drop for ItemFile {
-    fn drop(&mut self) {
-        self.budget.items.fetch_sub(charge_of(self.len()), Ordering::Relaxed);
+        self.charge.set_len(len);
     }
 }
 
@@ -168,6 +97,24 @@ impl Files {
         self.read(|table| table.slots[*table.numbers.get(&number)? as usize].clone())
     }
 
+    /// Calls `visit` for the items whose item files are in the table.
+    pub(crate) fn for_existing<T>(
+        &self,
+        items: &[T],
+        number: impl Fn(&T) -> u64,
+        mut visit: impl FnMut(&T),
+    ) {
+        self.read(|table| {
+            let existing = items.iter().filter(|item| table.numbers.contains_key(&number(item)));
+            existing.for_each(&mut visit);
+        });
+    }
+
+    /// Returns the number of the oldest file.
+    pub(crate) fn oldest_number(&self) -> Option<u64> {
+        self.read(|table| table.numbers.keys().next().copied())
+    }
+
     /// Returns all files, the oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<ItemFile>> {
         self.read(|table| {
@@ -179,6 +126,11 @@ impl Files {
     /// Returns the number of the next file. Numbers are not used again while the tier is open.
     pub(crate) fn next_number(&self) -> u64 {
         self.read(|table| (table.last_number + 1).min(MAX_NUMBER))
+    }
+
+    /// Makes the next number higher than `number`.
+    pub(crate) fn skip_number(&self, number: u64) {
+        self.write(|table| table.last_number = table.last_number.max(number));
     }
 
     /// Returns whether all slots are used.

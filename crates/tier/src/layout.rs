@@ -11,7 +11,12 @@ pub(crate) const LOCK_NAME: &str = "lock";
 pub(crate) const ITEMS_PREFIX: &str = "items-";
 /// The end of the name of an item file.
 pub(crate) const ITEMS_ENDING: &str = ".log";
-/// Maximum number of an item file: its name has ten digits.
+/// The beginning of the name of a removal log, before its number in ten decimal digits. The end is
+/// that of an item file.
+pub(crate) const REMOVED_PREFIX: &str = "removed-";
+/// The name of a removal log that is being created.
+pub(crate) const REMOVED_NEW: &str = "removed.new";
+/// Maximum number of an item file or a removal log: its name has ten digits.
 pub(crate) const MAX_NUMBER: u64 = 9_999_999_999;
 
 /// The version of the format.
@@ -139,7 +144,42 @@ pub(crate) mod footer {
     pub(crate) const CHECK: usize = super::BLOCK - 8;
 }
 
+/// The header of a removal log: one block.
+pub(crate) mod removed {
+    pub(crate) const MAGIC: &[u8; 8] = b"NUTREMOV";
+
+    pub(crate) const MAGIC_AT: usize = 0;
+    pub(crate) const VERSION_AT: usize = 8;
+    pub(crate) const NUMBER: usize = 16;
+    pub(crate) const SALT: usize = 24;
+    pub(crate) const FOLDER_SALT: usize = 32;
+    pub(crate) const BOUND: usize = 40;
+    pub(crate) const PREVIOUS_END: usize = 48;
+    pub(crate) const PREVIOUS_CHAIN: usize = 56;
+    pub(crate) const CHECK: usize = super::BLOCK - 8;
+
+    /// The offset of the mark, an entry that is reserved for a log that cannot be extended.
+    pub(crate) const MARK: u64 = super::BLOCK as u64;
+    /// The offset of the first entry.
+    pub(crate) const FIRST: u64 = MARK + super::removal::LEN;
+}
+
+/// An entry of a removal log.
+pub(crate) mod removal {
+    /// Length in bytes.
+    pub(crate) const LEN: u64 = 8;
+    /// Bits of the id. The check and the kind are in the bits above.
+    pub(crate) const ID_BITS: u32 = 56;
+    /// Bits of the check.
+    pub(crate) const CHECK_BITS: u32 = 5;
+    /// The kind of an entry that removes the record with the id.
+    pub(crate) const RECORD: u64 = 0b011;
+    /// The kind of an entry that removes all records with lower ids.
+    pub(crate) const ALL_BEFORE: u64 = 0b101;
+}
+
 const _: () = {
+    assert!((MAX_NUMBER + 1) << UNIT_BITS < 1 << removal::ID_BITS);
     assert!(BLOCK.is_multiple_of(UNIT) && batch::HEADER_LEN.is_multiple_of(UNIT));
     assert!(MAX_FILE_LEN as usize / UNIT == 1 << UNIT_BITS);
     assert!(UNIT_BITS + entry::BLOCKS_BITS + 2 == u32::BITS);

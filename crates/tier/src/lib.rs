@@ -9,7 +9,9 @@
 //! - [`Reader`] reads records and directories, on any thread. Locating ([`Reader::read_plan`]),
 //!   reading and parsing ([`ReadPlan::parse`]) are separate steps, so that another component can
 //!   read, for example with `io_uring`.
-//! - [`Recovery`] has what was found when the folder was opened.
+//! - [`Removals`] appends to the removal log which records are removed, on any thread: an item that
+//!   is overwritten or deleted stays in its item file, and must not be recovered.
+//! - [`Recovery`] has what was found when the folder was opened, with the removed records.
 //!
 //! There are no threads: each operation blocks until it is done.
 //!
@@ -43,6 +45,7 @@
 //! ```
 
 mod batch;
+mod budget;
 mod buffer;
 mod checksum;
 mod contents;
@@ -65,7 +68,10 @@ mod options;
 mod place;
 mod reader;
 mod record;
+mod record_id;
 mod recover;
+mod removal_log;
+mod removals;
 mod scan;
 mod seal;
 mod shared;
@@ -82,6 +88,9 @@ pub use options::Options;
 pub use place::Place;
 pub use reader::{Loaded, ReadError, ReadPlan, Reader};
 pub use record::{Kind, Record};
+pub use record_id::RecordId;
 pub use recover::Recovery;
+pub use removal_log::{RemovedRecords, RemovedUnits};
+pub use removals::Removals;
 pub use survey::{Stat, Verified, stat, verify};
 pub use tier::{FileInfo, Tier};

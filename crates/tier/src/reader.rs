@@ -9,6 +9,7 @@ use crate::items::ItemFile;
 use crate::layout::{BLOCK, entry};
 use crate::place::Place;
 use crate::record::{ParseError, Record};
+use crate::record_id::RecordId;
 use crate::scan::{AtDamage, Scanned, rebuild, scan};
 use crate::shared::Shared;
 use std::fmt;
@@ -151,6 +152,22 @@ impl Reader {
         is_written.then_some(ReadPlan { items, place, offset, len: len as usize })
     }
 
+    /// Returns the id of the record at a place, or `None` if its file was removed. The place must
+    /// not be older than the removal of another file in its slot.
+    #[must_use]
+    pub fn record_id(&self, place: Place) -> Option<RecordId> {
+        let items = self.shared.files.in_slot(place.slot)?;
+        Some(RecordId { file: items.number, unit: place.unit })
+    }
+
+    /// Returns the place of a record that has `blocks` blocks (0 if that is unknown), or `None` if
+    /// its file was removed.
+    #[must_use]
+    pub fn place(&self, id: RecordId, blocks: u32) -> Option<Place> {
+        let items = self.shared.files.with_number(id.file)?;
+        Some(Place { slot: items.slot, unit: id.unit, blocks })
+    }
+
     /// Reads the record at a place with `pread`. The record borrows `buffer`, which is enlarged if
     /// necessary.
     ///
@@ -200,7 +217,8 @@ impl Reader {
     }
 
     /// Reads all records of an item file in the order in which they were written, until `visit`
-    /// returns [`ControlFlow::Break`]. Batches that are damaged are left out. A batch is read into
+    /// returns [`ControlFlow::Break`]. Removed records are included: see
+    /// [`Recovery::removed`](crate::Recovery::removed). Batches that are damaged are left out. A batch is read into
     /// memory at once, which is as long as the longest record.
     pub fn records(
         &self,
@@ -214,7 +232,7 @@ impl Reader {
     }
 
     /// Reads the records of all item files, the oldest first, until `visit` returns
-    /// [`ControlFlow::Break`].
+    /// [`ControlFlow::Break`]. Removed records are included, as in [`Reader::records`].
     pub fn all_records(
         &self,
         mut visit: impl FnMut(Place, &Record<'_>) -> ControlFlow<()>,

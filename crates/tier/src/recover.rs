@@ -6,6 +6,7 @@ use crate::folder::{FolderEntry, items_name};
 use crate::inspect::{FileState, has_no_batch, inspect};
 use crate::items::ItemFile;
 use crate::layout::BLOCK;
+use crate::removal_log::RemovedRecords;
 use crate::scan::{AtDamage, rebuild};
 use crate::seal::seal;
 use crate::shared::Shared;
@@ -23,6 +24,10 @@ pub struct Recovery {
     /// calls [`Tier::trust_records`](crate::Tier::trust_records). Until then each opening reports
     /// it.
     pub lost_power: bool,
+    /// The records that [`Removals`](crate::Removals) removed. The caller asks it for each entry of
+    /// a directory, and drops it after that. Empty after a loss of power: the log is removed then,
+    /// because it may be incomplete.
+    pub removed: RemovedRecords,
     /// The number of item files.
     pub files: u64,
     /// The number of records in them, deleted and expired ones included.
@@ -34,7 +39,8 @@ pub struct Recovery {
     /// The batch that was being written when the process ended.
     pub incomplete_batch: Option<Damage>,
     /// What is damaged or cannot be read. Files with a damaged header stay until they are removed
-    /// as the oldest, or by their number.
+    /// as the oldest, or by their number. If a file of the removal log is damaged or missing, all
+    /// records that it may have named are in `removed`.
     pub damage: Vec<Damage>,
 }
 

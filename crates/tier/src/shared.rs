@@ -1,11 +1,13 @@
 //! What the writer and all readers of a tier share.
 
+use crate::budget::Budget;
 use crate::disk::{Disk, enable_direct_io};
 use crate::error::{Error, Result};
 use crate::folder::{Folder, items_name, random};
 use crate::header::Header;
-use crate::items::{Budget, Files, ItemFile};
+use crate::items::{Files, ItemFile};
 use crate::layout::BLOCK;
+use crate::removal_log::RemovalLog;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -14,25 +16,19 @@ pub(crate) struct Shared {
     pub(crate) folder: Folder,
     pub(crate) files: Files,
     pub(crate) budget: Arc<Budget>,
+    pub(crate) removal_log: RemovalLog,
     pub(crate) folder_salt: u64,
     pub(crate) direct_io: bool,
-    /// Bytes of files that do not belong to the tier.
-    pub(crate) foreign_bytes: u64,
 }
-
-/// Bytes that count for the manifest, the next manifest and the lock file.
-const SMALL_FILES_BYTES: u64 = 3 * BLOCK as u64;
 
 impl Shared {
     pub(crate) fn disk(&self) -> &dyn Disk {
         &*self.folder.disk
     }
 
-    /// Updates the bytes of everything but item files. One more name may enlarge the folder by a
-    /// block.
+    /// Updates the bytes of the folder itself.
     pub(crate) fn charge_folder(&self) {
-        let folder = self.folder.own_bytes().max(BLOCK as u64) + BLOCK as u64;
-        self.budget.set_fixed(SMALL_FILES_BYTES + folder + self.foreign_bytes);
+        self.budget.set_folder_bytes(self.folder.own_bytes());
     }
 
     /// Enables direct I/O for a file, if it is wanted and supported.
@@ -54,15 +50,14 @@ impl Shared {
         block: &mut [u8],
     ) -> Result<Arc<ItemFile>> {
         self.charge_folder();
-        self.budget.check(len)?;
+        let charge = self.budget.charge_items(len)?;
         if self.files.is_full() {
             return Err(Error::BudgetReached { needed: len, available: 0 });
         }
         let number = self.files.next_number();
         let name = items_name(number);
         let file = self.folder.create_file(&name)?;
-        // Charged until the description is dropped, also if the next steps fail.
-        let mut items = ItemFile::new(file, name, number, len, Arc::clone(&self.budget));
+        let mut items = ItemFile::new(file, name, number, charge);
         items.salt = random();
         items.created_ms = created_ms;
         let (salt, folder_salt) = (items.salt, self.folder_salt);
@@ -100,6 +95,7 @@ impl Shared {
     pub(crate) fn remove_items(&self, number: u64) -> Result<()> {
         self.folder.remove(&items_name(number))?;
         self.files.remove(number);
+        self.removal_log.remove_unused(&self.folder, &self.files);
         Ok(())
     }
 }

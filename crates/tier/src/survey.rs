@@ -1,16 +1,18 @@
 //! Looks into a folder at rest, without changing it.
 
+use crate::budget::Budget;
 use crate::contents::Contents;
 use crate::directory::Directory;
 use crate::disk::SystemDisk;
 use crate::error::{Damage, Error, Result};
-use crate::folder::{Folder, FolderGuard};
+use crate::folder::{Folder, FolderEntry, FolderGuard};
 use crate::footer::Footer;
 use crate::inspect::{FileState, has_no_batch, inspect, item_entries};
-use crate::items::{Budget, ItemFile};
+use crate::items::ItemFile;
 use crate::layout::MANIFEST_NAME;
 use crate::manifest::State;
 use crate::reader::{directory_of, stored_directory};
+use crate::removal_log::{Fault, log_entries, missing_logs, open_logs, read_logs};
 use crate::scan::{AtDamage, Scanned, rebuild};
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +40,14 @@ pub struct Stat {
     pub oldest_ms: Option<u64>,
     /// When the newest item file was created, in milliseconds since the Unix epoch.
     pub newest_ms: Option<u64>,
-    /// Item files and directories that are damaged or cannot be read.
+    /// The number of files of the removal log.
+    pub removal_logs: u64,
+    /// Bytes of the removal log.
+    pub removal_log_bytes: u64,
+    /// The number of entries in the removal log. Each one removes a record, or all records before
+    /// it; those whose item files were removed are included.
+    pub removal_entries: u64,
+    /// Item files, directories and files of the removal log that are damaged or cannot be read.
     pub damage: Vec<Damage>,
 }
 
@@ -49,8 +58,12 @@ pub struct Verified {
     pub files: u64,
     /// The number of valid records.
     pub records: u64,
-    /// Bytes of the item files.
+    /// Bytes of the item files and of the removal log.
     pub bytes: u64,
+    /// The number of files of the removal log.
+    pub removal_logs: u64,
+    /// The number of valid entries in the removal log.
+    pub removal_entries: u64,
     /// The batch at the end of an unsealed file that is incomplete because the process died. It is
     /// not damage.
     pub incomplete_batch: Option<Damage>,
@@ -67,7 +80,8 @@ struct Rest {
     salt: u64,
     state: State,
     bytes: u64,
-    files: Vec<(u64, crate::folder::FolderEntry)>,
+    files: Vec<(u64, FolderEntry)>,
+    entries: Vec<FolderEntry>,
     _guard: Option<FolderGuard>,
 }
 
@@ -82,8 +96,31 @@ impl Rest {
         let entries = folder.list()?;
         let bytes = entries.iter().map(|entry| entry.len).sum();
         let (salt, state) = (manifest.salt, manifest.state);
-        let (budget, files) = (Arc::new(Budget::new(u64::MAX, 0)), item_entries(entries));
-        Ok(Self { folder, budget, salt, state, bytes, files, _guard: guard })
+        let (budget, files) = (Arc::new(Budget::new(u64::MAX, 0)), item_entries(&entries));
+        Ok(Self { folder, budget, salt, state, bytes, files, entries, _guard: guard })
+    }
+
+    /// Returns the number of files of the removal log, and their bytes.
+    fn removal_logs(&self) -> (u64, u64) {
+        let logs = log_entries(&self.entries);
+        (logs.len() as u64, logs.iter().map(|(_, entry)| entry.len).sum())
+    }
+
+    /// Reads the removal log. Returns the number of its valid entries, and what is damaged or
+    /// cannot be read. After a loss of power it is not read, because opening removes it.
+    fn read_removal_log(&self) -> Result<(u64, Vec<Fault>)> {
+        if self.state == State::LostPower {
+            return Ok((0, Vec::new()));
+        }
+        let logs = open_logs(&self.folder, &self.entries, self.salt, false)?;
+        let missing = missing_logs(&logs).into_iter().map(Fault::Damaged);
+        let (mut count, mut faults) = (0, missing.collect::<Vec<_>>());
+        let visit = |_| ();
+        read_logs(logs, &*self.folder.disk, visit, |_, contents| {
+            count += contents.entries;
+            faults.extend(contents.end.err());
+        });
+        Ok((count, faults))
     }
 
     /// Returns whether a file is the one that a process was writing when it died.
@@ -115,7 +152,13 @@ impl Rest {
 /// error of the system.
 pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
     let rest = Rest::open(path.as_ref())?;
+    let (removal_logs, removal_log_bytes) = rest.removal_logs();
+    let (removal_entries, faults) = rest.read_removal_log()?;
     let mut stat = Stat {
+        removal_logs,
+        removal_log_bytes,
+        removal_entries,
+        damage: faults.into_iter().map(Fault::into_damage).collect(),
         is_closed: rest.state == State::Closed,
         lost_power: rest.state == State::LostPower,
         files: rest.files.len() as u64,
@@ -154,8 +197,8 @@ pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
     Ok(stat)
 }
 
-/// Reads every byte of the item files in a folder that no process uses, and compares all checksums,
-/// and directories with records. Calls `progress` with the bytes of the files so far and of all
+/// Reads every byte of the item files and of the removal log in a folder that no process uses, and
+/// compares all checksums, and directories with records. Calls `progress` with the bytes of the files so far and of all
 /// files.
 ///
 /// # Errors
@@ -163,8 +206,22 @@ pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
 /// Returns the same errors as [`stat`]. Damage in an item file is not an error.
 pub fn verify(path: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<Verified> {
     let rest = Rest::open(path.as_ref())?;
-    let total = rest.files.iter().map(|(_, entry)| entry.len).sum();
-    let mut verified = Verified { files: rest.files.len() as u64, ..Verified::default() };
+    let (removal_logs, log_bytes) = rest.removal_logs();
+    let total = log_bytes + rest.files.iter().map(|(_, entry)| entry.len).sum::<u64>();
+    let (removal_entries, faults) = rest.read_removal_log()?;
+    let mut verified = Verified {
+        files: rest.files.len() as u64,
+        removal_logs,
+        removal_entries,
+        bytes: log_bytes,
+        ..Verified::default()
+    };
+    for fault in faults {
+        match fault {
+            Fault::Damaged(damage) => verified.damage.push(damage),
+            Fault::Unreadable(damage) => verified.unreadable.push(damage),
+        }
+    }
     for index in 0..rest.files.len() {
         let (items, state) = rest.inspect(index)?;
         match state {

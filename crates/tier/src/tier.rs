@@ -1,9 +1,10 @@
 //! The tier: a folder of item files that one process uses.
 
+use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::folder::{Folder, FolderEntry, FolderGuard, boot, is_own, random};
+use crate::folder::{Folder, FolderEntry, FolderGuard, boot, is_own, random, removed_number};
 use crate::inspect::item_entries;
-use crate::items::{Budget, Files};
+use crate::items::Files;
 use crate::layout::MANIFEST_NAME;
 use crate::manifest::{Manifest, State};
 use crate::options::Options;
@@ -11,6 +12,8 @@ use crate::place::Place;
 use crate::reader::Reader;
 use crate::record::Record;
 use crate::recover::{Recovery, recover};
+use crate::removal_log::RemovalLog;
+use crate::removals::Removals;
 use crate::shared::Shared;
 use crate::writer::Writer;
 use nuthatch_clock::Clock;
@@ -66,38 +69,24 @@ impl Tier {
         options.check()?;
         let folder = Folder::open(path.as_ref(), Arc::clone(&options.disk))?;
         let guard = folder.lock()?;
-        let entries = folder.list()?;
-        let (old, boot) = (existing_manifest(&folder, &entries)?, boot());
-        let lost_power = old.is_some_and(|old| match old.state {
-            State::Open => old.boot != boot,
-            State::Closed => false,
-            State::LostPower => true,
-        });
-        let manifest = Manifest {
-            state: if lost_power { State::LostPower } else { State::Open },
-            salt: old.map_or_else(random, |old| old.salt),
-            hash_seed: old
-                .map_or_else(|| options.hash_seed.unwrap_or_else(random), |old| old.hash_seed),
-            boot,
-        };
-        let mut recovery = Recovery {
-            is_new: old.is_none(),
-            was_closed: old.is_some_and(|old| old.state == State::Closed),
-            lost_power,
-            ..Recovery::default()
-        };
-        let foreign = entries.iter().filter(|entry| !is_own(&entry.name));
-        let foreign_bytes = foreign.map(|entry| entry.len.next_multiple_of(4096)).sum();
-        let shared = Shared {
-            folder,
-            files: Files::new(options.slots()),
-            budget: Arc::new(Budget::new(options.max_bytes, 0)),
-            folder_salt: manifest.salt,
-            direct_io: options.direct_io,
-            foreign_bytes,
-        };
+        let mut entries = folder.list()?;
+        let old = existing_manifest(&folder, &entries)?;
+        let (manifest, mut recovery) = next_manifest(old, options.hash_seed);
+        if recovery.lost_power {
+            // The state is durable before entries are removed, so they are never missed.
+            folder.replace_manifest(manifest)?;
+            RemovalLog::remove_untrusted(&folder, &entries)?;
+            entries.retain(|entry| removed_number(&entry.name).is_none());
+        }
+        let shared = new_shared(folder, &entries, manifest.salt, options);
         shared.charge_folder();
-        recover(&shared, &item_entries(entries), options.clock.now_ms(), &mut recovery)?;
+        let items = item_entries(&entries);
+        let has_items = |number| items.binary_search_by_key(&number, |(number, _)| *number).is_ok();
+        let (log, was_closed) = (&shared.removal_log, recovery.was_closed);
+        let (removed, damage) = log.load(&shared.folder, &entries, was_closed, has_items)?;
+        (recovery.removed, recovery.damage) = (removed, damage);
+        recover(&shared, &items, options.clock.now_ms(), &mut recovery)?;
+        log.end_load(&shared.folder, &shared.files, &mut recovery.removed);
         shared.folder.replace_manifest(manifest)?;
         let tier = Self {
             shared: Arc::new(shared),
@@ -113,6 +102,30 @@ impl Tier {
     #[must_use]
     pub fn reader(&self) -> Reader {
         Reader::new(Arc::clone(&self.shared))
+    }
+
+    /// Returns the handle with which records are removed, so that they are not recovered. Creates
+    /// the removal log if the folder has none.
+    ///
+    /// From the first call on, item files leave space in the budget for the log: the length of a
+    /// file of the log (a 64th of the budget, at most 4 MiB) or a 256th of the budget, whichever is
+    /// more.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::BudgetReached`] if an item file must be removed first, or the error of the
+    /// system.
+    pub fn removals(&self) -> Result<Removals> {
+        self.shared.removal_log.begin_use(&self.shared.folder)?;
+        Ok(Removals::new(Arc::clone(&self.shared)))
+    }
+
+    /// Returns whether the removal log has less space than item files leave to it, because it grew
+    /// since the last item file was created. The caller removes the oldest item file before the
+    /// budget is reached.
+    #[must_use]
+    pub fn lacks_room_for_removals(&self) -> bool {
+        self.shared.budget.lacks_headroom()
     }
 
     /// Returns the seed with which the keys of all records in this folder are hashed.
@@ -211,7 +224,7 @@ impl Tier {
         Ok(())
     }
 
-    /// Removes all item files, and clears the state after a loss of power.
+    /// Removes all item files and the removal log, and clears the state after a loss of power.
     ///
     /// # Errors
     ///
@@ -220,6 +233,7 @@ impl Tier {
         for items in self.shared.files.all() {
             self.remove_file(items.number)?;
         }
+        self.shared.removal_log.clear(&self.shared.folder)?;
         self.trust_records()
     }
 
@@ -260,12 +274,14 @@ impl Tier {
     }
 
     /// Seals the open item file, waits until everything is durable, and marks the folder as closed.
+    /// All [`Removals`] are refused from then on.
     ///
     /// # Errors
     ///
     /// Returns the error of the system. The folder then counts as not closed.
     pub fn close(mut self) -> Result<()> {
         self.seal()?;
+        self.shared.removal_log.close(&self.shared.folder, &self.shared.files)?;
         self.shared.folder.sync()?;
         if self.manifest.state == State::Open {
             let manifest = Manifest { state: State::Closed, ..self.manifest };
@@ -275,12 +291,56 @@ impl Tier {
     }
 }
 
+impl Drop for Tier {
+    fn drop(&mut self) {
+        // Another process may open the folder while handles exist.
+        self.shared.removal_log.stop();
+    }
+}
+
 impl fmt::Debug for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tier")
             .field("folder", &self.shared.folder.path())
             .field("used_bytes", &self.used_bytes())
             .finish_non_exhaustive()
+    }
+}
+
+/// Returns the manifest of a folder that is being opened, and what the old one says about it.
+fn next_manifest(old: Option<Manifest>, hash_seed: Option<u64>) -> (Manifest, Recovery) {
+    let boot = boot();
+    let lost_power = old.is_some_and(|old| match old.state {
+        State::Open => old.boot != boot,
+        State::Closed => false,
+        State::LostPower => true,
+    });
+    let manifest = Manifest {
+        state: if lost_power { State::LostPower } else { State::Open },
+        salt: old.map_or_else(random, |old| old.salt),
+        hash_seed: old.map_or_else(|| hash_seed.unwrap_or_else(random), |old| old.hash_seed),
+        boot,
+    };
+    let recovery = Recovery {
+        is_new: old.is_none(),
+        was_closed: old.is_some_and(|old| old.state == State::Closed),
+        lost_power,
+        ..Recovery::default()
+    };
+    (manifest, recovery)
+}
+
+fn new_shared(folder: Folder, entries: &[FolderEntry], salt: u64, options: &Options) -> Shared {
+    let foreign = entries.iter().filter(|entry| !is_own(&entry.name));
+    let foreign_bytes = foreign.map(|entry| entry.len.next_multiple_of(4096)).sum();
+    let budget = Arc::new(Budget::new(options.max_bytes, foreign_bytes));
+    Shared {
+        folder,
+        files: Files::new(options.slots()),
+        removal_log: RemovalLog::new(Arc::clone(&budget), salt),
+        budget,
+        folder_salt: salt,
+        direct_io: options.direct_io,
     }
 }
 

@@ -10,6 +10,7 @@ use crate::items::ItemFile;
 use crate::layout::{BLOCK, batch, blocks_len};
 use crate::place::Place;
 use crate::record::Record;
+use crate::record_id::RecordId;
 use crate::seal::seal;
 use crate::shared::Shared;
 use std::sync::Arc;
@@ -114,6 +115,8 @@ impl Writer {
             write_single(shared, open, record, self.buffer.as_mut_slice())?;
         }
         open.contents.add(record, place, open.items.created_ms);
+        let id = RecordId { file: open.items.number, unit: place.unit };
+        shared.removal_log.note_record(id);
         Ok(place)
     }
 

@@ -113,3 +113,82 @@ impl Disk for FailingDisk {
         SystemDisk.remove(folder, name)
     }
 }
+
+/// The operations that fail on a [`LogDisk`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum LogFailure {
+    #[default]
+    None,
+    /// Writes of entries to files of the removal log, and their creation and growth.
+    Entries,
+    /// All writes to files of the removal log.
+    Log,
+    /// All writes to files of the removal log, and the removal of item files.
+    LogAndNames,
+}
+
+/// A disk on which operations on the removal log fail.
+#[derive(Default)]
+pub(crate) struct LogDisk(Mutex<(LogFailure, i32)>);
+
+impl LogDisk {
+    pub(crate) fn fail(&self, failure: LogFailure, errno: i32) {
+        *self.0.lock().expect("no panic") = (failure, errno);
+    }
+
+    fn check(&self, name: &str, is_mark: bool) -> io::Result<()> {
+        let (failure, errno) = *self.0.lock().expect("no panic");
+        let is_log = name.starts_with("removed");
+        let fails = match failure {
+            LogFailure::None => false,
+            LogFailure::Entries => is_log && !is_mark,
+            LogFailure::Log | LogFailure::LogAndNames => is_log,
+        };
+        if fails { Err(io::Error::from_raw_os_error(errno)) } else { Ok(()) }
+    }
+}
+
+impl Disk for LogDisk {
+    fn create(&self, folder: &File, name: &str) -> io::Result<File> {
+        self.check(name, false)?;
+        SystemDisk.create(folder, name)
+    }
+
+    fn allocate(&self, file: &File, name: &str, len: u64) -> io::Result<()> {
+        self.check(name, false)?;
+        SystemDisk.allocate(file, name, len)
+    }
+
+    fn write(&self, file: &File, name: &str, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.check(name, offset == 4096)?;
+        SystemDisk.write(file, name, bytes, offset)
+    }
+
+    fn read(&self, file: &File, name: &str, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        SystemDisk.read(file, name, bytes, offset)
+    }
+
+    fn set_len(&self, file: &File, name: &str, len: u64) -> io::Result<()> {
+        SystemDisk.set_len(file, name, len)
+    }
+
+    fn sync(&self, file: &File, name: &str) -> io::Result<()> {
+        SystemDisk.sync(file, name)
+    }
+
+    fn sync_folder(&self, folder: &File) -> io::Result<()> {
+        SystemDisk.sync_folder(folder)
+    }
+
+    fn rename(&self, folder: &File, from: &str, to: &str) -> io::Result<()> {
+        SystemDisk.rename(folder, from, to)
+    }
+
+    fn remove(&self, folder: &File, name: &str) -> io::Result<()> {
+        let (failure, errno) = *self.0.lock().expect("no panic");
+        if matches!(failure, LogFailure::LogAndNames) && name.starts_with("items-") {
+            return Err(io::Error::from_raw_os_error(errno));
+        }
+        SystemDisk.remove(folder, name)
+    }
+}

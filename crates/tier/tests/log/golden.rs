@@ -91,7 +91,8 @@ fn line(number: u64, record: &Record<'_>) -> String {
 const HEADER: &str = "file,key,value,hash,kind,database,hotness,expires_ms,cas,client_flags,\
     is_compressed";
 
-fn copy(to: &Path) {
+/// Copies the folder of version 1.
+pub(crate) fn copy(to: &Path) {
     fs::create_dir(to).expect("a folder");
     for entry in fs::read_dir(testdata().join("v1")).expect("the folder") {
         let path = entry.expect("an entry").path();

@@ -9,10 +9,15 @@ mod opening;
 mod power;
 mod processes;
 mod reading;
+mod removal_crashes;
+mod removal_damage;
+mod removals;
 mod writing;
 
 use nuthatch_testing::random::{self, Random};
-use nuthatch_tier::{AlignedBuffer, ManualClock, Options, Reader, Record, Recovery, Tier};
+use nuthatch_tier::{
+    AlignedBuffer, ManualClock, Options, Reader, Record, Recovery, RemovedRecords, Tier,
+};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,13 +89,25 @@ impl Case {
     }
 }
 
-fn item_files(folder: &Path) -> Vec<PathBuf> {
+/// Returns the paths of the files of the removal log, the oldest first.
+fn log_files(folder: &Path) -> Vec<PathBuf> {
+    files_of(folder, "removed-")
+}
+
+fn files_of(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<_> =
-        paths.filter(|path| path.extension().is_some_and(|ending| ending == "log")).collect();
+    let mut files: Vec<_> = paths.filter(|path| name_of(path).starts_with(prefix)).collect();
     files.sort();
     files
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+fn item_files(folder: &Path) -> Vec<PathBuf> {
+    files_of(folder, "items-")
 }
 
 /// Returns options with files of 64 KiB and batches of 16 KiB.
@@ -112,6 +129,19 @@ fn load(reader: &Reader) -> Vec<Item> {
     });
     assert_eq!(loaded.damage, []);
     assert_eq!(loaded.records, items.len() as u64);
+    items
+}
+
+/// Returns the records that are not removed, in the order in which they were written.
+fn live(reader: &Reader, removed: &RemovedRecords) -> Vec<Item> {
+    let mut items = Vec::new();
+    let loaded = reader.all_records(|place, record| {
+        if !removed.contains(reader.record_id(place).expect("a file")) {
+            items.push(Item::of(record));
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(loaded.damage, []);
     items
 }
 

@@ -1,7 +1,7 @@
 //! Random operations, compared with a model.
 
 use crate::{Case, Item, load, load_by_directories};
-use nuthatch_tier::{AlignedBuffer, Place, ReadError, Tier, verify};
+use nuthatch_tier::{AlignedBuffer, Place, ReadError, RecordId, Removals, Tier, verify};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -18,6 +18,11 @@ enum Step {
     Remove {
         index: usize,
     },
+    /// Records in the log that one of the records is removed.
+    RemoveRecord {
+        index: usize,
+    },
+    RemoveAllRecords,
     Close,
     Die,
 }
@@ -30,6 +35,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Seal),
         1 => Just(Step::RemoveOldest),
         1 => any::<usize>().prop_map(|index| Step::Remove { index }),
+        8 => any::<usize>().prop_map(|index| Step::RemoveRecord { index }),
+        1 => Just(Step::RemoveAllRecords),
         1 => Just(Step::Close),
         1 => Just(Step::Die),
     ]
@@ -42,11 +49,13 @@ struct Kept {
     number: u64,
     place: Place,
     is_flushed: bool,
+    is_removed: bool,
 }
 
 struct Model {
     case: Case,
     tier: Tier,
+    removals: Removals,
     kept: Vec<Kept>,
     next: u64,
 }
@@ -55,7 +64,8 @@ impl Model {
     fn new() -> Self {
         let case = Case::new();
         let (tier, _) = case.open();
-        Self { case, tier, kept: Vec::new(), next: 0 }
+        let removals = tier.removals().expect("a log");
+        Self { case, tier, removals, kept: Vec::new(), next: 0 }
     }
 
     fn take(&mut self, step: &Step) {
@@ -74,6 +84,18 @@ impl Model {
                     self.tier.remove_file(file.number).expect("removed");
                     self.forget(file.number);
                 }
+            }
+            Step::RemoveRecord { index } => {
+                let index = index % self.kept.len().max(1);
+                if let Some(kept) = self.kept.get_mut(index) {
+                    let id = RecordId { file: kept.number, unit: kept.place.unit };
+                    self.removals.append(&[id]).expect("removed");
+                    kept.is_removed = true;
+                }
+            }
+            Step::RemoveAllRecords => {
+                self.removals.append_all().expect("removed");
+                self.kept.iter_mut().for_each(|kept| kept.is_removed = true);
             }
             Step::Close => {
                 self.reopen(true);
@@ -103,7 +125,8 @@ impl Model {
             }
         };
         let number = self.tier.files().last().expect("the open file").number;
-        self.kept.push(Kept { item, number, place, is_flushed: false });
+        let (is_flushed, is_removed) = (false, false);
+        self.kept.push(Kept { item, number, place, is_flushed, is_removed });
     }
 
     fn forget(&mut self, number: u64) {
@@ -122,7 +145,7 @@ impl Model {
         }
         let verified = verify(self.case.path(), |_, _| ()).expect("verified");
         assert_eq!(verified.damage, []);
-        let (tier, recovery) = self.case.open();
+        let (mut tier, recovery) = self.case.open();
         assert_eq!(recovery.was_closed, closes);
         assert_eq!((recovery.damage.len(), recovery.incomplete_batch), (0, None));
         let found = load(&tier.reader());
@@ -139,9 +162,19 @@ impl Model {
         }
         for (kept, (number, place)) in self.kept.iter_mut().zip(places) {
             assert_eq!(kept.number, number);
+            let id = RecordId { file: number, unit: place.unit };
+            assert_eq!(recovery.removed.contains(id), kept.is_removed);
             kept.place = place;
             kept.is_flushed = true;
         }
+        self.removals = loop {
+            match tier.removals() {
+                Ok(removals) => break removals,
+                Err(error) => assert!(error.is_budget_reached(), "{error}"),
+            }
+            let removed = tier.remove_oldest().expect("removed").expect("a file");
+            self.forget(removed);
+        };
         self.tier = tier;
     }
 

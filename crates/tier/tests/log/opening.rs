@@ -1,6 +1,6 @@
 //! Opening a folder, and the errors of it.
 
-use crate::{Case, Item, load, small};
+use crate::{Case, Item, live, load, log_files, small};
 use nuthatch_tier::{Error, Options, Tier, stat, verify};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -142,6 +142,7 @@ fn a_folder_and_its_files_are_private_whatever_the_umask_is() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         let (mut tier, _) = Tier::open(folder, &small()).expect("a tier");
         tier.append(&Item::new(1, 100).record()).expect("appended");
+        tier.removals().expect("a log");
         return tier.close().expect("closed");
     }
     for umask in ["000", "022", "277"] {
@@ -193,6 +194,31 @@ fn a_loss_of_power_is_reported_until_the_caller_has_decided() {
     let (tier, recovery) = case.open();
     assert!(!recovery.lost_power);
     assert_eq!(load(&tier.reader()), [Item::new(2, 100)]);
+}
+
+#[test]
+fn the_removal_log_is_removed_after_a_loss_of_power() {
+    let case = died();
+    let (tier, _) = case.open();
+    let removals = tier.removals().expect("a log");
+    removals.append_all().expect("removed");
+    drop(tier);
+    change_manifest(&case, 32, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    let (mut tier, recovery) = case.open();
+    assert!(recovery.lost_power && recovery.removed.in_file(1).is_empty());
+    assert_eq!(log_files(&case.path()).len(), 0);
+    let removals = tier.removals().expect("a log");
+    removals.append_all().expect("removed");
+    tier.clear().expect("cleared");
+    let place = tier.append(&Item::new(2, 100).record()).expect("appended");
+    tier.append(&Item::new(3, 100).record()).expect("appended");
+    tier.flush().expect("flushed");
+    let id = tier.reader().record_id(place).expect("a file");
+    removals.append(&[id]).expect("removed");
+    drop(tier);
+    let (tier, recovery) = case.open();
+    assert!(!recovery.lost_power);
+    assert_eq!(live(&tier.reader(), &recovery.removed), [Item::new(3, 100)]);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_record_that_never_fits_is_refused() {
 }
 
 /// Returns the bytes of all files in the folder and of the folder, as the system counts them.
-fn disk_bytes(case: &Case) -> u64 {
+pub(crate) fn disk_bytes(case: &Case) -> u64 {
     let entries = std::fs::read_dir(case.path()).expect("a folder");
     let files = entries.map(|entry| entry.expect("an entry").metadata().expect("metadata"));
     let folder = std::fs::metadata(case.path()).expect("metadata");
