@@ -18,6 +18,7 @@
 //! are little-endian. A short expiry is in milliseconds relative to the segment's base, one of 6
 //! bytes is in milliseconds since the Unix epoch.
 
+use crate::records::Records;
 use std::ops::Range;
 
 const LONG: u16 = 1;
@@ -311,6 +312,11 @@ impl<'g> Item<'g> {
     #[inline]
     pub fn protocol_bits(&self) -> u8 {
         self.header.metadata.protocol_bits
+    }
+
+    /// Returns whether the item has a valid record on disk.
+    pub fn has_record(&self, records: &dyn Records) -> bool {
+        self.header.metadata.record.is_some_and(|id| records.place(id).is_some())
     }
 
     /// Returns how often the item was read recently, from 0 to 3. Eviction lowers the number.

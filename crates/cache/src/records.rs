@@ -44,6 +44,12 @@ impl OnDisk {
         Self { hash, place }
     }
 
+    /// Returns the hash of the key, as far as it is known.
+    #[must_use]
+    pub fn hash(self) -> KeyHash {
+        self.hash
+    }
+
     /// Returns the place of the record.
     #[must_use]
     pub fn place(self) -> u64 {

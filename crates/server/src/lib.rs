@@ -28,6 +28,7 @@ mod warm_restart;
 mod worker;
 
 pub use full::Full;
+pub use log::disk_event as log_disk_event;
 pub use net::listener::{ListenError, Listener};
 pub use net::reactor::IoBackend;
 pub use nuthatch_listen::Address;

@@ -5,6 +5,7 @@
 //! were suppressed.
 
 use nuthatch_listen::RateLimit;
+use nuthatch_tiered::Event;
 use std::fmt::Display;
 use std::io;
 use std::time::{Duration, Instant};
@@ -104,6 +105,45 @@ pub(crate) fn dump_removed(items: u64) {
 
 pub(crate) fn restore_cut(restored: u64, lost: u64) {
     warn!(target: SERVER, restored, lost, "the server stops before all items were restored");
+}
+
+/// Logs an event of the disk tier.
+pub fn disk_event(event: Event) {
+    match event {
+        Event::Damaged(damage) => {
+            rate_limited!(WARN, SERVER, %damage, "a part of the disk tier is lost");
+        }
+        Event::PowerLost { records } => warn!(
+            target: SERVER,
+            records,
+            "the system stopped while the disk tier was open: its items may be out of date and \
+             were removed"
+        ),
+        Event::Recovered { items, elapsed } => {
+            let ms = milliseconds(elapsed);
+            info!(target: SERVER, items, ms, "the items on disk are available again");
+        }
+        Event::Off { error } => error!(
+            target: SERVER,
+            error,
+            "the disk tier is off: nothing is written to disk any more, and memory goes on serving"
+        ),
+        Event::LogFailed { error } => error!(
+            target: SERVER,
+            error,
+            "the removal of items could not be recorded: the items that are on disk now are lost \
+             when the server stops"
+        ),
+        Event::Dumped { items, left_out, elapsed } => {
+            let ms = milliseconds(elapsed);
+            info!(target: SERVER, items, left_out, ms, "the items of the memory were written");
+        }
+        _ => {}
+    }
+}
+
+pub(crate) fn disk_not_closed(error: &dyn Display) {
+    error!(target: SERVER, %error, "the disk tier could not be closed: items may be lost");
 }
 
 pub(crate) fn dump_cancelled() {

@@ -89,6 +89,14 @@ impl Budget {
         Ok(Charge { len: AtomicU64::new(len), budget: Arc::clone(self) })
     }
 
+    /// Returns whether an item file of `len` bytes fits, or can never fit.
+    pub(crate) fn has_room_for_items(&self, len: u64) -> bool {
+        let headroom = self.log_headroom.load(Ordering::Relaxed);
+        let taken = self.fixed.load(Ordering::Relaxed) + self.min_log.load(Ordering::Relaxed);
+        let needed = charge_of(len) + headroom;
+        self.used() + needed <= self.max_bytes || taken + needed > self.max_bytes
+    }
+
     /// Charges a removal log of `len` bytes.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::budget::Charge;
 use crate::footer::Footer;
-use crate::layout::MAX_NUMBER;
+use crate::layout::{BLOCK, MAX_NUMBER};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +21,13 @@ pub(crate) struct ItemFile {
     pub(crate) data_end: AtomicU64,
     /// The footer, once the file is sealed.
     pub(crate) footer: OnceLock<Footer>,
+    /// The mean length of the records of a file that is not sealed.
+    mean_record_len: AtomicU64,
     charge: Charge,
 }
+
+/// Share of the records of the mean length that are read as a whole, in percent.
+const READ_WHOLE_PERCENT: u64 = 95;
 
 impl ItemFile {
     /// Creates the description of an open file.
@@ -36,6 +41,7 @@ impl ItemFile {
             created_ms: 0,
             data_end: AtomicU64::new(0),
             footer: OnceLock::new(),
+            mean_record_len: AtomicU64::new(0),
             charge,
         }
     }
@@ -47,6 +53,22 @@ impl ItemFile {
     /// Makes the bytes before an offset readable.
     pub(crate) fn publish(&self, data_end: u64) {
         self.data_end.store(data_end, Ordering::Release);
+    }
+
+    /// Sets the bytes of all records and their number, while the file is not sealed.
+    pub(crate) fn set_records(&self, bytes: u64, records: u64) {
+        self.mean_record_len.store(bytes / records.max(1), Ordering::Relaxed);
+    }
+
+    /// Returns the bytes to read for a record whose length is unknown: as many blocks as 95 % of
+    /// the records of the mean length have. A record may begin anywhere in its first block.
+    pub(crate) fn typical_len(&self) -> u64 {
+        let mean = match self.footer.get() {
+            Some(footer) => footer.live_bytes / footer.records.max(1),
+            None => self.mean_record_len.load(Ordering::Relaxed),
+        };
+        let block = BLOCK as u64;
+        (block * READ_WHOLE_PERCENT / 100 + mean).next_multiple_of(block)
     }
 
     pub(crate) fn len(&self) -> u64 {

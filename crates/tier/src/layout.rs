@@ -176,10 +176,15 @@ pub(crate) mod removal {
     pub(crate) const RECORD: u64 = 0b011;
     /// The kind of an entry that removes all records with lower ids.
     pub(crate) const ALL_BEFORE: u64 = 0b101;
+    /// The kind of an entry that commits all records with lower ids, or that names a changed key.
+    pub(crate) const OTHER: u64 = 0b110;
+    /// Bits of the hash of a changed key. The bits of the id above are 1.
+    pub(crate) const HASH_BITS: u32 = 54;
 }
 
 const _: () = {
-    assert!((MAX_NUMBER + 1) << UNIT_BITS < 1 << removal::ID_BITS);
+    assert!((MAX_NUMBER + 1) << UNIT_BITS < 0b11 << removal::HASH_BITS);
+    assert!(removal::HASH_BITS + 2 == removal::ID_BITS);
     assert!(BLOCK.is_multiple_of(UNIT) && batch::HEADER_LEN.is_multiple_of(UNIT));
     assert!(MAX_FILE_LEN as usize / UNIT == 1 << UNIT_BITS);
     assert!(UNIT_BITS + entry::BLOCKS_BITS + 2 == u32::BITS);

@@ -142,13 +142,17 @@ impl Reader {
 
     /// Returns the read for the record at a place, or `None` if its file was removed or the record
     /// is not written yet. Does not read anything. A place that does not say how many blocks it has
-    /// gives a plan for the first one.
+    /// gives a plan for as many as most records in its file have.
     #[must_use]
     pub fn read_plan(&self, place: Place) -> Option<ReadPlan> {
         let items = self.shared.files.in_slot(place.slot)?;
         let offset = place.offset() / BLOCK as u64 * BLOCK as u64;
-        let len = u64::from(place.blocks.max(1)) * BLOCK as u64;
-        let is_written = offset >= BLOCK as u64 && offset + len <= items.data_end();
+        let available = items.data_end().saturating_sub(offset);
+        let len = match place.blocks {
+            0 => items.typical_len().min(available.max(BLOCK as u64)),
+            blocks => u64::from(blocks) * BLOCK as u64,
+        };
+        let is_written = offset >= BLOCK as u64 && len <= available;
         is_written.then_some(ReadPlan { items, place, offset, len: len as usize })
     }
 
@@ -187,6 +191,41 @@ impl Reader {
             self.fill(&plan, buffer)?;
         }
         plan.parse(&buffer.as_slice()[..plan.len], key)
+    }
+
+    /// Reads the record at a place as [`read`](Self::read) does, whatever key it has. Returns the
+    /// number of bytes that were read, too.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the record cannot be read, never [`ReadError::Short`] or
+    /// [`ReadError::OtherKey`].
+    pub fn read_any<'b>(
+        &self,
+        place: Place,
+        buffer: &'b mut AlignedBuffer,
+    ) -> Result<(Record<'b>, usize), ReadError> {
+        let mut plan = self.read_plan(place).ok_or(ReadError::Missing)?;
+        self.fill(&plan, buffer)?;
+        let mut read = plan.len;
+        if let Err(ReadError::Short { needed }) = plan.parse_any(&buffer.as_slice()[..plan.len]) {
+            plan = plan.extended(needed);
+            self.fill(&plan, buffer)?;
+            read += plan.len;
+        }
+        Ok((plan.parse_any(&buffer.as_slice()[..plan.len])?, read))
+    }
+
+    /// Returns the bytes of all files in the folder: see [`Tier::used_bytes`](crate::Tier).
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.shared.budget.used()
+    }
+
+    /// Returns the maximum of these bytes.
+    #[must_use]
+    pub fn max_bytes(&self) -> u64 {
+        self.shared.budget.max_bytes()
     }
 
     fn fill(&self, plan: &ReadPlan, buffer: &mut AlignedBuffer) -> Result<(), ReadError> {

@@ -37,6 +37,28 @@ impl Removals {
         shared.removal_log.append(&shared.folder, &shared.files, ids)
     }
 
+    /// Records that all records whose place [`Tier::append`](crate::Tier::append) has returned are
+    /// complete: of those, [`append`](Self::append) was called for all that are out of date. From
+    /// the first call on, records that were not committed when the process dies are not recovered.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append); the records are not committed then.
+    pub fn commit(&self) -> Result<()> {
+        self.shared.removal_log.commit(&self.shared.folder)
+    }
+
+    /// Removes all committed records of keys with these hashes. One of about 10^16 other keys has
+    /// the same entry; its records are removed, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    pub fn append_changed(&self, hashes: &[u64]) -> Result<()> {
+        let shared = &*self.shared;
+        shared.removal_log.append_changed(&shared.folder, &shared.files, hashes)
+    }
+
     /// Removes all records whose place [`Tier::append`](crate::Tier::append) has returned, those of
     /// the batch in memory included. Records that are appended later are not affected, also if
     /// another thread appends them during the call.

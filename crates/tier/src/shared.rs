@@ -10,6 +10,7 @@ use crate::layout::BLOCK;
 use crate::removal_log::RemovalLog;
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The folder, its files and its budget.
 pub(crate) struct Shared {
@@ -17,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) files: Files,
     pub(crate) budget: Arc<Budget>,
     pub(crate) removal_log: RemovalLog,
+    /// Bytes that were written to item files.
+    pub(crate) written_bytes: AtomicU64,
     pub(crate) folder_salt: u64,
     pub(crate) direct_io: bool,
 }
@@ -84,7 +87,9 @@ impl Shared {
     /// Returns the error of the system.
     pub(crate) fn write(&self, items: &ItemFile, bytes: &[u8], offset: u64) -> Result<()> {
         let written = self.disk().write(&items.file, &items.name, bytes, offset);
-        written.map_err(|e| self.folder.error("write", &items.name, e))
+        written.map_err(|e| self.folder.error("write", &items.name, e))?;
+        self.written_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Removes an item file. Readers that use it at the moment finish their reads.

@@ -20,6 +20,7 @@ use nuthatch_clock::Clock;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A folder of item files, opened for reading and writing by one process.
 ///
@@ -267,6 +268,20 @@ impl Tier {
         self.shared.budget.used()
     }
 
+    /// Returns whether records of `bytes` bytes can be appended without removing an item file first,
+    /// and the removal log has enough space.
+    #[must_use]
+    pub fn has_room_for(&self, bytes: u64) -> bool {
+        let len = self.writer.new_file_len(bytes);
+        self.shared.budget.has_room_for_items(len) && !self.shared.files.is_full()
+    }
+
+    /// Returns the bytes that were written to item files since the tier was opened.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.shared.written_bytes.load(Ordering::Relaxed)
+    }
+
     /// Returns the bytes of memory for the batch and for the directory of the open item file.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
@@ -337,6 +352,7 @@ fn new_shared(folder: Folder, entries: &[FolderEntry], salt: u64, options: &Opti
     Shared {
         folder,
         files: Files::new(options.slots()),
+        written_bytes: AtomicU64::new(0),
         removal_log: RemovalLog::new(Arc::clone(&budget), salt),
         budget,
         folder_salt: salt,

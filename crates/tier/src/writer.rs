@@ -72,6 +72,11 @@ impl Writer {
         self.open.as_ref().map_or(0, |open| open.contents.records())
     }
 
+    /// Returns the length of a new file for a record of `record_len` bytes.
+    pub(crate) fn new_file_len(&self, record_len: u64) -> u64 {
+        self.file_len.max(single_record_len(record_len))
+    }
+
     /// Forgets the open file and the batch.
     pub(crate) fn discard(&mut self) {
         self.open = None;
@@ -96,7 +101,7 @@ impl Writer {
         let batch_len = (start + len) as u64;
         if self.open.as_ref().is_none_or(|open| !open.has_room(batch_len, 1)) {
             self.seal(shared, now_ms)?;
-            let len = self.file_len.max(single_record_len(len as u64));
+            let len = self.new_file_len(len as u64);
             let items = shared.create_items(len, now_ms, self.block.as_mut_slice())?;
             let contents = Contents::default();
             self.open = Some(OpenItems { items, limit: len, offset: BLOCK as u64, contents });
@@ -165,6 +170,7 @@ impl OpenItems {
     fn end_batch(&mut self, len: u64) {
         self.offset += len;
         self.contents.batches += 1;
+        self.items.set_records(self.contents.live_bytes, self.contents.records());
         self.items.publish(self.offset);
     }
 }

@@ -23,6 +23,12 @@ impl Evictions {
         self.items.len()
     }
 
+    /// Returns the bytes of the items.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Returns whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -35,6 +35,7 @@ impl<'c> Session<'c> {
             cas: Cell::new(0..0),
             on_disk: RefCell::default(),
             needs_disk: Cell::new(false),
+            keeps_items: Cell::new(false),
             removed_records: RefCell::default(),
             has_removed_records: Cell::new(false),
             changed_hashes: RefCell::default(),
@@ -57,6 +58,16 @@ impl<'c> Session<'c> {
             self.free_memory(false);
         }
         self.begin()
+    }
+
+    /// Begins an epoch guard as [`guard`](Self::guard) does, without freeing memory.
+    pub fn guard_without_freeing(&mut self) -> Guard<'_> {
+        self.begin()
+    }
+
+    /// Waits until all guards that other sessions have now are ended.
+    pub fn wait_for_guards_of_others(&mut self) {
+        self.begin().begin_exclusive();
     }
 
     /// Frees memory if none is free, or too little for the large item that a write requested.

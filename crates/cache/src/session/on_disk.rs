@@ -23,11 +23,33 @@ impl Guard<'_> {
         self.session.on_disk.take()
     }
 
+    /// Returns whether operations under this guard needed items on disk since the last call of
+    /// [`take_on_disk`](Self::take_on_disk).
+    #[inline]
+    pub fn needs_disk(&self) -> bool {
+        self.session.needs_disk.get()
+    }
+
+    /// Sets whether writes under this guard keep all items where they are: they free no memory, and
+    /// so they move no item to disk. With an [exclusive](Self::begin_exclusive) guard, an operation
+    /// of several steps finds the items in memory that were there before it.
+    pub fn keep_items(&self, keep: bool) {
+        self.session.keeps_items.set(keep);
+    }
+
     /// Returns the item of a key if it is on disk. No operation counts.
     pub fn find_on_disk(&self, key: &[u8]) -> Option<OnDisk> {
         let hash = self.cache().hash(key);
         let slot = self.position(key, hash)?.slot;
         slot.is_on_disk().then(|| OnDisk { hash, place: slot.place() })
+    }
+
+    /// Notes that an operation needs the item of a key, if it is on disk.
+    pub fn note_if_on_disk(&self, key: &[u8]) {
+        let hash = self.cache().hash(key);
+        if let Some(found) = self.position(key, hash).filter(|found| found.slot.is_on_disk()) {
+            self.note_on_disk(hash, found.slot);
+        }
     }
 
     /// Notes that an operation needs the item on disk of this slot.

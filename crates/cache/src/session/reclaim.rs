@@ -66,7 +66,7 @@ impl Guard<'_> {
             cache.tables.add_segment(start, len);
             cache.update_reserved();
         }
-        if state.memory_pressure {
+        if state.memory_pressure && !self.session.keeps_items.get() {
             cache.release_pages();
             self.reclaim(state, bytes * SCAN_BYTES_PER_WRITTEN_BYTE + 256);
         }

@@ -57,6 +57,8 @@ pub struct Session<'c> {
     /// Items on disk that operations under this guard need, and whether there are any.
     pub(super) on_disk: RefCell<Vec<OnDisk>>,
     pub(super) needs_disk: Cell<bool>,
+    /// Whether writes under this guard free no memory, so that no item moves.
+    pub(super) keeps_items: Cell<bool>,
     /// Identifiers of records whose items were replaced or removed under this guard, and whether
     /// there are any.
     pub(super) removed_records: RefCell<Vec<u64>>,
@@ -81,8 +83,10 @@ impl Session<'_> {
     pub(super) fn begin(&self) -> Guard<'_> {
         self.now_ms.set(self.cache.clock.now_ms());
         self.count_guard();
-        self.needs_disk.set(false);
-        self.on_disk.borrow_mut().clear();
+        if self.needs_disk.replace(false) {
+            self.on_disk.borrow_mut().clear();
+        }
+        self.keeps_items.set(false);
         Guard { epoch: self.cache.epochs.enter(self.slot), session: self, exclusive: None }
     }
 }

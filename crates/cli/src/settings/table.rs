@@ -14,6 +14,7 @@ use super::{setting, setting_type};
 use crate::logs;
 use nuthatch_cache::Options as CacheOptions;
 use nuthatch_rpc::Options as StoreOptions;
+use nuthatch_tiered::Options as DiskOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -130,6 +131,26 @@ settings! {
             default: "auto",
             help: "Worker threads, each with its own connections; auto is one for each core",
             config_name: ReadOnly("io-threads"),
+        }
+
+        disk: u64 = Size(0, DiskOptions::MAX_BYTES) {
+            value_name: "SIZE",
+            default: "0",
+            help: "Bytes on disk for items that do not fit in memory, in --data-dir; 0 for none",
+            more: "Items that would be evicted are written to disk, and read again when a client \
+                   asks for them. All files count, so the folder never has more bytes. At least \
+                   16MiB, at most 1TiB. When the disk is full, the oldest items are removed. \
+                   Items survive a restart and a crash of the process, but not a loss of power \
+                   (docs/operations.md, \"Disk tier\").",
+        }
+
+        disk_full: &'static str = Choice(&[
+            ("drop", "evict items without writing them, and count them"),
+            ("wait", "let clients that write wait"),
+        ]) {
+            value_name: "POLICY",
+            default: "drop",
+            help: "What to do when items leave memory faster than the disk can write them",
         }
 
         data_dir: Option<PathBuf> = Path {

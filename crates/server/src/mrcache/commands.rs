@@ -38,7 +38,7 @@ pub fn execute(
         Request::Set { key, value } | Request::SetZ { key, value } => {
             match guard.set(key, value, &Write::new()) {
                 Ok(_) => Ok(()),
-                Err(Error::Full) => Err(Full),
+                Err(Error::Full | Error::OnDisk) => Err(Full),
                 Err(_) => {
                     out_of_memory(guard, request);
                     Ok(())

@@ -6,9 +6,11 @@
 
 use super::connection::Connection;
 use super::connections::Connections;
+use super::disk::{Disk, changes_several, note_needed};
 use super::driver::{Context, Decoders, Driver, Step};
 use super::reactor::{Number, Reactor};
-use super::work::{Progress, Work};
+use super::work::{Held, Progress, Work};
+use crate::full::Full;
 use crate::span::Span;
 use crate::state::{MemcachedState, Server};
 use nuthatch_cache::{Guard, KeyHash, Session};
@@ -37,6 +39,8 @@ struct Queued<R> {
     /// The offset of its end, with bytes after it that need no reply.
     end: usize,
     request: R,
+    /// Whether one of its keys is probably on disk.
+    on_disk: bool,
 }
 
 /// Buffers for the requests of a batch, used again for the next one.
@@ -50,8 +54,9 @@ pub(crate) struct Batch {
     /// Mean bytes of a reply in the last batch.
     mean_reply_len: usize,
     spans: Vec<Span>,
-    /// The hash of each key of the batch, and whether the request replaces its item.
-    hashes: Vec<(KeyHash, bool)>,
+    /// The hash of each key of the batch, the number of its request, and whether the request
+    /// replaces its item.
+    hashes: Vec<(KeyHash, u32, bool)>,
     /// Connections with value references that are not sent yet.
     unsent: Vec<Number>,
 }
@@ -63,6 +68,8 @@ pub(crate) struct Resources<'a, 'c, T: Decoders> {
     pub(crate) session: &'a mut Session<'c>,
     pub(crate) server: &'a Server,
     pub(crate) memcache: &'a MemcachedState,
+    /// The disk tier, if there is one.
+    pub(crate) disk: Option<&'a Disk>,
     /// Whether other threads have sessions.
     pub(crate) shared: bool,
     /// Whether connections take much memory.
@@ -107,7 +114,7 @@ impl Batch {
             self.first += 1;
         }
         if !queued.is_empty() {
-            self.execute::<T, D>(works, &queued, resources);
+            self.execute::<T, D>(works, &mut queued, resources);
         }
         Some(first..works.len().min(self.first + 1))
     }
@@ -128,8 +135,8 @@ impl Batch {
         let Some(connection) = resources.connections.get(connection) else { return true };
         connection.begin_batch();
         let progress = &mut self.progress[work];
-        if progress.starves {
-            // Requests after the one that waits for memory are decoded again later.
+        if progress.held.is_some() {
+            // Requests after the one that waits are decoded again later.
             return true;
         }
         if progress.effort() >= MAX_CONNECTION_EFFORT {
@@ -149,7 +156,7 @@ impl Batch {
             match D::next(connection, &bytes[progress.decoded..], &mut self.spans) {
                 Step::Request { request, consumed } => {
                     progress.decoded += consumed;
-                    queued.push(Queued { work, end: progress.decoded, request });
+                    queued.push(Queued { work, end: progress.decoded, request, on_disk: false });
                 }
                 Step::Skip { consumed } => {
                     progress.decoded += consumed;
@@ -171,13 +178,13 @@ impl Batch {
     /// Hashes the keys of all requests, and prefetches their index lines and items.
     fn prefetch<T: Decoders, D: Driver<T>>(
         &mut self,
-        queued: &[Queued<D::Request<'_>>],
+        queued: &mut [Queued<D::Request<'_>>],
         server: &Server,
         guard: &Guard<'_>,
     ) {
         let Self { hashes, spans, .. } = self;
         hashes.clear();
-        for queued in queued {
+        for (number, queued) in queued.iter().enumerate() {
             let replaced = D::replaces(&queued.request);
             D::keys(&queued.request, spans, |key| {
                 let hash = server.cache.hash(key);
@@ -186,15 +193,15 @@ impl Batch {
                 } else {
                     guard.prefetch(hash);
                 }
-                hashes.push((hash, replaced));
+                hashes.push((hash, number as u32, replaced));
                 hashes.len() < MAX_PREFETCHED_KEYS
             });
         }
-        for (hash, replaced) in hashes {
+        for (hash, number, replaced) in hashes {
             if *replaced {
                 guard.prefetch_header(*hash);
-            } else {
-                guard.prefetch_item(*hash);
+            } else if guard.prefetch_item(*hash) {
+                queued[*number as usize].on_disk = true;
             }
         }
     }
@@ -202,53 +209,55 @@ impl Batch {
     fn execute<T: Decoders, D: Driver<T>>(
         &mut self,
         works: &[Work],
-        queued: &[Queued<D::Request<'_>>],
+        queued: &mut [Queued<D::Request<'_>>],
         resources: &mut Resources<'_, '_, T>,
     ) {
-        let Resources { connections, session, server, memcache, shared, short_of_memory, .. } =
-            resources;
+        let Resources { connections, session, server, memcache, disk, shared, .. } = resources;
+        let short_of_memory = &mut resources.short_of_memory;
         let mut guard = session.guard();
         memcache.flush_if_due(&guard);
         self.prefetch::<T, D>(queued, server, &guard);
         let mut replies_len = 0;
-        let mut any_starves = false;
-        for Queued { work, end, request } in queued {
+        let mut any_held = false;
+        for Queued { work, end, request, on_disk } in &*queued {
             let number = works[*work].connection;
-            if *shared && D::is_exclusive(request) {
+            let keeps_items = disk.is_some() && changes_several::<T, D>(request, &self.spans);
+            if *shared && D::is_exclusive(request) || keeps_items {
                 send_value_refs(&mut self.unsent, connections, server, &guard);
                 guard.begin_exclusive();
             }
-            let starves = any_starves && self.progress[*work].starves;
-            let connection = connections.get(number).filter(|it| it.is_open() && !starves);
+            let is_held = any_held && self.progress[*work].held.is_some();
+            let connection = connections.get(number).filter(|it| it.is_open() && !is_held);
             let Some(mut connection) = connection else {
                 guard.end_exclusive();
                 continue;
             };
             let before = connection.unsent_len();
             let spans = &self.spans;
-            let mut context = Context { guard: &guard, connection, server, memcache, spans };
-            if D::execute(request, &mut context).is_err() {
+            let mut result = Ok(());
+            if *on_disk || keeps_items {
+                guard.keep_items(keeps_items);
+                note_needed::<T, D>(request, connection, spans, &guard);
+                result = if guard.needs_disk() { Err(Full) } else { Ok(()) };
+            }
+            if result.is_ok() {
+                let mut context = Context { guard: &guard, connection, server, memcache, spans };
+                result = execute_one::<T, D>(request, &mut context);
+            }
+            if result.is_err() {
                 send_value_refs(&mut self.unsent, connections, server, &guard);
-                let has_freed_memory = guard.renew();
-                memcache.flush_if_due(&guard);
                 let Some(found) = connections.get(number) else { continue };
                 connection = found;
-                let mut context = Context { guard: &guard, connection, server, memcache, spans };
-                // Executed once more if memory was freed.
-                if !has_freed_memory || D::execute(request, &mut context).is_err() {
-                    if connection.may_wait_for_memory(server) {
-                        let progress = &mut self.progress[*work];
-                        (progress.waits, progress.starves) = (true, true);
-                        any_starves = true;
-                        guard.end_exclusive();
-                        continue;
-                    }
-                    let mut context =
-                        Context { guard: &guard, connection, server, memcache, spans };
-                    D::out_of_memory(request, &mut context);
+                let mut retry = Retry { number, server, memcache, disk: *disk, spans };
+                if let Some(held) = retry.run::<T, D>(request, connection, &mut guard) {
+                    self.progress[*work].hold(held);
+                    any_held = true;
+                    guard.end_exclusive();
+                    continue;
                 }
             }
             connection.note_executed();
+            guard.keep_items(false);
             guard.end_exclusive();
             self.progress[*work].executed = *end;
             replies_len += connection.unsent_len().saturating_sub(before);
@@ -264,6 +273,81 @@ impl Batch {
         }
         self.mean_reply_len = replies_len / queued.len();
         send_value_refs(&mut self.unsent, connections, server, &guard);
+    }
+}
+
+/// Executes a request. Fails as well if it needs items on disk, and leaves no reply then.
+#[inline]
+fn execute_one<T: Decoders, D: Driver<T>>(
+    request: &D::Request<'_>,
+    context: &mut Context<'_, T>,
+) -> Result<(), Full> {
+    let start = context.connection.out.len();
+    let result = D::execute(request, context);
+    if context.guard.needs_disk() {
+        let Connection { client, out, .. } = &mut *context.connection;
+        client.zero_copy.truncate_output(out, start);
+        return Err(Full);
+    }
+    result
+}
+
+/// Further attempts to execute a request of a connection.
+struct Retry<'a> {
+    number: Number,
+    server: &'a Server,
+    memcache: &'a MemcachedState,
+    disk: Option<&'a Disk>,
+    spans: &'a [Span],
+}
+
+impl Retry<'_> {
+    /// Executes a request once more, after one attempt failed: when memory was freed under this
+    /// guard, or later. Returns what the request waits for; `None` if it was answered.
+    #[cold]
+    fn run<T: Decoders, D: Driver<T>>(
+        &mut self,
+        request: &D::Request<'_>,
+        connection: &mut Connection<T>,
+        guard: &mut Guard<'_>,
+    ) -> Option<Held> {
+        if self.waits_for_disk(connection, guard) {
+            return Some(Held::Disk);
+        }
+        let Self { server, memcache, spans, .. } = *self;
+        let has_freed_memory = guard.renew();
+        memcache.flush_if_due(guard);
+        if has_freed_memory {
+            let mut context = Context { guard, connection, server, memcache, spans };
+            if execute_one::<T, D>(request, &mut context).is_ok() {
+                return None;
+            }
+            if self.waits_for_disk(connection, guard) {
+                return Some(Held::Disk);
+            }
+        }
+        if connection.may_wait_for_memory(server) {
+            return Some(Held::Memory);
+        }
+        let mut context = Context { guard, connection, server, memcache, spans };
+        D::out_of_memory(request, &mut context);
+        None
+    }
+
+    /// Reads what a request needs that failed, or lets it wait until memory was freed by writing to
+    /// disk. Returns whether the request waits for the disk.
+    fn waits_for_disk<T: Decoders>(
+        &self,
+        connection: &mut Connection<T>,
+        guard: &Guard<'_>,
+    ) -> bool {
+        let Some(disk) = self.disk else { return false };
+        let needed = guard.take_on_disk();
+        if needed.is_empty() {
+            return disk.wait_for_room(self.number, connection);
+        }
+        disk.read(self.number, connection, &needed);
+        true
     }
 }
 

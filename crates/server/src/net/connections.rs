@@ -8,16 +8,20 @@ use super::reactor::Number;
 pub(crate) struct Connections<T: Decoders> {
     all: Vec<Option<Box<Connection<T>>>>,
     free: Vec<Number>,
+    /// The serial number of the connection that was added last.
+    last_serial: u32,
 }
 
 impl<T: Decoders> Default for Connections<T> {
     fn default() -> Self {
-        Self { all: Vec::new(), free: Vec::new() }
+        Self { all: Vec::new(), free: Vec::new(), last_serial: 0 }
     }
 }
 
 impl<T: Decoders> Connections<T> {
-    pub(crate) fn insert(&mut self, connection: Connection<T>) -> Number {
+    pub(crate) fn insert(&mut self, mut connection: Connection<T>) -> Number {
+        self.last_serial = self.last_serial.wrapping_add(1);
+        connection.serial = self.last_serial;
         let connection = Some(Box::new(connection));
         if let Some(number) = self.free.pop() {
             self.all[number as usize] = connection;

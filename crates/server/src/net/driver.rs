@@ -53,6 +53,19 @@ pub(crate) trait Driver<T: Decoders> {
     /// Calls `each` with each key that a request looks up, until it returns false.
     fn keys(request: &Self::Request<'_>, spans: &[Span], each: impl FnMut(&[u8]) -> bool);
 
+    /// Calls `each` with each key that a request needs, also those of requests that it executes.
+    fn all_keys(
+        request: &Self::Request<'_>,
+        _: &Connection<T>,
+        spans: &[Span],
+        mut each: impl FnMut(&[u8]),
+    ) {
+        Self::keys(request, spans, |key| {
+            each(key);
+            true
+        });
+    }
+
     /// Returns whether the request probably replaces items without reading their values.
     fn replaces(request: &Self::Request<'_>) -> bool;
 

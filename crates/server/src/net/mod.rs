@@ -6,6 +6,7 @@ pub(crate) mod batch;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod decoders;
+pub(crate) mod disk;
 pub(crate) mod driver;
 pub(crate) mod listener;
 pub(crate) mod pending_value;

@@ -39,15 +39,28 @@ pub(crate) struct Progress {
     pub(crate) requests: usize,
     /// Whether the rest waits for a later iteration.
     pub(crate) waits: bool,
-    /// Whether a request found no memory. It is executed again once clients that are being closed
-    /// have freed theirs.
-    pub(crate) starves: bool,
+    /// What a request waits for that was not executed. It is executed again then.
+    pub(crate) held: Option<Held>,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Memory: clients that are being closed free theirs.
+    Memory,
+    /// The disk: items are read from it, or written to it to free memory.
+    Disk,
 }
 
 impl Progress {
     /// Returns whether no request of the connection was executed.
     pub(crate) fn is_none(self) -> bool {
         self.requests == 0
+    }
+
+    /// Lets the next request and those after it wait.
+    pub(crate) fn hold(&mut self, held: Held) {
+        (self.waits, self.held) = (true, Some(held));
     }
 
     #[inline]

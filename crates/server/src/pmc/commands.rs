@@ -37,7 +37,7 @@ pub fn execute(
         },
         Request::Set { key, value } => match guard.set(part(key), part(value), &Write::new()) {
             Ok(_) => reply.ok(),
-            Err(Error::Full) => return Err(Full),
+            Err(Error::Full | Error::OnDisk) => return Err(Full),
             Err(error) => refuse(guard, part(key), &error, &mut reply),
         },
         Request::Del { key } if guard.remove(part(key)) => reply.ok(),

@@ -104,6 +104,21 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
         }
     }
 
+    fn all_keys(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        spans: &[Span],
+        mut each: impl FnMut(&[u8]),
+    ) {
+        if let Request::Resp(request) = request {
+            return <RespDriver as Driver<T>>::all_keys(request, connection, spans, each);
+        }
+        <Self as Driver<T>>::keys(request, spans, |key| {
+            each(key);
+            true
+        });
+    }
+
     #[inline]
     fn replaces(request: &Request<'_>) -> bool {
         let Request::Resp(request) = request else { return false };

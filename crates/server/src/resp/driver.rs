@@ -100,6 +100,19 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         }
     }
 
+    fn all_keys(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        spans: &[Span],
+        mut each: impl FnMut(&[u8]),
+    ) {
+        let Some((args, Some(found))) = request.parts(spans) else { return };
+        args.keys(found.command.keys).for_each(&mut each);
+        if found.command.name == "exec" {
+            connection.client.session.transaction.for_each_key(each);
+        }
+    }
+
     #[inline]
     fn replaces(request: &Request<'_>) -> bool {
         let (Request::Framed { found, .. } | Request::Inline(_, found)) = request else {

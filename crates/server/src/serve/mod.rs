@@ -110,6 +110,9 @@ impl Stopper {
         if let Some(warm_restart) = &self.0.server.warm_restart {
             warm_restart.cancel();
         }
+        if let Some(disk) = &self.0.server.disk {
+            disk.cancel_dump();
+        }
         self.0.stop();
     }
 
@@ -334,6 +337,11 @@ impl Running {
         let stop_began = Instant::now();
         if let Some(restorer) = self.restorer.take() {
             restorer.finish(stop_began);
+        }
+        if let Some(disk) = &self.common.server.disk
+            && let Err(error) = disk.close(stop_began + self.common.server.max_dump_time)
+        {
+            log::disk_not_closed(&error);
         }
         if let Some(warm_restart) = &self.common.server.warm_restart {
             warm_restart.dump(&self.common.server.cache, stop_began);

@@ -13,6 +13,7 @@ use super::value_limit::ValueLimit;
 use crate::log;
 use crate::warm_restart::{RestoreProgress, WarmRestart};
 use nuthatch_cache::{Cache, Stats};
+use nuthatch_tiered::TieredCache;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
@@ -129,6 +130,10 @@ pub struct Server {
     pub extra_metrics: Vec<Exposition>,
     /// Keeps the items when the server stops and starts again. `None` if they are lost.
     pub warm_restart: Option<Arc<WarmRestart>>,
+    /// The disk tier of the cache, if it has one.
+    pub disk: Option<Arc<TieredCache>>,
+    /// Maximum time for writing the items of the memory to the disk tier when the server stops.
+    pub max_dump_time: Duration,
     /// Whether `CONFIG SET requirepass ""` is refused, since other machines can connect.
     pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
@@ -173,6 +178,8 @@ impl Server {
             rewrite: None,
             extra_metrics: Vec::new(),
             warm_restart: None,
+            disk: None,
+            max_dump_time: Duration::from_secs(30),
             must_keep_password: false,
             slowlog: SlowLog::default(),
             started: Instant::now(),

@@ -69,6 +69,20 @@ impl Worker<'_> {
         }
     }
 
+    /// Lets the requests be executed that waited for what the disk has done.
+    pub(super) fn take_done_by_disk(&mut self) {
+        let Self { disk: Some(disk), connections, waiting, .. } = self else { return };
+        for (number, serial) in disk.take_done() {
+            let Some(connection) = connections.get(number) else { continue };
+            if connection.serial == serial && connection.disk_waits > 0 {
+                connection.disk_waits -= 1;
+                if connection.disk_waits == 0 {
+                    waiting.push(number);
+                }
+            }
+        }
+    }
+
     /// Adds requests that waited to the work of this iteration, before any others.
     pub(super) fn resume_waiting(&mut self) {
         let may_retry = self.may_retry();

@@ -20,10 +20,11 @@ use crate::net::batch::{Batch, Resources};
 use crate::net::connection::MAX_KEPT_CAPACITY;
 use crate::net::connection::state::State;
 use crate::net::connections::Connections;
+use crate::net::disk::Disk;
 use crate::net::driver::Driver;
 use crate::net::listener::Listening;
 use crate::net::reactor::{BUFFER_LEN, Backend, Event, Number, Reactor, Waker};
-use crate::net::work::{Source, Work};
+use crate::net::work::{Held, Source, Work};
 use crate::output::Outgoing;
 use crate::pmc::driver::PmcDriver;
 use crate::protocol::Framing;
@@ -145,6 +146,8 @@ pub(crate) struct Worker<'c> {
     connections: Connections<ProtocolDecoder>,
     session: Session<'c>,
     batch: Batch,
+    /// The disk tier, if there is one.
+    disk: Option<Disk>,
     /// Input of this iteration, by protocol.
     works: [Vec<Work>; Protocol::COUNT],
     /// Output buffers to be used again.
@@ -182,6 +185,8 @@ impl<'c> Worker<'c> {
         let mut reactor = Reactor::new(common.reactor, buffers)?;
         let listeners = Listeners::start(listeners, &mut reactor)?;
         common.enroll(reactor.waker());
+        let disk = common.server.disk.clone();
+        let disk = disk.map(|tiered| Disk::new(tiered, reactor.waker()));
         Ok(Self {
             common,
             reactor,
@@ -189,6 +194,7 @@ impl<'c> Worker<'c> {
             connections: Connections::default(),
             session: common.server.cache.session().map_err(io::Error::other)?,
             batch: Batch::default(),
+            disk,
             works: Default::default(),
             spare_buffers: SpareBuffers::new(common.server.cache.memory()),
             buffers_len: usize::from(buffers) * BUFFER_LEN,
@@ -227,6 +233,7 @@ impl<'c> Worker<'c> {
         if self.clock.is_due() {
             self.common.server.sample_rates();
         }
+        self.take_done_by_disk();
         self.resume_waiting();
         for event in events.drain(..) {
             self.take(event)?;
@@ -364,11 +371,15 @@ impl<'c> Worker<'c> {
                 connection.work = None;
                 connection.keep(work, *progress, &self.reactor, server);
                 connection.begin_in_place(&mut self.session, server);
-                if connection.waits && progress.starves {
-                    self.starving.push(work.connection);
-                } else if connection.waits {
-                    self.waiting.push(work.connection);
-                    begun += usize::from(!progress.is_none());
+                match progress.held {
+                    _ if !connection.waits => {}
+                    Some(Held::Memory) => self.starving.push(work.connection),
+                    // Resumed when the disk is done.
+                    Some(Held::Disk) => {}
+                    None => {
+                        self.waiting.push(work.connection);
+                        begun += usize::from(!progress.is_none());
+                    }
                 }
             }
         }
@@ -392,6 +403,7 @@ impl<'c> Worker<'c> {
             session: &mut self.session,
             server: &common.server,
             memcache: &common.memcache,
+            disk: self.disk.as_ref(),
             shared: common.threads > 1,
             short_of_memory: common.server.is_short_of_memory(),
         };

@@ -5,27 +5,51 @@
 //! always changes it, and on all entries before it. So damage is also found by the entries after
 //! it, each of which has a chance of 31 in 32.
 
-use crate::layout::removal::{ALL_BEFORE, CHECK_BITS, ID_BITS, RECORD};
+use crate::layout::removal::{ALL_BEFORE, CHECK_BITS, HASH_BITS, ID_BITS, OTHER, RECORD};
 use crate::layout::{MAX_NUMBER, UNIT_BITS};
 
 /// The first id above all ids.
 pub(crate) const MAX_BOUND: u64 = (MAX_NUMBER + 1) << UNIT_BITS;
 
-/// What an entry removes.
+/// The upper bits of the id of an entry for a changed key.
+const CHANGED: u64 = 0b11 << HASH_BITS;
+
+/// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Removal {
     /// The record with this id.
     Record(u64),
     /// All records with lower ids.
     AllBefore(u64),
+    /// All records with lower ids are complete: later entries remove those that are out of date.
+    /// After a crash, records with higher ids are not recovered.
+    Committed(u64),
+    /// All committed records of the key with this shortened hash are removed.
+    Changed(u64),
+}
+
+/// Returns the part of a hash that an entry contains.
+pub(crate) fn shortened(hash: u64) -> u64 {
+    hash >> (u64::BITS - HASH_BITS)
 }
 
 impl Removal {
-    /// Returns the first id above all ids that the entry removes.
-    pub(crate) fn bound(self) -> u64 {
+    /// Returns the first id above all ids that the entry removes, if all records below `committed`
+    /// are committed.
+    pub(crate) fn bound(self, committed: u64) -> u64 {
         match self {
             Self::Record(id) => id + 1,
             Self::AllBefore(bound) => bound,
+            Self::Committed(_) => 0,
+            Self::Changed(_) => committed,
+        }
+    }
+
+    fn is_valid(self) -> bool {
+        match self {
+            Self::Record(id) => id < MAX_BOUND,
+            Self::AllBefore(bound) | Self::Committed(bound) => bound <= MAX_BOUND,
+            Self::Changed(_) => true,
         }
     }
 }
@@ -55,6 +79,8 @@ impl Chain {
         let (kind, id) = match removal {
             Removal::Record(id) => (RECORD, id),
             Removal::AllBefore(bound) => (ALL_BEFORE, bound),
+            Removal::Committed(bound) => (OTHER, bound),
+            Removal::Changed(hash) => (OTHER, CHANGED | hash),
         };
         let check = self.check(id);
         self.add(kind, id);
@@ -67,10 +93,12 @@ impl Chain {
         let removal = match kind {
             RECORD => Removal::Record(id),
             ALL_BEFORE => Removal::AllBefore(id),
+            OTHER if id & CHANGED == CHANGED => Removal::Changed(id & !CHANGED),
+            OTHER => Removal::Committed(id),
             _ => return None,
         };
         let is_valid = word >> ID_BITS & ((1 << CHECK_BITS) - 1) == self.check(id);
-        if !is_valid || removal.bound() > MAX_BOUND {
+        if !is_valid || !removal.is_valid() {
             return None;
         }
         self.add(kind, id);
@@ -106,7 +134,15 @@ mod tests {
     fn removals() -> Vec<Removal> {
         let ids = [1, 260, (1 << 22) + 260, (77 << 22) + 1234, MAX_ID, MAX_ID - 1];
         let records = ids.into_iter().map(Removal::Record);
-        records.chain([Removal::AllBefore(78 << 22), Removal::Record(5)]).collect()
+        let others = [
+            Removal::AllBefore(78 << 22),
+            Removal::Committed(78 << 22),
+            Removal::Committed(MAX_BOUND),
+            Removal::Changed(0),
+            Removal::Changed(shortened(u64::MAX)),
+            Removal::Record(5),
+        ];
+        records.chain(others).collect()
     }
 
     #[test]

@@ -120,12 +120,13 @@ impl LogFile {
         &mut self,
         folder: &Folder,
         removals: impl Iterator<Item = Removal>,
+        committed: u64,
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
         let Some(End { offset, mut chain }) = self.end else { unreachable!("a valid file") };
         bytes.clear();
         for removal in removals {
-            self.bound = self.bound.max(removal.bound());
+            self.bound = self.bound.max(removal.bound(committed));
             bytes.extend_from_slice(&chain.encode(removal).to_le_bytes());
         }
         self.is_dirty = true;

@@ -28,7 +28,7 @@ use crate::layout::removal::LEN;
 use crate::layout::removed::FIRST;
 use crate::layout::{BLOCK, REMOVED_NEW, UNIT_BITS};
 use crate::record_id::RecordId;
-use entry::{MAX_BOUND, Removal};
+use entry::{MAX_BOUND, Removal, shortened};
 use file::LogFile;
 use header::Header;
 use std::collections::VecDeque;
@@ -56,6 +56,8 @@ struct State {
     is_closed: bool,
     /// An entry is missing, and neither the mark nor the removal of names succeeded.
     is_mark_missing: bool,
+    /// The id up to which records are committed, if commits are recorded.
+    committed: Option<u64>,
     /// The ids of an append.
     ids: Vec<u64>,
     /// The encoded entries of an append.
@@ -128,6 +130,10 @@ impl RemovalLog {
             state.files.push_back(file);
         });
         removed.add(Removal::AllBefore(bound));
+        if was_closed {
+            removed.commit_all();
+        }
+        state.committed = removed.committed();
         Ok((removed, damages))
     }
 
@@ -174,6 +180,51 @@ impl RemovalLog {
         }
     }
 
+    /// Records that all records whose places were returned are complete.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::BudgetReached`], [`Error::Closed`] or the error of the system. The records
+    /// are not recovered then.
+    pub(crate) fn commit(&self, folder: &Folder) -> Result<()> {
+        let mut state = self.lock_open(folder)?;
+        let committed = self.next_id();
+        if state.committed != Some(committed) {
+            self.write(&mut state, folder, std::iter::once(Removal::Committed(committed)))?;
+            state.committed = Some(committed);
+        }
+        Ok(())
+    }
+
+    /// Removes the committed records of keys with these hashes.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    pub(crate) fn append_changed(
+        &self,
+        folder: &Folder,
+        files: &Files,
+        hashes: &[u64],
+    ) -> Result<()> {
+        let mut state = self.lock_open(folder)?;
+        self.repeat_mark(&mut state, folder, files)?;
+        for hashes in hashes.chunks(self.max_entries()) {
+            let removals = hashes.iter().map(|hash| Removal::Changed(shortened(*hash)));
+            if let Err(error) = self.write(&mut state, folder, removals) {
+                let _ = self.mark(&mut state, folder, files);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the maximum number of entries of one write.
+    fn max_entries(&self) -> usize {
+        // A file begins with an entry of its own.
+        ((self.file_len - FIRST) / LEN - 1) as usize
+    }
+
     /// Appends the ids of records whose item files exist.
     ///
     /// # Errors
@@ -182,8 +233,7 @@ impl RemovalLog {
     pub(crate) fn append(&self, folder: &Folder, files: &Files, ids: &[RecordId]) -> Result<()> {
         let mut state = self.lock_open(folder)?;
         self.repeat_mark(&mut state, folder, files)?;
-        let max_ids = ((self.file_len - FIRST) / LEN) as usize;
-        for ids in ids.chunks(max_ids) {
+        for ids in ids.chunks(self.max_entries()) {
             let mut existing = std::mem::take(&mut state.ids);
             existing.clear();
             files.for_existing(ids, |id| id.file, |id| existing.push(id.pack()));
@@ -279,9 +329,17 @@ impl RemovalLog {
             (Some(_), Some(_)) => {}
             _ => self.begin_file(state, folder, FIRST + bytes)?,
         }
-        let State { files, bytes, .. } = state;
+        Self::append_to_last(state, folder, removals)
+    }
+
+    fn append_to_last(
+        state: &mut State,
+        folder: &Folder,
+        removals: impl Iterator<Item = Removal>,
+    ) -> Result<()> {
+        let State { files, bytes, committed, .. } = state;
         match files.back_mut() {
-            Some(last) => last.append(folder, removals, bytes),
+            Some(last) => last.append(folder, removals, committed.unwrap_or(0), bytes),
             None => unreachable!("a file was begun"),
         }
     }
@@ -289,7 +347,7 @@ impl RemovalLog {
     /// Begins a file with space for entries up to `len`.
     fn begin_file(&self, state: &mut State, folder: &Folder, len: u64) -> Result<()> {
         self.budget.set_folder_bytes(folder.own_bytes());
-        let len = len.next_multiple_of(self.step).min(self.file_len);
+        let len = (len + LEN).next_multiple_of(self.step).min(self.file_len);
         let charge = self.budget.charge_log(len)?;
         let last = state.files.back();
         let header = Header {
@@ -300,7 +358,9 @@ impl RemovalLog {
             previous: last.and_then(LogFile::end),
         };
         state.files.push_back(LogFile::create(folder, header, len, charge)?);
-        Ok(())
+        // The files before this one may be removed.
+        let committed = state.committed.map(Removal::Committed);
+        Self::append_to_last(state, folder, committed.into_iter())
     }
 
     /// Marks all records up to now as removed when the folder is opened again. If the mark cannot

@@ -120,10 +120,13 @@ fn read_log(
     next: Option<&Header>,
     visit: &mut impl FnMut(Removal),
 ) -> LogContents {
-    let (mut bound, mut entries) = (0, 0);
+    let (mut bound, mut entries, mut committed) = (0, 0, 0);
     let end = log.header.clone().and_then(|header| {
         read_entries(log, disk, header, next.and_then(|next| next.previous), |removal| {
-            bound = bound.max(removal.bound());
+            if let Removal::Committed(to) = removal {
+                committed = to;
+            }
+            bound = bound.max(removal.bound(committed));
             entries += 1;
             visit(removal);
         })

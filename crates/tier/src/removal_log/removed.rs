@@ -1,8 +1,8 @@
 //! The removed records of a folder, in memory.
 
 use crate::record_id::RecordId;
-use crate::removal_log::entry::Removal;
-use std::collections::BTreeMap;
+use crate::removal_log::entry::{Removal, shortened};
+use std::collections::{BTreeMap, HashMap};
 
 /// The records that the removal logs of a folder name, as far as their item files exist.
 ///
@@ -13,6 +13,10 @@ pub struct RemovedRecords {
     bound: u64,
     /// Units of removed records by the number of their file, sorted.
     units: BTreeMap<u64, Vec<u32>>,
+    /// Records with this id and higher ones are not complete.
+    committed: Option<u64>,
+    /// The shortened hashes of changed keys. Records with ids below the number are removed.
+    changed: HashMap<u64, u64>,
 }
 
 /// The removed records of an item file.
@@ -21,6 +25,10 @@ pub struct RemovedUnits<'a> {
     /// Records with lower units are removed, too.
     bound: u64,
     units: &'a [u32],
+    file: u64,
+    /// Records with this unit and higher ones are not complete.
+    committed: u64,
+    changed: &'a HashMap<u64, u64>,
 }
 
 impl RemovedRecords {
@@ -32,7 +40,21 @@ impl RemovedRecords {
                 self.units.entry(id.file).or_default().push(id.unit);
             }
             Removal::AllBefore(bound) => self.bound = self.bound.max(bound),
+            Removal::Committed(bound) => self.committed = Some(bound),
+            Removal::Changed(hash) => {
+                self.changed.insert(hash, self.committed.unwrap_or(0));
+            }
         }
+    }
+
+    /// Counts all records as complete, since the folder was closed.
+    pub(crate) fn commit_all(&mut self) {
+        self.committed = None;
+    }
+
+    /// Returns the id from which on records are not complete.
+    pub(crate) fn committed(&self) -> Option<u64> {
+        self.committed
     }
 
     /// Sorts the units, drops those of files that do not exist, and limits the bound to `max`.
@@ -56,35 +78,65 @@ impl RemovedRecords {
     #[must_use]
     pub fn in_file(&self, number: u64) -> RemovedUnits<'_> {
         let units = self.units.get(&number).map_or(&[][..], Vec::as_slice);
-        RemovedUnits { bound: first_unit(self.bound, number), units }
+        RemovedUnits {
+            bound: first_unit(self.bound, number),
+            units,
+            file: number,
+            committed: self.committed.map_or(u64::MAX, |bound| first_unit(bound, number)),
+            changed: &self.changed,
+        }
     }
 
-    /// Returns whether a record is removed.
+    /// Returns whether a record of a key with this hash is removed.
     #[must_use]
-    pub fn contains(&self, id: RecordId) -> bool {
-        self.in_file(id.file).contains(id.unit)
+    pub fn contains(&self, id: RecordId, hash: u64) -> bool {
+        self.in_file(id.file).contains(id.unit, hash)
+    }
+
+    /// Returns whether records were committed: see [`Removals::commit`](crate::Removals::commit).
+    #[must_use]
+    pub fn has_commits(&self) -> bool {
+        self.committed.is_some()
     }
 
     /// Returns the bytes of memory for the ids of records.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let capacities = self.units.values().map(|units| units.capacity() * size_of::<u32>());
-        capacities.sum::<usize>() as u64
+        let changed = self.changed.capacity() * 2 * size_of::<u64>();
+        (capacities.sum::<usize>() + changed) as u64
     }
 }
 
 impl RemovedUnits<'_> {
-    /// Returns whether the record at an offset is removed. The offset is in units of 16 bytes, as in
-    /// [`Place::unit`](crate::Place::unit).
+    /// Returns whether the record at an offset, of a key with this hash, is removed. The offset is
+    /// in units of 16 bytes, as in [`Place::unit`](crate::Place::unit).
     #[must_use]
-    pub fn contains(&self, unit: u32) -> bool {
-        u64::from(unit) < self.bound || self.units.binary_search(&unit).is_ok()
+    pub fn contains(&self, unit: u32, hash: u64) -> bool {
+        u64::from(unit) < self.bound
+            || !self.is_committed(unit)
+            || self.units.binary_search(&unit).is_ok()
+            || self.is_changed(unit, hash)
+    }
+
+    /// Returns whether the record at an offset was complete when the process ended.
+    #[must_use]
+    pub fn is_committed(&self, unit: u32) -> bool {
+        u64::from(unit) < self.committed
+    }
+
+    fn is_changed(&self, unit: u32, hash: u64) -> bool {
+        let bound = self.changed.get(&shortened(hash));
+        bound.is_some_and(|bound| RecordId { file: self.file, unit }.pack() < *bound)
     }
 
     /// Returns whether no record is removed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.bound == 0 && self.units.is_empty()
+        self.bound == 0
+            && self.units.is_empty()
+            && self.committed == u64::MAX
+            && self.changed.is_empty()
     }
 
     /// Returns whether all records are removed, whatever the file contains.
@@ -121,9 +173,9 @@ mod tests {
         }
         removed.finish(id(9, 0), |file| file != 5);
         let units = removed.in_file(3);
-        assert!(units.contains(260) && units.contains(900) && !units.contains(300));
+        assert!(units.contains(260, 1) && units.contains(900, 1) && !units.contains(300, 1));
         assert!(!units.is_empty() && !units.is_all() && removed.in_file(5).is_empty());
-        assert!(removed.contains(RecordId { file: 4, unit: 300 }));
+        assert!(removed.contains(RecordId { file: 4, unit: 300 }, 1));
         assert_eq!(removed.memory_bytes(), 12);
     }
 
@@ -137,9 +189,25 @@ mod tests {
         removed.finish(id(9, 0), |_| true);
         assert!(removed.in_file(3).is_all() && removed.in_file(5).is_empty());
         let units = removed.in_file(4);
-        let found = [260, 499, 500, 700, 701].map(|unit| units.contains(unit));
+        let found = [260, 499, 500, 700, 701].map(|unit| units.contains(unit, 1));
         assert_eq!(found, [true, true, false, true, false]);
         assert!(!units.is_all());
         assert_eq!(removed.memory_bytes(), 4);
+    }
+
+    #[test]
+    fn records_that_are_not_committed_or_whose_keys_changed_are_removed() {
+        let mut removed = RemovedRecords::default();
+        let (changed, other) = (0xFEDC_BA98_7654_3210, 0xFEDC_BA98_7654_0000);
+        removed.add(Removal::Committed(id(4, 500)));
+        removed.add(Removal::Changed(shortened(changed)));
+        removed.add(Removal::Committed(id(5, 600)));
+        removed.finish(id(9, 0), |_| true);
+        let contains = |file, unit, hash| removed.contains(RecordId { file, unit }, hash);
+        assert!(contains(3, 900, changed) && contains(4, 499, changed));
+        assert!(!contains(4, 500, changed) && !contains(4, 499, other));
+        assert!(!contains(5, 599, other) && contains(5, 600, other) && contains(6, 260, other));
+        removed.commit_all();
+        assert!(!removed.contains(RecordId { file: 6, unit: 260 }, other));
     }
 }

@@ -136,7 +136,7 @@ fn load(reader: &Reader) -> Vec<Item> {
 fn live(reader: &Reader, removed: &RemovedRecords) -> Vec<Item> {
     let mut items = Vec::new();
     let loaded = reader.all_records(|place, record| {
-        if !removed.contains(reader.record_id(place).expect("a file")) {
+        if !removed.contains(reader.record_id(place).expect("a file"), record.hash) {
             items.push(Item::of(record));
         }
         ControlFlow::Continue(())

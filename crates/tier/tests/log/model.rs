@@ -163,7 +163,7 @@ impl Model {
         for (kept, (number, place)) in self.kept.iter_mut().zip(places) {
             assert_eq!(kept.number, number);
             let id = RecordId { file: number, unit: place.unit };
-            assert_eq!(recovery.removed.contains(id), kept.is_removed);
+            assert_eq!(recovery.removed.contains(id, 0), kept.is_removed);
             kept.place = place;
             kept.is_flushed = true;
         }

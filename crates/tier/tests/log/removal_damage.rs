@@ -173,6 +173,7 @@ fn a_folder_without_a_log_opens_as_before_and_can_begin_one() {
     let (tier, recovery) = case.open();
     let (directory, _) = tier.reader().directory(1).expect("a directory");
     let units = recovery.removed.in_file(1);
-    let removed: Vec<_> = directory.iter().map(|entry| units.contains(entry.place.unit)).collect();
+    let removed: Vec<_> =
+        directory.iter().map(|entry| units.contains(entry.place.unit, entry.hash)).collect();
     assert_eq!(removed, [true, false, false, false, false]);
 }

@@ -224,7 +224,7 @@ fn many_threads_append_at_the_same_time() {
     assert_eq!(recovery.damage, []);
     let units = recovery.removed.in_file(file);
     for (thread, number) in (0..8).flat_map(|thread| (0..1000).map(move |n| (thread, n))) {
-        assert!(ids(thread, number).all(|id| units.contains(id.unit)), "{thread} {number}");
+        assert!(ids(thread, number).all(|id| units.contains(id.unit, 0)), "{thread} {number}");
     }
     let count = 8 * (0..1000).map(|number| number % 3 + 1).sum::<u64>();
     assert_eq!(recovery.removed.memory_bytes(), 4 * count, "and no others");
@@ -361,7 +361,7 @@ fn a_log_that_reaches_the_budget_removes_all_records_up_to_then() {
     removals.append_all().expect("the mark needs no space");
     drop(tier);
     let (mut tier, recovery) = Tier::open(case.path(), &options).expect("a tier");
-    assert!(recovery.removed.contains(id));
+    assert!(recovery.removed.contains(id, 0));
     // Without item files, there is room again.
     let removals = tier.removals().expect("a log");
     while tier.lacks_room_for_removals() {

@@ -2,7 +2,7 @@
 //! starts and reloads, and `--show-config` runs them before it prints.
 
 use super::listeners::listeners;
-use super::{access, store_server};
+use super::{access, disk, store_server};
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
 
@@ -13,5 +13,6 @@ pub(crate) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     access::check_exposure(loaded, access::must_log_in(loaded))?;
     listeners(loaded)?;
     access::tls_files(loaded)?;
+    disk::check(loaded)?;
     store_server::check(loaded)
 }

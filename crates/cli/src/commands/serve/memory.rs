@@ -12,26 +12,38 @@ pub(super) fn cache(
     loaded: &LoadedSettings,
     warm_restart: Option<&WarmRestart>,
 ) -> Result<Cache, Failure> {
-    let Settings { memory, eviction, .. } = loaded.settings;
-    let all = memory.saturating_add(store_memory(&loaded.settings));
-    let limit = MemoryLimit::of_this_process();
-    process::check_memory(limit.as_ref(), all)
-        .map_err(|problem| loaded.invalid("memory", problem))?;
-    let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
-    let options = CacheOptions::new().memory(memory).eviction(eviction);
+    check_memory(loaded)?;
+    let options = cache_options(&loaded.settings);
     let options = match warm_restart {
         Some(warm_restart) => warm_restart.cache_options(options),
         None => options,
     };
-    Cache::new(options).map_err(|error| {
-        let problem = match error {
-            CacheError::Options { option: "memory", expected, .. } => {
-                format!("expected {expected}, found {}; give a size such as 4GiB", bytes(memory))
-            }
-            error => error.to_string(),
-        };
-        loaded.invalid("memory", problem)
-    })
+    Cache::new(options).map_err(|error| cache_failure(loaded, error))
+}
+
+/// Checks that the process can have the memory of the budgets.
+pub(super) fn check_memory(loaded: &LoadedSettings) -> Result<(), Failure> {
+    let all = loaded.settings.memory.saturating_add(store_memory(&loaded.settings));
+    let limit = MemoryLimit::of_this_process();
+    process::check_memory(limit.as_ref(), all).map_err(|problem| loaded.invalid("memory", problem))
+}
+
+/// Returns the options of the cache.
+pub(super) fn cache_options(settings: &Settings) -> CacheOptions {
+    let eviction = if settings.eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
+    CacheOptions::new().memory(settings.memory).eviction(eviction)
+}
+
+/// Returns the failure if the cache cannot be created.
+pub(super) fn cache_failure(loaded: &LoadedSettings, error: CacheError) -> Failure {
+    let problem = match error {
+        CacheError::Options { option: "memory", expected, .. } => {
+            let memory = bytes(loaded.settings.memory);
+            format!("expected {expected}, found {memory}; give a size such as 4GiB")
+        }
+        error => error.to_string(),
+    };
+    loaded.invalid("memory", problem)
 }
 
 /// Lowers the default budget if the process cannot have as much memory.

@@ -6,6 +6,7 @@ mod config_command;
 mod config_rewrite;
 mod connection_limits;
 mod data_dir;
+mod disk;
 #[cfg(test)]
 mod docs_tests;
 mod listeners;

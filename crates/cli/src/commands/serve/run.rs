@@ -3,6 +3,7 @@
 use super::config_command::pass_settings;
 use super::connection_limits::ConnectionLimits;
 use super::data_dir::lock_data_dir;
+use super::disk::disk;
 use super::listeners::{listeners, start_failure, warn_skipped};
 use super::memory::cache;
 use super::reload::ReloadState;
@@ -43,9 +44,15 @@ pub(super) fn serve(
     // open.
     let process = ServerProcess::begin()?;
     let warm_restart = warm_restart(loaded)?;
-    let cache = cache(loaded, warm_restart.as_deref())?;
-    let mut server = Server::new(Arc::new(cache)).with_users(users);
+    let disk = disk(loaded)?;
+    let cache = match &disk {
+        Some(disk) => Arc::clone(disk.cache()),
+        None => Arc::new(cache(loaded, warm_restart.as_deref())?),
+    };
+    let mut server = Server::new(cache).with_users(users);
     server.warm_restart = warm_restart;
+    server.disk = disk;
+    server.max_dump_time = Duration::from_millis(settings.dump_ms);
     server.must_keep_password = must_keep_password;
     server.debug = Debugging::named(settings.enable_debug_command).unwrap_or_default();
     pass_settings(loaded, &mut server)?;

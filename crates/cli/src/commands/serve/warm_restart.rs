@@ -1,13 +1,11 @@
 //! The dump of the items, which survives a restart of the server.
 
+use super::disk::FOLDER;
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
 use nuthatch_server::WarmRestart;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The folder of the dump in that of `data-dir`.
-const FOLDER: &str = "items";
 
 /// Opens the folder of the dump in the locked folder of `data-dir`, if items are to survive a
 /// restart.
@@ -17,6 +15,10 @@ pub(super) fn warm_restart(loaded: &LoadedSettings) -> Result<Option<Arc<WarmRes
         let name = if settings.warm_restart { "warm-restart" } else { "data-dir" };
         Failure::Error(format!("{}: {error}", loaded.source(name).named()))
     };
+    if settings.disk > 0 {
+        // The items on disk survive anyway.
+        return Ok(None);
+    }
     if !settings.warm_restart {
         if let Some(data_dir) = &settings.data_dir {
             WarmRestart::discard(&data_dir.join(FOLDER), settings.memory).map_err(failure)?;

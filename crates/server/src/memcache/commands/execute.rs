@@ -20,7 +20,13 @@ use crate::state::OtherRequest;
 pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Result<Next, Full> {
     call.shared.flush_if_due(call.guard);
     let start = call.out.len();
-    match run(call, request) {
+    let result = run(call, request);
+    if call.guard.needs_disk() {
+        // The request found less than there is.
+        call.truncate_output(start);
+        return Err(Full);
+    }
+    match result {
         Ok(next) => Ok(next),
         Err(Refusal::Full) => {
             call.truncate_output(start);

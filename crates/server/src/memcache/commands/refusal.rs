@@ -20,7 +20,7 @@ pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::Reply(Error::OutOfMemory);
 impl From<nuthatch_cache::Error> for Refusal {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {
-            nuthatch_cache::Error::Full => Self::Full,
+            nuthatch_cache::Error::Full | nuthatch_cache::Error::OnDisk => Self::Full,
             nuthatch_cache::Error::TooLong { .. } => Self::Reply(Error::TooLarge),
             _ => Self::Reply(Error::OutOfMemory),
         }

@@ -75,6 +75,10 @@ pub(crate) struct Connection<T: Decoders> {
     over_soft_since_s: Option<u64>,
     /// How often the next request found no memory and waited for clients to be closed.
     pub(crate) memory_waits: u32,
+    /// How many things the next request waits for that the disk does: reads, or freeing memory.
+    pub(crate) disk_waits: u32,
+    /// Distinguishes connections that have the same number one after the other.
+    pub(crate) serial: u32,
     /// Whether the client has logged in, or need not. Its requests may be long.
     pub(crate) trusted: bool,
     /// Bytes of memory that are counted for this connection.
@@ -109,6 +113,8 @@ impl<T: Decoders> Connection<T> {
             waits: false,
             over_soft_since_s: None,
             memory_waits: 0,
+            disk_waits: 0,
+            serial: 0,
             counted: 0,
             active_s: 0,
             work: None,

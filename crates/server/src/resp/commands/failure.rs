@@ -45,7 +45,7 @@ pub(crate) const REPLY_TOO_LONG: Failure =
 impl From<nuthatch_cache::Error> for Failure {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {
-            nuthatch_cache::Error::Full => Self::Full,
+            nuthatch_cache::Error::Full | nuthatch_cache::Error::OnDisk => Self::Full,
             nuthatch_cache::Error::TooLong { what: "value", max, .. } => {
                 value_too_long(ValueLimit::of_cache(max))
             }

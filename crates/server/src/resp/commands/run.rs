@@ -24,7 +24,13 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     let short =
         command.keys == Keys::ONE && Metrics::is_short_len(call.args.request_len(), settings);
     call.client.metrics.begin(short, settings);
-    match (command.run)(call) {
+    let result = (command.run)(call);
+    if call.guard.needs_disk() {
+        // The command found less than there is.
+        call.truncate_output(start);
+        return Err(Failure::Full);
+    }
+    match result {
         Ok(()) => {}
         Err(Failure::Full) => {
             call.truncate_output(start);

@@ -203,6 +203,10 @@ fn exec(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
+/// The error for a command in a transaction that needs items on disk which it does not name.
+const NEEDS_DISK: Failure =
+    Failure::reply("ERR the command needs items on disk. Send it outside of MULTI.");
+
 /// Executes a queued request. It always has a reply: another attempt under a new guard would show
 /// other clients a part of the transaction.
 fn execute_queued(call: &mut Call<'_>, found: Found) {
@@ -219,9 +223,23 @@ fn execute_queued(call: &mut Call<'_>, found: Found) {
         call.client.metrics.error(&text, Some(found.number), false);
         call.reply().error(text.as_bytes());
     } else if run(call, found) == Err(Failure::Full) {
-        let Failure::Reply(text) = OUT_OF_MEMORY else { return };
+        // The keys of all commands were read from disk before, so this one has none, as `SCAN`.
+        let needs_disk = !call.guard.take_on_disk().is_empty();
+        let failure = if needs_disk { NEEDS_DISK } else { OUT_OF_MEMORY };
+        let Failure::Reply(text) = failure else { return };
         call.client.metrics.error(&text, Some(found.number), false);
         call.reply().error(text.as_bytes());
+    }
+}
+
+impl Transaction {
+    /// Calls `each` with the keys of the queued requests and the watched keys.
+    pub(crate) fn for_each_key(&self, mut each: impl FnMut(&[u8])) {
+        for queued in &self.queued {
+            let args = Args::new(&queued.bytes, &queued.spans);
+            args.keys(queued.found.command.keys).for_each(&mut each);
+        }
+        self.watched.iter().for_each(|watched| each(&watched.key));
     }
 }
 

@@ -1,0 +1,48 @@
+//! The disk tier of the cache.
+
+use super::memory::{cache_failure, cache_options, check_memory};
+use crate::outcome::Failure;
+use crate::settings::LoadedSettings;
+use nuthatch_server::log_disk_event;
+use nuthatch_tiered::{OpenError, Options, TieredCache, WhenBehind};
+use std::sync::Arc;
+
+/// The folder of the items in that of `data-dir`.
+pub(super) const FOLDER: &str = "items";
+
+/// Checks the settings of the disk tier.
+pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    if settings.disk == 0 {
+        return Ok(());
+    }
+    let problem = if settings.disk < Options::MIN_BYTES {
+        "expected 0 or at least 16MiB"
+    } else if settings.data_dir.is_none() {
+        "expected a folder for the items, found none; name one with --data-dir"
+    } else if settings.eviction == "none" {
+        "expected --eviction s3fifo, found none: items go to disk when they are evicted"
+    } else {
+        return Ok(());
+    };
+    Err(loaded.invalid("disk", problem.to_owned()))
+}
+
+/// Opens the disk tier in the locked folder of `data-dir` and creates its cache, if there is to be
+/// one.
+pub(super) fn disk(loaded: &LoadedSettings) -> Result<Option<Arc<TieredCache>>, Failure> {
+    let settings = &loaded.settings;
+    let Some(data_dir) = settings.data_dir.as_ref().filter(|_| settings.disk > 0) else {
+        return Ok(None);
+    };
+    check_memory(loaded)?;
+    let when_behind =
+        if settings.disk_full == "wait" { WhenBehind::Wait } else { WhenBehind::Drop };
+    let options = Options::new(data_dir.join(FOLDER), settings.disk);
+    let options = options.when_behind(when_behind).on_event(log_disk_event);
+    match TieredCache::open(cache_options(settings), &options) {
+        Ok(tiered) => Ok(Some(Arc::new(tiered))),
+        Err(OpenError::Cache(error)) => Err(cache_failure(loaded, error)),
+        Err(error) => Err(Failure::Error(format!("{}: {error}", loaded.source("disk").named()))),
+    }
+}

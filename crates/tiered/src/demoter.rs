@@ -1,0 +1,206 @@
+//! The demoter: writes items to disk before writers have to evict them, and makes room on disk.
+
+use crate::convert::record_of;
+use crate::options::Event;
+use crate::reads::Waiting;
+use crate::shared::Shared;
+use crate::stats::Counters;
+use nuthatch_cache::{Evictions, KeyHash, OnDisk, Session};
+use nuthatch_tier::{Directory, Error, Tier};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Maximum bytes of items that are chosen at a time. They are written in one or a few batches.
+const MAX_CHOSEN_BYTES: usize = 1 << 20;
+
+/// Time between two looks at the free memory while there is enough.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Segments that should be free beyond those at which writers evict: at least these, and this share
+/// of the budget.
+const MIN_AHEAD: u32 = 4;
+const AHEAD_RATIO: u64 = 64;
+
+/// Entries of a directory that are removed from the index under one guard.
+const ENTRIES_PER_GUARD: usize = 256;
+
+/// Writes items to disk until the tier stops.
+pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
+    let Ok(mut session) = shared.cache.session() else {
+        return shared.state.fail(&"no session is free");
+    };
+    let granule = shared.cache.granule_len() as u64;
+    let ahead = (shared.cache.memory() / granule / AHEAD_RATIO) as u32;
+    let demoter = Demoter { shared, ahead: ahead.max(MIN_AHEAD) };
+    while !shared.state.is_stopping() {
+        if shared.state.is_off() {
+            // Nothing can be written, so items have to be evicted.
+            shared.cache.set_evicts_unwritten(true);
+            break;
+        }
+        demoter.remove_unused(&mut session);
+        let has_written = session.should_demote(demoter.ahead) && demoter.step(&mut session);
+        room_waiters.tell_all();
+        if !has_written {
+            thread::park_timeout(PAUSE);
+        }
+    }
+    // Nobody waits any more.
+    room_waiters.tell_all();
+}
+
+/// Those that wait until memory was freed.
+#[derive(Default)]
+pub(crate) struct RoomWaiters(Mutex<Vec<Waiting>>);
+
+impl RoomWaiters {
+    fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, waiting: Waiting) {
+        self.lock().push(waiting);
+    }
+
+    pub(crate) fn tell_all(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        for (waiter, token) in all {
+            waiter.ready(token);
+        }
+    }
+}
+
+struct Demoter<'a> {
+    shared: &'a Shared,
+    ahead: u32,
+}
+
+impl Demoter<'_> {
+    /// Writes the next items. Returns whether there were any.
+    fn step(&self, session: &mut Session<'_>) -> bool {
+        let max_bytes = MAX_CHOSEN_BYTES.min(2 * self.shared.cache.granule_len());
+        let evictions = session.choose_evictions(max_bytes, self.ahead);
+        let is_empty = evictions.is_empty();
+        let mut guard = self.shared.tier();
+        let Some(tier) = &mut *guard else {
+            let places = vec![None; evictions.len()];
+            session.finish_evictions(evictions, &places);
+            return false;
+        };
+        if !is_empty {
+            self.make_room(session, tier, evictions.bytes() as u64);
+        }
+        let places = self.write(session, tier, &evictions);
+        session.finish_evictions(evictions, &places);
+        if !is_empty {
+            // Only now is it known which of the items were replaced or removed meanwhile.
+            self.shared.records.commit();
+        }
+        !is_empty
+    }
+
+    /// Writes items, and returns the places of their records: `None` for those that were not
+    /// written.
+    fn write(
+        &self,
+        session: &Session<'_>,
+        tier: &mut Tier,
+        evictions: &Evictions,
+    ) -> Vec<Option<u64>> {
+        let Shared { state, .. } = self.shared;
+        let counters = &state.counters;
+        let before = tier.written_bytes();
+        let mut places = session.map_evictions(evictions, |item, hash| {
+            let record = record_of(item, hash.to_u64()).filter(|_| !state.is_off())?;
+            let place = match tier.append(&record) {
+                Ok(place) => place,
+                // A key of the maximum length, or an item that is longer than the disk.
+                Err(Error::TooLong { .. }) => return None,
+                Err(error) => {
+                    state.fail(&error);
+                    return None;
+                }
+            };
+            Counters::add(&counters.written, 1);
+            let len = item.key().len() + item.value().len();
+            Counters::add(&counters.written_item_bytes, len as u64);
+            Some(place.pack())
+        });
+        if let Err(error) = tier.flush() {
+            state.fail(&error);
+        }
+        if state.is_off() {
+            places.fill(None);
+        }
+        Counters::add(&counters.written_bytes, tier.written_bytes() - before);
+        let dropped = places.iter().filter(|place| place.is_none()).count();
+        Counters::add(&counters.dropped, dropped as u64);
+        places
+    }
+
+    /// Removes item files without items after all were removed, and the oldest one if the removal
+    /// log needs its space.
+    fn remove_unused(&self, session: &mut Session<'_>) {
+        let Shared { records, state, .. } = self.shared;
+        let mut guard = self.shared.tier();
+        let Some(tier) = &mut *guard else { return };
+        let mut result = Ok(true);
+        if records.take_cleared() {
+            while matches!(result, Ok(true)) {
+                result = self.remove_oldest(session, tier);
+            }
+        } else if tier.lacks_room_for_removals() {
+            result = self.remove_oldest(session, tier);
+        }
+        if let Err(error) = result {
+            state.fail(&error);
+        }
+    }
+
+    /// Removes the oldest item files until items of `bytes` bytes fit.
+    fn make_room(&self, session: &mut Session<'_>, tier: &mut Tier, bytes: u64) {
+        while !tier.has_room_for(bytes) {
+            match self.remove_oldest(session, tier) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.shared.state.fail(&error),
+            }
+        }
+    }
+
+    /// Removes the oldest item file. Returns `false` if there is none but the open one.
+    fn remove_oldest(&self, session: &mut Session<'_>, tier: &mut Tier) -> Result<bool, Error> {
+        let Shared { reader, records, state, .. } = self.shared;
+        let Some(oldest) = tier.files().first().filter(|file| file.is_sealed).copied() else {
+            return Ok(false);
+        };
+        records.set_leaving(oldest.number);
+        // A guard that began before may still point a slot to the file.
+        session.wait_for_guards_of_others();
+        if let Some((directory, damage)) = reader.directory(oldest.number) {
+            for damage in damage {
+                state.report(Event::Damaged(damage));
+            }
+            let removed = forget_all(session, &directory);
+            Counters::add(&state.counters.removed_for_room, removed);
+        }
+        let removed = tier.remove_file(oldest.number);
+        records.set_leaving(0);
+        removed.map(|()| true)
+    }
+}
+
+/// Removes the items of an item file from the index. Returns how many there were.
+fn forget_all(session: &mut Session<'_>, directory: &Directory) -> u64 {
+    let mut removed = 0;
+    let mut entries = directory.iter().peekable();
+    while entries.peek().is_some() {
+        let guard = session.guard_without_freeing();
+        for entry in entries.by_ref().take(ENTRIES_PER_GUARD) {
+            let on_disk = OnDisk::new(KeyHash::from_u64(entry.hash), entry.place.pack());
+            removed += u64::from(guard.forget(on_disk));
+        }
+    }
+    removed
+}

@@ -1,0 +1,36 @@
+//! A cache whose evicted items go to disk: the cache of `nuthatch-cache`, with the item log of
+//! `nuthatch-tier` below it.
+//!
+//! - The **demoter** thread writes items to disk before writers have to evict them. The index of
+//!   the cache then points to their records.
+//! - An operation that needs an item on disk has no result yet: the caller passes what
+//!   [`Guard::take_on_disk`](nuthatch_cache::Guard::take_on_disk) returned to
+//!   [`TieredCache::read`], and repeats the operation once the items are in memory. Reader threads
+//!   read records and promote their items. Concurrent reads of one item are one read.
+//! - A **recovery** thread points the index to the records of the last run, newest first, while
+//!   the cache is already in use.
+//!
+//! # Modules
+//!
+//! `tiered` uses all others; `demoter`, `reads`, `recovery` and `dump` use `shared`, which uses
+//! `records`; `records` uses `state`; `convert`, `options` and `stats` use none.
+
+mod convert;
+mod demoter;
+mod dump;
+mod error;
+mod options;
+mod reads;
+mod records;
+mod recovery;
+mod shared;
+mod state;
+mod stats;
+mod tiered;
+
+pub use error::OpenError;
+pub use nuthatch_tier::Damage;
+pub use options::{Event, Options, WhenBehind};
+pub use reads::Waiter;
+pub use stats::DiskStats;
+pub use tiered::TieredCache;

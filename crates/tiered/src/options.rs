@@ -1,0 +1,119 @@
+//! Options of a cache with a disk tier, and the events that it reports.
+
+use nuthatch_tier::Damage;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What happens when items cannot be written to disk as fast as they must leave memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenBehind {
+    /// Items are evicted without being written, and counted.
+    #[default]
+    Drop,
+    /// Writers wait: their writes fail with [`Error::Full`](nuthatch_cache::Error::Full) until
+    /// memory is free.
+    Wait,
+}
+
+/// What a cache with a disk tier reports.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Something in the folder is damaged or cannot be read. The items in it are lost.
+    Damaged(Damage),
+    /// The records of the last run may be out of date, since the system stopped without notice.
+    /// They were removed.
+    PowerLost {
+        /// The number of records.
+        records: u64,
+    },
+    /// The items of the last run are in the index.
+    Recovered {
+        /// The number of items.
+        items: u64,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// Nothing is written to disk any more because of this error.
+    Off {
+        /// The error.
+        error: String,
+    },
+    /// It could not be recorded that items on disk were replaced or removed. The items that are on
+    /// disk now are lost when the process ends.
+    LogFailed {
+        /// The error.
+        error: String,
+    },
+    /// All items of the memory were written when the cache was closed.
+    Dumped {
+        /// The number of items that were written.
+        items: u64,
+        /// The number of items that were not written, since time or space was used up.
+        left_out: u64,
+        /// How long it took.
+        elapsed: Duration,
+    },
+}
+
+/// Options of a [`TieredCache`](crate::TieredCache).
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) folder: PathBuf,
+    pub(crate) max_bytes: u64,
+    pub(crate) when_behind: WhenBehind,
+    pub(crate) readers: usize,
+    pub(crate) on_event: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
+impl Options {
+    /// Minimum bytes on disk: 16 MiB.
+    pub const MIN_BYTES: u64 = 16 << 20;
+    /// Maximum bytes on disk: 1 TiB.
+    pub const MAX_BYTES: u64 = 1 << 40;
+    /// Default number of reader threads: the number of reads that the disk performs at a time.
+    pub const READERS: usize = 16;
+
+    /// Returns the options for a folder that may use `max_bytes` bytes, with all files in it.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>, max_bytes: u64) -> Self {
+        Self {
+            folder: folder.into(),
+            max_bytes,
+            when_behind: WhenBehind::default(),
+            readers: Self::READERS,
+            on_event: Arc::new(|_| {}),
+        }
+    }
+
+    /// Sets what happens when the disk is too slow.
+    #[must_use]
+    pub fn when_behind(self, when_behind: WhenBehind) -> Self {
+        Self { when_behind, ..self }
+    }
+
+    /// Sets the number of reader threads.
+    #[must_use]
+    pub fn readers(self, readers: usize) -> Self {
+        Self { readers: readers.max(1), ..self }
+    }
+
+    /// Sets a function that is called with each event, on any thread.
+    #[must_use]
+    pub fn on_event(self, on_event: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        Self { on_event: Arc::new(on_event), ..self }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("folder", &self.folder)
+            .field("max_bytes", &self.max_bytes)
+            .field("when_behind", &self.when_behind)
+            .field("readers", &self.readers)
+            .finish_non_exhaustive()
+    }
+}

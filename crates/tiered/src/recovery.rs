@@ -1,0 +1,105 @@
+//! Points the index to the records of the last run, while the cache is already in use.
+
+use crate::options::Event;
+use crate::shared::Shared;
+use crate::stats::Counters;
+use nuthatch_cache::{Clock, Error, KeyHash, Records, Session, SystemClock};
+use nuthatch_tier::{Directory, Entry, RemovedRecords, RemovedUnits};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Instant;
+
+/// Entries of a directory that are added to the index under one guard.
+const ENTRIES_PER_GUARD: usize = 128;
+
+/// How often an entry for which the index has no room is retried.
+const MAX_RETRIES: usize = 100;
+
+/// Recovers all records. `files` are the item files of the last run, the oldest first, and `removed`
+/// has the records whose items were replaced or removed.
+pub(crate) fn run(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
+    let start = Instant::now();
+    let items = match shared.cache.session() {
+        Ok(mut session) => recover_all(shared, &mut session, files, removed),
+        Err(_) => 0,
+    };
+    shared.cache.end_restore();
+    shared.state.is_recovering.store(false, Ordering::SeqCst);
+    shared.state.report(Event::Recovered { items, elapsed: start.elapsed() });
+}
+
+fn recover_all(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    files: &[u64],
+    removed: &RemovedRecords,
+) -> u64 {
+    let mut items = 0;
+    for number in files.iter().rev() {
+        let Some((directory, damage)) = shared.reader.directory(*number) else { continue };
+        for damage in damage {
+            shared.state.report(Event::Damaged(damage));
+        }
+        let removed = removed.in_file(*number);
+        remove_incomplete(shared, &directory, removed);
+        let now_ms = SystemClock.now_ms();
+        let is_valid = |entry: &Entry| {
+            let has_expired = entry.expires_ms.is_some_and(|at_ms| at_ms <= now_ms);
+            !has_expired && !removed.contains(entry.place.unit, entry.hash)
+        };
+        // Of two records of a key, the later one is valid.
+        let mut entries = directory.iter().rev().filter(is_valid).peekable();
+        while entries.peek().is_some() {
+            if shared.state.is_stopping() {
+                return items;
+            }
+            let chunk = entries.by_ref().take(ENTRIES_PER_GUARD);
+            let recovered = recover(shared, session, chunk);
+            Counters::add(&shared.state.counters.recovered, recovered);
+            items += recovered;
+        }
+    }
+    items
+}
+
+/// Removes the records that were not complete when the process ended, so that they are not
+/// recovered later, either.
+fn remove_incomplete(shared: &Shared, directory: &Directory, removed: RemovedUnits<'_>) {
+    let incomplete = directory.iter().filter(|entry| !removed.is_committed(entry.place.unit));
+    let ids: Vec<_> =
+        incomplete.filter_map(|entry| shared.records.id(entry.place.pack())).collect();
+    if !ids.is_empty() {
+        shared.records.note_removed(&ids);
+    }
+}
+
+/// Adds records to the index. Returns how many were added.
+fn recover(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    entries: impl Iterator<Item = Entry>,
+) -> u64 {
+    let mut recovered = 0;
+    let mut guard = session.guard();
+    for entry in entries {
+        let (hash, place) = (KeyHash::from_u64(entry.hash), entry.place.pack());
+        for _ in 0..MAX_RETRIES {
+            match guard.recover(hash, place, u32::from(entry.hotness)) {
+                Ok(true) => recovered += 1,
+                // The key was changed, which must hold after the next crash, too.
+                Ok(false) => {
+                    let id = shared.records.id(place);
+                    shared.records.note_removed(id.as_slice());
+                }
+                Err(Error::Full) => {
+                    guard.renew();
+                    thread::yield_now();
+                    continue;
+                }
+                Err(_) => {}
+            }
+            break;
+        }
+    }
+    recovered
+}
