@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
-use nuthatch_tier::{AlignedBuffer, Error, Options, Place, Record, Tier, stat, verify};
+use nuthatch_tier::{AlignedBuffer, Error, Options, Place, Record, RecordId, Tier, stat, verify};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,7 +13,11 @@ use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const BLOCK: usize = 4096;
-const NAMES: [&str; 3] = ["tier", "items-0000000001.log", "items-0000000002.log"];
+const NAMES: [&str; 4] =
+    ["tier", "items-0000000001.log", "items-0000000002.log", "removed-0000000001.log"];
+
+/// The first record of the first file.
+const REMOVED: RecordId = RecordId { file: 1, unit: (BLOCK as u32 + 64) / 16 };
 
 /// A modification of a file, which is selected by its number.
 #[derive(Debug, Arbitrary)]
@@ -87,13 +91,15 @@ fn append(tier: &mut Tier, numbers: std::ops::Range<u8>) -> Result<(), Error> {
     tier.flush()
 }
 
-/// The files of a folder: one is sealed, one is not.
+/// The files of a folder: one is sealed, one is not, and one is the removal log.
 static WHOLE: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     let (mut tier, _) = Tier::open(folder.path(), &options()).expect("a tier");
     append(&mut tier, 1..40).expect("appended");
     tier.seal().expect("sealed");
     append(&mut tier, 40..50).expect("appended");
+    let removals = tier.removals().expect("a log");
+    removals.append(&[REMOVED]).expect("removed");
     drop(tier);
     NAMES.map(|name| fs::read(folder.path().join(name)).expect("a file")).to_vec()
 });

@@ -146,7 +146,7 @@ impl Charge {
         self.budget.files.fetch_sub(charge_of(old), Ordering::Relaxed);
     }
 
-    /// Increases the length of a removal log.
+    /// Sets the length of a removal log that grows.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Compares `docs/formats/tier.md` with the code.
 
 use crate::layout::{
-    BLOCK, ITEMS_PREFIX, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW, MAX_KEY_LEN, MAX_VALUE_LEN, UNIT,
-    VERSION, batch, entry, footer, header, manifest, record,
+    BLOCK, ITEMS_PREFIX, LOCK_NAME, MANIFEST_NAME, MANIFEST_NEW, MAX_KEY_LEN, MAX_VALUE_LEN,
+    REMOVED_NEW, REMOVED_PREFIX, UNIT, VERSION, batch, entry, footer, header, manifest, record,
+    removal, removed,
 };
 use nuthatch_testing::page::{self, table_under};
 
@@ -98,14 +99,43 @@ fn fields_of_records_and_footers_have_the_offsets_of_the_page() {
 }
 
 #[test]
+fn the_removal_log_is_as_on_the_page() {
+    let heading = "The header of a file of the removal log";
+    let fields = [
+        ("magic", removed::MAGIC_AT),
+        ("version", removed::VERSION_AT),
+        ("number", removed::NUMBER),
+        ("salt", removed::SALT),
+        ("folder_salt", removed::FOLDER_SALT),
+        ("bound", removed::BOUND),
+        ("previous_end", removed::PREVIOUS_END),
+        ("previous_chain", removed::PREVIOUS_CHAIN),
+        ("check", removed::CHECK),
+    ];
+    expect(heading, &fields);
+    magic(heading, removed::MAGIC);
+    let rows = table_under(PAGE, "An entry of the removal log");
+    let (id, check) = (removal::ID_BITS, removal::CHECK_BITS);
+    assert_eq!(rows[0][0], format!("0 to {}", id - 1));
+    assert_eq!(rows[1][0], format!("{id} to {}", id + check - 1));
+    assert_eq!(rows[2][0], format!("{} to 63", id + check));
+    let (record, all_before) = (removal::RECORD, removal::ALL_BEFORE);
+    assert!(rows[2][2].starts_with(&format!("{record}: the record with")));
+    assert!(rows[2][2].contains(&format!("; {all_before}: all records")));
+    assert!(PAGE.contains(&format!("The mark is at offset {}, and", removed::MARK)));
+    assert!(PAGE.contains(&format!("Each one is a number of {} bytes:", removal::LEN)));
+}
+
+#[test]
 fn names_versions_and_limits_are_those_of_the_page() {
     let names: Vec<_> = table_under(PAGE, "Files")
         .into_iter()
         .map(|row| row[0].trim_matches('`').to_owned())
         .collect();
     let items = crate::folder::items_name(1);
-    assert_eq!(names, [MANIFEST_NAME, MANIFEST_NEW, LOCK_NAME, &items]);
-    assert!(items.starts_with(ITEMS_PREFIX));
+    let removed = crate::folder::removed_name(1);
+    assert_eq!(names, [MANIFEST_NAME, MANIFEST_NEW, LOCK_NAME, &items, &removed, REMOVED_NEW]);
+    assert!(items.starts_with(ITEMS_PREFIX) && removed.starts_with(REMOVED_PREFIX));
     assert!(PAGE.starts_with(&format!("# A folder of item files, version {VERSION}\n")));
     assert!(PAGE.contains(&format!("A block has {BLOCK} bytes.")));
     assert!(PAGE.contains(&format!("A record begins at a multiple of {UNIT}.")));

@@ -3,7 +3,7 @@
 //! A folder has item files, to which records are appended in batches. A sealed file ends with a
 //! directory of its records, which is read instead of the records. There is no index: the caller's
 //! index points to records by their [`Place`]. The format is in `docs/formats/tier.md`, and the
-//! reasons are in `docs/decisions/0085-item-log.md`.
+//! reasons are in `docs/decisions/0085-item-log.md` and `0088-removal-log.md`.
 //!
 //! - [`Tier`] opens a folder, appends records, and removes item files. One process uses a folder.
 //! - [`Reader`] reads records and directories, on any thread. Locating ([`Reader::read_plan`]),

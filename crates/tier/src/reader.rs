@@ -257,8 +257,8 @@ impl Reader {
 
     /// Reads all records of an item file in the order in which they were written, until `visit`
     /// returns [`ControlFlow::Break`]. Removed records are included: see
-    /// [`Recovery::removed`](crate::Recovery::removed). Batches that are damaged are left out. A batch is read into
-    /// memory at once, which is as long as the longest record.
+    /// [`Recovery::removed`](crate::Recovery::removed). Batches that are damaged are left out. A
+    /// batch is read into memory at once, which is as long as the longest record.
     pub fn records(
         &self,
         number: u64,

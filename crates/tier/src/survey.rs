@@ -198,8 +198,8 @@ pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
 }
 
 /// Reads every byte of the item files and of the removal log in a folder that no process uses, and
-/// compares all checksums, and directories with records. Calls `progress` with the bytes of the files so far and of all
-/// files.
+/// compares all checksums, and directories with records. Calls `progress` with the bytes of the
+/// files so far and of all files.
 ///
 /// # Errors
 ///

@@ -105,7 +105,7 @@ impl Chain {
         Some(removal)
     }
 
-    /// Each bit of the id is a part of one bit of the check.
+    /// Returns the check of an entry. Each bit of the id is a part of one bit of the check.
     fn check(self, id: u64) -> u64 {
         let pieces = (0..ID_BITS).step_by(CHECK_BITS as usize);
         let folded = pieces.fold(0, |folded, shift| folded ^ id >> shift);

@@ -1,7 +1,7 @@
 //! The removal log: which records are removed although their item files exist.
 //!
-//! The log has files in the folder of the tier, of which the last one is appended to. Each append is
-//! one write to the page cache, so an entry survives the death of the process and not a loss of
+//! The log has files in the folder of the tier, of which the last one is appended to. Each append
+//! is one write to the page cache, so an entry survives the death of the process and not a loss of
 //! power. A file is removed when all item files that its entries name are removed.
 //!
 //! If an entry cannot be written, the log must not be missing it later: a mark is stored, for which
