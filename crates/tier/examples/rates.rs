@@ -19,7 +19,28 @@ fn main() -> Outcome {
             measure(&Path::new(&folder).join("tier"), value_len, mib)?;
         }
     }
-    Ok(())
+    measure_removals(&Path::new(&folder).join("removed"))
+}
+
+/// Appends two million ids to the removal log, on one and on four threads.
+fn measure_removals(folder: &Path) -> Outcome {
+    for (threads, ids_per_call) in [(1, 1), (4, 1), (1, 32), (4, 32)] {
+        let (mut tier, _) = Tier::open(folder, &options(512))?;
+        let removals = tier.removals()?;
+        let place = tier.append(&Record { value: &[1; 100], ..Record::default() })?;
+        let id = tier.reader().record_id(place).ok_or("no file")?;
+        let (ids, calls) = (vec![id; ids_per_call], 2_000_000 / ids_per_call / threads);
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            let append = || (0..calls).try_for_each(|_| removals.append(&ids));
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(append)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+        let rate = (calls * threads) as f64 / start.elapsed().as_secs_f64();
+        println!("removals, {threads} threads, {ids_per_call} ids: {rate:.0} calls/s");
+        tier.clear()?;
+    }
+    Ok(std::fs::remove_dir_all(folder)?)
 }
 
 fn options(mib: u64) -> Options {

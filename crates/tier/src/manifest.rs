@@ -33,6 +33,16 @@ pub(crate) enum ManifestError {
 }
 
 impl Manifest {
+    /// Returns whether the system stopped while the folder was open, if the boot of the running
+    /// system is `boot`.
+    pub(crate) fn lost_power(self, boot: u64) -> bool {
+        match self.state {
+            State::Open => self.boot != boot,
+            State::Closed => false,
+            State::LostPower => true,
+        }
+    }
+
     pub(crate) fn encode(self) -> [u8; BLOCK] {
         let mut bytes = [0; BLOCK];
         bytes[at::MAGIC_AT..at::VERSION_AT].copy_from_slice(at::MAGIC);

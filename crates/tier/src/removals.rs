@@ -21,7 +21,7 @@ impl Removals {
     }
 
     /// Removes records. Ids of item files that do not exist any more are left out. The entries are
-    /// one write, or several if they do not fit a file of the log (about 500,000).
+    /// one write, or several if there are more than 65,536 or than a file of the log has room for.
     ///
     /// A record may be removed before its batch is written, and more than once.
     ///

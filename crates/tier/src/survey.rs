@@ -5,7 +5,7 @@ use crate::contents::Contents;
 use crate::directory::Directory;
 use crate::disk::SystemDisk;
 use crate::error::{Damage, Error, Result};
-use crate::folder::{Folder, FolderEntry, FolderGuard};
+use crate::folder::{Folder, FolderEntry, FolderGuard, boot};
 use crate::footer::Footer;
 use crate::inspect::{FileState, has_no_batch, inspect, item_entries};
 use crate::items::ItemFile;
@@ -79,6 +79,8 @@ struct Rest {
     budget: Arc<Budget>,
     salt: u64,
     state: State,
+    /// Whether the system stopped while the folder was open.
+    lost_power: bool,
     bytes: u64,
     files: Vec<(u64, FolderEntry)>,
     entries: Vec<FolderEntry>,
@@ -96,8 +98,9 @@ impl Rest {
         let entries = folder.list()?;
         let bytes = entries.iter().map(|entry| entry.len).sum();
         let (salt, state) = (manifest.salt, manifest.state);
+        let lost_power = manifest.lost_power(boot());
         let (budget, files) = (Arc::new(Budget::new(u64::MAX, 0)), item_entries(&entries));
-        Ok(Self { folder, budget, salt, state, bytes, files, entries, _guard: guard })
+        Ok(Self { folder, budget, salt, state, lost_power, bytes, files, entries, _guard: guard })
     }
 
     /// Returns the number of files of the removal log, and their bytes.
@@ -109,7 +112,7 @@ impl Rest {
     /// Reads the removal log. Returns the number of its valid entries, and what is damaged or
     /// cannot be read. After a loss of power it is not read, because opening removes it.
     fn read_removal_log(&self) -> Result<(u64, Vec<Fault>)> {
-        if self.state == State::LostPower {
+        if self.lost_power {
             return Ok((0, Vec::new()));
         }
         let logs = open_logs(&self.folder, &self.entries, self.salt, false)?;

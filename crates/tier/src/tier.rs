@@ -108,9 +108,8 @@ impl Tier {
     /// Returns the handle with which records are removed, so that they are not recovered. Creates
     /// the removal log if the folder has none.
     ///
-    /// From the first call on, item files leave space in the budget for the log: the length of a
-    /// file of the log (a 64th of the budget, at most 4 MiB) or a 256th of the budget, whichever is
-    /// more.
+    /// From the first call on, item files leave a 256th of the budget available to the log, at least
+    /// 24 KiB.
     ///
     /// # Errors
     ///
@@ -325,11 +324,7 @@ impl fmt::Debug for Tier {
 /// Returns the manifest of a folder that is being opened, and what the old one says about it.
 fn next_manifest(old: Option<Manifest>, hash_seed: Option<u64>) -> (Manifest, Recovery) {
     let boot = boot();
-    let lost_power = old.is_some_and(|old| match old.state {
-        State::Open => old.boot != boot,
-        State::Closed => false,
-        State::LostPower => true,
-    });
+    let lost_power = old.is_some_and(|old| old.lost_power(boot));
     let manifest = Manifest {
         state: if lost_power { State::LostPower } else { State::Open },
         salt: old.map_or_else(random, |old| old.salt),

@@ -26,7 +26,7 @@ use crate::folder::{Folder, FolderEntry, random};
 use crate::items::Files;
 use crate::layout::removal::LEN;
 use crate::layout::removed::FIRST;
-use crate::layout::{BLOCK, REMOVED_NEW, UNIT_BITS};
+use crate::layout::{BLOCK, MAX_FILE_LEN, REMOVED_NEW, UNIT_BITS};
 use crate::record_id::RecordId;
 use entry::{MAX_BOUND, Removal, shortened};
 use file::LogFile;
@@ -34,6 +34,11 @@ use header::Header;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Item files leave one of this many bytes of the budget available to the log.
+const HEADROOM_RATIO: u64 = 256;
+/// Maximum ids in one write, which bounds the memory for encoding them.
+const MAX_IDS_PER_WRITE: usize = 64 << 10;
 
 /// The removal log of a folder.
 pub(crate) struct RemovalLog {
@@ -67,7 +72,7 @@ struct State {
 impl RemovalLog {
     pub(crate) fn new(budget: Arc<Budget>, folder_salt: u64) -> Self {
         let block = BLOCK as u64;
-        let file_len = (budget.max_bytes() / 64).clamp(4 * block, 4 << 20);
+        let file_len = (budget.max_bytes() / HEADROOM_RATIO).clamp(4 * block, MAX_FILE_LEN);
         let file_len = file_len - file_len % block;
         let step = (file_len / 4).clamp(2 * block, 64 << 10);
         Self {
@@ -171,7 +176,7 @@ impl RemovalLog {
     pub(crate) fn begin_use(&self, folder: &Folder) -> Result<()> {
         let mut state = self.lock_open(folder)?;
         let next_file = self.file_len + 2 * BLOCK as u64;
-        let headroom = next_file.max(self.budget.max_bytes() / 256);
+        let headroom = next_file.max(self.budget.max_bytes() / HEADROOM_RATIO);
         self.budget.set_log_headroom(headroom, self.file_len);
         state.is_in_use = true;
         match state.files.back() {
@@ -222,7 +227,8 @@ impl RemovalLog {
     /// Returns the maximum number of entries of one write.
     fn max_entries(&self) -> usize {
         // A file begins with an entry of its own.
-        ((self.file_len - FIRST) / LEN - 1) as usize
+        let max = ((self.file_len - FIRST) / LEN - 1) as usize;
+        max.min(MAX_IDS_PER_WRITE)
     }
 
     /// Appends the ids of records whose item files exist.

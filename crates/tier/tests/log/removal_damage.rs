@@ -116,8 +116,8 @@ fn three_logs() -> Case {
     for number in 0..3 {
         append(&mut tier, &Item::new(number * 2, 100));
         let id = append(&mut tier, &Item::new(number * 2 + 1, 100));
-        // A file of the log has room for 3,583 entries.
-        for count in [1500, 1500, 500] {
+        // A file of the log has room for 1,535 entries.
+        for count in [500, 500, 500] {
             removals.append(&vec![id; count]).expect("removed");
         }
     }
