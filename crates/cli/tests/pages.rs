@@ -2,8 +2,8 @@
 //! pages show.
 //!
 //! - `$ cat FILE` creates the file from the lines that follow, if it does not exist.
-//! - `$ nuthatch … &` starts a server. It gets free ports, and the default addresses in later
-//!   commands are replaced by them.
+//! - `$ nuthatch … &` starts a server. It gets free ports, also in place of usual ones in its
+//!   command, and the usual addresses in later commands are replaced by them.
 //! - A line `...` stands for any lines.
 //! - All other commands are run by `sh`.
 
@@ -13,21 +13,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 8] = [
     "README.md",
     "docs/cache.md",
     "docs/chunks.md",
     "docs/compression.md",
+    "docs/migrating-from-mrcache.md",
+    "docs/migrating-from-poor-mans-cache.md",
     "docs/snapshots.md",
     "docs/store.md",
 ];
 
 const RESP: &str = "127.0.0.1:6379";
 
-/// The default address of each kind of listener, and text in the line that a server prints for it.
-const LISTENERS: [(&str, &str); 5] = [
+/// The usual address of each kind of listener, and text in the line that a server prints for it.
+const LISTENERS: [(&str, &str); 7] = [
     (RESP, "for clients of Redis"),
     ("127.0.0.1:11211", "for clients of memcached"),
+    ("127.0.0.1:7000", "for clients of mrcache"),
+    ("127.0.0.1:9001", "for clients of poor-man's-cache"),
     ("127.0.0.1:9464", "metrics at"),
     ("127.0.0.1:7380", "grpc://"),
     ("127.0.0.1:7381", "listening at http://"),
@@ -120,7 +124,10 @@ impl Session {
         } else {
             "--listen 127.0.0.1:0"
         };
-        let mut shell = self.shell(&format!("exec {command} {free}"));
+        let given = LISTENERS
+            .iter()
+            .fold(command.to_owned(), |command, (usual, _)| command.replace(usual, "127.0.0.1:0"));
+        let mut shell = self.shell(&format!("exec {given} {free}"));
         let mut server = shell.stdout(Stdio::piped()).spawn().expect("a shell");
         let mut lines = BufReader::new(server.stdout.take().expect("its output")).lines();
         loop {
@@ -195,13 +202,23 @@ fn the_sessions_of_the_compression_chapter_print_what_it_shows() {
 }
 
 #[test]
-fn the_sessions_of_the_snapshot_chapter_print_what_it_shows() {
+fn the_sessions_for_users_of_mrcache_print_what_the_page_shows() {
     check(PAGES[4]);
 }
 
 #[test]
-fn the_sessions_of_the_store_chapter_print_what_it_shows() {
+fn the_sessions_for_users_of_poor_mans_cache_print_what_the_page_shows() {
     check(PAGES[5]);
+}
+
+#[test]
+fn the_sessions_of_the_snapshot_chapter_print_what_it_shows() {
+    check(PAGES[6]);
+}
+
+#[test]
+fn the_sessions_of_the_store_chapter_print_what_it_shows() {
+    check(PAGES[7]);
 }
 
 #[test]

@@ -3,8 +3,11 @@
 mod access;
 mod configuration;
 mod files;
+mod from_mrcache;
+mod from_poor_mans_cache;
 mod life;
 mod messages;
+mod old_server;
 mod reload;
 mod resources;
 pub(crate) mod stored;
