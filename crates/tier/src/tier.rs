@@ -108,8 +108,8 @@ impl Tier {
     /// Returns the handle with which records are removed, so that they are not recovered. Creates
     /// the removal log if the folder has none.
     ///
-    /// From the first call on, item files leave a 256th of the budget available to the log, at least
-    /// 24 KiB.
+    /// From the first call on, item files leave a 256th of the budget available to the log, at
+    /// least 24 KiB.
     ///
     /// # Errors
     ///
@@ -267,8 +267,8 @@ impl Tier {
         self.shared.budget.used()
     }
 
-    /// Returns whether records of `bytes` bytes can be appended without removing an item file first,
-    /// and the removal log has enough space.
+    /// Returns whether records of `bytes` bytes can be appended without removing an item file
+    /// first, and the removal log has enough space.
     #[must_use]
     pub fn has_room_for(&self, bytes: u64) -> bool {
         let len = self.writer.new_file_len(bytes);

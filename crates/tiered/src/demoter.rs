@@ -41,13 +41,13 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
         }
         demoter.remove_unused(&mut session);
         let has_written = session.should_demote(demoter.ahead) && demoter.step(&mut session);
-        room_waiters.tell_all();
+        room_waiters.call_all();
         if !has_written {
             thread::park_timeout(PAUSE);
         }
     }
-    // Nobody waits any more.
-    room_waiters.tell_all();
+    // No further memory is freed.
+    room_waiters.call_all();
 }
 
 /// Those that wait until memory was freed.
@@ -63,7 +63,8 @@ impl RoomWaiters {
         self.lock().push(waiting);
     }
 
-    pub(crate) fn tell_all(&self) {
+    /// Calls all that wait.
+    pub(crate) fn call_all(&self) {
         let all = std::mem::take(&mut *self.lock());
         for (waiter, token) in all {
             waiter.ready(token);

@@ -13,8 +13,8 @@ use std::thread;
 
 /// Who waits for a read: a connection, a task or a thread.
 pub trait Waiter: Send + Sync {
-    /// Called on a reader thread when the read with this token is done: the operation can be
-    /// repeated. It may need the disk again.
+    /// Continues what waits with this token: the operation can be repeated. It may need the disk
+    /// again. Runs on a thread of the tier, so it must not wait.
     fn ready(&self, token: u64);
 }
 
@@ -50,7 +50,7 @@ impl Reads {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests a read. `waiter` is told when it is done.
+    /// Requests a read. Calls `waiter` when it is done.
     pub(crate) fn request(&self, on_disk: OnDisk, waiter: &Arc<dyn Waiter>, token: u64) {
         let waiting = (Arc::clone(waiter), token);
         let mut queue = self.lock();
@@ -87,7 +87,7 @@ impl Reads {
         }
     }
 
-    /// Tells all that wait for a read that it is done.
+    /// Calls all that wait for a read that is done.
     fn finish(&self, on_disk: OnDisk) {
         let waiting = self.lock().waiting.remove(&on_disk.place()).unwrap_or_default();
         self.count.fetch_sub(1, Ordering::Relaxed);

@@ -15,8 +15,8 @@ const ENTRIES_PER_GUARD: usize = 128;
 /// How often an entry for which the index has no room is retried.
 const MAX_RETRIES: usize = 100;
 
-/// Recovers all records. `files` are the item files of the last run, the oldest first, and `removed`
-/// has the records whose items were replaced or removed.
+/// Recovers all records. `files` are the item files of the last run, the oldest first, and
+/// `removed` has the records whose items were replaced or removed.
 pub(crate) fn run(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
     let start = Instant::now();
     let items = match shared.cache.session() {

@@ -101,7 +101,7 @@ impl TieredCache {
         &self.shared.cache
     }
 
-    /// Reads an item from disk and promotes it to memory. `waiter` is told with this token when the
+    /// Reads an item from disk and promotes it to memory. Calls `waiter` with this token when the
     /// operation that needs it can be repeated.
     pub fn read(&self, on_disk: OnDisk, waiter: &Arc<dyn Waiter>, token: u64) {
         self.reads.request(on_disk, waiter, token);
@@ -129,12 +129,12 @@ impl TieredCache {
         self.when_behind == WhenBehind::Wait && !self.shared.state.is_off()
     }
 
-    /// Tells `waiter` with this token when a write that found no memory can be repeated.
+    /// Calls `waiter` with this token when a write that found no memory can be repeated.
     pub fn wait_for_room(&self, waiter: &Arc<dyn Waiter>, token: u64) {
         self.room_waiters.add((Arc::clone(waiter), token));
         if !self.waits_for_disk() {
             // The demoter may have ended before.
-            self.room_waiters.tell_all();
+            self.room_waiters.call_all();
         }
     }
 
@@ -188,7 +188,8 @@ fn removals_of(tier: &mut Tier) -> Result<Removals, Error> {
 }
 
 impl Drop for TieredCache {
-    /// Ends all threads. Without [`close`](Self::close), it is the same as the death of the process.
+    /// Ends all threads. Without [`close`](Self::close), it is the same as the death of the
+    /// process.
     fn drop(&mut self) {
         self.end_threads();
     }

@@ -51,7 +51,13 @@ impl WarmRestart {
             Ok(session) => session,
             Err(error) => return log::restore_failed(&error),
         };
-        let loaded = self.reader.all_records(|_, record| self.restore_one(&mut session, record));
+        let loaded = self.reader.all_records(|place, record| {
+            let id = self.reader.record_id(place);
+            if id.is_some_and(|id| self.removed.contains(id, record.hash)) {
+                return ControlFlow::Continue(());
+            }
+            self.restore_one(&mut session, record)
+        });
         for damage in &loaded.damage {
             log::dump_damaged(damage);
         }

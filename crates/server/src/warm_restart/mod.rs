@@ -17,7 +17,7 @@ pub use progress::RestoreProgress;
 
 use crate::log;
 use nuthatch_cache::{Clock, Options as CacheOptions, SystemClock};
-use nuthatch_tier::{Error, Options, Reader, Tier};
+use nuthatch_tier::{Error, Options, Reader, RemovedRecords, Tier};
 use progress::Counters;
 use std::fmt;
 use std::path::Path;
@@ -42,6 +42,8 @@ pub struct WarmRestart {
     /// `None` once the dump is closed.
     tier: Mutex<Option<Tier>>,
     reader: Reader,
+    /// Records that are out of date, if the folder was that of a disk tier.
+    removed: RemovedRecords,
     hash_seed: u64,
     max_dump_time: Duration,
     counters: Counters,
@@ -77,6 +79,7 @@ impl WarmRestart {
             tier.clear()?;
         }
         Ok(Self {
+            removed: recovery.removed,
             reader: tier.reader(),
             hash_seed: tier.hash_seed(),
             tier: Mutex::new(Some(tier)),
