@@ -35,6 +35,8 @@ fn recover_all(
     removed: &RemovedRecords,
 ) -> u64 {
     let mut items = 0;
+    let expected = shared.state.counters.read().to_recover;
+    session.guard().prepare_index(expected);
     for number in files.iter().rev() {
         let Some((directory, damage)) = shared.reader.directory(*number) else { continue };
         for damage in damage {

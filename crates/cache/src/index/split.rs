@@ -29,20 +29,28 @@ const PREFETCH_DISTANCE: usize = 16;
 impl Tables {
     /// Splits the next tables, if all tables together contain about `items` items and have too
     /// many. `hash_of` reads the key of the item at an address and returns its hash.
-    pub(crate) fn split(&self, arena: &Arena, items: u64, hash_of: impl Fn(u64) -> KeyHash) {
+    ///
+    /// Returns whether more tables should be split.
+    pub(crate) fn split(
+        &self,
+        arena: &Arena,
+        items: u64,
+        hash_of: impl Fn(u64) -> KeyHash,
+    ) -> bool {
         // If another session splits tables now, it, or the next insertion, continues until there
         // are enough.
         let items = self.expected_items.fetch_max(items, Ordering::Relaxed).max(items);
         let _splitting = match self.splitting.try_lock() {
             Ok(splitting) => splitting,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
+            Err(TryLockError::WouldBlock) => return true,
         };
         for _ in 0..MAX_SPLITS {
             if !self.should_split(items) || !self.split_next(arena, &hash_of) {
-                break;
+                return false;
             }
         }
+        true
     }
 
     /// Splits tables until that of a key has room for another slot. This is necessary only if the

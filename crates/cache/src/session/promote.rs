@@ -47,6 +47,20 @@ impl Guard<'_> {
         true
     }
 
+    /// Prepares the index for this many items, which are then added in any order. Without that,
+    /// items in the order of their hashes would fill one part of the index after the other.
+    pub fn prepare_index(&self, items: u64) {
+        let Cache { arena, tables, .. } = self.cache();
+        let hash_of = |address| self.cache().hash(self.item(address, 0).key());
+        let mut state = self.session.state.borrow_mut();
+        loop {
+            self.reclaim_for_write(&mut state, 0);
+            if !tables.split(arena, items, hash_of) {
+                return;
+            }
+        }
+    }
+
     /// Points the index to a record of an earlier run, whose item had this frequency. Returns
     /// `false` if the key was changed since
     /// [`Cache::begin_restore`](crate::Cache::begin_restore), or, rarely, if that cannot be ruled

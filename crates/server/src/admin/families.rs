@@ -4,7 +4,7 @@
 //! with the table in docs/operations.md.
 
 use super::process;
-use crate::state::{Server, Totals, bucket_end_ns};
+use crate::state::{DISK_FIELDS, Server, Totals, bucket_end_ns};
 use crate::warm_restart::RestoreProgress;
 use nuthatch_cache::Stats;
 use nuthatch_listen::{MetricsFormat, MetricsText};
@@ -26,6 +26,7 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
     lookups(&mut text, &stats);
     items(&mut text, &stats);
     restore(&mut text, server);
+    disk(&mut text, server);
     memory(&mut text, server, &stats);
     connections(&mut text, server, &totals);
     event_loop(&mut text, server);
@@ -124,6 +125,18 @@ fn restore(text: &mut MetricsText, server: &Server) {
     let help = "Items of the last run that were not restored: expired, changed meanwhile, damaged, \
                 or beyond the memory.";
     text.counter("nuthatch_items_not_restored", help).sample(&[], skipped);
+}
+
+fn disk(text: &mut MetricsText, server: &Server) {
+    let Some(report) = server.disk_report() else { return };
+    for field in DISK_FIELDS {
+        let mut family = if field.is_counter {
+            text.counter(field.metric, field.help)
+        } else {
+            text.gauge(field.metric, field.help)
+        };
+        family.sample(&[], (field.value)(&report));
+    }
 }
 
 fn memory(text: &mut MetricsText, server: &Server, stats: &Stats) {

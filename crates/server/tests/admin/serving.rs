@@ -2,9 +2,12 @@
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
+use nuthatch_server::state::Server;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use nuthatch_tiered::{Options as DiskOptions, TieredCache};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) fn serve(threads: usize) -> Running {
@@ -28,6 +31,17 @@ fn serve_with(protocols: &[Protocol], admin: &[&str], threads: usize) -> Running
     let options = options.admin(admin.iter().map(parse).collect()).threads(threads);
     let cache = Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache");
     Running::start(Arc::new(cache), &options).expect("a server")
+}
+
+/// Starts a server with a disk tier.
+pub(crate) fn serve_with_disk(folder: &Path) -> Running {
+    let any: Address = "127.0.0.1:0".parse().expect("an address");
+    let options = Options::new(vec![Listener::new(Protocol::Resp, any.clone())]).admin(vec![any]);
+    let disk = DiskOptions::new(folder.join("items"), 64 << 20);
+    let disk = TieredCache::open(CacheOptions::new().memory(64 << 20), &disk).expect("a tier");
+    let mut server = Server::new(Arc::clone(disk.cache()));
+    server.disk = Some(Arc::new(disk));
+    Running::serve(server, &options).expect("a server")
 }
 
 fn socket(address: &Address) -> SocketAddr {

@@ -2,9 +2,9 @@
 
 use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
 use crate::resp::commands::{Call, Result};
-use crate::state::Server;
 use crate::state::histogram::quantile_ns;
 use crate::state::process::Process;
+use crate::state::{DISK_FIELDS, Server};
 use nuthatch_cache::Guard;
 use std::fmt::Write;
 
@@ -16,6 +16,7 @@ const SECTIONS: &[Section] = &[
     ("Clients", true, clients),
     ("Memory", true, memory),
     ("Persistence", true, persistence),
+    ("Disk", true, disk),
     ("Stats", true, stats),
     ("CPU", true, cpu),
     ("Replication", true, replication),
@@ -146,6 +147,17 @@ fn persistence(server: &Server, text: &mut String, _: &Guard<'_>) {
             ("restore_skipped_items", number(restore.skipped)),
         ],
     );
+}
+
+fn disk(server: &Server, text: &mut String, _: &Guard<'_>) {
+    let report = server.disk_report();
+    line(text, format_args!("disk_enabled:{}", u8::from(report.is_some())));
+    let Some(report) = report else { return };
+    for field in DISK_FIELDS {
+        line(text, format_args!("{}:{}", field.info, (field.value)(&report)));
+    }
+    line(text, format_args!("disk_write_amplification:{:.3}", report.write_amplification()));
+    line(text, format_args!("disk_reads_per_hit:{:.3}", report.reads_per_hit()));
 }
 
 fn stats(server: &Server, text: &mut String, _: &Guard<'_>) {
