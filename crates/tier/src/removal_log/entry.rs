@@ -156,6 +156,20 @@ mod tests {
         assert_eq!(encoder, decoder);
     }
 
+    /// The numbers come from another implementation of `docs/formats/tier.md`.
+    #[test]
+    fn entries_are_encoded_as_on_the_page() {
+        let mut chain = Chain::new(0x0123_4567_89AB_CDEF);
+        let removals = [
+            Removal::Record((1 << 22) + 260),
+            Removal::Record((1 << 22) + 269),
+            Removal::AllBefore(2 << 22),
+        ];
+        let expected = [0x6800_0000_0040_0104, 0x7A00_0000_0040_010D, 0xB500_0000_0080_0000];
+        assert_eq!(removals.map(|removal| chain.encode(removal)), expected);
+        assert_eq!(chain.word(), 0xC4B3_FE3C_6469_E112);
+    }
+
     #[test]
     fn any_flipped_bit_is_found_and_no_entry_becomes_an_incomplete_one() {
         for salt in 0..40 {

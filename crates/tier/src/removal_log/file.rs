@@ -144,13 +144,17 @@ impl LogFile {
     ///
     /// # Errors
     ///
-    /// Returns the error of the system.
+    /// Returns the error of the system. No entry can be appended then; the mark can be written
+    /// again.
     pub(crate) fn write_mark(&mut self, folder: &Folder, bound: u64) -> Result<()> {
         let mark = Chain::new(self.salt).encode(Removal::AllBefore(bound)).to_le_bytes();
         self.bound = self.bound.max(bound);
         self.is_dirty = true;
         let written = folder.disk.write(&self.file, &self.name, &mark, MARK);
-        written.map_err(|e| folder.error("write", &self.name, e))
+        written.map_err(|e| {
+            self.has_failed = true;
+            folder.error("write", &self.name, e)
+        })
     }
 
     /// Waits until the file is durable.

@@ -160,7 +160,14 @@ impl Disk for LogDisk {
     }
 
     fn write(&self, file: &File, name: &str, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.check(name, offset == 4096)?;
+        let is_mark = offset == 4096;
+        if let Err(error) = self.check(name, is_mark) {
+            if !is_mark {
+                // A part is written, as if the disk was full in the middle.
+                SystemDisk.write(file, name, &bytes[..bytes.len() / 2], offset)?;
+            }
+            return Err(error);
+        }
         SystemDisk.write(file, name, bytes, offset)
     }
 
