@@ -366,7 +366,14 @@ impl RemovalLog {
         state.files.push_back(LogFile::create(folder, header, len, charge)?);
         // The files before this one may be removed.
         let committed = state.committed.map(Removal::Committed);
-        Self::append_to_last(state, folder, committed.into_iter())
+        let written = Self::append_to_last(state, folder, committed.into_iter());
+        // Without the entry, the file must not stay alone.
+        if written.is_err()
+            && let Some(file) = state.files.pop_back()
+        {
+            let _ = folder.remove(&file.name);
+        }
+        written
     }
 
     /// Marks all records up to now as removed when the folder is opened again. If the mark cannot
