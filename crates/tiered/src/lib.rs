@@ -5,16 +5,18 @@
 //!   the cache then points to their records.
 //! - An operation that needs an item on disk has no result yet: the caller passes what
 //!   [`Guard::take_on_disk`](nuthatch_cache::Guard::take_on_disk) returned to
-//!   [`TieredCache::read`], and repeats the operation once the items are in memory. Reader threads
-//!   read records and promote their items. Concurrent reads of one item are one read.
+//!   [`TieredCache::read`], and repeats the operation once the items are in memory.
+//!   [`TieredCache::run`] does this for threads, and [`TieredCache::run_async`] for tasks. Reader
+//!   threads read records and promote their items. Concurrent reads of one item are one read.
 //! - A **recovery** thread points the index to the records of the last run, newest first, while
 //!   the cache is already in use.
 //!
 //! # Modules
 //!
-//! `tiered` uses all others; `demoter`, `reads`, `recovery` and `dump` use `shared`, which uses
+//! `access` uses `tiered`, which uses all others; `demoter`, `reads`, `recovery` and `dump` use `shared`, which uses
 //! `records`; `records` uses `state`; `convert`, `options` and `stats` use none.
 
+mod access;
 mod convert;
 mod demoter;
 mod dump;
