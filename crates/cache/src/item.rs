@@ -10,7 +10,7 @@
 //! | 3 | | a number for compare-and-set follows, 8 bytes |
 //! | 4 and 5 | | protocol bits |
 //! | 6 | | the identifier of the record on disk follows, 8 bytes |
-//! | 7 | | 0 |
+//! | 7 | | the value is compressed |
 //! | 8 to 15 | value length, up to 255 | 0 |
 //!
 //! In a long header, the lengths follow these two bytes: 3 bytes for the key, 4 for the value. Then
@@ -29,6 +29,7 @@ const FLAGS: u16 = 1 << 2;
 const CAS: u16 = 1 << 3;
 const PROTOCOL_BITS_SHIFT: u32 = 4;
 const RECORD: u16 = 1 << 6;
+const COMPRESSED: u16 = 1 << 7;
 
 const HEADER_LEN: usize = 2;
 const KEY_LEN_LEN: usize = 3;
@@ -56,6 +57,7 @@ pub(crate) struct Metadata {
     pub(crate) protocol_bits: u8,
     /// The identifier of a record on disk that has the same content.
     pub(crate) record: Option<u64>,
+    pub(crate) is_compressed: bool,
 }
 
 /// A decoded header.
@@ -102,11 +104,13 @@ impl Header {
     }
 
     fn is_short(&self, base_ms: u64) -> bool {
-        let Metadata { expires_ms, flags, cas, protocol_bits, record } = self.metadata;
+        let Metadata { expires_ms, flags, cas, protocol_bits, record, is_compressed } =
+            self.metadata;
         let short = |at: u64| at >= base_ms && at - base_ms <= MAX_SHORT_EXPIRY_MS;
         self.key_len < 64
             && self.value_len < 256
             && (flags, cas, protocol_bits, record) == (0, None, 0, None)
+            && !is_compressed
             && expires_ms.is_none_or(short)
     }
 
@@ -171,8 +175,9 @@ impl Header {
         let cas = (word & CAS != 0).then(|| number::<CAS_LEN>(bytes, &mut at));
         let record = (word & RECORD != 0).then(|| number::<RECORD_LEN>(bytes, &mut at));
         let protocol_bits = (word >> PROTOCOL_BITS_SHIFT) as u8 & 3;
+        let is_compressed = word & COMPRESSED != 0;
         Self {
-            metadata: Metadata { expires_ms, flags, cas, protocol_bits, record },
+            metadata: Metadata { expires_ms, flags, cas, protocol_bits, record, is_compressed },
             key_start: at,
             key_len,
             value_len,
@@ -221,8 +226,12 @@ impl Header {
     }
 
     fn write_long(&self, header: &mut [u8]) {
-        let Metadata { expires_ms, flags, cas, protocol_bits, record } = self.metadata;
+        let Metadata { expires_ms, flags, cas, protocol_bits, record, is_compressed } =
+            self.metadata;
         let mut word = LONG | u16::from(protocol_bits) << PROTOCOL_BITS_SHIFT;
+        if is_compressed {
+            word |= COMPRESSED;
+        }
         let mut at = HEADER_LEN;
         let mut put = |bytes: &[u8]| {
             header[at..at + bytes.len()].copy_from_slice(bytes);
@@ -258,7 +267,7 @@ fn keys_equal(one: &[u8], other: &[u8]) -> bool {
     if (8..=16).contains(&one.len()) { ends(one) == ends(other) } else { one == other }
 }
 
-/// An identifier that no session has.
+/// An identifier that no session has, for items that no guard keeps.
 pub(crate) const NO_SESSION: u64 = u64::MAX;
 
 /// An item that was found. Neither the item nor its memory changes while the guard exists under
@@ -269,7 +278,7 @@ pub struct Item<'g> {
     pub(crate) header: Header,
     pub(crate) frequency: u32,
     /// Identifier of the session under whose guard it was read; [`NO_SESSION`] for the item of an
-    /// item reference.
+    /// item reference, and for one with another value.
     pub(crate) session: u64,
 }
 
@@ -319,6 +328,33 @@ impl<'g> Item<'g> {
         self.header.metadata.record.is_some_and(|id| records.place(id).is_some())
     }
 
+    /// Returns whether the value was stored as [compressed](crate::Write::compressed).
+    #[inline]
+    pub fn is_compressed(&self) -> bool {
+        self.header.metadata.is_compressed
+    }
+
+    /// Returns whether the item was returned by [`with_value`](Self::with_value) or by an item
+    /// reference, so that it is not an item of a guard.
+    #[inline]
+    pub fn is_detached(&self) -> bool {
+        self.session == NO_SESSION
+    }
+
+    /// Returns this item with another value that is not compressed, such as the decompressed one.
+    /// `key_and_value` begins with the key of this item, and the rest is the value.
+    ///
+    /// # Panics
+    ///
+    /// If `key_and_value` is shorter than the key.
+    pub fn with_value<'b>(&self, key_and_value: &'b [u8]) -> Item<'b> {
+        let key_len = self.header.key_len;
+        let value_len = key_and_value.len().checked_sub(key_len).expect("the key and a value");
+        let metadata = Metadata { is_compressed: false, ..self.header.metadata };
+        let header = Header { metadata, key_start: 0, key_len, value_len };
+        Item { bytes: key_and_value, header, frequency: self.frequency, session: NO_SESSION }
+    }
+
     /// Returns how often the item was read recently, from 0 to 3. Eviction lowers the number.
     #[inline]
     pub fn frequency(&self) -> u32 {
@@ -355,13 +391,30 @@ mod tests {
         assert_eq!(round_trip(b"key", b"value", expires(now - 1), now), 15);
         let record = Metadata { record: Some(1 << 60), ..Metadata::default() };
         assert_eq!(round_trip(b"key", b"value", record, now), 17);
+        let compressed = Metadata { is_compressed: true, ..Metadata::default() };
+        assert_eq!(round_trip(b"key", b"value", compressed, now), 9);
         let all = Metadata {
             flags: 7,
             cas: Some(u64::MAX),
             protocol_bits: 3,
             record: Some(u64::MAX),
+            is_compressed: true,
             ..expires(now)
         };
         assert_eq!(round_trip(&vec![0xff; 65_536], &vec![1; 100_000], all, now), Header::MAX_LEN);
+    }
+
+    #[test]
+    fn an_item_with_another_value_keeps_the_rest() {
+        let metadata = Metadata { flags: 7, is_compressed: true, ..Metadata::default() };
+        let header = Header::new(3, 4, metadata, 0);
+        let mut bytes = vec![0; header.len()];
+        header.write(&mut bytes, b"key", 0).copy_from_slice(b"zstd");
+        let item = Item { bytes: &bytes, header, frequency: 2, session: 1 };
+        let plain = item.with_value(b"keythe value");
+        assert_eq!((plain.key(), plain.value()), (&b"key"[..], &b"the value"[..]));
+        assert_eq!((plain.flags(), plain.frequency()), (7, 2));
+        assert!(item.is_compressed() && !plain.is_compressed());
+        assert!(plain.is_detached() && !item.is_detached());
     }
 }

@@ -41,6 +41,7 @@ pub struct Write<'a> {
     pub(crate) flags: u32,
     pub(crate) cas: Option<u64>,
     pub(crate) protocol_bits: u8,
+    pub(crate) is_compressed: bool,
 }
 
 impl<'a> Write<'a> {
@@ -94,6 +95,15 @@ impl<'a> Write<'a> {
         Self { protocol_bits: bits & 3, ..self }
     }
 
+    /// Sets whether the value is marked as compressed: see
+    /// [`Item::is_compressed`](crate::Item::is_compressed). The cache itself neither compresses nor
+    /// decompresses values. The mark takes 7 bytes of a short item.
+    #[inline]
+    #[must_use]
+    pub fn compressed(self, is_compressed: bool) -> Self {
+        Self { is_compressed, ..self }
+    }
+
     /// Returns the metadata of the item, at a time `now_ms`. `kept` is the expiry of the item that
     /// it replaces.
     #[inline]
@@ -106,8 +116,8 @@ impl<'a> Write<'a> {
         };
         // The maximum expiry is that of six bytes, in the year 10,889.
         let expires_ms = expires_ms.map(|ms| ms.min((1 << 48) - 1));
-        let Self { flags, cas, protocol_bits, .. } = *self;
-        Metadata { expires_ms, flags, cas, protocol_bits, record: None }
+        let Self { flags, cas, protocol_bits, is_compressed, .. } = *self;
+        Metadata { expires_ms, flags, cas, protocol_bits, record: None, is_compressed }
     }
 }
 

@@ -44,9 +44,12 @@ enum If {
     OtherValue,
 }
 
+/// The protocol bits of an item, and whether it is marked as compressed.
+type Marks = (u8, bool);
+
 #[derive(Clone, Debug)]
 enum Command {
-    Set { key: u8, len: usize, when: When, only: If, flags: u32, protocol_bits: u8 },
+    Set { key: u8, len: usize, when: When, only: If, flags: u32, marks: Marks },
     Append { key: u8, len: usize },
     Get { key: u8 },
     Cas { key: u8 },
@@ -81,10 +84,10 @@ fn command() -> impl Strategy<Value = Command> {
     ];
     let flags = prop_oneof![3 => Just(0), 1 => any::<u32>()];
     prop_oneof![
-        12 => (any::<u8>(), len.clone(), when, only, flags, 0..4_u8).prop_map(
-            |(key, len, when, only, flags, protocol_bits)| {
+        12 => (any::<u8>(), len.clone(), when, only, flags, (0..4_u8, any::<bool>())).prop_map(
+            |(key, len, when, only, flags, marks)| {
                 let key = if len < LARGE { key } else { key & LARGE_KEYS };
-                Command::Set { key, len, when, only, flags, protocol_bits }
+                Command::Set { key, len, when, only, flags, marks }
             }
         ),
         4 => (any::<u8>(), len).prop_map(|(key, len)| Command::Append { key, len: len % 500 }),
@@ -103,7 +106,7 @@ struct Entry {
     expires_ms: Option<u64>,
     flags: u32,
     cas: Option<u64>,
-    protocol_bits: u8,
+    marks: Marks,
 }
 
 /// Returns keys of many lengths, the empty one included.
@@ -137,10 +140,10 @@ impl Model {
 
     fn apply(&mut self, guard: &mut Guard<'_>, command: &Command) {
         match command {
-            Command::Set { key, len, when, only, flags, protocol_bits } => {
+            Command::Set { key, len, when, only, flags, marks } => {
                 let key = key_of(*key);
                 let value = self.value(*len);
-                self.set(guard, &key, value, (when, only), (*flags, *protocol_bits));
+                self.set(guard, &key, value, (when, only), (*flags, *marks));
             }
             Command::Append { key, len } => {
                 let (key, more) = (key_of(*key), self.value(*len));
@@ -160,7 +163,7 @@ impl Model {
                     return;
                 }
                 assert_eq!(appended.expect("room"), value.len());
-                let entry = Entry { value, expires_ms, flags: 0, cas: None, protocol_bits: 0 };
+                let entry = Entry { value, expires_ms, flags: 0, cas: None, marks: (0, false) };
                 self.entries.insert(key, entry);
             }
             Command::Get { key } => {
@@ -197,7 +200,7 @@ impl Model {
         key: &[u8],
         value: Vec<u8>,
         (when, only): (&When, &If),
-        (flags, protocol_bits): (u32, u8),
+        (flags, marks): (u32, Marks),
     ) {
         let live = self.live(key).cloned();
         let same = live.as_ref().map_or(Vec::new(), |entry| entry.value.clone());
@@ -229,7 +232,8 @@ impl Model {
             .expiry(expiry)
             .condition(condition)
             .flags(flags)
-            .protocol_bits(protocol_bits);
+            .protocol_bits(marks.0)
+            .compressed(marks.1);
         let outcome = with_room(guard, |guard| guard.set(key, &value, &write));
         assert_eq!(outcome.expect("room"), expected);
         if expected == Outcome::Stored {
@@ -238,7 +242,7 @@ impl Model {
                 When::In(ms) => Some(self.now_ms.saturating_add(*ms).min((1 << 48) - 1)),
                 When::Keep => live.and_then(|entry| entry.expires_ms),
             };
-            let entry = Entry { value, expires_ms, flags, cas: None, protocol_bits };
+            let entry = Entry { value, expires_ms, flags, cas: None, marks };
             self.entries.insert(key.to_vec(), entry);
         }
     }
@@ -252,7 +256,7 @@ fn seen(guard: &Guard<'_>, key: &[u8]) -> Option<Entry> {
         expires_ms: item.expires_ms(),
         flags: item.flags(),
         cas: item.cas(),
-        protocol_bits: item.protocol_bits(),
+        marks: (item.protocol_bits(), item.is_compressed()),
     })
 }
 

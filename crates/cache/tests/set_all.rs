@@ -100,3 +100,17 @@ fn a_key_that_is_too_long_prevents_all_writes() {
     assert!(matches!(result, Err(Error::TooLong { what: "key", .. })), "{result:?}");
     assert!(guard.get(b"short").is_none());
 }
+
+#[test]
+fn each_value_has_its_own_mark() {
+    let cache = cache(Eviction::None);
+    let mut session = cache.session().expect("a session");
+    let guard = session.guard();
+    let items: [(&[u8], &[u8], bool); 2] = [(b"one", b"1", true), (b"two", b"2", false)];
+    guard.set_all_encoded(items.into_iter(), &Write::new()).expect("room");
+    let marked = |key: &[u8]| guard.get(key).map(|item| item.is_compressed());
+    assert_eq!((marked(b"one"), marked(b"two")), (Some(true), Some(false)));
+    let write = Write::new().compressed(true);
+    guard.set_all([(&b"three"[..], &b"3"[..])].into_iter(), &write).expect("room");
+    assert_eq!(marked(b"three"), Some(true));
+}

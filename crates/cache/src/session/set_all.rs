@@ -46,11 +46,26 @@ impl Guard<'_> {
         items: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone,
         write: &Write<'_>,
     ) -> Result<()> {
+        let is_compressed = write.is_compressed;
+        self.set_all_encoded(items.map(|(key, value)| (key, value, is_compressed)), write)
+    }
+
+    /// Stores several values as [`set_all`](Self::set_all) does. The third part of each item is
+    /// whether its value is marked as [compressed](Write::compressed); that of `write` is ignored.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_all`](Self::set_all).
+    pub fn set_all_encoded<'k>(
+        &self,
+        items: impl Iterator<Item = (&'k [u8], &'k [u8], bool)> + Clone,
+        write: &Write<'_>,
+    ) -> Result<()> {
         if self.session.needs_disk.get() {
             return Err(Error::OnDisk);
         }
         let mut bytes = 0;
-        for (key, value) in items.clone() {
+        for (key, value, _) in items.clone() {
             check_item(self.cache(), key, value)?;
             bytes += charged_len(self.cache(), key.len() + value.len() + Header::MAX_LEN);
         }
@@ -62,7 +77,8 @@ impl Guard<'_> {
         state.deferred_seals = Some(Vec::new());
         let mut all = Vec::with_capacity(items.size_hint().0);
         let mut written = Ok(());
-        for (key, value) in items {
+        for (key, value, is_compressed) in items {
+            let metadata = Metadata { is_compressed, ..metadata };
             match self.write_one(state, (key, value), metadata) {
                 Ok(item) => all.push(item),
                 Err(error) => written = Err(error),
