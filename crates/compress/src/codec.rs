@@ -79,8 +79,8 @@ impl Codec {
     }
 
     /// Compresses a value, with the dictionary of the key's group if there is one. The compressed
-    /// value is in `buffer`, whose content and length are otherwise unspecified; its capacity grows
-    /// to that of the longest value, plus 1/256 and 64 bytes.
+    /// value is the end of `buffer`, whose content is otherwise unspecified; its capacity grows to
+    /// that of the longest value, plus 1/256 and 64 bytes.
     ///
     /// A value shorter than the minimum length is not compressed, and neither is one for which
     /// memory is short.
@@ -105,7 +105,7 @@ impl Codec {
         match self.contexts.compress(raw, self.dictionaries.level(), found, buffer) {
             Some(encoded) => {
                 if let Some(dictionary) = dictionary {
-                    dictionary.retain(1, raw.len() as u64, encoded.len() as u64);
+                    dictionary.note_compressed(raw.len() as u64, encoded.len() as u64);
                 }
                 Encoded::Compressed(encoded)
             }

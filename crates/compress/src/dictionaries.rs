@@ -208,6 +208,36 @@ impl Dictionaries {
         removed.iter().map(|dictionary| dictionary.id()).collect()
     }
 
+    /// Returns the dictionaries that no group uses, but that values need as far as they are
+    /// counted. Returns none while a codec still uses an older set, with which it may compress
+    /// values with one of these dictionaries.
+    ///
+    /// An application that does not call [`Codec::release`](crate::Codec::release) can count the
+    /// values that need them, and then call [`Self::recount`]. Meanwhile it must not copy a
+    /// compressed value to a place where it has counted already.
+    pub fn unassigned(&self) -> Vec<NonZeroU32> {
+        let mut state = self.lock();
+        state.drop_unused_sets();
+        if !state.replaced.is_empty() {
+            return Vec::new();
+        }
+        let all = state.set.dictionaries.iter().map(|dictionary| (dictionary.id(), dictionary));
+        let unassigned =
+            all.filter(|(id, dictionary)| dictionary.values() > 0 && !state.set.is_assigned(*id));
+        unassigned.map(|(id, _)| id).collect()
+    }
+
+    /// Replaces the counts of the values that need a dictionary of [`Self::unassigned`]. Does
+    /// nothing if a group uses the dictionary again.
+    pub fn recount(&self, id: NonZeroU32, values: u64, raw_bytes: u64, encoded_bytes: u64) {
+        let state = self.lock();
+        if let Some(found) = state.set.find(id.get())
+            && !state.set.is_assigned(id)
+        {
+            found.recount(values, raw_bytes, encoded_bytes);
+        }
+    }
+
     /// Returns the descriptions of all dictionaries, by id.
     pub fn stats(&self) -> Vec<DictionaryStats> {
         let state = self.lock();
@@ -281,9 +311,9 @@ impl Dictionaries {
         });
     }
 
-    /// Returns the generation of the current set.
+    /// Returns a number that increases with each change of the set.
     #[inline]
-    pub(crate) fn generation(&self) -> u64 {
+    pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use zstd::zstd_safe::{self, CDict, DDict};
 
 /// Maximum length of a dictionary in bytes.
@@ -21,6 +21,15 @@ pub struct Dictionary {
     compression: CDict<'static>,
     decompression: DDict<'static>,
     live: LiveCounts,
+    compressed: Totals,
+}
+
+/// The counts of all values that were compressed.
+#[derive(Debug, Default)]
+struct Totals {
+    values: AtomicU64,
+    raw_bytes: AtomicU64,
+    encoded_bytes: AtomicU64,
 }
 
 /// The counts of the values that exist. A count can be negative for a moment: a thread may release
@@ -51,6 +60,12 @@ pub struct DictionaryStats {
     pub raw_bytes: u64,
     /// Their length in bytes, compressed.
     pub encoded_bytes: u64,
+    /// The number of values that were compressed with the dictionary so far.
+    pub compressed_values: u64,
+    /// The length of all these values in bytes, before compression.
+    pub compressed_raw_bytes: u64,
+    /// The length of all these values in bytes, compressed.
+    pub compressed_encoded_bytes: u64,
 }
 
 impl Dictionary {
@@ -86,6 +101,7 @@ impl Dictionary {
             compression,
             decompression,
             live: LiveCounts::default(),
+            compressed: Totals::default(),
         })
     }
 
@@ -122,6 +138,21 @@ impl Dictionary {
         &self.decompression
     }
 
+    /// Counts a value that was compressed, and adds it to those that need the dictionary.
+    pub(crate) fn note_compressed(&self, raw_bytes: u64, encoded_bytes: u64) {
+        self.retain(1, raw_bytes, encoded_bytes);
+        self.compressed.values.fetch_add(1, Ordering::Relaxed);
+        self.compressed.raw_bytes.fetch_add(raw_bytes, Ordering::Relaxed);
+        self.compressed.encoded_bytes.fetch_add(encoded_bytes, Ordering::Relaxed);
+    }
+
+    /// Replaces the counts of the values that need the dictionary.
+    pub(crate) fn recount(&self, values: u64, raw_bytes: u64, encoded_bytes: u64) {
+        self.live.raw_bytes.store(raw_bytes.cast_signed(), Ordering::Relaxed);
+        self.live.encoded_bytes.store(encoded_bytes.cast_signed(), Ordering::Relaxed);
+        self.live.values.store(values.cast_signed(), Ordering::Relaxed);
+    }
+
     /// Adds values to those that need the dictionary.
     pub(crate) fn retain(&self, values: u64, raw_bytes: u64, encoded_bytes: u64) {
         // The count of values decides when the dictionary is removed. `Set` and `Arc` order it.
@@ -147,6 +178,9 @@ impl Dictionary {
             values: self.values(),
             raw_bytes: non_negative(&self.live.raw_bytes),
             encoded_bytes: non_negative(&self.live.encoded_bytes),
+            compressed_values: self.compressed.values.load(Ordering::Relaxed),
+            compressed_raw_bytes: self.compressed.raw_bytes.load(Ordering::Relaxed),
+            compressed_encoded_bytes: self.compressed.encoded_bytes.load(Ordering::Relaxed),
         }
     }
 }

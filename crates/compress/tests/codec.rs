@@ -239,6 +239,29 @@ fn a_dictionary_stays_while_a_codec_can_still_use_it() {
     assert_eq!(dictionaries.reclaim(), [id(7).expect("an id")]);
 }
 
+/// An application that does not report removed values counts those that are left.
+#[test]
+fn values_of_an_old_dictionary_can_be_counted_again() {
+    let (dictionaries, mut codec) = with_dictionary();
+    let seven = id(7).expect("an id");
+    let value = compressed(&mut codec, &document(1));
+    compressed(&mut codec, &document(2));
+    assert!(dictionaries.unassigned().is_empty(), "a group uses it");
+    dictionaries.recount(seven, 0, 0, 0);
+    dictionaries.use_none();
+    assert!(dictionaries.unassigned().is_empty(), "the codec can still use it");
+    codec.refresh();
+    assert_eq!(dictionaries.unassigned(), [seven]);
+    dictionaries.recount(seven, 1, document(1).len() as u64, value.len() as u64);
+    assert!(dictionaries.reclaim().is_empty());
+    let stats = &dictionaries.stats()[0];
+    assert_eq!((stats.values, stats.encoded_bytes), (1, value.len() as u64));
+    assert_eq!((stats.compressed_values, stats.compressed_raw_bytes > stats.raw_bytes), (2, true));
+    dictionaries.recount(seven, 0, 0, 0);
+    assert!(dictionaries.unassigned().is_empty());
+    assert_eq!(dictionaries.reclaim(), [seven]);
+}
+
 #[test]
 fn values_that_were_recovered_are_counted() {
     let (dictionaries, _codec) = with_dictionary();
