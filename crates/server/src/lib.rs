@@ -8,6 +8,7 @@
 //! `commands` of each protocol), and then sends the replies of the whole batch.
 
 mod admin;
+mod compression;
 mod full;
 mod http_guard;
 mod item_bits;
@@ -27,6 +28,7 @@ mod tls;
 mod warm_restart;
 mod worker;
 
+pub use compression::{Compression, CompressionOptions, DictionarySource};
 pub use full::Full;
 pub use log::disk_event as log_disk_event;
 pub use net::listener::{ListenError, Listener};

@@ -4,10 +4,12 @@
 //! of each kind in ten seconds. The field `unlogged` of the next line has the number of lines that
 //! were suppressed.
 
+use nuthatch_compress::Evaluation;
 use nuthatch_listen::RateLimit;
 use nuthatch_tiered::Event;
 use std::fmt::Display;
 use std::io;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 use tracing::{Level, enabled, error, event, info, warn};
 
@@ -148,6 +150,30 @@ pub(crate) fn disk_not_closed(error: &dyn Display) {
 
 pub(crate) fn dump_cancelled() {
     warn!(target: SERVER, "no dump was written: a second signal stopped the server");
+}
+
+/// Logs what was decided about the dictionary of a group of keys.
+pub(crate) fn group_evaluated(evaluation: &Evaluation) {
+    let Evaluation { group, decision, sizes, dictionary, error, .. } = evaluation;
+    let group = String::from_utf8_lossy(group);
+    let (saved, dictionary) = (sizes.saved(), dictionary.map_or(0, NonZeroU32::get));
+    if let Some(error) = error {
+        info!(
+            target: SERVER,
+            group = group.as_ref(), ?decision, dictionary, %error,
+            "no dictionary was trained for a group of keys"
+        );
+    } else {
+        info!(
+            target: SERVER,
+            group = group.as_ref(), ?decision, dictionary, saved,
+            "the dictionary of a group of keys was evaluated"
+        );
+    }
+}
+
+pub(crate) fn value_unreadable(error: &impl Display) {
+    rate_limited!(ERROR, SERVER, %error, "a compressed value cannot be read");
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -96,7 +96,8 @@ impl ZeroCopyValues {
     }
 
     /// Appends the value of an item to the output: to `out` as a copy, or to this list by
-    /// reference. The item must have been read under `guard`.
+    /// reference. The item must have been read under `guard`, or
+    /// is [detached](Item::is_detached).
     #[inline]
     pub fn value(
         &mut self,
@@ -118,7 +119,7 @@ impl ZeroCopyValues {
         at: usize,
     ) -> bool {
         let len = item.value().len();
-        if !self.is_enabled {
+        if !self.is_enabled || item.is_detached() {
             return false;
         }
         if len >= MIN_ITEM_REF_LEN && guard.is_large(item) {

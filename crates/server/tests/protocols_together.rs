@@ -80,8 +80,9 @@ impl Engine {
     fn mrcache(&self, framing: Framing, request: &mrcache_protocol::Request<'_>) -> Vec<u8> {
         let mut out = Vec::new();
         let mut zero_copy = ZeroCopyValues::default();
-        let answer = (&mut out, &mut zero_copy, &self.cache);
-        self.with_guard(|guard| mrcache::execute(guard, framing, request, answer)).expect("room");
+        let answer = (&mut out, &mut zero_copy);
+        self.with_guard(|guard| mrcache::execute((guard, &self.server), framing, request, answer))
+            .expect("room");
         out
     }
 
@@ -90,9 +91,10 @@ impl Engine {
         let (message, request) = pmc_request(message);
         let mut out = Vec::new();
         let mut zero_copy = ZeroCopyValues::default();
-        let answer = (&mut out, &mut zero_copy, &self.cache);
+        let answer = (&mut out, &mut zero_copy);
         self.with_guard(|guard| {
-            nuthatch_server::pmc::commands::execute(guard, &message, request, answer)
+            let place = (guard, &self.server);
+            nuthatch_server::pmc::commands::execute(place, &message, request, answer)
         })
         .expect("there is room");
         assert_eq!(out.pop(), Some(pmc::SEPARATOR));
@@ -223,11 +225,13 @@ fn a_value_without_memory_removes_the_old_one_in_mrcache_and_pmc() {
     // Both may be stored under another guard: nothing is executed, and nothing is answered.
     let mut out = Vec::new();
     let mut zero_copy = ZeroCopyValues::default();
-    let answer = (&mut out, &mut zero_copy, &cache);
-    assert_eq!(mrcache::execute(&guard, Framing::Len4, &set, answer), Err(Full));
-    let answer = (&mut out, &mut zero_copy, &cache);
+    let server = Server::new(Arc::clone(&cache));
+    let place = (&guard, &server);
+    let answer = (&mut out, &mut zero_copy);
+    assert_eq!(mrcache::execute(place, Framing::Len4, &set, answer), Err(Full));
+    let answer = (&mut out, &mut zero_copy);
     assert_eq!(
-        nuthatch_server::pmc::commands::execute(&guard, &message, request, answer),
+        nuthatch_server::pmc::commands::execute(place, &message, request, answer),
         Err(Full)
     );
     assert!(out.is_empty());

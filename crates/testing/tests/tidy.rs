@@ -28,7 +28,7 @@ const IMPORTS: &[Arrows] = &[
     ("listen", &[]),
     ("origins", &["chunks"]),
     ("chunk-server", &["chunks", "listen", "origins"]),
-    ("server", &["cache", "listen", "tier", "tiered", "uring"]),
+    ("server", &["cache", "compress", "listen", "tier", "tiered", "uring"]),
     ("rpc", &["store", "listen"]),
     ("tier", &["clock"]),
     ("tiered", &["cache", "tier"]),

@@ -4,6 +4,7 @@
 //! with the table in docs/operations.md.
 
 use super::process;
+use crate::compression::SavedByDictionary;
 use crate::state::{DISK_FIELDS, Server, Totals, bucket_end_ns};
 use crate::warm_restart::RestoreProgress;
 use nuthatch_cache::Stats;
@@ -28,6 +29,7 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
     restore(&mut text, server);
     disk(&mut text, server);
     memory(&mut text, server, &stats);
+    compression(&mut text, server);
     connections(&mut text, server, &totals);
     event_loop(&mut text, server);
     process::write(&mut text);
@@ -152,6 +154,39 @@ fn memory(text: &mut MetricsText, server: &Server, stats: &Stats) {
         "The memory budget: the maximum of the sum of all kinds.",
     )
     .sample(&[], stats.memory_limit);
+}
+
+fn compression(text: &mut MetricsText, server: &Server) {
+    let all = server.compression.saved();
+    let id = |one: &SavedByDictionary| one.id.to_string();
+    let help = "Values that were compressed, by the id of the dictionary; 0 is none.";
+    let mut values = text.counter("nuthatch_compression_values", help);
+    for one in &all {
+        values.sample(&[("dictionary", &id(one))], one.saved.values);
+    }
+    let help = "Bytes of these values before compression.";
+    let mut raw = text.counter("nuthatch_compression_raw_bytes", help);
+    for one in &all {
+        raw.sample(&[("dictionary", &id(one))], one.saved.raw_bytes);
+    }
+    let help = "Bytes of these values after compression.";
+    let mut stored = text.counter("nuthatch_compression_stored_bytes", help);
+    for one in &all {
+        stored.sample(&[("dictionary", &id(one))], one.saved.encoded_bytes);
+    }
+    let help = "How many times shorter compression made these values.";
+    let mut ratio = text.gauge("nuthatch_compression_ratio", help);
+    for one in &all {
+        ratio.sample(&[("dictionary", &id(one))], one.saved.ratio());
+    }
+    let help = "Memory of each dictionary.";
+    let mut memory = text.gauge("nuthatch_compression_dictionary_bytes", help);
+    for one in &all {
+        memory.sample(&[("dictionary", &id(one))], one.memory_bytes);
+    }
+    let help = "Values that compression did not make shorter, and that were stored as they came.";
+    let raw = server.compression.stored_raw().values;
+    text.counter("nuthatch_compression_incompressible_values", help).sample(&[], raw);
 }
 
 fn connections(text: &mut MetricsText, server: &Server, totals: &Totals) {

@@ -1,14 +1,13 @@
 //! The commands of mrcache: get and set. A set has no reply.
 //!
-//! mrcache stores the values of `SETZ` compressed. Here `SETZ` and `GETZ` are the same as `SET` and
-//! `GET`: nothing is compressed, and other protocols read the same value.
+//! As in mrcache, the values of `SETZ` are stored compressed, even if the server compresses no
+//! others, and `GETZ` replies with the plain value. So does `GET` here, as all other protocols.
 
 use super::{Framing, Request};
 use crate::full::Full;
 use crate::output::ZeroCopyValues;
-use crate::state::OtherRequest;
-use nuthatch_cache::{Cache, Error, Guard, Write};
-use std::sync::Arc;
+use crate::state::{OtherRequest, Server, values};
+use nuthatch_cache::{Error, Guard, Outcome, Result as CacheResult, Write};
 
 /// Executes a request and appends its reply, if it has one.
 ///
@@ -18,35 +17,52 @@ use std::sync::Arc;
 /// calls this once more, and after a second failure calls [`out_of_memory`].
 #[inline]
 pub fn execute(
-    guard: &Guard<'_>,
+    (guard, server): (&Guard<'_>, &Server),
     framing: Framing,
     request: &Request<'_>,
-    (out, zero_copy, cache): (&mut Vec<u8>, &mut ZeroCopyValues, &Arc<Cache>),
+    (out, zero_copy): (&mut Vec<u8>, &mut ZeroCopyValues),
 ) -> Result<(), Full> {
     match *request {
         Request::Get { key } | Request::GetZ { key } => {
-            let item = guard.get(key);
+            let start = out.len();
             // The length of a value may exceed the field if another protocol stored it.
-            match item
-                .and_then(|item| framing.value_header(out, item.value().len()).and(Some(item)))
-            {
-                Some(item) => zero_copy.value(guard, cache, &item, out),
-                None => framing.miss(out),
+            let item = guard
+                .get(key)
+                .filter(|item| framing.value_header(out, values::plain_len(item)).is_some());
+            let sent = item.map(|item| values::send((guard, server), &item, (out, zero_copy)));
+            if !matches!(sent, Some(Ok(()))) {
+                // The protocol has no error reply for a value that cannot be decompressed.
+                out.truncate(start);
+                framing.miss(out);
             }
             Ok(())
         }
-        Request::Set { key, value } | Request::SetZ { key, value } => {
-            match guard.set(key, value, &Write::new()) {
-                Ok(_) => Ok(()),
-                Err(Error::Full | Error::OnDisk) => Err(Full),
-                Err(_) => {
-                    out_of_memory(guard, request);
-                    Ok(())
-                }
-            }
+        Request::Set { key, value } => {
+            finish_set(guard, request, values::set((guard, server), key, value, &Write::new()))
+        }
+        Request::SetZ { key, value } => {
+            let write = Write::new();
+            let stored = values::set_compressed((guard, server), key, value, &write);
+            finish_set(guard, request, stored)
         }
         // The counters of the server are available as metrics.
         Request::Stat => Ok(()),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the caller has no other use for it")]
+fn finish_set(
+    guard: &Guard<'_>,
+    request: &Request<'_>,
+    stored: CacheResult<Outcome>,
+) -> Result<(), Full> {
+    match stored {
+        Ok(_) => Ok(()),
+        Err(Error::Full | Error::OnDisk) => Err(Full),
+        Err(_) => {
+            out_of_memory(guard, request);
+            Ok(())
+        }
     }
 }
 

@@ -112,8 +112,8 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
         let Connection { client, out, .. } = &mut *context.connection;
         let start = out.len();
         client.begin(context.server, len);
-        let answer = (&mut *out, &mut client.zero_copy, &context.server.cache);
-        commands::execute(context.guard, *framing, parsed, answer)?;
+        let place = (context.guard, context.server);
+        commands::execute(place, *framing, parsed, (&mut *out, &mut client.zero_copy))?;
         client.end(context.server, (kind, len, out.len() - start), context.guard.now_ms());
         Ok(())
     }

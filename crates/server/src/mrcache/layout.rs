@@ -8,9 +8,9 @@ pub enum Op {
     Get = 1,
     /// Stores a value.
     Set = 2,
-    /// The same as `Get`. In mrcache, it gets a value that `SetZ` has stored, decompressed.
+    /// Gets a value, decompressed. The same as `Get`.
     GetZ = 3,
-    /// The same as `Set`. In mrcache, it stores the value compressed with zstd.
+    /// Stores a value, compressed with zstd if that makes it shorter.
     SetZ = 4,
     /// Does nothing. In mrcache, it writes statistics to the log of the server.
     Stat = 5,

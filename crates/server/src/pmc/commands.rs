@@ -7,9 +7,8 @@ use super::{Reply, Request, Span};
 use crate::full::Full;
 use crate::output::ZeroCopyValues;
 use crate::resp::commands::Client;
-use crate::state::{Denied, OtherRequest, Server};
-use nuthatch_cache::{Cache, Error, Guard, Write};
-use std::sync::Arc;
+use crate::state::{Denied, OtherRequest, Server, values};
+use nuthatch_cache::{Error, Guard, Item, Write};
 
 /// Executes the request of a message and appends its reply.
 ///
@@ -19,32 +18,50 @@ use std::sync::Arc;
 /// renews the guard and calls this once more, and after a second failure calls [`out_of_memory`].
 #[inline]
 pub fn execute(
-    guard: &Guard<'_>,
+    (guard, server): (&Guard<'_>, &Server),
     message: &[u8],
     request: Request,
-    (out, zero_copy, cache): (&mut Vec<u8>, &mut ZeroCopyValues, &Arc<Cache>),
+    (out, zero_copy): (&mut Vec<u8>, &mut ZeroCopyValues),
 ) -> Result<(), Full> {
     let part = |span: Span| span.of(message).unwrap_or_default();
     let mut reply = Reply::new(out);
     match request {
         Request::Get { key } => match guard.get(part(key)) {
+            Some(item) if item.is_compressed() => reply_decompressed(server, &item, out),
             Some(item) if reply.takes(item.value()) => {
-                zero_copy.value(guard, cache, &item, out);
+                zero_copy.value(guard, &server.cache, &item, out);
                 Reply::new(out).value_end();
             }
             Some(_) => {}
             None => reply.miss(),
         },
-        Request::Set { key, value } => match guard.set(part(key), part(value), &Write::new()) {
-            Ok(_) => reply.ok(),
-            Err(Error::Full | Error::OnDisk) => return Err(Full),
-            Err(error) => refuse(guard, part(key), &error, &mut reply),
-        },
+        Request::Set { key, value } => {
+            match values::set((guard, server), part(key), part(value), &Write::new()) {
+                Ok(_) => reply.ok(),
+                Err(Error::Full | Error::OnDisk) => return Err(Full),
+                Err(error) => refuse(guard, part(key), &error, &mut reply),
+            }
+        }
         Request::Del { key } if guard.remove(part(key)) => reply.ok(),
         Request::Del { .. } => reply.no_such_key(),
         Request::Fault(fault) => reply.fault(fault),
     }
     Ok(())
+}
+
+/// Replies with a value that is stored compressed.
+fn reply_decompressed(server: &Server, item: &Item<'_>, out: &mut Vec<u8>) {
+    let mut value = Vec::new();
+    let plain = server.compression.decompress(item, &mut value);
+    let mut reply = Reply::new(out);
+    match plain {
+        Ok(()) if reply.takes(&value) => {
+            out.extend_from_slice(&value);
+            Reply::new(out).value_end();
+        }
+        Ok(()) => {}
+        Err(error) => reply.error(&error.to_string()),
+    }
 }
 
 /// Returns whether a message may be executed, and replies if it may not. Clients log in with `AUTH`

@@ -145,8 +145,9 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
                 let Connection { client, out, .. } = &mut *context.connection;
                 let start = out.len();
                 client.begin(context.server, bytes.len());
-                let answer = (&mut *out, &mut client.zero_copy, &context.server.cache);
-                commands::execute(context.guard, bytes, *parsed, answer)?;
+                let place = (context.guard, context.server);
+                let answer = (&mut *out, &mut client.zero_copy);
+                commands::execute(place, bytes, *parsed, answer)?;
                 let lens = (commands::kind(*parsed), bytes.len(), out.len() - start);
                 client.end(context.server, lens, context.guard.now_ms());
                 Ok(())

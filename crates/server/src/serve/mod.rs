@@ -2,6 +2,7 @@
 
 mod redis_settings;
 
+use crate::compression::TrainingThread;
 use crate::log;
 use crate::net::listener::{Bound, Listener, Listening, listen};
 use crate::net::pending_value::min_in_place_len;
@@ -91,6 +92,8 @@ pub struct Running {
     files: SocketFiles,
     /// Restores the items of the last run.
     restorer: Option<Restorer>,
+    /// Trains dictionaries for the values.
+    training: Option<TrainingThread>,
     /// Prepares free segments, so that no request waits for memory that the system must zero.
     _prefill: Prefill,
 }
@@ -225,7 +228,7 @@ impl Running {
         heap::set_return_threshold(min_in_place_len(&server.cache));
         let prefill = Prefill::start(&server.cache)?;
         let restorer = match &server.warm_restart {
-            Some(warm_restart) => warm_restart.start(&server.cache)?,
+            Some(warm_restart) => warm_restart.start(&server.cache, &server.compression)?,
             None => None,
         };
         let mut running = Self {
@@ -237,8 +240,10 @@ impl Running {
             threads: Vec::new(),
             files,
             restorer,
+            training: None,
             _prefill: prefill,
         };
+        running.start_training()?;
         for (number, listening) in sockets.into_iter().enumerate() {
             running.spawn(number, listening)?;
         }
@@ -249,6 +254,14 @@ impl Running {
         let addresses = addresses(listeners, admin_addresses);
         log::started(options.threads, &addresses, reactor.name());
         Ok(running)
+    }
+
+    fn start_training(&mut self) -> io::Result<()> {
+        let (common, server) = (Arc::clone(&self.common), &self.common.server);
+        server.hold_compression();
+        let (compression, cache) = (&server.compression, &server.cache);
+        self.training = TrainingThread::start(compression, cache, move || common.wake())?;
+        Ok(())
     }
 
     fn spawn(&mut self, number: usize, listeners: Vec<Listening>) -> io::Result<()> {
@@ -333,6 +346,8 @@ impl Running {
                 thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             result = result.and(ended);
         }
+        // It has sessions of the cache, which a dump must not meet.
+        self.training = None;
         // Also if no worker thread could be started: the items of the last run are kept.
         let stop_began = Instant::now();
         if let Some(restorer) = self.restorer.take() {
@@ -344,7 +359,8 @@ impl Running {
             log::disk_not_closed(&error);
         }
         if let Some(warm_restart) = &self.common.server.warm_restart {
-            warm_restart.dump(&self.common.server.cache, stop_began);
+            let server = &self.common.server;
+            warm_restart.dump((&server.cache, &server.compression), stop_began);
         }
         // The admin endpoint reports that the server is stopping until it has stopped.
         self.admin = None;

@@ -65,7 +65,7 @@ impl Flags {
 
 /// The number of RESP commands, with those such as `client|list`. `resp/commands/table.rs` compares
 /// it with its tables at compile time.
-pub(crate) const RESP_COMMANDS: usize = 117;
+pub(crate) const RESP_COMMANDS: usize = 119;
 
 /// The properties of a command.
 #[derive(Clone, Copy, Debug)]

@@ -23,6 +23,7 @@ mod shedding;
 pub(crate) mod slowlog;
 pub(crate) mod users;
 mod value_limit;
+pub(crate) mod values;
 
 pub(crate) use catalog::{Catalog, CommandInfo, RESP_COMMANDS};
 pub use catalog::{Flags, Keys};

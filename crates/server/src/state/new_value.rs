@@ -1,25 +1,25 @@
 //! Values that commands derive from stored ones, such as those of `APPEND`, and their memory until
 //! they are stored.
 
-use super::Server;
-use nuthatch_cache::{Error, Expiry, Guard, Item, Write};
+use super::{Server, values};
+use nuthatch_cache::{Error, Expiry, Item, Write};
 
 /// Minimum length of a value whose memory is counted. Each thread builds at most one value at a
 /// time, so shorter ones use little memory.
 const MIN_COUNTED_LEN: usize = 64 << 10;
 
-/// Updates an item like [`Guard::update`], and counts the memory of the new value until it is
+/// Updates an item like [`values::update`], and counts the memory of the new value until it is
 /// stored. `len` returns the length of the new value from that of the old one. Returns `None` and
 /// changes nothing if there is not enough memory to build it. A value that is too long is an error.
 #[inline]
 pub(crate) fn update<'w, R>(
-    (guard, server): (&Guard<'_>, &Server),
+    (guard, server): values::Place<'_>,
     key: &[u8],
     len: impl Fn(usize) -> usize,
     mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> (Option<Write<'w>>, R),
 ) -> nuthatch_cache::Result<Option<R>> {
     let (mut value_memory, max) = (ValueMemory::new(server), server.cache.max_value_len());
-    guard.update(key, |item, value| {
+    values::update((guard, server), key, |item, value| {
         let old = item.as_ref().map_or(0, |item| item.value().len());
         let len = len(old);
         if len > max {

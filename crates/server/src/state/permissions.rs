@@ -12,8 +12,18 @@ const UNKNOWN_COMMAND: &str =
     "expected the name of a command, found none of that name; COMMAND LIST has all names";
 
 /// Commands that show or change the data of other clients, or that take long, as in Redis.
-const DANGEROUS: &[&str] =
-    &["acl", "config", "debug", "flushall", "flushdb", "info", "keys", "latency", "slowlog"];
+const DANGEROUS: &[&str] = &[
+    "acl",
+    "config",
+    "debug",
+    "flushall",
+    "flushdb",
+    "info",
+    "keys",
+    "latency",
+    "nuthatch.dict",
+    "slowlog",
+];
 /// Subcommands of this group.
 const DANGEROUS_PARTS: &[&str] = &["client|kill", "client|list"];
 /// Commands over the connection.
@@ -67,7 +77,8 @@ impl Permissions {
             && (self.all_keys() || keys.all(|pattern| self.keys.contains(pattern)))
     }
 
-    fn all_keys(&self) -> bool {
+    /// Returns whether all keys are permitted.
+    pub(crate) fn all_keys(&self) -> bool {
         self.keys.iter().any(|pattern| pattern == b"*")
     }
 

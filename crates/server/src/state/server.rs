@@ -10,6 +10,7 @@ use super::settings::Settings;
 use super::slowlog::SlowLog;
 use super::users::Users;
 use super::value_limit::ValueLimit;
+use crate::compression::Compression;
 use crate::log;
 use crate::warm_restart::{RestoreProgress, WarmRestart};
 use nuthatch_cache::{Cache, Stats};
@@ -128,6 +129,8 @@ pub struct Server {
     pub rewrite: Option<Rewrite>,
     /// Metrics of other parts of the program, for the admin endpoint.
     pub extra_metrics: Vec<Exposition>,
+    /// Compresses values. By default only those whose client asks for it.
+    pub compression: Arc<Compression>,
     /// Keeps the items when the server stops and starts again. `None` if they are lost.
     pub warm_restart: Option<Arc<WarmRestart>>,
     /// The disk tier of the cache, if it has one.
@@ -177,6 +180,7 @@ impl Server {
             fixed_settings: Vec::new(),
             rewrite: None,
             extra_metrics: Vec::new(),
+            compression: Arc::default(),
             warm_restart: None,
             disk: None,
             max_dump_time: Duration::from_secs(30),
@@ -280,6 +284,15 @@ impl Server {
     pub(crate) fn hold(&self, bytes: isize) {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.cache.reserve(u64::try_from(held).unwrap_or(0));
+    }
+
+    /// Reserves what the memory for compression has grown by.
+    #[inline]
+    pub(crate) fn hold_compression(&self) {
+        let change = self.compression.take_memory_change();
+        if change != 0 {
+            self.hold(change);
+        }
     }
 
     /// Returns the bytes that connections and buffers hold.

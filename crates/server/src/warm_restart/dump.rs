@@ -1,6 +1,7 @@
 //! Writes the items of a cache to a dump.
 
 use super::WarmRestart;
+use crate::compression::Compression;
 use crate::item_bits::{STALE, WON};
 use crate::log;
 use nuthatch_cache::{Cache, Item, KeyHash, Session};
@@ -28,7 +29,7 @@ impl WarmRestart {
     /// Writes the items of the cache, the most read ones first, until all are written or the
     /// maximum time has passed since `stop_began`. No other session may use the cache. Writes
     /// nothing after [`cancel`](WarmRestart::cancel), or if the server has dumped already.
-    pub(crate) fn dump(&self, cache: &Cache, stop_began: Instant) {
+    pub(crate) fn dump(&self, (cache, compression): (&Cache, &Compression), stop_began: Instant) {
         let Some(tier) = self.lock().take() else { return };
         if self.is_cancelled() {
             return log::dump_cancelled();
@@ -37,7 +38,7 @@ impl WarmRestart {
         log::dumping(self.max_dump_time);
         let mut dumped = Dumped::default();
         let until = stop_began + self.max_dump_time;
-        let result = self.write(tier, cache, until, &mut dumped);
+        let result = self.write(tier, (cache, compression), until, &mut dumped);
         // The folder is not marked as closed then, so the next server finds no dump.
         let result =
             result.and_then(|tier| if self.is_cancelled() { Ok(()) } else { tier.close() });
@@ -59,7 +60,7 @@ impl WarmRestart {
     fn write(
         &self,
         mut tier: Tier,
-        cache: &Cache,
+        (cache, compression): (&Cache, &Compression),
         until: Instant,
         dumped: &mut Dumped,
     ) -> Result<Tier, Error> {
@@ -72,7 +73,8 @@ impl WarmRestart {
                     dumped.is_cut = true;
                     return Ok(tier);
                 }
-                match self.step(&mut session, (frequency, cursor), &mut tier, dumped) {
+                let scan = (frequency, cursor, compression);
+                match self.step(&mut session, scan, &mut tier, dumped) {
                     Ok(0) => break,
                     Ok(next) => cursor = next,
                     Err(error) => {
@@ -90,16 +92,19 @@ impl WarmRestart {
     fn step(
         &self,
         session: &mut Session<'_>,
-        (frequency, cursor): (u32, u64),
+        (frequency, cursor, compression): (u32, u64, &Compression),
         tier: &mut Tier,
         dumped: &mut Dumped,
     ) -> Result<u64, Error> {
         let guard = session.guard();
         let mut result = Ok(());
+        let mut buffer = Vec::new();
         let next = guard.scan_frequency(cursor, ITEMS_PER_STEP, frequency, |item| {
             if result.is_ok() && may_restore(item) && !self.is_cancelled() {
                 let hash = KeyHash::of(item.key(), self.hash_seed).to_u64();
-                match tier.append(&record_of(item, hash)) {
+                // A value without memory to decompress it is left out.
+                let Ok(item) = compression.plain(*item, &mut buffer) else { return };
+                match tier.append(&record_of(&item, hash)) {
                     Ok(_) => {
                         dumped.items += 1;
                         dumped.bytes += (item.key().len() + item.value().len()) as u64;

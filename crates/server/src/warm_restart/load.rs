@@ -1,6 +1,7 @@
 //! Restores the items of a dump, beside the threads that serve clients.
 
 use super::WarmRestart;
+use crate::compression::Compression;
 use crate::log;
 use nuthatch_cache::{Cache, Error, Expiry, Session, Write};
 use nuthatch_tier::{Kind, Record};
@@ -25,16 +26,21 @@ impl WarmRestart {
     /// # Errors
     ///
     /// Fails if the system cannot create a thread.
-    pub(crate) fn start(self: &Arc<Self>, cache: &Arc<Cache>) -> io::Result<Option<Restorer>> {
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        cache: &Arc<Cache>,
+        compression: &Arc<Compression>,
+    ) -> io::Result<Option<Restorer>> {
         self.is_started.store(true, Ordering::Relaxed);
         if !self.counters.begin() {
             return Ok(None);
         }
         cache.begin_restore();
         let (warm_restart, cache) = (Arc::clone(self), Arc::clone(cache));
+        let compression = Arc::clone(compression);
         let thread = Builder::new().name("nuthatch-restore".to_owned()).spawn(move || {
             let start = Instant::now();
-            warm_restart.restore_all(&cache);
+            warm_restart.restore_all(&cache, &compression);
             cache.end_restore();
             warm_restart.counters.end();
             let progress = warm_restart.progress();
@@ -46,7 +52,7 @@ impl WarmRestart {
         Ok(Some(Restorer { warm_restart: Arc::clone(self), thread }))
     }
 
-    fn restore_all(&self, cache: &Cache) {
+    fn restore_all(&self, cache: &Cache, compression: &Compression) {
         let mut session = match cache.session() {
             Ok(session) => session,
             Err(error) => return log::restore_failed(&error),
@@ -56,7 +62,7 @@ impl WarmRestart {
             if id.is_some_and(|id| self.removed.contains(id, record.hash)) {
                 return ControlFlow::Continue(());
             }
-            self.restore_one(&mut session, record)
+            self.restore_one(&mut session, compression, record)
         });
         for damage in &loaded.damage {
             log::dump_damaged(damage);
@@ -74,13 +80,24 @@ impl WarmRestart {
         self.restore_until.get().is_some_and(|at| Instant::now() >= *at)
     }
 
-    fn restore_one(&self, session: &mut Session<'_>, record: &Record<'_>) -> ControlFlow<()> {
+    fn restore_one(
+        &self,
+        session: &mut Session<'_>,
+        compression: &Compression,
+        record: &Record<'_>,
+    ) -> ControlFlow<()> {
         if self.is_cancelled() || self.is_restore_over() {
             return ControlFlow::Break(());
         }
         let hotness = u32::from(record.hotness);
         let restored = match write_of(record) {
-            Some(write) => session.guard().restore(record.key, record.value, &write, hotness),
+            Some(write) => {
+                // The guard comes first: it keeps the dictionary of the encoded value.
+                let guard = session.guard();
+                let value = compression.encode(record.key, record.value);
+                let write = write.compressed(value.is_compressed());
+                guard.restore(record.key, value.bytes(), &write, hotness)
+            }
             None => Ok(false),
         };
         match restored {

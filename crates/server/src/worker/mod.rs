@@ -241,6 +241,8 @@ impl<'c> Worker<'c> {
         self.execute()?;
         self.metrics.settle(&self.common.server.settings);
         self.expire();
+        self.common.server.compression.refresh();
+        self.common.server.hold_compression();
         self.apply_changes();
         self.close_idle(timeout_s);
         self.close_discarding();

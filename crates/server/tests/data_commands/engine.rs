@@ -6,6 +6,7 @@ use nuthatch_server::resp::Version;
 use nuthatch_server::resp::commands::Client;
 use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
 use nuthatch_server::state::Server;
+use nuthatch_server::{Compression, CompressionOptions, DictionarySource};
 use std::sync::Arc;
 
 /// A cache, and the state that its connections share.
@@ -23,6 +24,27 @@ impl Engine {
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let server = Server::new(cache.clone());
         Self { cache, clock, server }
+    }
+
+    /// Creates an empty cache at this time that compresses values of any length.
+    pub(crate) fn compressed(now_ms: u64) -> Self {
+        Self::with_dictionaries(now_ms, DictionarySource::Off)
+    }
+
+    /// Creates an empty cache at this time that compresses values of any length, with these
+    /// dictionaries.
+    pub(crate) fn with_dictionaries(now_ms: u64, source: DictionarySource) -> Self {
+        let mut engine = Self::new(now_ms);
+        let options = CompressionOptions::default().min_len(0).dictionaries(source);
+        let compression = Compression::new(&options, 64 << 20).expect("a valid dictionary");
+        engine.server.compression = Arc::new(compression);
+        engine
+    }
+
+    /// Returns whether the value of a key is compressed.
+    pub(crate) fn is_compressed(&self, key: &[u8]) -> bool {
+        let mut session = self.cache.session().expect("few sessions");
+        session.guard().peek(key).expect("there").is_compressed()
     }
 
     /// Creates a connection that uses this version of the protocol.

@@ -4,6 +4,7 @@
 #[path = "../case/mod.rs"]
 #[expect(dead_code, reason = "other files of vectors need more of it")]
 mod case;
+mod compressed;
 mod differential;
 mod engine;
 mod generate;

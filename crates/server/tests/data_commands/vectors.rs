@@ -60,8 +60,17 @@ fn check(case: &Case, exchange: &Exchange, found: &[u8]) {
 
 #[test]
 fn commands_match_the_vectors() {
+    check_all(Engine::new);
+}
+
+#[test]
+fn commands_match_the_vectors_with_compression() {
+    check_all(Engine::compressed);
+}
+
+fn check_all(engine: impl Fn(u64) -> Engine) {
     for case in Case::all(COMMANDS) {
-        let engine = Engine::new(SystemClock.now_ms());
+        let engine = engine(SystemClock.now_ms());
         let mut connection = engine.connect(version(&case));
         for exchange in exchanges(&case) {
             if let Some(now_ms) = exchange.now_ms {

@@ -5,6 +5,7 @@ use nuthatch_server::memcache::commands::{Call, Next, execute};
 use nuthatch_server::memcache::{Decoder, Limits, Step, reply};
 use nuthatch_server::state::MemcachedState;
 use nuthatch_server::state::Server;
+use nuthatch_server::{Compression, CompressionOptions, DictionarySource};
 use nuthatch_server::{Full, ZeroCopyValues};
 use std::sync::Arc;
 
@@ -31,6 +32,16 @@ impl Engine {
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
         let (server, shared) = (Server::new(cache.clone()), MemcachedState::new(1));
         Self { server, cache, clock, shared, max_object_len: 1 << 20 }
+    }
+
+    /// Creates an engine that compresses values of any length.
+    pub(crate) fn compressed() -> Self {
+        let mut engine = Self::new();
+        let source = DictionarySource::Off;
+        let options = CompressionOptions::default().min_len(0).dictionaries(source);
+        let compression = Compression::new(&options, 64 << 20).expect("no dictionary");
+        engine.server.compression = Arc::new(compression);
+        engine
     }
 
     pub(crate) fn set_time(&self, now_ms: u64) {

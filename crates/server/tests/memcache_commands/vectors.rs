@@ -44,8 +44,7 @@ impl Names {
     }
 }
 
-fn check(case: &Case) {
-    let engine = Engine::new();
+fn check(case: &Case, engine: &Engine) {
     let (mut received, mut expected) = (Vec::new(), Vec::new());
     let (mut now_ms, mut names) = (START_MS, Names::default());
     let mut compare = |received: &mut Vec<u8>, expected: &mut Vec<u8>, now_ms| {
@@ -73,7 +72,14 @@ fn check(case: &Case) {
 #[test]
 fn replies_match_the_vectors() {
     for case in Case::all(VECTORS) {
-        check(&case);
+        check(&case, &Engine::new());
+    }
+}
+
+#[test]
+fn replies_match_the_vectors_with_compression() {
+    for case in Case::all(VECTORS) {
+        check(&case, &Engine::compressed());
     }
 }
 

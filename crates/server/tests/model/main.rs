@@ -17,7 +17,9 @@ mod store;
 use lane::Lane;
 use nuthatch_cache::{Cache, ManualClock, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
+use nuthatch_server::state::Server;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use nuthatch_server::{Compression, CompressionOptions, DictionarySource};
 use op::{Ask, Op, op};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -98,7 +100,7 @@ fn path_of(server: &Running, listener: usize) -> &Path {
 }
 
 impl World {
-    fn new(asks: [(usize, Ask); LANES], threads: usize) -> Self {
+    fn new(asks: [(usize, Ask); LANES], threads: usize, compresses: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = Arc::new(ManualClock::new(START_MS));
         let options = CacheOptions::new().memory(64 << 20).clock(Arc::<ManualClock>::clone(&clock));
@@ -109,7 +111,14 @@ impl World {
             Listener::new(*protocol, Address::Unix(path))
         });
         let options = Options::new(listeners.collect()).threads(threads);
-        let server = Running::start(cache, &options).expect("a server");
+        let mut server = Server::new(cache);
+        if compresses {
+            let options = CompressionOptions::default().min_len(0);
+            let options = options.dictionaries(DictionarySource::Off);
+            let compression = Compression::new(&options, 64 << 20).expect("no dictionary");
+            server.compression = Arc::new(compression);
+        }
+        let server = Running::serve(server, &options).expect("a server");
         let lane = |(listener, ask): (usize, Ask)| Lane::new(path_of(&server, listener), ask);
         let lanes = asks.map(lane).into();
         let (control, flusher) = (lane(RESP), lane(TEXT));
@@ -202,8 +211,12 @@ impl World {
     }
 }
 
-fn run(asks: [(usize, Ask); LANES], threads: usize, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut world = World::new(asks, threads);
+fn run(
+    asks: [(usize, Ask); LANES],
+    (threads, compresses): (usize, bool),
+    steps: &[Step],
+) -> Result<(), TestCaseError> {
+    let mut world = World::new(asks, threads, compresses);
     let mut outcome = steps.iter().try_for_each(|step| world.take(step));
     outcome = outcome.and_then(|()| world.finish());
     outcome.map_err(|wrong| {
@@ -220,7 +233,7 @@ fn config(cases: u32) -> ProptestConfig {
 /// One client has sent a part of a request, which the server holds.
 #[test]
 fn a_connection_without_a_reply_is_described_with_the_state_of_the_server() {
-    let mut world = World::new([RESP, TEXT, META, PMC, MRCACHE], 1);
+    let mut world = World::new([RESP, TEXT, META, PMC, MRCACHE], 1, false);
     world.lanes[1].send_part(b"set key:4 1 37 14779\r\nabc");
     let text = world.describe(Duration::from_millis(1));
     for expected in [
@@ -242,8 +255,11 @@ proptest! {
     #![proptest_config(config(200))]
 
     #[test]
-    fn all_protocols_together(steps in vec(step(), 1..25), threads in 1..3_usize) {
-        run([RESP, TEXT, META, PMC, MRCACHE], threads, &steps)?;
+    fn all_protocols_together(
+        steps in vec(step(), 1..25),
+        how in (1..3_usize, any::<bool>()),
+    ) {
+        run([RESP, TEXT, META, PMC, MRCACHE], how, &steps)?;
     }
 }
 
@@ -251,27 +267,27 @@ proptest! {
     #![proptest_config(config(60))]
 
     #[test]
-    fn resp_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
-        run([RESP; LANES], threads, &steps)?;
+    fn resp_alone(steps in vec(step(), 1..25), how in (1..3_usize, any::<bool>())) {
+        run([RESP; LANES], how, &steps)?;
     }
 
     #[test]
-    fn memcached_text_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
-        run([TEXT; LANES], threads, &steps)?;
+    fn memcached_text_alone(steps in vec(step(), 1..25), how in (1..3_usize, any::<bool>())) {
+        run([TEXT; LANES], how, &steps)?;
     }
 
     #[test]
-    fn memcached_meta_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
-        run([META; LANES], threads, &steps)?;
+    fn memcached_meta_alone(steps in vec(step(), 1..25), how in (1..3_usize, any::<bool>())) {
+        run([META; LANES], how, &steps)?;
     }
 
     #[test]
-    fn poor_mans_cache_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
-        run([PMC; LANES], threads, &steps)?;
+    fn poor_mans_cache_alone(steps in vec(step(), 1..25), how in (1..3_usize, any::<bool>())) {
+        run([PMC; LANES], how, &steps)?;
     }
 
     #[test]
-    fn mrcache_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
-        run([MRCACHE; LANES], threads, &steps)?;
+    fn mrcache_alone(steps in vec(step(), 1..25), how in (1..3_usize, any::<bool>())) {
+        run([MRCACHE; LANES], how, &steps)?;
     }
 }

@@ -4,7 +4,8 @@ use super::refusal::{Refusal, Result};
 use super::rewrite::write;
 use super::time::End;
 use crate::memcache::{Direction, Error};
-use nuthatch_cache::{Guard, Item, Write};
+use crate::state::values::{self, Place};
+use nuthatch_cache::{Item, Write};
 
 /// Digits of the maximum number.
 const MAX_DIGITS: usize = 20;
@@ -38,8 +39,8 @@ pub(crate) enum Counted {
 
 impl Counting<'_> {
     /// Performs the operation.
-    pub(crate) fn count(&self, guard: &Guard<'_>) -> Result<Counted> {
-        guard.update(self.key, |item, value| match self.change(item) {
+    pub(crate) fn count(&self, place: Place<'_>) -> Result<Counted> {
+        values::update(place, self.key, |item, value| match self.change(item) {
             Ok((Counted::To { number, end }, flags, marks)) => {
                 value.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
                 let write: Write<'_> = write(end, self.cas).flags(flags).protocol_bits(marks);

@@ -1,10 +1,11 @@
 //! The context in which a request is executed.
 
+use super::refusal::Result;
 use crate::ZeroCopyValues;
 use crate::memcache::Flags;
 use crate::memcache::reply::{self, LINE_END, Line};
-use crate::state::MemcachedState;
-use crate::state::Server;
+use crate::state::values::{self, Place};
+use crate::state::{MemcachedState, Server};
 use nuthatch_cache::{Guard, Item};
 
 /// All that the execution of a request needs.
@@ -22,12 +23,19 @@ pub struct Call<'a> {
     pub zero_copy: &'a mut ZeroCopyValues,
 }
 
-impl Call<'_> {
-    /// Replies with the value of an item, after its header line.
+impl<'a> Call<'a> {
+    /// Returns the cache and the server, for the functions of [`values`].
     #[inline]
-    pub(crate) fn value(&mut self, item: &Item<'_>) {
-        self.zero_copy.value(self.guard, &self.server.cache, item, self.out);
+    pub(crate) fn place(&self) -> Place<'a> {
+        (self.guard, self.server)
+    }
+
+    /// Replies with the plain value of an item, after its header line.
+    #[inline]
+    pub(crate) fn value(&mut self, item: &Item<'_>) -> Result {
+        values::send(self.place(), item, (&mut *self.out, &mut *self.zero_copy))?;
         self.out.extend_from_slice(LINE_END);
+        Ok(())
     }
 
     /// Returns the CAS number for a write: the requested one, or a new one if the reply must

@@ -44,7 +44,7 @@ fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> 
         vivify: flags.vivify().map(|exptime| End::new(exptime, now_ms)),
     };
     let mut item = Item { cas: cas.unwrap_or(0), ..Item::default() };
-    let outcome = match storing.store((call.guard, call.server))? {
+    let outcome = match storing.store(call.place())? {
         Stored::Yes { len } => {
             item.len = len;
             Outcome::Done(&item)
@@ -119,7 +119,7 @@ fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Directi
     let mut digits = itoa::Buffer::new();
     let mut text = "";
     let mut item = Item { cas: cas.unwrap_or(0), ..Item::default() };
-    let outcome = match counting.count(call.guard)? {
+    let outcome = match counting.count(call.place())? {
         Counted::To { number, end } => {
             text = digits.format(number);
             item.len = text.len();

@@ -8,6 +8,7 @@ use crate::memcache::Meta;
 use crate::memcache::meta_reply::{self, Item as Facts, Outcome, Renewal};
 use crate::memcache::reply::LINE_END;
 use crate::state::update;
+use crate::state::values::plain_len;
 use nuthatch_cache::Item;
 
 /// The changes that a request may make.
@@ -66,7 +67,7 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
             let renewal = wants.renewal(&item);
             let facts = Facts { renewal, ..facts(&item, call.guard.now_ms()) };
             if meta_reply::reply(call.out, request, Outcome::Done(&facts)) {
-                call.value(&item);
+                call.value(&item)?;
             }
         }
         None if wants.vivify.is_none() => {
@@ -84,7 +85,7 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
 #[inline]
 pub(crate) fn facts(item: &Item<'_>, now_ms: u64) -> Facts {
     Facts {
-        len: item.value().len(),
+        len: plain_len(item),
         cas: item.cas().unwrap_or(0),
         client_flags: item.flags(),
         ttl_secs: End::of(item).ttl_secs(now_ms),

@@ -4,8 +4,9 @@ use super::refusal::{OUT_OF_MEMORY, Result};
 use super::rewrite::{STALE, WON, write};
 use super::time::End;
 use crate::memcache::StoreMode;
-use crate::state::{Server, update};
-use nuthatch_cache::{Condition, Guard, Item, Write};
+use crate::state::update;
+use crate::state::values::{self, Place};
+use nuthatch_cache::{Condition, Item, Write};
 
 /// A value to store, and its conditions.
 #[derive(Clone, Copy, Debug)]
@@ -41,20 +42,21 @@ pub(crate) enum Stored {
 impl Storing<'_> {
     /// Stores the value.
     #[inline]
-    pub(crate) fn store(&self, (guard, server): (&Guard<'_>, &Server)) -> Result<Stored> {
+    pub(crate) fn store(&self, (guard, server): Place<'_>) -> Result<Stored> {
         use nuthatch_cache::Outcome;
         let condition = match (self.mode, self.compare) {
             (StoreMode::Append | StoreMode::Prepend, _) => return self.join((guard, server)),
             // `add` stores only if there is no item to compare with.
             (StoreMode::Add, _) => Condition::Absent,
             (StoreMode::Set | StoreMode::Replace, Some(cas)) if self.invalidate => {
-                return self.store_or_invalidate(guard, cas);
+                return self.store_or_invalidate((guard, server), cas);
             }
             (StoreMode::Set | StoreMode::Replace, Some(cas)) => Condition::Cas(cas),
             (StoreMode::Set, None) => Condition::Always,
             (StoreMode::Replace, None) => Condition::Present,
         };
-        let outcome = guard.set(self.key, self.value, &self.write().condition(condition))?;
+        let write = self.write().condition(condition);
+        let outcome = values::set((guard, server), self.key, self.value, &write)?;
         let compares = matches!(condition, Condition::Cas(_));
         Ok(match outcome {
             Outcome::Stored => self.stored(),
@@ -73,7 +75,7 @@ impl Storing<'_> {
     }
 
     /// Appends or prepends the value to the stored one.
-    fn join(&self, (guard, server): (&Guard<'_>, &Server)) -> Result<Stored> {
+    fn join(&self, (guard, server): Place<'_>) -> Result<Stored> {
         let len = |old| old + self.value.len();
         let joined = update((guard, server), self.key, len, |item, joined| {
             let Some(item) = item else { return self.make(joined) };
@@ -105,7 +107,7 @@ impl Storing<'_> {
     /// Stores the value if the item has this CAS number. If the number of the item is later, stores
     /// the value and marks it as stale. If a client was already chosen to renew the item, no other
     /// one is.
-    fn store_or_invalidate(&self, guard: &Guard<'_>, cas: u64) -> Result<Stored> {
+    fn store_or_invalidate(&self, (guard, server): Place<'_>, cas: u64) -> Result<Stored> {
         let change = |item: Option<Item<'_>>| {
             let Some(item) = item else { return (None, Stored::NotFound) };
             if item.cas() == Some(cas) {
@@ -119,6 +121,6 @@ impl Storing<'_> {
             let write = self.write().expiry(End::of(&item).expiry());
             (Some(write.protocol_bits(STALE | item.protocol_bits() & WON)), self.stored())
         };
-        Ok(guard.set_by(self.key, self.value, change)?)
+        Ok(values::set_by((guard, server), self.key, self.value, change)?)
     }
 }

@@ -9,6 +9,7 @@ use super::time::End;
 use crate::memcache::reply::{self, Line};
 use crate::memcache::{Arith, Error, Get, Store};
 use crate::state::update;
+use crate::state::values::plain_len;
 
 /// Executes `get`, `gets`, `gat` and `gats`.
 #[inline]
@@ -19,12 +20,12 @@ pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
             get_and_touch(call, key, exptime, get.cas)?;
         } else if get.cas {
             if let Some((item, cas)) = call.guard.get_with_cas(key)? {
-                reply::value_header(call.out, key, item.flags(), item.value().len(), Some(cas));
-                call.value(&item);
+                reply::value_header(call.out, key, item.flags(), plain_len(&item), Some(cas));
+                call.value(&item)?;
             }
         } else if let Some(item) = call.guard.get(key) {
-            reply::value_header(call.out, key, item.flags(), item.value().len(), None);
-            call.value(&item);
+            reply::value_header(call.out, key, item.flags(), plain_len(&item), None);
+            call.value(&item)?;
         }
         if call.out.len() > max {
             return Err(Refusal::Reply(Error::ReplyTooLong));
@@ -71,7 +72,7 @@ pub(crate) fn store(call: &mut Call<'_>, store: &Store<'_>) -> Result {
         invalidate: false,
         vivify: None,
     };
-    let line = match storing.store((call.guard, call.server))? {
+    let line = match storing.store(call.place())? {
         Stored::Yes { .. } => Line::Stored,
         Stored::No => Line::NotStored,
         Stored::Exists => Line::Exists,
@@ -92,7 +93,7 @@ pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
         cas: None,
         vivify: None,
     };
-    match counting.count(call.guard)? {
+    match counting.count(call.place())? {
         Counted::To { number, .. } if !arith.noreply => reply::number(call.out, number),
         Counted::To { .. } => {}
         Counted::NotFound | Counted::Exists => call.reply_line(arith.noreply, Line::NotFound),
@@ -104,7 +105,7 @@ pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
 pub(crate) fn touch(call: &mut Call<'_>, key: &[u8], exptime: i64, noreply: bool) -> Result {
     let end = End::new(exptime, call.guard.now_ms());
     let was_there = update(
-        (call.guard, call.server),
+        call.place(),
         key,
         |old| old,
         |item, value| (item.map(|item| rewritten(&item, end, item.cas(), value)), item.is_some()),

@@ -4,6 +4,7 @@
 use super::{Args, Result};
 use crate::output::MIN_VALUE_REF_LEN;
 use crate::resp::{Reply, Span};
+use crate::state::values::{self, Place};
 use crate::state::{Flags, Keys, Server};
 use nuthatch_cache::{Guard, Item};
 use std::fmt;
@@ -118,23 +119,32 @@ pub struct Call<'a> {
     pub out: &'a mut Vec<u8>,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// Returns an encoder that appends the reply.
     #[inline]
     pub fn reply(&mut self) -> Reply<'_> {
         Reply::new(self.out, self.client.version)
     }
 
-    /// Replies with the value of an item.
+    /// Returns the cache and the server, for the functions of [`values`].
     #[inline]
-    pub(crate) fn reply_value(&mut self, item: &Item<'_>) {
+    pub(crate) fn place(&self) -> Place<'a> {
+        (self.guard, self.server)
+    }
+
+    /// Replies with the plain value of an item.
+    #[inline]
+    pub(crate) fn reply_value(&mut self, item: &Item<'_>) -> Result {
         let value = item.value();
-        if value.len() < MIN_VALUE_REF_LEN {
-            return self.reply().bulk(value);
+        if value.len() < MIN_VALUE_REF_LEN && !item.is_compressed() {
+            self.reply().bulk(value);
+            return Ok(());
         }
-        self.reply().bulk_header(value.len());
-        self.client.zero_copy.value(self.guard, &self.server.cache, item, self.out);
+        self.reply().bulk_header(values::plain_len(item));
+        let place = self.place();
+        values::send(place, item, (&mut *self.out, &mut self.client.zero_copy))?;
         self.reply().bulk_end();
+        Ok(())
     }
 
     /// Returns the maximum length of the output buffer after this reply, for replies that may be

@@ -3,7 +3,8 @@
 use super::connection::{acl, client, hello, transactions};
 use super::container::container;
 use super::data::{
-    bitfield, bits, expiry, keys, lcs, multi_key, numbers, object, ranges, scan, strings,
+    bitfield, bits, compressed, expiry, keys, lcs, multi_key, numbers, object, ranges, scan,
+    strings,
 };
 use super::name_index::Index;
 use super::server::{command, config, debug, keyspace, latency, memory, slowlog};
@@ -25,6 +26,7 @@ const TABLES: &[&[Command]] = &[
     bits::COMMANDS,
     bitfield::COMMANDS,
     lcs::COMMANDS,
+    compressed::COMMANDS,
     hello::COMMANDS,
     transactions::COMMANDS,
     keyspace::COMMANDS,

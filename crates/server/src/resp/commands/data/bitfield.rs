@@ -5,8 +5,7 @@ use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::{check_len, in_place_of};
 use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::resp::{Reply, integer};
-use crate::state::Flags;
-use crate::state::update;
+use crate::state::{Flags, update, values};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("bitfield", -2, Flags::WRITES, bitfield),
@@ -187,7 +186,8 @@ fn writes_to(operations: &[(Field, Operation)]) -> Option<usize> {
 }
 
 fn read(call: &mut Call<'_>, operations: &[(Field, Operation)]) -> Result {
-    let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    let mut buffer = Vec::new();
+    let value = values::value(call.place(), call.args.get(1), &mut buffer)?;
     call.reply().array(operations.len());
     for (field, _) in operations {
         call.reply().integer(field.get(value) as i64);
@@ -198,8 +198,8 @@ fn read(call: &mut Call<'_>, operations: &[(Field, Operation)]) -> Result {
 fn change(call: &mut Call<'_>, operations: &[(Field, Operation)], end: usize) -> Result {
     check_len(call, end)?;
     let start = call.out.len();
+    let (place, key) = (call.place(), call.args.get(1));
     let (out, version) = (&mut *call.out, call.client.version);
-    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let made = update(
         place,
         key,

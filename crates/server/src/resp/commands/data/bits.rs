@@ -5,8 +5,7 @@ use crate::resp::commands::modify::{check_len, clamp, in_place_of};
 use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::resp::integer;
 use crate::state::new_value::ValueMemory;
-use crate::state::update;
-use crate::state::{Flags, Keys};
+use crate::state::{Flags, Keys, update, values};
 use nuthatch_cache::Write;
 
 /// `BITOP operation destination source...`: the keys begin at the second argument.
@@ -55,7 +54,7 @@ fn setbit(call: &mut Call<'_>) -> Result {
     };
     let (byte, mask) = ((offset / 8) as usize, 0x80 >> (offset % 8));
     check_len(call, byte + 1)?;
-    let (place, key) = ((call.guard, call.server), call.args.get(1));
+    let (place, key) = (call.place(), call.args.get(1));
     let was_set = update(
         place,
         key,
@@ -78,7 +77,8 @@ fn setbit(call: &mut Call<'_>) -> Result {
 /// `GETBIT key offset`
 fn getbit(call: &mut Call<'_>) -> Result {
     let offset = offset(call.args.get(2), None)?;
-    let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    let mut buffer = Vec::new();
+    let value = values::value(call.place(), call.args.get(1), &mut buffer)?;
     let byte = value.get((offset / 8) as usize).copied().unwrap_or(0);
     call.reply().integer(i64::from(byte >> (7 - offset % 8) & 1));
     Ok(())
@@ -118,7 +118,8 @@ fn bitcount(call: &mut Call<'_>) -> Result {
         call.reply().integer(0);
         return Ok(());
     };
-    let value = item.value();
+    let mut buffer = Vec::new();
+    let value = values::plain(call.server, item, &mut buffer)?.value();
     let range = match args.len() {
         2 => bit_range(0, -1, value.len(), false),
         4 | 5 => {
@@ -158,7 +159,8 @@ fn bitpos(call: &mut Call<'_>) -> Result {
         call.reply().integer(if set { -1 } else { 0 });
         return Ok(());
     };
-    let value = item.value();
+    let mut buffer = Vec::new();
+    let value = values::plain(call.server, item, &mut buffer)?.value();
     let range = match args.len() {
         3 => bit_range(0, -1, value.len(), false),
         4..=6 => {
@@ -209,25 +211,35 @@ fn bitop(call: &mut Call<'_>) -> Result {
         }
         _ => return Err(SYNTAX),
     };
-    let sources = || args.from(3).map(|key| call.guard.get(key).map_or(&[][..], |it| it.value()));
-    let len = sources().map(<[u8]>::len).max().unwrap_or(0);
+    let items: Vec<_> = args.from(3).map(|key| call.guard.get(key)).collect();
+    let lens = items.iter().flatten().map(values::plain_len);
+    let len = lens.max().unwrap_or(0);
     let mut value_memory = ValueMemory::new(call.server);
     if !value_memory.try_count(0, len) {
         return Err(OUT_OF_MEMORY);
     }
     let mut result = Vec::with_capacity(len);
-    result.extend_from_slice(sources().next().unwrap_or_default());
-    result.resize(len, 0);
-    // The only source of NOT is copied and combined with itself.
-    let others = usize::from(!args.is(1, "not"));
-    for source in sources().skip(others) {
+    let mut buffer = Vec::new();
+    for (number, item) in items.into_iter().enumerate() {
+        let source = match item {
+            Some(item) => values::plain(call.server, item, &mut buffer)?.value(),
+            None => &[],
+        };
+        if number == 0 {
+            result.extend_from_slice(source);
+            result.resize(len, 0);
+            // The only source of NOT is copied and combined with itself.
+            if !args.is(1, "not") {
+                continue;
+            }
+        }
         let padded = source.iter().copied().chain(std::iter::repeat(0));
         result.iter_mut().zip(padded).for_each(|(byte, other)| combine(byte, other));
     }
     if len == 0 {
         call.guard.remove(args.get(2));
     } else {
-        call.guard.set(args.get(2), &result, &Write::new()).map(drop)?;
+        values::set(call.place(), args.get(2), &result, &Write::new()).map(drop)?;
     }
     call.reply_count(len);
     Ok(())

@@ -72,7 +72,7 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
     let at_ms = time.at_ms(call.args.integer(2)?, now_ms).ok_or_else(|| invalid_expiry(name))?;
     let at_ms = u64::try_from(at_ms).unwrap_or(0);
     let over = at_ms <= now_ms;
-    let (place, key) = ((call.guard, call.server), call.args.get(1));
+    let (place, key) = (call.place(), call.args.get(1));
     let changed = update(
         place,
         key,
@@ -107,7 +107,7 @@ fn reply_expiry(call: &mut Call<'_>, time: Time) -> Result {
 
 /// `PERSIST key`
 fn persist(call: &mut Call<'_>) -> Result {
-    let (place, key) = ((call.guard, call.server), call.args.get(1));
+    let (place, key) = (call.place(), call.args.get(1));
     let changed = update(
         place,
         key,

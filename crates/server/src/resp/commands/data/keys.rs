@@ -2,7 +2,7 @@
 
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::{Call, Command, Failure, Result};
-use crate::state::{Flags, Keys};
+use crate::state::{Flags, Keys, values};
 use nuthatch_cache::{Expiry, Item, Write};
 
 const fn of_keys(
@@ -62,7 +62,10 @@ fn type_of(call: &mut Call<'_>) -> Result {
 fn store_as(call: &Call<'_>, item: Item<'_>, key: &[u8]) -> Result {
     let expiry = item.expires_ms().map_or(Expiry::Never, Expiry::At);
     let write = Write::new().expiry(expiry).flags(item.flags());
-    Ok(call.guard.set(key, item.value(), &write).map(drop)?)
+    // A compressed value is compressed again: its old dictionary may be about to be removed.
+    let mut buffer = Vec::new();
+    let item = values::plain(call.server, item, &mut buffer)?;
+    Ok(values::set(call.place(), key, item.value(), &write).map(drop)?)
 }
 
 /// Moves an item to another key, unless it is the same.

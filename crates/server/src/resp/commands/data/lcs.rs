@@ -3,7 +3,7 @@
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::signed;
 use crate::resp::commands::{Args, Call, Command, Failure, Result};
-use crate::state::{Flags, Keys};
+use crate::state::{Flags, Keys, values};
 
 pub(crate) const COMMANDS: &[Command] =
     &[Command { name: "lcs", arity: -3, keys: Keys::TWO, flags: Flags::READS, run: lcs }];
@@ -49,8 +49,9 @@ impl Options {
 
 /// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]`
 fn lcs(call: &mut Call<'_>) -> Result {
-    let value = |at| call.guard.get(call.args.get(at)).map_or(&[][..], |item| item.value());
-    let (a, b) = (value(1), value(2));
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    let a = values::value(call.place(), call.args.get(1), &mut a)?;
+    let b = values::value(call.place(), call.args.get(2), &mut b)?;
     let options = Options::parse(call.args)?;
     if (a.len() + 1).saturating_mul(b.len() + 1) > MAX_STEPS {
         return Err(TOO_MANY_STEPS);

@@ -3,6 +3,7 @@
 mod big_integer;
 pub(crate) mod bitfield;
 pub(crate) mod bits;
+pub(crate) mod compressed;
 pub(crate) mod expiry;
 mod extended;
 pub(crate) mod keys;

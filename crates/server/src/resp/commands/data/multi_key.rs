@@ -3,6 +3,7 @@
 use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::modify::check_len;
 use crate::resp::commands::{Call, Command, Failure, Result};
+use crate::state::values;
 use crate::state::{Flags, Keys};
 use nuthatch_cache::Write;
 
@@ -45,7 +46,7 @@ fn mget(call: &mut Call<'_>) -> Result {
         }
         for (key, hash) in args.from(start).zip(&hashes) {
             match call.guard.get_hashed(key, *hash) {
-                Some(item) => call.reply_value(&item),
+                Some(item) => call.reply_value(&item)?,
                 None => call.reply().null(),
             }
             if call.out.len() > max {
@@ -77,8 +78,8 @@ fn msetnx(call: &mut Call<'_>) -> Result {
 }
 
 fn set_all(call: &Call<'_>) -> Result {
-    let (keys, values) = (call.args.from(1).step_by(2), call.args.from(2).step_by(2));
-    Ok(call.guard.set_all(keys.zip(values), &Write::new())?)
+    let (keys, stored) = (call.args.from(1).step_by(2), call.args.from(2).step_by(2));
+    Ok(values::set_all(call.place(), keys.zip(stored), &Write::new())?)
 }
 
 /// Checks that each key has a value, and that each value can be stored.

@@ -6,7 +6,7 @@ use crate::resp::commands::failure::NOT_A_FLOAT;
 use crate::resp::commands::modify::in_place_of;
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
-use crate::state::Flags;
+use crate::state::{Flags, values};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("incr", 2, Flags::WRITES, |call| add(call, 1)),
@@ -32,7 +32,7 @@ fn decrby(call: &mut Call<'_>) -> Result {
 
 /// `INCR key` and `DECR key`; `INCRBY` and `DECRBY` use it, too.
 fn add(call: &mut Call<'_>, by: i64) -> Result {
-    let sum = call.guard.update(call.args.get(1), |item, value| {
+    let sum = values::update(call.place(), call.args.get(1), |item, value| {
         let old = item.map_or(Some(0), |item| integer(item.value())).ok_or(NOT_AN_INTEGER);
         let sum = old.and_then(|old| old.checked_add(by).ok_or(WOULD_OVERFLOW));
         let write = sum.as_ref().ok().map(|sum| {
@@ -48,7 +48,7 @@ fn add(call: &mut Call<'_>, by: i64) -> Result {
 /// `INCRBYFLOAT key increment`
 fn incrbyfloat(call: &mut Call<'_>) -> Result {
     let by = call.args.get(2);
-    let text = call.guard.update(call.args.get(1), |item, value| {
+    let text = values::update(call.place(), call.args.get(1), |item, value| {
         let text = add_float(item.map_or(b"0", |item| item.value()), by);
         let write = text.as_ref().ok().map(|text| {
             value.extend_from_slice(text.as_bytes());

@@ -2,7 +2,7 @@
 
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
-use crate::state::{Flags, Keys};
+use crate::state::{Flags, Keys, values};
 
 pub(crate) const COMMANDS: &[Command] = &[Command {
     name: "object",
@@ -50,7 +50,10 @@ fn object(call: &mut Call<'_>) -> Result {
     if call.args.len() != 3 {
         return Err(wrong_count(&String::from_utf8_lossy(&name)));
     }
-    match call.guard.peek(call.args.get(2)).map(|item| fact(item.value(), item.frequency())) {
+    let mut buffer = Vec::new();
+    let item = call.guard.peek(call.args.get(2));
+    let item = item.map(|item| values::plain(call.server, item, &mut buffer)).transpose()?;
+    match item.map(|item| fact(item.value(), item.frequency())) {
         Some(Fact::Text(text)) => call.reply().bulk(text.as_bytes()),
         Some(Fact::Number(number)) => call.reply().integer(i64::from(number)),
         None => call.reply().null(),

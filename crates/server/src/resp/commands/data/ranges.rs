@@ -3,7 +3,7 @@
 use crate::resp::commands::modify::{check_len, clamp, in_place_of};
 use crate::resp::commands::{Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::state::Flags;
-use crate::state::update;
+use crate::state::{update, values};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("append", 3, Flags::WRITES, append),
@@ -16,7 +16,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 /// `APPEND key value`
 fn append(call: &mut Call<'_>) -> Result {
     let piece = call.args.get(2);
-    let (place, key) = ((call.guard, call.server), call.args.get(1));
+    let (place, key) = (call.place(), call.args.get(1));
     let len = update(
         place,
         key,
@@ -35,7 +35,7 @@ fn append(call: &mut Call<'_>) -> Result {
 
 /// `STRLEN key`
 fn strlen(call: &mut Call<'_>) -> Result {
-    let len = call.guard.get(call.args.get(1)).map_or(0, |item| item.value().len());
+    let len = call.guard.get(call.args.get(1)).map_or(0, |item| values::plain_len(&item));
     call.reply_count(len);
     Ok(())
 }
@@ -43,7 +43,8 @@ fn strlen(call: &mut Call<'_>) -> Result {
 /// `GETRANGE key start end`, and its old name `SUBSTR`
 fn getrange(call: &mut Call<'_>) -> Result {
     let (start, end) = (call.args.integer(2)?, call.args.integer(3)?);
-    let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    let mut buffer = Vec::new();
+    let value = values::value(call.place(), call.args.get(1), &mut buffer)?;
     // The order is checked before clamping only for two negative numbers.
     let reversed = start < 0 && end < 0 && start > end;
     match clamp(start, end, value.len()) {
@@ -65,7 +66,7 @@ fn setrange(call: &mut Call<'_>) -> Result {
     }
     let end = offset.saturating_add(piece.len());
     check_len(call, end)?;
-    let (place, key) = ((call.guard, call.server), call.args.get(1));
+    let (place, key) = (call.place(), call.args.get(1));
     let len = update(
         place,
         key,

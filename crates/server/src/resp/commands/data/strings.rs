@@ -6,6 +6,7 @@ use crate::resp::commands::options::{self, SetOptions, Time, Ttl};
 use crate::resp::commands::{Call, Command, OUT_OF_MEMORY, Result};
 use crate::state::Flags;
 use crate::state::new_value::{removal, update};
+use crate::state::values;
 use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -22,7 +23,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 /// `GET key`
 fn get(call: &mut Call<'_>) -> Result {
     match call.guard.get(call.args.get(1)) {
-        Some(item) => call.reply_value(&item),
+        Some(item) => call.reply_value(&item)?,
         None => call.reply().null(),
     }
     Ok(())
@@ -33,7 +34,7 @@ fn get(call: &mut Call<'_>) -> Result {
 fn set(call: &mut Call<'_>) -> Result {
     let (key, value) = (call.args.get(1), call.args.get(2));
     if call.args.len() == 3 {
-        call.guard.set(key, value, &Write::new()).map(drop)?;
+        values::set(call.place(), key, value, &Write::new()).map(drop)?;
         call.reply().ok();
         return Ok(());
     }
@@ -47,7 +48,13 @@ fn set(call: &mut Call<'_>) -> Result {
     if options.get {
         return exchange(call, options.condition, write);
     }
-    match call.guard.set(key, value, &write.condition(options.condition))? {
+    let outcome = match options.condition {
+        Condition::Value(expected) => {
+            values::set_if_equal(call.place(), key, (value, expected), write)?
+        }
+        condition => values::set(call.place(), key, value, &write.condition(condition))?,
+    };
+    match outcome {
         Outcome::Stored => call.reply().ok(),
         Outcome::Exists | Outcome::Missing => call.reply().null(),
     }
@@ -57,12 +64,16 @@ fn set(call: &mut Call<'_>) -> Result {
 /// Stores a value if the condition holds, and replies with the old one in any case.
 fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> Result {
     let start = call.out.len();
-    let (guard, args) = (call.guard, call.args);
-    guard.set_by(args.get(1), args.get(2), |item| {
+    let (place, args) = (call.place(), call.args);
+    values::set_by(place, args.get(1), args.get(2), |item| {
         // Removes the reply of an earlier attempt, which is about another item.
         call.truncate_output(start);
         match &item {
-            Some(item) => call.reply_value(item),
+            Some(item) => {
+                if let Err(failure) = call.reply_value(item) {
+                    return (None, Err(failure));
+                }
+            }
             None => call.reply().null(),
         }
         let holds = match condition {
@@ -71,9 +82,8 @@ fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> 
             Condition::Value(value) => item.is_some_and(|item| item.value() == value),
             Condition::Always | Condition::Cas(_) => true,
         };
-        (holds.then_some(write), ())
-    })?;
-    Ok(())
+        (holds.then_some(write), Ok(()))
+    })?
 }
 
 /// Replies with the old value of the key in the first argument, and changes its item. `len` returns
@@ -84,8 +94,8 @@ fn reply_old<'w>(
     mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> Option<Write<'w>>,
 ) -> Result {
     let start = call.out.len();
+    let (place, key) = (call.place(), call.args.get(1));
     let (out, version) = (&mut *call.out, call.client.version);
-    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let changed = update(place, key, len, |item, value| {
         // Removes the reply of an earlier attempt, which is about another item.
         out.truncate(start);
@@ -102,7 +112,7 @@ fn reply_old<'w>(
 /// `SETNX key value`
 fn setnx(call: &mut Call<'_>) -> Result {
     let write = Write::new().condition(Condition::Absent);
-    let outcome = call.guard.set(call.args.get(1), call.args.get(2), &write)?;
+    let outcome = values::set(call.place(), call.args.get(1), call.args.get(2), &write)?;
     call.reply().integer(i64::from(outcome == Outcome::Stored));
     Ok(())
 }
@@ -119,7 +129,7 @@ fn psetex(call: &mut Call<'_>) -> Result {
 
 fn set_expiring(call: &mut Call<'_>, time: Time, name: &str) -> Result {
     let write = Write::new().expiry(time.expiry(call, 2, name)?);
-    call.guard.set(call.args.get(1), call.args.get(3), &write).map(drop)?;
+    values::set(call.place(), call.args.get(1), call.args.get(3), &write).map(drop)?;
     call.reply().ok();
     Ok(())
 }

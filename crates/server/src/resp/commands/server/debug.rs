@@ -5,7 +5,7 @@ use crate::resp::commands::container;
 use crate::resp::commands::data::object::encoding;
 use crate::resp::commands::failure::NOT_A_FLOAT;
 use crate::resp::commands::{Call, Command, Failure, Result};
-use crate::state::{Flags, Keys};
+use crate::state::{Flags, Keys, values};
 use std::time::{Duration, Instant};
 
 pub(crate) const COMMANDS: &[Command] =
@@ -88,7 +88,9 @@ fn sleep_until(time: Duration, is_over: impl Fn() -> bool) {
 /// `DEBUG OBJECT key`: the fields of Redis, as far as they apply.
 fn object(call: &mut Call<'_>) -> Result {
     let item = call.guard.peek(call.args.get(2)).ok_or(Failure::reply("ERR no such key"))?;
-    let (encoding, len) = (encoding(item.value()), item.value().len());
+    let mut buffer = Vec::new();
+    let value = values::plain(call.server, item, &mut buffer)?.value();
+    let (encoding, len) = (encoding(value), value.len());
     let text = format!(
         "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \
          lru_seconds_idle:0"

@@ -1,5 +1,6 @@
 //! `INFO`: statistics and state of the server.
 
+use crate::compression::{Saved, SavedByDictionary};
 use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
 use crate::resp::commands::{Call, Result};
 use crate::state::histogram::quantile_ns;
@@ -18,6 +19,7 @@ const SECTIONS: &[Section] = &[
     ("Persistence", true, persistence),
     ("Disk", true, disk),
     ("Stats", true, stats),
+    ("Compression", true, compression),
     ("CPU", true, cpu),
     ("Replication", true, replication),
     ("Commandstats", false, command_stats),
@@ -198,6 +200,40 @@ fn stats(server: &Server, text: &mut String, _: &Guard<'_>) {
             ),
         ],
     );
+}
+
+fn compression(server: &Server, text: &mut String, _: &Guard<'_>) {
+    let compression = &server.compression;
+    let raw = compression.stored_raw();
+    lines(
+        text,
+        [
+            ("compression", if compression.is_on() { "zstd" } else { "off" }.to_owned()),
+            ("compression_level", compression.level().to_string()),
+            ("compression_min_bytes", compression.min_len().to_string()),
+            ("compression_dictionaries", compression.source().to_owned()),
+            ("compression_incompressible_values", number(raw.values)),
+            ("compression_incompressible_bytes", number(raw.raw_bytes)),
+        ],
+    );
+    for SavedByDictionary { id, saved, memory_bytes, groups } in compression.saved() {
+        let Saved { values, raw_bytes, encoded_bytes } = saved;
+        let ratio = saved.ratio();
+        // The rest of the groups has an empty name.
+        let names = groups.iter().map(|name| match name.as_slice() {
+            b"" => "(rest)".to_owned(),
+            name => name.escape_ascii().to_string().replace(',', "\\x2c"),
+        });
+        let groups = names.collect::<Vec<_>>().join(" ");
+        line(
+            text,
+            format_args!(
+                "compression_dict_{id}:values={values},raw_bytes={raw_bytes},\
+                 stored_bytes={encoded_bytes},ratio={ratio:.2},memory_bytes={memory_bytes},\
+                 groups={groups}"
+            ),
+        );
+    }
 }
 
 fn replication(_: &Server, text: &mut String, _: &Guard<'_>) {

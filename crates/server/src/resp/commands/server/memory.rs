@@ -56,6 +56,7 @@ fn usage(call: &mut Call<'_>) -> Result {
         }
         at += 2;
     }
+    // A compressed value counts as it is stored.
     let item = call.guard.peek(call.args.get(2));
     match item.map(|item| item.key().len() + item.value().len()) {
         Some(len) => call.reply().integer((len + OVERHEAD).cast_signed() as i64),

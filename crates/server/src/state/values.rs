@@ -1,0 +1,205 @@
+//! Reads and writes of values as clients see them, whatever the form in which they are stored.
+//!
+//! Commands use these functions instead of those of [`Guard`] with the same name. Without
+//! compression they do the same.
+
+use super::Server;
+use crate::compression::EncodedValue;
+use crate::output::ZeroCopyValues;
+use nuthatch_cache::{Guard, Item, Outcome, Result, Write};
+
+pub(crate) use crate::compression::plain_len;
+
+/// A cache, under an epoch guard, and the server that it belongs to.
+pub(crate) type Place<'a> = (&'a Guard<'a>, &'a Server);
+
+/// Appends the plain value of an item to the output of a connection, by reference if possible. The
+/// item must have been read under this guard, or is [detached](Item::is_detached).
+///
+/// # Errors
+///
+/// [`Error::Full`](nuthatch_cache::Error::Full) if it cannot be decompressed.
+#[inline]
+pub(crate) fn send(
+    (guard, server): Place<'_>,
+    item: &Item<'_>,
+    (out, zero_copy): (&mut Vec<u8>, &mut ZeroCopyValues),
+) -> Result<()> {
+    if item.is_compressed() {
+        return server.compression.decompress(item, out);
+    }
+    zero_copy.value(guard, &server.cache, item, out);
+    Ok(())
+}
+
+/// Returns an item with its plain value, in `buffer` if it is compressed.
+///
+/// # Errors
+///
+/// [`Error::Full`](nuthatch_cache::Error::Full) if it cannot be decompressed.
+#[inline]
+pub(crate) fn plain<'i>(
+    server: &Server,
+    item: Item<'i>,
+    buffer: &'i mut Vec<u8>,
+) -> Result<Item<'i>> {
+    server.compression.plain(item, buffer)
+}
+
+/// Returns the plain value of a key, in `buffer` if it is compressed; an empty one if the key has
+/// none. Counts a read, as [`Guard::get`].
+///
+/// # Errors
+///
+/// [`Error::Full`](nuthatch_cache::Error::Full) if it cannot be decompressed.
+pub(crate) fn value<'i>(
+    (guard, server): Place<'i>,
+    key: &[u8],
+    buffer: &'i mut Vec<u8>,
+) -> Result<&'i [u8]> {
+    let Some(item) = guard.get(key) else { return Ok(&[]) };
+    Ok(plain(server, item, buffer)?.value())
+}
+
+/// Stores a value like [`Guard::set`]. The condition must not be about the value: see
+/// [`set_if_equal`].
+#[inline]
+pub(crate) fn set(
+    (guard, server): Place<'_>,
+    key: &[u8],
+    value: &[u8],
+    write: &Write<'_>,
+) -> Result<Outcome> {
+    if !server.compression.is_on() {
+        return guard.set(key, value, write);
+    }
+    set_encoded(guard, key, &server.compression.encode(key, value), write)
+}
+
+/// Stores a value, compressed if that makes it shorter, even if compression is off.
+pub(crate) fn set_compressed(
+    (guard, server): Place<'_>,
+    key: &[u8],
+    value: &[u8],
+    write: &Write<'_>,
+) -> Result<Outcome> {
+    set_encoded(guard, key, &server.compression.compress(key, value), write)
+}
+
+fn set_encoded(
+    guard: &Guard<'_>,
+    key: &[u8],
+    encoded: &EncodedValue<'_>,
+    write: &Write<'_>,
+) -> Result<Outcome> {
+    guard.set(key, encoded.bytes(), &write.compressed(encoded.is_compressed()))
+}
+
+/// Stores a value if that of the key is `expected`.
+pub(crate) fn set_if_equal(
+    place: Place<'_>,
+    key: &[u8],
+    (value, expected): (&[u8], &[u8]),
+    write: Write<'_>,
+) -> Result<Outcome> {
+    set_by(place, key, value, |item| match item {
+        Some(item) if item.value() == expected => (Some(write), Outcome::Stored),
+        Some(_) => (None, Outcome::Exists),
+        None => (None, Outcome::Missing),
+    })
+}
+
+/// Stores a value or not, like [`Guard::set_by`]. `decide` gets the item with its plain value.
+pub(crate) fn set_by<'w, R>(
+    (guard, server): Place<'_>,
+    key: &[u8],
+    value: &[u8],
+    mut decide: impl FnMut(Option<Item<'_>>) -> (Option<Write<'w>>, R),
+) -> Result<R> {
+    let encoded = server.compression.encode(key, value);
+    let mut buffer = Vec::new();
+    guard.set_by(key, encoded.bytes(), |stored| {
+        let item = stored.map(|item| plain(server, item, &mut buffer)).transpose();
+        match item.map(&mut decide) {
+            Ok((write, answer)) => {
+                (write.map(|write| write.compressed(encoded.is_compressed())), Ok(answer))
+            }
+            Err(error) => (None, Err(error)),
+        }
+    })?
+}
+
+/// Replaces the value of a key like [`Guard::update`]. `change` gets the item with its plain value,
+/// and creates a plain one. A value that `change` only copies stays in the form in which it is
+/// stored.
+#[inline]
+pub(crate) fn update<'w, R>(
+    (guard, server): Place<'_>,
+    key: &[u8],
+    mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> (Option<Write<'w>>, R),
+) -> Result<R> {
+    let mut buffer = Vec::new();
+    guard.update(key, |stored, value| {
+        let item = match stored.map(|item| plain(server, item, &mut buffer)).transpose() {
+            Ok(item) => item,
+            Err(error) => return (None, Err(error)),
+        };
+        let (write, answer) = change(item, value);
+        let is_encoded =
+            server.compression.is_on() || stored.is_some_and(|stored| stored.is_compressed());
+        let write = match write {
+            Some(write) if is_encoded => {
+                let items = stored.zip(item);
+                Some(write.compressed(encode_new(server, key, items, value)))
+            }
+            other => other,
+        };
+        (write, Ok(answer))
+    })?
+}
+
+/// Replaces a new plain value by its stored form, and returns whether that is compressed. `old` is
+/// the current item as it is stored, and with its plain value.
+fn encode_new(
+    server: &Server,
+    key: &[u8],
+    old: Option<(Item<'_>, Item<'_>)>,
+    value: &mut Vec<u8>,
+) -> bool {
+    if let Some((stored, _)) = old.filter(|(_, plain)| plain.value() == value.as_slice()) {
+        if stored.is_compressed() {
+            value.clear();
+            value.extend_from_slice(stored.value());
+        }
+        return stored.is_compressed();
+    }
+    let encoded = server.compression.encode(key, value);
+    let is_compressed = encoded.is_compressed();
+    if is_compressed {
+        let bytes = encoded.bytes().to_vec();
+        drop(encoded);
+        *value = bytes;
+    }
+    is_compressed
+}
+
+/// Stores several values like [`Guard::set_all`].
+pub(crate) fn set_all<'k>(
+    (guard, server): Place<'_>,
+    items: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone,
+    write: &Write<'_>,
+) -> Result<()> {
+    if !server.compression.is_on() {
+        return guard.set_all(items, write);
+    }
+    // A thread has one buffer, so the compressed values are copied.
+    let mut encoded = Vec::with_capacity(items.size_hint().0);
+    for (key, value) in items.clone() {
+        let one = server.compression.encode(key, value);
+        encoded.push(one.is_compressed().then(|| one.bytes().to_vec()));
+    }
+    let items = items.zip(&encoded).map(|((key, value), encoded)| {
+        (key, encoded.as_deref().unwrap_or(value), encoded.is_some())
+    });
+    guard.set_all_encoded(items, write)
+}
