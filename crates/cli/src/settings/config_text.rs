@@ -19,6 +19,7 @@ impl<S> SettingType<S> {
             Self::Addresses(_)
             | Self::CountOrAuto(..)
             | Self::Choice(..)
+            | Self::PathOrWord(..)
             | Self::Text(..)
             | Self::Secret(_) => None,
         }

@@ -1,6 +1,7 @@
 //! The settings of `nuthatch serve`: their table, and the file, the environment and the flags that
 //! set them.
 
+mod compress;
 mod config_text;
 mod declare;
 mod duration_unit;
@@ -8,6 +9,7 @@ mod environment;
 mod flags;
 mod listen_address;
 mod loaded;
+mod path_or_word;
 mod raw_value;
 mod secret;
 mod setting;
@@ -19,10 +21,12 @@ mod suggestion;
 mod table;
 mod toml_file;
 
+pub(crate) use compress::level as compression_level;
 pub(crate) use environment::Environment;
 pub(crate) use flags::Flags;
 pub(crate) use listen_address::ListenAddress;
 pub(crate) use loaded::LoadedSettings;
+pub(crate) use path_or_word::PathOrWord;
 pub(crate) use setting::ConfigName;
 pub(crate) use show::{json, toml};
 pub(crate) use table::{

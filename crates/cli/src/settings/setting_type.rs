@@ -2,6 +2,7 @@
 
 use super::duration_unit::DurationUnit;
 use super::listen_address::ListenAddress;
+use super::path_or_word::PathOrWord;
 use super::raw_value::RawValue;
 use super::secret::Secret;
 use crate::arguments::{format_size, parse_duration};
@@ -42,6 +43,8 @@ pub(crate) enum SettingType<S> {
     Bool(Field<S, bool>),
     /// A file or folder.
     Path(Field<S, Option<PathBuf>>),
+    /// A file, or one of these words.
+    PathOrWord(Field<S, PathOrWord>, &'static [&'static str]),
     /// A text, with a function that checks it.
     Text(Field<S, String>, fn(&str) -> Result<(), String>),
     /// A text that is never shown and has no flag.
@@ -102,6 +105,12 @@ impl<S> SettingType<S> {
             }
             Self::Bool(field) => field.set(to, value.as_bool().ok_or_else(wrong)?),
             Self::Path(field) => field.set(to, Some(folder.join(text().ok_or_else(wrong)?))),
+            Self::PathOrWord(field, words) => {
+                let text = text().ok_or_else(wrong)?;
+                let word = words.iter().find(|word| **word == text);
+                let path = || PathOrWord::Path(folder.join(text));
+                field.set(to, word.map_or_else(path, |word| PathOrWord::Word(word)));
+            }
             Self::Text(field, check) => {
                 let text = text().ok_or_else(wrong)?;
                 check(text)?;
@@ -133,6 +142,7 @@ impl<S> SettingType<S> {
             }
             Self::Bool(_) => "true or false".to_owned(),
             Self::Path(_) => "a path".to_owned(),
+            Self::PathOrWord(_, words) => format!("{} or a path", words.join(", ")),
             Self::Text(..) => "a text".to_owned(),
             Self::Secret(_) => "a text in quotes".to_owned(),
         }

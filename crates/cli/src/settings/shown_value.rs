@@ -1,9 +1,11 @@
 //! The values of settings as they are shown.
 
 use super::listen_address::ListenAddress;
+use super::path_or_word::PathOrWord;
 use super::setting_type::SettingType;
 use crate::arguments::{format_duration, format_size};
 use serde_json::Value;
+use std::path::Path;
 
 impl<S> SettingType<S> {
     /// Returns the current value, as a settings file would have it: `Null` for none.
@@ -23,14 +25,20 @@ impl<S> SettingType<S> {
             }
             Self::Choice(field, _) => (*(field.get)(of)).into(),
             Self::Bool(field) => (*(field.get)(of)).into(),
-            Self::Path(field) => (field.get)(of).as_ref().map_or(Value::Null, |path| {
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                path.to_string_lossy().into()
-            }),
+            Self::Path(field) => (field.get)(of).as_deref().map_or(Value::Null, absolute),
+            Self::PathOrWord(field, _) => match (field.get)(of) {
+                PathOrWord::Word(word) => (*word).into(),
+                PathOrWord::Path(path) => absolute(path),
+            },
             Self::Text(field, _) => (field.get)(of).as_str().into(),
             Self::Secret(field) => {
                 (field.get)(of).as_ref().map_or(Value::Null, |_| "(hidden)".into())
             }
         }
     }
+}
+
+fn absolute(path: &Path) -> Value {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.to_string_lossy().into()
 }

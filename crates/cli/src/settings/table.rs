@@ -7,10 +7,11 @@
 use super::declare::settings;
 use super::duration_unit::{MICROSECONDS, SECONDS};
 use super::listen_address::ListenAddress;
+use super::path_or_word::PathOrWord;
 use super::secret::Secret;
 use super::setting::ConfigName::{Changeable, ReadOnly};
 use super::setting_type::MAX_SIZE;
-use super::{setting, setting_type};
+use super::{compress, setting, setting_type};
 use crate::logs;
 use nuthatch_cache::Options as CacheOptions;
 use nuthatch_rpc::Options as StoreOptions;
@@ -160,6 +161,34 @@ settings! {
                    file and, with --warm-restart, the folder `items` with the dump, which only \
                    this user can read.",
             config_name: ReadOnly("dir"),
+        }
+
+        compress: String = Text(compress::check) {
+            value_name: "CODEC",
+            default: "off",
+            help: "Compress values in memory: off, zstd or zstd:LEVEL, with a level from 1 to 19",
+            more: "Clients see plain values. zstd is level 3. A value is stored as it came if \
+                   compression would not make it shorter, and if it is longer than 1 MiB (256 KiB \
+                   from level 5 on, 64 KiB from level 10 on), as compressing it would delay other \
+                   clients. Values of SETZ (mrcache) are compressed even if this is off. See \
+                   docs/compression.md.",
+        }
+
+        compress_min: u64 = Size(16, 1 << 20) {
+            value_name: "SIZE",
+            default: "64",
+            help: "Minimum length of a value that --compress compresses",
+        }
+
+        compress_dict: PathOrWord = PathOrWord(compress::DICTIONARY_WORDS) {
+            value_name: "auto|FILE|off",
+            default: "auto",
+            help: "Dictionaries of --compress: auto, off or a file",
+            more: "With auto, a thread with low priority trains dictionaries from samples of the \
+                   values that clients store, for each kind of keys, and uses those that make \
+                   values at least 10 % shorter than zstd without one. This takes part of \
+                   --memory, of which auto needs 64 MiB. A file has a dictionary in zstd's format, \
+                   such as one of `nuthatch dict train`.",
         }
 
         warm_restart: bool = Bool {

@@ -18,6 +18,7 @@ Examples:
   nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
   nuthatch serve --resp 0.0.0.0:6379 --password-file /etc/nuthatch/password
   nuthatch serve --data-dir /var/lib/nuthatch --warm-restart=true
+  nuthatch serve --compress zstd    values take less memory, with trained dictionaries
   nuthatch serve --show-config >nuthatch.toml; nuthatch serve --config nuthatch.toml
   redis-cli set greeting hello      any Redis or memcached client works
   nuthatch serve --store users      the cache, and the store in folder users at 7380

@@ -2,6 +2,7 @@
 
 mod access;
 mod check;
+mod compression;
 mod config_command;
 mod config_rewrite;
 mod connection_limits;

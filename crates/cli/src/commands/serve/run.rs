@@ -1,5 +1,6 @@
 //! Runs the servers until a signal ends them.
 
+use super::compression::compression;
 use super::config_command::pass_settings;
 use super::connection_limits::ConnectionLimits;
 use super::data_dir::lock_data_dir;
@@ -39,6 +40,7 @@ pub(super) fn serve(
         logs::warn(warning);
     }
     let _data_dir = lock_data_dir(loaded)?;
+    let compression = compression(loaded)?;
     let threads = threads(settings);
     // A signal from here on stops the server in an orderly way: it must not end while its dump is
     // open.
@@ -53,6 +55,9 @@ pub(super) fn serve(
     server.warm_restart = warm_restart;
     server.disk = disk;
     server.max_dump_time = Duration::from_millis(settings.dump_ms);
+    if let Some(compression) = compression {
+        server.compression = compression;
+    }
     server.must_keep_password = must_keep_password;
     server.debug = Debugging::named(settings.enable_debug_command).unwrap_or_default();
     pass_settings(loaded, &mut server)?;

@@ -17,6 +17,9 @@ pub(crate) fn json(view: &View, address: &str) -> String {
         (command.name.clone(), value)
     });
     let commands: Map<String, Value> = commands.collect();
+    let compressed = now.compressed.iter().map(|(dictionary, one)| {
+        (dictionary.clone(), json!({ "raw": one.raw, "stored": one.stored }))
+    });
     let value = json!({
         "address": address,
         "version": now.version,
@@ -35,6 +38,7 @@ pub(crate) fn json(view: &View, address: &str) -> String {
         "evicted_per_second": view.evicted,
         "memory_bytes": object(&now.memory),
         "memory_limit_bytes": now.memory_limit,
+        "compressed_bytes": compressed.collect::<Map<_, _>>(),
         "connections": now.connections,
         "connections_limit": now.connections_limit,
         "connections_accepted_per_second": view.accepted,

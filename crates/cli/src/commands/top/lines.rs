@@ -1,6 +1,7 @@
 //! A view as lines of text.
 
 use super::quantity::{bytes, count, number, percent, rate, span, time};
+use super::sample::Compressed;
 use super::view::{PERCENTILES, View};
 
 /// The style of a line on a terminal.
@@ -26,6 +27,9 @@ pub(crate) struct Line {
 const MEMORY_SIGNS: [(&str, char); 5] =
     [("items", '#'), ("large", 'L'), ("index", 'i'), ("connections", 'c'), ("other", 'o')];
 
+/// Maximum dictionaries that are shown.
+const MAX_DICTIONARIES: usize = 5;
+
 /// Maximum length of the bar of memory, in characters.
 const MAX_BAR_LEN: usize = 60;
 
@@ -33,6 +37,7 @@ const MAX_BAR_LEN: usize = 60;
 pub(crate) fn lines(view: &View, address: &str, width: usize) -> Vec<Line> {
     let mut lines = head(view, address);
     lines.extend(memory(view, width));
+    lines.extend(compression(view));
     lines.extend(traffic(view));
     lines.push(plain(String::new()));
     lines.extend(commands(view));
@@ -108,6 +113,28 @@ fn bar(view: &View, len: usize) -> String {
     bar
 }
 
+/// Returns how many times shorter compression has made values since the server started, with each
+/// dictionary; those with the most bytes come first. There is no line if none was compressed.
+fn compression(view: &View) -> Option<Line> {
+    let mut all: Vec<_> = view.now.compressed.iter().collect();
+    if all.is_empty() {
+        return None;
+    }
+    let ratio = |one: Compressed| format!("{:.2}x", one.raw / one.stored);
+    let sum = all.iter().fold(Compressed::default(), |sum, (_, one)| Compressed {
+        raw: sum.raw + one.raw,
+        stored: sum.stored + one.stored,
+    });
+    all.sort_by(|(_, one), (_, other)| other.raw.total_cmp(&one.raw));
+    let by_dictionary = all.iter().take(MAX_DICTIONARIES).map(|(id, one)| match id.as_str() {
+        "0" => format!("none {}", ratio(**one)),
+        id => format!("{} {}", printable(id), ratio(**one)),
+    });
+    let by_dictionary = by_dictionary.collect::<Vec<_>>().join(", ");
+    let ratio = ratio(sum);
+    Some(plain(format!("values    {ratio} shorter; by dictionary: {by_dictionary}")))
+}
+
 fn traffic(view: &View) -> [Line; 3] {
     let now = &view.now;
     let (open, most) = (count(now.connections), count(now.connections_limit));
@@ -178,6 +205,21 @@ get                        2,000       1,000          30,000    1.0 Âµs    1.0 Â
 set                            0           0               7         -         -         -
 ";
         assert_eq!(text(&view, 88), expected);
+    }
+
+    #[test]
+    fn compression_is_shown_if_values_were_compressed() {
+        let text = "nuthatch_uptime_seconds 1\n\
+                    nuthatch_compression_raw_bytes_total{dictionary=\"0\"} 100\n\
+                    nuthatch_compression_stored_bytes_total{dictionary=\"0\"} 80\n\
+                    nuthatch_compression_raw_bytes_total{dictionary=\"7\"} 300\n\
+                    nuthatch_compression_stored_bytes_total{dictionary=\"7\"} 75\n\
+                    nuthatch_compression_raw_bytes_total{dictionary=\"8\"} 0\n\
+                    nuthatch_compression_stored_bytes_total{dictionary=\"8\"} 0\n";
+        let sample = super::super::sample::Sample::parse(text).expect("a sample");
+        let lines = lines(&View::new(sample, None), "x", 80);
+        let line = lines.iter().find(|line| line.text.starts_with("values")).expect("a line");
+        assert_eq!(line.text, "values    2.58x shorter; by dictionary: 7 4.00x, none 1.25x");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) struct Sample {
     /// Bytes by kind; gauges.
     pub(super) memory: Vec<(String, f64)>,
     pub(super) memory_limit: f64,
+    /// Values that were compressed, by dictionary.
+    pub(super) compressed: BTreeMap<String, Compressed>,
     /// A gauge.
     pub(super) connections: f64,
     pub(super) connections_limit: f64,
@@ -34,6 +36,13 @@ pub(crate) struct Sample {
     pub(super) cpu_s: f64,
     /// A gauge.
     pub(super) resident: f64,
+}
+
+/// Bytes of values that were compressed, before and after.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Compressed {
+    pub(super) raw: f64,
+    pub(super) stored: f64,
 }
 
 /// The counters of a command.
@@ -72,6 +81,7 @@ impl Sample {
             slow: value("nuthatch_slow_requests_total"),
             memory: by("nuthatch_memory_bytes", "kind"),
             memory_limit: value("nuthatch_memory_limit_bytes"),
+            compressed: compressed(&points),
             connections: value("nuthatch_connections"),
             connections_limit: value("nuthatch_connections_limit"),
             accepted: value("nuthatch_connections_accepted_total"),
@@ -84,6 +94,18 @@ impl Sample {
             resident: value("process_resident_memory_bytes"),
         })
     }
+}
+
+fn compressed(points: &Metrics) -> BTreeMap<String, Compressed> {
+    let mut compressed: BTreeMap<String, Compressed> = BTreeMap::new();
+    for (id, bytes) in points.by("nuthatch_compression_raw_bytes_total", "dictionary") {
+        compressed.entry(id.to_owned()).or_default().raw = bytes;
+    }
+    for (id, bytes) in points.by("nuthatch_compression_stored_bytes_total", "dictionary") {
+        compressed.entry(id.to_owned()).or_default().stored = bytes;
+    }
+    compressed.retain(|_, one| one.stored > 0.0);
+    compressed
 }
 
 fn commands(points: &Metrics) -> BTreeMap<String, Command> {

@@ -1,6 +1,7 @@
 //! `nuthatch serve` as users run it: settings, errors, logs, reload and shutdown.
 
 mod access;
+mod compression;
 mod configuration;
 mod files;
 mod from_mrcache;
