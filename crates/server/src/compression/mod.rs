@@ -246,6 +246,11 @@ impl Compression {
         self.min_len
     }
 
+    /// Returns the maximum length of a value that is compressed, in bytes.
+    pub(crate) fn max_len(&self) -> usize {
+        self.max_len
+    }
+
     /// Returns the name of the source of dictionaries.
     pub(crate) fn source(&self) -> &'static str {
         self.source

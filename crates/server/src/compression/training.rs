@@ -1,8 +1,8 @@
 //! Trains dictionaries and removes those that no value needs, on a thread of its own.
 //!
-//! The cache does not report the values that it removes, so nobody knows how many values need a
-//! dictionary. Once no group uses it and no thread can compress with it any more, all values are
-//! counted from time to time, and it is removed when there is none.
+//! The cache does not report the values that it removes, so the number of values that need a
+//! dictionary is an upper bound. Once no group uses it and no thread can compress with it any more,
+//! all values are counted from time to time, and it is removed when there is none.
 
 use super::Compression;
 use crate::log;

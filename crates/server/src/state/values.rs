@@ -183,7 +183,8 @@ fn encode_new(
     is_compressed
 }
 
-/// Stores several values like [`Guard::set_all`].
+/// Stores several values like [`Guard::set_all`]. Only the first ones are compressed, up to the
+/// maximum length of one value, so that a long request needs little more memory and time.
 pub(crate) fn set_all<'k>(
     (guard, server): Place<'_>,
     items: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone,
@@ -194,9 +195,13 @@ pub(crate) fn set_all<'k>(
     }
     // A thread has one buffer, so the compressed values are copied.
     let mut encoded = Vec::with_capacity(items.size_hint().0);
+    let mut left = server.compression.max_len();
     for (key, value) in items.clone() {
-        let one = server.compression.encode(key, value);
-        encoded.push(one.is_compressed().then(|| one.bytes().to_vec()));
+        let rest = left.checked_sub(value.len());
+        left = rest.unwrap_or(left);
+        let one = rest.map(|_| server.compression.encode(key, value));
+        let one = one.filter(EncodedValue::is_compressed);
+        encoded.push(one.map(|one| one.bytes().to_vec()));
     }
     let items = items.zip(&encoded).map(|((key, value), encoded)| {
         (key, encoded.as_deref().unwrap_or(value), encoded.is_some())

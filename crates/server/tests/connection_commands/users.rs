@@ -19,6 +19,7 @@ user bob off >pw ~* +@all
 user ros on #454349e422f05297191ead13e21d3db520e5abef52055e4964b82fb213f593a1 ~* +@read
 user wyn on nopass allkeys +@write -del -@dangerous
 user max on >m ~* +@all -@dangerous +info -client|kill
+user dan on >d ~app:* +@all
 ";
 
 #[test]
@@ -77,6 +78,13 @@ fn users_run_permitted_commands_on_permitted_keys() {
         ("CLIENT ID", ":1\r\n"),
         ("CLIENT LIST", &denied("client|list")),
         ("CLIENT KILL ID 9", &denied("client|kill")),
+        ("NUTHATCH.DICT 1", &denied("nuthatch.dict")),
+        // A dictionary contains parts of the values of all keys.
+        ("AUTH dan d", "+OK\r\n"),
+        ("NUTHATCH.GETZ app:1", "$-1\r\n"),
+        ("NUTHATCH.GETZ other", KEY),
+        ("NUTHATCH.DICT 1", KEY),
+        ("AUTH max m", "+OK\r\n"),
     ] {
         assert_eq!(harness.ask(&mut client, request), expected, "{request}");
     }

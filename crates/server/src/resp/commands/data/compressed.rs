@@ -1,7 +1,7 @@
 //! Commands of Nuthatch over the stored form of values, for clients that decompress them
 //! themselves.
 
-use crate::resp::commands::failure::failure_of;
+use crate::resp::commands::failure::{REPLY_TOO_LONG, failure_of};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
 use crate::state::{Denied, Flags, Keys};
@@ -57,6 +57,9 @@ fn dictionary(call: &mut Call<'_>) -> Result {
     }
     let id = integer(call.args.get(1)).and_then(|id| NonZeroU32::new(u32::try_from(id).ok()?));
     match server.compression.dictionary(id.ok_or(NOT_AN_ID)?) {
+        Some(dictionary) if dictionary.as_bytes().len() > server.max_reply_len() => {
+            return Err(REPLY_TOO_LONG);
+        }
         Some(dictionary) => call.reply().bulk(dictionary.as_bytes()),
         None => call.reply().null(),
     }
