@@ -13,6 +13,7 @@ pub(crate) fn record_of<'i>(item: &'i Item<'_>, hash: u64) -> Option<Record<'i>>
         expires_ms: item.expires_ms(),
         cas: item.cas(),
         client_flags: Some(item.flags()).filter(|flags| *flags != 0),
+        is_compressed: item.is_compressed(),
         ..Record::default()
     })
 }
@@ -20,9 +21,10 @@ pub(crate) fn record_of<'i>(item: &'i Item<'_>, hash: u64) -> Option<Record<'i>>
 /// Returns the write that stores the item of a record, or `None` if this version does not know its
 /// kind.
 pub(crate) fn write_of(record: &Record<'_>) -> Option<Write<'static>> {
-    let is_known = record.kind == Kind::STRING && record.database == 0 && !record.is_compressed;
+    let is_known = record.kind == Kind::STRING && record.database == 0;
     let expiry = record.expires_ms.map_or(Expiry::Never, Expiry::At);
     let write = Write::new().expiry(expiry).flags(record.client_flags.unwrap_or(0));
+    let write = write.compressed(record.is_compressed);
     let write = record.cas.map_or(write, |cas| write.cas(cas));
     is_known.then_some(write)
 }
