@@ -13,8 +13,9 @@
 //!
 //! # Modules
 //!
-//! `access` uses `tiered`, which uses all others; `demoter`, `reads`, `recovery` and `dump` use `shared`, which uses
-//! `records`; `records` uses `state`; `convert`, `options` and `stats` use none.
+//! `access` uses `tiered`, which uses all others; `demoter`, `reads`, `recovery` and `dump` use
+//! `shared`, which uses `records`; `records` uses `state`; `convert`, `options` and `stats` use
+//! none.
 
 mod access;
 mod convert;
