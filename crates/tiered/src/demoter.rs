@@ -7,15 +7,18 @@ use crate::shared::Shared;
 use crate::stats::Counters;
 use nuthatch_cache::{Evictions, KeyHash, OnDisk, Session};
 use nuthatch_tier::{Directory, Error, Tier};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// Maximum bytes of items that are chosen at a time. They are written in one or a few batches.
 const MAX_CHOSEN_BYTES: usize = 1 << 20;
 
-/// Time between two looks at the free memory while there is enough.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Time between two looks at the free memory while there is enough: that in which writers fill the
+/// segments that are free ahead at this rate, in bytes per millisecond; and its limits.
+const WRITE_RATE: u64 = 1 << 20;
+const MIN_PAUSE: Duration = Duration::from_millis(1);
+const MAX_PAUSE: Duration = Duration::from_millis(20);
 
 /// Segments that should be free beyond those at which writers evict: at least these, and this share
 /// of the budget.
@@ -30,9 +33,12 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
     let Ok(mut session) = shared.cache.session() else {
         return shared.state.fail(&"no session is free");
     };
+    room_waiters.demoter.get_or_init(thread::current);
     let granule = shared.cache.granule_len() as u64;
     let ahead = (shared.cache.memory() / granule / AHEAD_RATIO) as u32;
     let demoter = Demoter { shared, ahead: ahead.max(MIN_AHEAD) };
+    let pause = Duration::from_millis(u64::from(demoter.ahead) * granule / WRITE_RATE);
+    let pause = pause.clamp(MIN_PAUSE, MAX_PAUSE);
     while !shared.state.is_stopping() {
         if shared.state.is_off() {
             // Nothing can be written, so items have to be evicted.
@@ -43,7 +49,7 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
         let has_written = session.should_demote(demoter.ahead) && demoter.step(&mut session);
         room_waiters.call_all();
         if !has_written {
-            thread::park_timeout(PAUSE);
+            thread::park_timeout(pause);
         }
     }
     // No further memory is freed.
@@ -52,15 +58,22 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
 
 /// Those that wait until memory was freed.
 #[derive(Default)]
-pub(crate) struct RoomWaiters(Mutex<Vec<Waiting>>);
+pub(crate) struct RoomWaiters {
+    waiting: Mutex<Vec<Waiting>>,
+    /// The thread of the demoter, once it runs.
+    demoter: OnceLock<Thread>,
+}
 
 impl RoomWaiters {
     fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn add(&self, waiting: Waiting) {
         self.lock().push(waiting);
+        if let Some(demoter) = self.demoter.get() {
+            demoter.unpark();
+        }
     }
 
     /// Calls all that wait.

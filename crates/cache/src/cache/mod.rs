@@ -79,7 +79,7 @@ impl Cache {
         let cache = Self {
             arena,
             segments,
-            tables: Tables::new(memory),
+            tables: Tables::new(memory, records.is_some()),
             epochs: Epochs::new(),
             ghost: GhostQueue::default(),
             eviction,

@@ -163,7 +163,7 @@ mod tests {
     impl Index {
         fn new() -> Self {
             let arena = Arena::new(ARENA_LEN as usize, 0).expect("memory");
-            let tables = Tables::new(ARENA_LEN);
+            let tables = Tables::new(ARENA_LEN, false);
             tables.add_segment(ARENA_LEN / 2, ARENA_LEN / 2);
             Self { arena, tables }
         }

@@ -111,27 +111,34 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the first slot with this long tag, in probe order: that of an item in memory for
-    /// which `is_match` is true, or else that of an item on disk.
+    /// which `is_match` is true, or else that of an item on disk, if there can be any.
     #[inline]
-    fn find(self, long_tag: u32, mut is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
+    fn find(
+        self,
+        long_tag: u32,
+        with_disk: bool,
+        mut is_match: impl FnMut(Slot) -> bool,
+    ) -> Option<Position> {
         let tag = tag_of(long_tag);
         let mut line = self.home(tag);
         let mut on_disk = None;
         for _ in 0..self.count {
             let slots = self.line(line);
-            let mut matches = matches(slots, long_tag);
+            let mut matches = matches(slots, tag);
             while matches != 0 {
                 let at = matches.trailing_zeros();
                 matches &= matches - 1;
-                // The item may have moved between memory and disk since the match.
                 let slot = load(slots, at as usize);
-                let position = Position { line, at, slot };
                 if slot.has_tag(tag) && !slot.is_empty() && is_match(slot) {
+                    return Some(Position { line, at, slot });
+                }
+            }
+            if with_disk && let Some((at, slot)) = find_on_disk(slots, long_tag, &mut is_match) {
+                let position = Position { line, at, slot };
+                if !slot.is_on_disk() {
                     return Some(position);
                 }
-                if on_disk.is_none() && slot.may_have_long_tag(long_tag) {
-                    on_disk = Some(position);
-                }
+                on_disk = on_disk.or(Some(position));
             }
             if !self.overflows(line) {
                 return on_disk;
@@ -214,31 +221,36 @@ fn tag_of(long_tag: u32) -> u32 {
     long_tag >> (LONG_TAG_BITS - TAG_BITS)
 }
 
-/// Returns a bit for each slot with this long tag, empty slots included.
+/// Returns a bit for each slot of an item in memory with this tag, and for some empty ones.
 #[inline]
-fn matches(line: &Line, long_tag: u32) -> u32 {
-    let (mut matches, mut all) = (0, 0);
-    let tag = tag_of(long_tag);
-    for at in 0..Line::SLOTS {
-        let slot = Slot(line.0[at].load(Ordering::Relaxed));
-        all |= slot.0;
-        matches |= u32::from(slot.has_tag(tag)) << at;
-    }
-    if Slot(all).is_on_disk() { matches | matches_on_disk(line, long_tag) } else { matches }
-}
-
-/// Returns a bit for each slot with this long tag in a line with items on disk. Reads all slots
-/// again, so an item that was on disk and is in memory now is found, too.
-#[cold]
-#[inline(never)]
-fn matches_on_disk(line: &Line, long_tag: u32) -> u32 {
+fn matches(line: &Line, tag: u32) -> u32 {
     let mut matches = 0;
     for at in 0..Line::SLOTS {
-        let slot = load(line, at);
-        let is_match = slot.may_have_long_tag(long_tag) || slot.has_tag(tag_of(long_tag));
-        matches |= u32::from(is_match) << at;
+        let slot = Slot(line.0[at].load(Ordering::Relaxed));
+        matches |= u32::from(slot.has_tag(tag)) << at;
     }
     matches
+}
+
+/// Returns the slot of an item on disk with this long tag in a line in which no item in memory was
+/// found. An item may have moved to memory since, so those are examined again.
+#[cold]
+#[inline(never)]
+fn find_on_disk(
+    line: &Line,
+    long_tag: u32,
+    is_match: &mut impl FnMut(Slot) -> bool,
+) -> Option<(u32, Slot)> {
+    let mut on_disk = None;
+    for at in 0..Line::SLOTS {
+        let slot = load(line, at);
+        if slot.may_have_long_tag(long_tag) {
+            on_disk = on_disk.or(Some((at as u32, slot)));
+        } else if slot.has_tag(tag_of(long_tag)) && !slot.is_empty() && is_match(slot) {
+            return Some((at as u32, slot));
+        }
+    }
+    on_disk
 }
 
 impl Table {
@@ -302,7 +314,7 @@ impl Table {
     }
 
     /// Finds a slot with this long tag without a lock: that of an item in memory for which
-    /// `is_match` is true, or else that of an item on disk.
+    /// `is_match` is true, or else that of an item on disk, if there can be any.
     ///
     /// # Errors
     ///
@@ -311,14 +323,14 @@ impl Table {
     pub(crate) fn find(
         &self,
         arena: &Arena,
-        long_tag: u32,
+        (long_tag, with_disk): (u32, bool),
         is_match: impl FnMut(Slot) -> bool,
     ) -> Result<Option<Position>, Moving> {
         let version = self.version.load(Ordering::Acquire);
         if version & 1 != 0 {
             return Err(Moving);
         }
-        let found = self.lines(arena).find(long_tag, is_match);
+        let found = self.lines(arena).find(long_tag, with_disk, is_match);
         // Orders the reads above before the read of the version.
         fence(Ordering::Acquire);
         if found.is_some() || self.version.load(Ordering::Relaxed) == version {
@@ -359,9 +371,10 @@ impl TableWriter<'_> {
     pub(crate) fn find(
         &self,
         long_tag: u32,
+        with_disk: bool,
         is_match: impl FnMut(Slot) -> bool,
     ) -> Option<Position> {
-        self.lines().find(long_tag, is_match)
+        self.lines().find(long_tag, with_disk, is_match)
     }
 
     pub(crate) fn find_place(&self, long_tag: u32, place: u64) -> Option<Position> {

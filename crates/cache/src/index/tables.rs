@@ -38,6 +38,8 @@ pub(crate) struct Tables {
     pub(super) expected_items: AtomicU64,
     /// Number of slots of items on disk.
     pub(super) on_disk: AtomicU64,
+    /// Whether items can be on disk.
+    with_disk: bool,
 }
 
 /// The table of a key, locked for writing.
@@ -62,8 +64,9 @@ fn back_off(tries: u32) {
 }
 
 impl Tables {
-    /// Creates the tables of a cache with a budget of `memory` bytes.
-    pub(crate) fn new(memory: u64) -> Self {
+    /// Creates the tables of a cache with a budget of `memory` bytes. `with_disk` is whether items
+    /// can be on disk.
+    pub(crate) fn new(memory: u64, with_disk: bool) -> Self {
         let max_bits = (memory / MIN_BUDGET_PER_TABLE).max(1).ilog2().max(INITIAL_BITS);
         Self {
             level: CurrentLevel::new(Level::INITIAL),
@@ -73,6 +76,7 @@ impl Tables {
             splitting: Mutex::default(),
             expected_items: AtomicU64::new(0),
             on_disk: AtomicU64::new(0),
+            with_disk,
         }
     }
 
@@ -115,7 +119,8 @@ impl Tables {
         let mut tries = 0;
         loop {
             let (id, table) = self.table_of(hash);
-            if let Ok(found) = table.find(arena, hash.long_tag(id.bits), &mut is_match) {
+            let wanted = (hash.long_tag(id.bits), self.with_disk);
+            if let Ok(found) = table.find(arena, wanted, &mut is_match) {
                 return found;
             }
             tries += 1;
@@ -263,7 +268,8 @@ impl LockedTable<'_> {
     #[inline]
     pub(crate) fn find(&mut self, is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
         let long_tag = self.hash.long_tag(self.id.bits);
-        self.writer().find(long_tag, is_match)
+        let with_disk = self.tables.with_disk;
+        self.writer().find(long_tag, with_disk, is_match)
     }
 
     /// Finds the slot of the item in memory at this address.

@@ -6,7 +6,7 @@
 
 use super::connection::Connection;
 use super::connections::Connections;
-use super::disk::{Disk, changes_several, note_needed};
+use super::disk::{Disk, note_needed};
 use super::driver::{Context, Decoders, Driver, Step};
 use super::reactor::{Number, Reactor};
 use super::work::{Held, Progress, Work};
@@ -221,7 +221,7 @@ impl Batch {
         let mut any_held = false;
         for Queued { work, end, request, on_disk } in &*queued {
             let number = works[*work].connection;
-            let keeps_items = disk.is_some() && changes_several::<T, D>(request, &self.spans);
+            let keeps_items = disk.is_some() && D::changes_several(request);
             if *shared && D::is_exclusive(request) || keeps_items {
                 send_value_refs(&mut self.unsent, connections, server, &guard);
                 guard.begin_exclusive();

@@ -102,22 +102,3 @@ pub(crate) fn note_needed<T: Decoders, D: Driver<T>>(
         guard.note_if_on_disk(key);
     });
 }
-
-/// Returns whether a request must find all its keys in memory, since it changes something before it
-/// needs the last of them: one that changes several keys, or a transaction.
-pub(crate) fn changes_several<T: Decoders, D: Driver<T>>(
-    request: &D::Request<'_>,
-    spans: &[Span],
-) -> bool {
-    if D::is_exclusive(request) {
-        return true;
-    }
-    let mut keys = 0;
-    if D::replaces(request) {
-        D::keys(request, spans, |_| {
-            keys += 1;
-            keys < 2
-        });
-    }
-    keys > 1
-}

@@ -72,6 +72,12 @@ pub(crate) trait Driver<T: Decoders> {
     /// Returns whether no other thread may hold an epoch guard while the request is executed.
     fn is_exclusive(request: &Self::Request<'_>) -> bool;
 
+    /// Returns whether the request must find all its keys in memory, since it may change something
+    /// before it needs the last of them: one that changes several keys, or a transaction.
+    fn changes_several(_: &Self::Request<'_>) -> bool {
+        false
+    }
+
     /// Executes a request and appends its reply. With [`Full`] nothing was replied: the caller
     /// renews the guard and tries once more.
     fn execute(request: &Self::Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full>;

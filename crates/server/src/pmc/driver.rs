@@ -126,6 +126,12 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
     }
 
     #[inline]
+    fn changes_several(request: &Request<'_>) -> bool {
+        let Request::Resp(request) = request else { return false };
+        <RespDriver as Driver<T>>::changes_several(request)
+    }
+
+    #[inline]
     fn is_exclusive(request: &Request<'_>) -> bool {
         let Request::Resp(request) = request else { return false };
         <RespDriver as Driver<T>>::is_exclusive(request)

@@ -12,6 +12,7 @@ use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::net::pending_value::InPlace;
 use crate::resp;
 use crate::span::Span;
+use crate::state::Keys;
 use std::ops::Range;
 
 pub(crate) struct RespDriver;
@@ -119,6 +120,19 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
             return false;
         };
         found.is_some_and(|found| found.command.flags.writes)
+    }
+
+    #[inline]
+    fn changes_several(request: &Request<'_>) -> bool {
+        let (found, args) = match request {
+            Request::Framed { found: Some(found), spans, .. } => (found, spans.len()),
+            Request::Inline(line, Some(found)) => (found, line.args.len()),
+            _ => return false,
+        };
+        let command = found.command;
+        // The name, and one key.
+        let has_one_key = command.keys == Keys::ONE || args == 2;
+        command.flags.exclusive || command.flags.writes && !has_one_key
     }
 
     #[inline]
