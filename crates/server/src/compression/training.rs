@@ -173,9 +173,12 @@ fn add(counts: &mut Counts, item: &Item<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compression::{CompressionOptions, plain_len};
+    use crate::compression::{CompressionOptions, SavedByDictionary, plain_len};
     use nuthatch_cache::{Guard, Options, Write};
     use nuthatch_compress::DictionaryStats;
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::thread;
 
     const MEMORY: u64 = 64 << 20;
 
@@ -199,6 +202,11 @@ mod tests {
     fn read(compression: &Compression, guard: &Guard<'_>, number: u64) -> String {
         let item = guard.get(format!("user:{number}").as_bytes()).expect("an item");
         assert!(item.is_compressed());
+        read_any(compression, guard, number)
+    }
+
+    fn read_any(compression: &Compression, guard: &Guard<'_>, number: u64) -> String {
+        let item = guard.get(format!("user:{number}").as_bytes()).expect("an item");
         let mut buffer = Vec::new();
         let plain = compression.plain(item, &mut buffer).expect("a value");
         assert_eq!(plain_len(&item), plain.value().len());
@@ -258,5 +266,70 @@ mod tests {
         assert!(step(RECOUNT_MS * 25));
         assert_eq!(ids(&stats()), [2]);
         assert_eq!(read(&compression, &session.guard(), 19), new_value(19));
+    }
+
+    /// Values of all threads can be read at any time while dictionaries are replaced and removed.
+    #[test]
+    fn no_thread_loses_the_dictionary_of_a_value() {
+        const WRITERS: u64 = 3;
+        const STEPS: u64 = 12;
+        const KEYS: u64 = 500;
+        let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
+        let compression = Compression::new(&CompressionOptions::default(), MEMORY);
+        let compression = Arc::new(compression.expect("no dictionary yet"));
+        let mut training = Training::new(&compression).expect("memory").expect("a sampler");
+        let (_stop, stopped) = channel();
+        let (is_done, steps) = (AtomicBool::new(false), AtomicU64::new(0));
+        let removed = thread::scope(|scope| {
+            for writer in 1..=WRITERS {
+                let (cache, compression) = (&cache, &compression);
+                let (is_done, steps) = (&is_done, &steps);
+                scope.spawn(move || {
+                    let mut session = cache.session().expect("a session");
+                    let mut values = HashMap::new();
+                    let mut number = writer << 32;
+                    while !is_done.load(Ordering::Relaxed) {
+                        number += 1;
+                        // The kind of values changes after some steps.
+                        let is_old = (steps.load(Ordering::Relaxed) / 3).is_multiple_of(2);
+                        let value = if is_old { old_value(number) } else { new_value(number) };
+                        let key = writer << 32 | number % KEYS;
+                        let guard = session.guard();
+                        store(compression, &guard, key, &value);
+                        values.insert(key, value);
+                        let key = writer << 32 | (number * 7) % KEYS;
+                        if let Some(value) = values.get(&key) {
+                            assert_eq!(&read_any(compression, &guard, key), value);
+                        }
+                        drop(guard);
+                        compression.refresh();
+                    }
+                });
+            }
+            let mut ids_before = Vec::new();
+            let mut removed = 0;
+            for step in 0..STEPS {
+                // Enough samples for a decision about each kind.
+                let counted = |all: &[SavedByDictionary]| -> u64 {
+                    all.iter().map(|one| one.saved.values).sum::<u64>()
+                        + compression.stored_raw().values
+                };
+                let before = counted(&compression.saved());
+                while counted(&compression.saved()) < before + 30_000 {
+                    thread::yield_now();
+                }
+                // All threads use the last set, so old dictionaries are counted; the groups are not
+                // due yet.
+                training.step(step * RECOUNT_MS * 20, &cache, &stopped);
+                training.step((step + 1) * RECOUNT_MS * 20, &cache, &stopped);
+                steps.store(step, Ordering::Relaxed);
+                let ids_now = ids(&compression.dictionaries.stats());
+                removed += ids_before.iter().filter(|id| !ids_now.contains(id)).count();
+                ids_before = ids_now;
+            }
+            is_done.store(true, Ordering::Relaxed);
+            removed
+        });
+        assert!(removed > 0, "dictionaries are removed meanwhile");
     }
 }
