@@ -156,7 +156,8 @@ pub(crate) fn dump_cancelled() {
 pub(crate) fn group_evaluated(evaluation: &Evaluation) {
     let Evaluation { group, decision, sizes, dictionary, error, .. } = evaluation;
     let group = String::from_utf8_lossy(group);
-    let (saved, dictionary) = (sizes.saved(), dictionary.map_or(0, NonZeroU32::get));
+    let dictionary = dictionary.map_or(0, NonZeroU32::get);
+    let saved_percent = (sizes.saved() * 100.0).round();
     if let Some(error) = error {
         info!(
             target: SERVER,
@@ -166,7 +167,7 @@ pub(crate) fn group_evaluated(evaluation: &Evaluation) {
     } else {
         info!(
             target: SERVER,
-            group = group.as_ref(), ?decision, dictionary, saved,
+            group = group.as_ref(), ?decision, dictionary, saved_percent,
             "the dictionary of a group of keys was evaluated"
         );
     }

@@ -167,7 +167,7 @@ settings! {
             value_name: "CODEC",
             default: "off",
             help: "Compress values in memory: off, zstd or zstd:LEVEL, with a level from 1 to 19",
-            more: "Clients see plain values. zstd is level 3. A value is stored as it came if \
+            more: "Clients see raw values. zstd is level 3. A value is stored as it came if \
                    compression would not make it shorter, and if it is longer than 1 MiB (256 KiB \
                    from level 5 on, 64 KiB from level 10 on), as compressing it would delay other \
                    clients. Values of SETZ (mrcache) are compressed even if this is off. See \

@@ -185,7 +185,7 @@ fn compression(text: &mut MetricsText, server: &Server) {
         memory.sample(&[("dictionary", &id(one))], one.memory_bytes);
     }
     let help = "Values that compression did not make shorter, and that were stored as they came.";
-    let raw = server.compression.stored_raw().values;
+    let raw = server.compression.incompressible().values;
     text.counter("nuthatch_compression_incompressible_values", help).sample(&[], raw);
 }
 

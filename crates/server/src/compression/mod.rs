@@ -78,9 +78,9 @@ pub struct Compression {
     /// Samples of values, if dictionaries are trained.
     sampler: Option<Arc<Sampler>>,
     /// Values that were compressed without a dictionary.
-    plain: Totals,
+    without_dictionary: Totals,
     /// Values that compression does not make shorter.
-    raw: Totals,
+    incompressible: Totals,
     /// Bytes by which the memory of codecs has changed since it was last reserved.
     unreported: AtomicIsize,
 }
@@ -132,9 +132,19 @@ impl Compression {
         };
         let unreported = AtomicIsize::new(dictionaries.memory_bytes().cast_signed());
         let dictionaries = Arc::new(dictionaries);
-        let (plain, raw) = (Totals::default(), Totals::default());
+        let (without_dictionary, incompressible) = (Totals::default(), Totals::default());
         let sampler = None;
-        Self { is_on, min_len, max_len, source, dictionaries, sampler, plain, raw, unreported }
+        Self {
+            is_on,
+            min_len,
+            max_len,
+            source,
+            dictionaries,
+            sampler,
+            without_dictionary,
+            incompressible,
+            unreported,
+        }
     }
 
     /// Returns whether all values are compressed that are long enough.
@@ -166,7 +176,7 @@ impl Compression {
                 self.note_memory(thread.memory_change());
                 if encoded.len() + HEADER_LEN <= value.len() {
                     if encoded.first() == Some(&0) {
-                        self.plain.add(value.len(), encoded.len());
+                        self.without_dictionary.add(value.len(), encoded.len());
                     }
                     len = Some(encoded.len());
                 }
@@ -177,7 +187,7 @@ impl Compression {
             Ok((buffer, Some(len))) => EncodedValue::compressed(buffer, len),
             Ok((buffer, None)) => {
                 keep_buffer(buffer);
-                self.raw.add(value.len(), value.len());
+                self.incompressible.add(value.len(), value.len());
                 EncodedValue::raw(value)
             }
             // Without memory for a codec, values are stored as they came.
@@ -185,7 +195,7 @@ impl Compression {
         }
     }
 
-    /// Appends the plain value of an item whose value is compressed.
+    /// Appends the raw value of an item whose value is compressed.
     ///
     /// # Errors
     ///
@@ -204,14 +214,14 @@ impl Compression {
         }
     }
 
-    /// Returns an item with its plain value: the item itself, or one in `buffer` if the value is
+    /// Returns an item with its raw value: the item itself, or one in `buffer` if the value is
     /// compressed.
     ///
     /// # Errors
     ///
     /// Those of [`decompress`](Self::decompress).
     #[inline]
-    pub(crate) fn plain<'i>(
+    pub(crate) fn raw_item<'i>(
         &self,
         item: Item<'i>,
         buffer: &'i mut Vec<u8>,
@@ -257,15 +267,15 @@ impl Compression {
     }
 
     /// Returns the values that were long enough, but that compression did not make shorter.
-    pub(crate) fn stored_raw(&self) -> Saved {
-        self.raw.saved()
+    pub(crate) fn incompressible(&self) -> Saved {
+        self.incompressible.saved()
     }
 
     /// Returns what was saved without a dictionary, which has the id 0, and with each one, by id.
     pub(crate) fn saved(&self) -> Vec<SavedByDictionary> {
-        let (saved, groups) = (self.plain.saved(), Vec::new());
-        let plain = SavedByDictionary { id: 0, saved, memory_bytes: 0, groups };
-        once(plain).chain(self.dictionaries.stats().into_iter().map(Into::into)).collect()
+        let (saved, groups) = (self.without_dictionary.saved(), Vec::new());
+        let without = SavedByDictionary { id: 0, saved, memory_bytes: 0, groups };
+        once(without).chain(self.dictionaries.stats().into_iter().map(Into::into)).collect()
     }
 
     /// Switches the codec of this thread to the current dictionaries, so that old ones can be
@@ -295,9 +305,9 @@ impl Compression {
     }
 }
 
-/// Returns the length of the plain value of an item in bytes.
+/// Returns the length of the raw value of an item in bytes.
 #[inline]
-pub(crate) fn plain_len(item: &Item<'_>) -> usize {
+pub(crate) fn raw_len(item: &Item<'_>) -> usize {
     if item.is_compressed() { compressed_len(item) } else { item.value().len() }
 }
 

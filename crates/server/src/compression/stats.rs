@@ -33,7 +33,7 @@ impl Totals {
 pub(crate) struct Saved {
     /// The number of values.
     pub(crate) values: u64,
-    /// Their plain length in bytes.
+    /// Their raw length in bytes.
     pub(crate) raw_bytes: u64,
     /// Their stored length in bytes.
     pub(crate) encoded_bytes: u64,

@@ -91,7 +91,7 @@ struct Training {
     counted: (Vec<NonZeroU32>, u64),
 }
 
-/// The number of values that need a dictionary, and their plain and stored bytes.
+/// The number of values that need a dictionary, and their raw and stored bytes.
 type Counts = BTreeMap<NonZeroU32, [u64; 3]>;
 
 impl Training {
@@ -173,7 +173,7 @@ fn add(counts: &mut Counts, item: &Item<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compression::{CompressionOptions, SavedByDictionary, plain_len};
+    use crate::compression::{CompressionOptions, SavedByDictionary, raw_len};
     use nuthatch_cache::{Guard, Options, Write};
     use nuthatch_compress::DictionaryStats;
     use std::collections::HashMap;
@@ -208,9 +208,9 @@ mod tests {
     fn read_any(compression: &Compression, guard: &Guard<'_>, number: u64) -> String {
         let item = guard.get(format!("user:{number}").as_bytes()).expect("an item");
         let mut buffer = Vec::new();
-        let plain = compression.plain(item, &mut buffer).expect("a value");
-        assert_eq!(plain_len(&item), plain.value().len());
-        String::from_utf8(plain.value().to_vec()).expect("text")
+        let raw = compression.raw_item(item, &mut buffer).expect("a value");
+        assert_eq!(raw_len(&item), raw.value().len());
+        String::from_utf8(raw.value().to_vec()).expect("text")
     }
 
     fn ids(stats: &[DictionaryStats]) -> Vec<u32> {
@@ -312,7 +312,7 @@ mod tests {
                 // Enough samples for a decision about each kind.
                 let counted = |all: &[SavedByDictionary]| -> u64 {
                     all.iter().map(|one| one.saved.values).sum::<u64>()
-                        + compression.stored_raw().values
+                        + compression.incompressible().values
                 };
                 let before = counted(&compression.saved());
                 while counted(&compression.saved()) < before + 30_000 {

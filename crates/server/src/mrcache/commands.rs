@@ -1,7 +1,7 @@
 //! The commands of mrcache: get and set. A set has no reply.
 //!
 //! As in mrcache, the values of `SETZ` are stored compressed, even if the server compresses no
-//! others, and `GETZ` replies with the plain value. So does `GET` here, as all other protocols.
+//! others, and `GETZ` replies with the raw value. So does `GET` here, as all other protocols.
 
 use super::{Framing, Request};
 use crate::full::Full;
@@ -28,7 +28,7 @@ pub fn execute(
             // The length of a value may exceed the field if another protocol stored it.
             let item = guard
                 .get(key)
-                .filter(|item| framing.value_header(out, values::plain_len(item)).is_some());
+                .filter(|item| framing.value_header(out, values::raw_len(item)).is_some());
             let sent = item.map(|item| values::send((guard, server), &item, (out, zero_copy)));
             if !matches!(sent, Some(Ok(()))) {
                 // The protocol has no error reply for a value that cannot be decompressed.

@@ -52,9 +52,9 @@ pub fn execute(
 /// Replies with a value that is stored compressed.
 fn reply_decompressed(server: &Server, item: &Item<'_>, out: &mut Vec<u8>) {
     let mut value = Vec::new();
-    let plain = server.compression.decompress(item, &mut value);
+    let decompressed = server.compression.decompress(item, &mut value);
     let mut reply = Reply::new(out);
-    match plain {
+    match decompressed {
         Ok(()) if reply.takes(&value) => {
             out.extend_from_slice(&value);
             Reply::new(out).value_end();

@@ -8,12 +8,12 @@ use crate::compression::EncodedValue;
 use crate::output::ZeroCopyValues;
 use nuthatch_cache::{Guard, Item, Outcome, Result, Write};
 
-pub(crate) use crate::compression::plain_len;
+pub(crate) use crate::compression::raw_len;
 
 /// A cache, under an epoch guard, and the server that it belongs to.
 pub(crate) type Place<'a> = (&'a Guard<'a>, &'a Server);
 
-/// Appends the plain value of an item to the output of a connection, by reference if possible. The
+/// Appends the raw value of an item to the output of a connection, by reference if possible. The
 /// item must have been read under this guard, or is [detached](Item::is_detached).
 ///
 /// # Errors
@@ -32,21 +32,21 @@ pub(crate) fn send(
     Ok(())
 }
 
-/// Returns an item with its plain value, in `buffer` if it is compressed.
+/// Returns an item with its raw value, in `buffer` if it is compressed.
 ///
 /// # Errors
 ///
 /// [`Error::Full`](nuthatch_cache::Error::Full) if it cannot be decompressed.
 #[inline]
-pub(crate) fn plain<'i>(
+pub(crate) fn raw_item<'i>(
     server: &Server,
     item: Item<'i>,
     buffer: &'i mut Vec<u8>,
 ) -> Result<Item<'i>> {
-    server.compression.plain(item, buffer)
+    server.compression.raw_item(item, buffer)
 }
 
-/// Returns the plain value of a key, in `buffer` if it is compressed; an empty one if the key has
+/// Returns the raw value of a key, in `buffer` if it is compressed; an empty one if the key has
 /// none. Counts a read, as [`Guard::get`].
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub(crate) fn value<'i>(
     buffer: &'i mut Vec<u8>,
 ) -> Result<&'i [u8]> {
     let Some(item) = guard.get(key) else { return Ok(&[]) };
-    Ok(plain(server, item, buffer)?.value())
+    Ok(raw_item(server, item, buffer)?.value())
 }
 
 /// Stores a value like [`Guard::set`]. The condition must not be about the value: see
@@ -109,7 +109,7 @@ pub(crate) fn set_if_equal(
     })
 }
 
-/// Stores a value or not, like [`Guard::set_by`]. `decide` gets the item with its plain value.
+/// Stores a value or not, like [`Guard::set_by`]. `decide` gets the item with its raw value.
 pub(crate) fn set_by<'w, R>(
     (guard, server): Place<'_>,
     key: &[u8],
@@ -119,7 +119,7 @@ pub(crate) fn set_by<'w, R>(
     let encoded = server.compression.encode(key, value);
     let mut buffer = Vec::new();
     guard.set_by(key, encoded.bytes(), |stored| {
-        let item = stored.map(|item| plain(server, item, &mut buffer)).transpose();
+        let item = stored.map(|item| raw_item(server, item, &mut buffer)).transpose();
         match item.map(&mut decide) {
             Ok((write, answer)) => {
                 (write.map(|write| write.compressed(encoded.is_compressed())), Ok(answer))
@@ -129,8 +129,8 @@ pub(crate) fn set_by<'w, R>(
     })?
 }
 
-/// Replaces the value of a key like [`Guard::update`]. `change` gets the item with its plain value,
-/// and creates a plain one. A value that `change` only copies stays in the form in which it is
+/// Replaces the value of a key like [`Guard::update`]. `change` gets the item with its raw value,
+/// and creates a raw one. A value that `change` only copies stays in the form in which it is
 /// stored.
 #[inline]
 pub(crate) fn update<'w, R>(
@@ -140,7 +140,7 @@ pub(crate) fn update<'w, R>(
 ) -> Result<R> {
     let mut buffer = Vec::new();
     guard.update(key, |stored, value| {
-        let item = match stored.map(|item| plain(server, item, &mut buffer)).transpose() {
+        let item = match stored.map(|item| raw_item(server, item, &mut buffer)).transpose() {
             Ok(item) => item,
             Err(error) => return (None, Err(error)),
         };
@@ -158,15 +158,15 @@ pub(crate) fn update<'w, R>(
     })?
 }
 
-/// Replaces a new plain value by its stored form, and returns whether that is compressed. `old` is
-/// the current item as it is stored, and with its plain value.
+/// Replaces a new raw value by its stored form, and returns whether that is compressed. `old` is
+/// the current item as it is stored, and with its raw value.
 fn encode_new(
     server: &Server,
     key: &[u8],
     old: Option<(Item<'_>, Item<'_>)>,
     value: &mut Vec<u8>,
 ) -> bool {
-    if let Some((stored, _)) = old.filter(|(_, plain)| plain.value() == value.as_slice()) {
+    if let Some((stored, _)) = old.filter(|(_, raw)| raw.value() == value.as_slice()) {
         if stored.is_compressed() {
             value.clear();
             value.extend_from_slice(stored.value());

@@ -103,7 +103,7 @@ impl WarmRestart {
             if result.is_ok() && may_restore(item) && !self.is_cancelled() {
                 let hash = KeyHash::of(item.key(), self.hash_seed).to_u64();
                 // A value without memory to decompress it is left out.
-                let Ok(item) = compression.plain(*item, &mut buffer) else { return };
+                let Ok(item) = compression.raw_item(*item, &mut buffer) else { return };
                 match tier.append(&record_of(&item, hash)) {
                     Ok(_) => {
                         dumped.items += 1;

@@ -41,7 +41,7 @@ fn with_both(test: impl Fn(&mut Both<'_>, &Engine)) {
 }
 
 #[test]
-fn reads_see_the_plain_value() {
+fn reads_see_the_raw_value() {
     with_both(|both, _| {
         let requests: [&[&str]; 26] = [
             &["GET", "a"],
@@ -78,7 +78,7 @@ fn reads_see_the_plain_value() {
 }
 
 #[test]
-fn writes_derive_values_from_the_plain_one() {
+fn writes_derive_values_from_the_raw_one() {
     let value = long(7);
     let old = long(0);
     let requests: [&[&str]; 18] = [
@@ -185,9 +185,9 @@ fn clients_can_get_compressed_values_and_their_dictionaries() {
     let reply = connection.run(&["NUTHATCH.DICT", "7"]);
     let dictionaries = Arc::new(Dictionaries::new(1, 64 << 20));
     dictionaries.add(last_bulk(&reply)).expect("a dictionary");
-    let (mut codec, mut plain) = (Codec::new(&dictionaries).expect("memory"), Vec::new());
-    codec.decompress(encoded, 1000, &mut plain).expect("a value");
-    assert_eq!(plain, document(5).as_bytes());
+    let (mut codec, mut raw) = (Codec::new(&dictionaries).expect("memory"), Vec::new());
+    codec.decompress(encoded, 1000, &mut raw).expect("a value");
+    assert_eq!(raw, document(5).as_bytes());
 
     assert_eq!(connection.run(&["NUTHATCH.GETZ", "missing"]), b"$-1\r\n");
     assert_eq!(connection.run(&["NUTHATCH.DICT", "8"]), b"$-1\r\n");

@@ -30,7 +30,7 @@ impl<'a> Call<'a> {
         (self.guard, self.server)
     }
 
-    /// Replies with the plain value of an item, after its header line.
+    /// Replies with the raw value of an item, after its header line.
     #[inline]
     pub(crate) fn value(&mut self, item: &Item<'_>) -> Result {
         values::send(self.place(), item, (&mut *self.out, &mut *self.zero_copy))?;

@@ -8,7 +8,7 @@ use crate::memcache::Meta;
 use crate::memcache::meta_reply::{self, Item as Facts, Outcome, Renewal};
 use crate::memcache::reply::LINE_END;
 use crate::state::update;
-use crate::state::values::plain_len;
+use crate::state::values::raw_len;
 use nuthatch_cache::Item;
 
 /// The changes that a request may make.
@@ -85,7 +85,7 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
 #[inline]
 pub(crate) fn facts(item: &Item<'_>, now_ms: u64) -> Facts {
     Facts {
-        len: plain_len(item),
+        len: raw_len(item),
         cas: item.cas().unwrap_or(0),
         client_flags: item.flags(),
         ttl_secs: End::of(item).ttl_secs(now_ms),

@@ -9,7 +9,7 @@ use super::time::End;
 use crate::memcache::reply::{self, Line};
 use crate::memcache::{Arith, Error, Get, Store};
 use crate::state::update;
-use crate::state::values::plain_len;
+use crate::state::values::raw_len;
 
 /// Executes `get`, `gets`, `gat` and `gats`.
 #[inline]
@@ -20,11 +20,11 @@ pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
             get_and_touch(call, key, exptime, get.cas)?;
         } else if get.cas {
             if let Some((item, cas)) = call.guard.get_with_cas(key)? {
-                reply::value_header(call.out, key, item.flags(), plain_len(&item), Some(cas));
+                reply::value_header(call.out, key, item.flags(), raw_len(&item), Some(cas));
                 call.value(&item)?;
             }
         } else if let Some(item) = call.guard.get(key) {
-            reply::value_header(call.out, key, item.flags(), plain_len(&item), None);
+            reply::value_header(call.out, key, item.flags(), raw_len(&item), None);
             call.value(&item)?;
         }
         if call.out.len() > max {

@@ -132,7 +132,7 @@ impl<'a> Call<'a> {
         (self.guard, self.server)
     }
 
-    /// Replies with the plain value of an item.
+    /// Replies with the raw value of an item.
     #[inline]
     pub(crate) fn reply_value(&mut self, item: &Item<'_>) -> Result {
         let value = item.value();
@@ -140,7 +140,7 @@ impl<'a> Call<'a> {
             self.reply().bulk(value);
             return Ok(());
         }
-        self.reply().bulk_header(values::plain_len(item));
+        self.reply().bulk_header(values::raw_len(item));
         let place = self.place();
         values::send(place, item, (&mut *self.out, &mut self.client.zero_copy))?;
         self.reply().bulk_end();

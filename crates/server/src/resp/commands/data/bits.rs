@@ -119,7 +119,7 @@ fn bitcount(call: &mut Call<'_>) -> Result {
         return Ok(());
     };
     let mut buffer = Vec::new();
-    let value = values::plain(call.server, item, &mut buffer)?.value();
+    let value = values::raw_item(call.server, item, &mut buffer)?.value();
     let range = match args.len() {
         2 => bit_range(0, -1, value.len(), false),
         4 | 5 => {
@@ -160,7 +160,7 @@ fn bitpos(call: &mut Call<'_>) -> Result {
         return Ok(());
     };
     let mut buffer = Vec::new();
-    let value = values::plain(call.server, item, &mut buffer)?.value();
+    let value = values::raw_item(call.server, item, &mut buffer)?.value();
     let range = match args.len() {
         3 => bit_range(0, -1, value.len(), false),
         4..=6 => {
@@ -212,7 +212,7 @@ fn bitop(call: &mut Call<'_>) -> Result {
         _ => return Err(SYNTAX),
     };
     let items: Vec<_> = args.from(3).map(|key| call.guard.get(key)).collect();
-    let lens = items.iter().flatten().map(values::plain_len);
+    let lens = items.iter().flatten().map(values::raw_len);
     let len = lens.max().unwrap_or(0);
     let mut value_memory = ValueMemory::new(call.server);
     if !value_memory.try_count(0, len) {
@@ -222,7 +222,7 @@ fn bitop(call: &mut Call<'_>) -> Result {
     let mut buffer = Vec::new();
     for (number, item) in items.into_iter().enumerate() {
         let source = match item {
-            Some(item) => values::plain(call.server, item, &mut buffer)?.value(),
+            Some(item) => values::raw_item(call.server, item, &mut buffer)?.value(),
             None => &[],
         };
         if number == 0 {

@@ -64,7 +64,7 @@ fn store_as(call: &Call<'_>, item: Item<'_>, key: &[u8]) -> Result {
     let write = Write::new().expiry(expiry).flags(item.flags());
     // A compressed value is compressed again: its old dictionary may be about to be removed.
     let mut buffer = Vec::new();
-    let item = values::plain(call.server, item, &mut buffer)?;
+    let item = values::raw_item(call.server, item, &mut buffer)?;
     Ok(values::set(call.place(), key, item.value(), &write).map(drop)?)
 }
 

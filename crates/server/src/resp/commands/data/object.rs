@@ -52,7 +52,7 @@ fn object(call: &mut Call<'_>) -> Result {
     }
     let mut buffer = Vec::new();
     let item = call.guard.peek(call.args.get(2));
-    let item = item.map(|item| values::plain(call.server, item, &mut buffer)).transpose()?;
+    let item = item.map(|item| values::raw_item(call.server, item, &mut buffer)).transpose()?;
     match item.map(|item| fact(item.value(), item.frequency())) {
         Some(Fact::Text(text)) => call.reply().bulk(text.as_bytes()),
         Some(Fact::Number(number)) => call.reply().integer(i64::from(number)),

@@ -35,7 +35,7 @@ fn append(call: &mut Call<'_>) -> Result {
 
 /// `STRLEN key`
 fn strlen(call: &mut Call<'_>) -> Result {
-    let len = call.guard.get(call.args.get(1)).map_or(0, |item| values::plain_len(&item));
+    let len = call.guard.get(call.args.get(1)).map_or(0, |item| values::raw_len(&item));
     call.reply_count(len);
     Ok(())
 }

@@ -89,7 +89,7 @@ fn sleep_until(time: Duration, is_over: impl Fn() -> bool) {
 fn object(call: &mut Call<'_>) -> Result {
     let item = call.guard.peek(call.args.get(2)).ok_or(Failure::reply("ERR no such key"))?;
     let mut buffer = Vec::new();
-    let value = values::plain(call.server, item, &mut buffer)?.value();
+    let value = values::raw_item(call.server, item, &mut buffer)?.value();
     let (encoding, len) = (encoding(value), value.len());
     let text = format!(
         "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \

@@ -204,7 +204,7 @@ fn stats(server: &Server, text: &mut String, _: &Guard<'_>) {
 
 fn compression(server: &Server, text: &mut String, _: &Guard<'_>) {
     let compression = &server.compression;
-    let raw = compression.stored_raw();
+    let raw = compression.incompressible();
     lines(
         text,
         [
