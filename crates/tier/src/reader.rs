@@ -193,8 +193,8 @@ impl Reader {
         plan.parse(&buffer.as_slice()[..plan.len], key)
     }
 
-    /// Reads the record at a place as [`read`](Self::read) does, whatever key it has. Returns the
-    /// number of bytes that were read, too.
+    /// Reads the record at a place as [`read`](Self::read) does, whatever key it has. Returns its
+    /// id and the number of bytes that were read, too.
     ///
     /// # Errors
     ///
@@ -204,7 +204,7 @@ impl Reader {
         &self,
         place: Place,
         buffer: &'b mut AlignedBuffer,
-    ) -> Result<(Record<'b>, usize), ReadError> {
+    ) -> Result<(Record<'b>, RecordId, usize), ReadError> {
         let mut plan = self.read_plan(place).ok_or(ReadError::Missing)?;
         self.fill(&plan, buffer)?;
         let mut read = plan.len;
@@ -213,7 +213,8 @@ impl Reader {
             self.fill(&plan, buffer)?;
             read += plan.len;
         }
-        Ok((plan.parse_any(&buffer.as_slice()[..plan.len])?, read))
+        let id = RecordId { file: plan.items.number, unit: place.unit };
+        Ok((plan.parse_any(&buffer.as_slice()[..plan.len])?, id, read))
     }
 
     /// Returns the bytes of all files in the folder: see [`Tier::used_bytes`](crate::Tier).

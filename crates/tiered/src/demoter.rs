@@ -107,8 +107,9 @@ impl Demoter<'_> {
         }
         let places = self.write(session, tier, &evictions);
         session.finish_evictions(evictions, &places);
-        if !is_empty {
-            // Only now is it known which of the items were replaced or removed meanwhile.
+        if !is_empty && !self.shared.state.is_off() {
+            // Only now is it known which of the items were replaced or removed meanwhile. After an
+            // error, some records are of items that were dropped.
             self.shared.records.commit();
         }
         !is_empty
@@ -159,12 +160,11 @@ impl Demoter<'_> {
         let Shared { records, state, .. } = self.shared;
         let mut guard = self.shared.tier();
         let Some(tier) = &mut *guard else { return };
+        let cleared_before = records.take_cleared();
+        let is_cleared =
+            |tier: &Tier| tier.files().first().is_some_and(|oldest| oldest.number < cleared_before);
         let mut result = Ok(true);
-        if records.take_cleared() {
-            while matches!(result, Ok(true)) {
-                result = self.remove_oldest(session, tier);
-            }
-        } else if tier.lacks_room_for_removals() {
+        while matches!(result, Ok(true)) && (is_cleared(tier) || tier.lacks_room_for_removals()) {
             result = self.remove_oldest(session, tier);
         }
         if let Err(error) = result {
@@ -189,17 +189,20 @@ impl Demoter<'_> {
         let Some(oldest) = tier.files().first().filter(|file| file.is_sealed).copied() else {
             return Ok(false);
         };
+        let (directory, damage) = reader.directory(oldest.number).unzip();
+        for damage in damage.into_iter().flatten() {
+            state.report(Event::Damaged(damage));
+        }
         records.set_leaving(oldest.number);
         // A guard that began before may still point a slot to the file.
         session.wait_for_guards_of_others();
-        if let Some((directory, damage)) = reader.directory(oldest.number) {
-            for damage in damage {
-                state.report(Event::Damaged(damage));
-            }
+        // The file is removed first: while it exists, the index must know its items, since those
+        // that are replaced have to be noted as removed.
+        let removed = tier.remove_file(oldest.number);
+        if let Some(directory) = directory.filter(|_| removed.is_ok()) {
             let removed = forget_all(session, &directory);
             Counters::add(&state.counters.removed_for_room, removed);
         }
-        let removed = tier.remove_file(oldest.number);
         records.set_leaving(0);
         removed.map(|()| true)
     }

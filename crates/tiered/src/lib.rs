@@ -32,7 +32,7 @@ mod stats;
 mod tiered;
 
 pub use error::OpenError;
-pub use nuthatch_tier::Damage;
+pub use nuthatch_tier::{Damage, Disk, SystemDisk};
 pub use options::{Event, Options, WhenBehind};
 pub use reads::Waiter;
 pub use stats::DiskStats;

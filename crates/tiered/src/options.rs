@@ -1,6 +1,6 @@
 //! Options of a cache with a disk tier, and the events that it reports.
 
-use nuthatch_tier::Damage;
+use nuthatch_tier::{Damage, Disk, SystemDisk};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,6 +65,7 @@ pub struct Options {
     pub(crate) max_bytes: u64,
     pub(crate) when_behind: WhenBehind,
     pub(crate) readers: usize,
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
@@ -84,6 +85,7 @@ impl Options {
             max_bytes,
             when_behind: WhenBehind::default(),
             readers: Self::READERS,
+            disk: Arc::new(SystemDisk),
             on_event: Arc::new(|_| {}),
         }
     }
@@ -98,6 +100,12 @@ impl Options {
     #[must_use]
     pub fn readers(self, readers: usize) -> Self {
         Self { readers: readers.max(1), ..self }
+    }
+
+    /// Sets the disk that holds the folder. Tests replace it to simulate failures.
+    #[must_use]
+    pub fn disk(self, disk: Arc<dyn Disk>) -> Self {
+        Self { disk, ..self }
     }
 
     /// Sets a function that is called with each event, on any thread.

@@ -5,7 +5,7 @@ use crate::options::Event;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use nuthatch_cache::{Error, OnDisk, Session};
-use nuthatch_tier::{AlignedBuffer, Place, ReadError, Record};
+use nuthatch_tier::{AlignedBuffer, Place, ReadError, Record, RecordId};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -111,26 +111,29 @@ pub(crate) fn run(shared: &Shared, reads: &Reads, readers: usize) {
     };
     let session = Mutex::new(session);
     thread::scope(|scope| {
-        for number in 0..readers {
+        for number in 1..readers {
             let session = &session;
             let name = format!("nuthatch-read-{number}");
             let builder = thread::Builder::new().name(name).stack_size(256 << 10);
-            let spawned = builder.spawn_scoped(scope, move || {
-                let mut buffer = AlignedBuffer::new(0);
-                while let Some(on_disk) = reads.next() {
-                    load(shared, session, on_disk, &mut buffer);
-                    reads.finish(on_disk);
-                    if buffer.len() > MAX_KEPT_BUFFER {
-                        buffer = AlignedBuffer::new(0);
-                    }
-                }
-            });
-            if let Err(error) = spawned {
-                // The others read.
-                shared.state.report(Event::Off { error: error.to_string() });
+            if builder.spawn_scoped(scope, move || read_all(shared, reads, session)).is_err() {
+                // The system has no more threads. This one and those before it read.
+                break;
             }
         }
+        read_all(shared, reads, &session);
     });
+}
+
+/// Performs reads until the queue is closed.
+fn read_all(shared: &Shared, reads: &Reads, session: &Mutex<Session<'_>>) {
+    let mut buffer = AlignedBuffer::new(0);
+    while let Some(on_disk) = reads.next() {
+        load(shared, session, on_disk, &mut buffer);
+        reads.finish(on_disk);
+        if buffer.len() > MAX_KEPT_BUFFER {
+            buffer = AlignedBuffer::new(0);
+        }
+    }
 }
 
 /// Reads the record of an item and promotes it.
@@ -147,9 +150,9 @@ fn load(
     Counters::add(&counters.reads, 1);
     let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
     match read {
-        Ok((record, bytes)) => {
+        Ok((record, id, bytes)) => {
             Counters::add(&counters.read_bytes, bytes as u64);
-            promote(shared, &mut session, on_disk, &record);
+            promote(shared, &mut session, on_disk, (&record, id));
         }
         // The file was removed meanwhile, and its places with it.
         Err(ReadError::Missing) => {
@@ -167,12 +170,22 @@ fn load(
 
 /// Stores the item of a record in memory. If that is not possible, the index does not point to the
 /// record afterwards, unless memory is short.
-fn promote(shared: &Shared, session: &mut Session<'_>, on_disk: OnDisk, record: &Record<'_>) {
+fn promote(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    on_disk: OnDisk,
+    (record, id): (&Record<'_>, RecordId),
+) {
     let Shared { cache, reader, state, .. } = shared;
     let counters = &state.counters;
     let mut guard = session.guard();
-    let id = reader.record_id(Place::unpack(on_disk.place(), 0));
-    let (Some(write), Some(id)) = (write_of(record), id) else {
+    let current = reader.record_id(Place::unpack(on_disk.place(), 0));
+    if current.is_some_and(|current| current != id) {
+        // The file was removed during the read, and the place is used for another record. The
+        // operation is repeated.
+        return;
+    }
+    let Some(write) = write_of(record).filter(|_| current.is_some()) else {
         guard.forget(on_disk);
         return;
     };

@@ -4,7 +4,7 @@ use crate::state::State;
 use nuthatch_cache::Records;
 use nuthatch_tier::{Error, Place, Reader, RecordId, Removals};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Connects the cache to the item files.
 pub(crate) struct ItemRecords {
@@ -13,8 +13,8 @@ pub(crate) struct ItemRecords {
     /// The number of the item file that is being removed; 0 if there is none. No slot of the index
     /// may be pointed to a record in it.
     leaving: AtomicU64,
-    /// Whether all items were removed.
-    is_cleared: AtomicBool,
+    /// Since all items were removed, no item is in item files with lower numbers.
+    cleared_before: AtomicU64,
     state: Arc<State>,
 }
 
@@ -24,14 +24,15 @@ impl ItemRecords {
             reader,
             removals,
             leaving: AtomicU64::new(0),
-            is_cleared: AtomicBool::new(false),
+            cleared_before: AtomicU64::new(0),
             state,
         }
     }
 
-    /// Returns whether all items were removed since the last call.
-    pub(crate) fn take_cleared(&self) -> bool {
-        self.is_cleared.swap(false, Ordering::SeqCst)
+    /// Returns the number below which item files have no items, since all items were removed after
+    /// the last call; 0 if they were not.
+    pub(crate) fn take_cleared(&self) -> u64 {
+        self.cleared_before.swap(0, Ordering::SeqCst)
     }
 
     /// Records that all records written so far are complete. Not before all records of the last run
@@ -75,7 +76,9 @@ impl Records for ItemRecords {
     }
 
     fn note_all_removed(&self) {
-        self.is_cleared.store(true, Ordering::SeqCst);
+        // The newest file may be open, and get items from now on.
+        let newest = self.reader.numbers().last().copied().unwrap_or(0);
+        self.cleared_before.fetch_max(newest, Ordering::SeqCst);
         self.check(self.removals.append_all());
     }
 

@@ -3,8 +3,8 @@
 use crate::options::Event;
 use crate::shared::Shared;
 use crate::stats::Counters;
-use nuthatch_cache::{Clock, Error, KeyHash, Records, Session, SystemClock};
-use nuthatch_tier::{Directory, Entry, RemovedRecords, RemovedUnits};
+use nuthatch_cache::{Clock, Error, Guard, KeyHash, Records, Session, SystemClock};
+use nuthatch_tier::{Directory, Entry, RemovedRecords};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
@@ -19,6 +19,7 @@ const MAX_RETRIES: usize = 100;
 /// `removed` has the records whose items were replaced or removed.
 pub(crate) fn run(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
     let start = Instant::now();
+    remove_incomplete(shared, files, removed);
     let items = match shared.cache.session() {
         Ok(mut session) => recover_all(shared, &mut session, files, removed),
         Err(_) => 0,
@@ -38,12 +39,11 @@ fn recover_all(
     let expected = shared.state.counters.read().to_recover;
     session.guard().prepare_index(expected);
     for number in files.iter().rev() {
-        let Some((directory, damage)) = shared.reader.directory(*number) else { continue };
-        for damage in damage {
-            shared.state.report(Event::Damaged(damage));
+        if shared.state.is_stopping() {
+            break;
         }
+        let Some(directory) = directory(shared, *number) else { continue };
         let removed = removed.in_file(*number);
-        remove_incomplete(shared, &directory, removed);
         let now_ms = SystemClock.now_ms();
         let is_valid = |entry: &Entry| {
             let has_expired = entry.expires_ms.is_some_and(|at_ms| at_ms <= now_ms);
@@ -51,10 +51,7 @@ fn recover_all(
         };
         // Of two records of a key, the later one is valid.
         let mut entries = directory.iter().rev().filter(is_valid).peekable();
-        while entries.peek().is_some() {
-            if shared.state.is_stopping() {
-                return items;
-            }
+        while entries.peek().is_some() && !shared.state.is_stopping() {
             let chunk = entries.by_ref().take(ENTRIES_PER_GUARD);
             let recovered = recover(shared, session, chunk);
             Counters::add(&shared.state.counters.recovered, recovered);
@@ -64,14 +61,31 @@ fn recover_all(
     items
 }
 
+/// Reads the directory of an item file and reports damage. Returns `None` if the file was removed.
+fn directory(shared: &Shared, number: u64) -> Option<Directory> {
+    let (directory, damage) = shared.reader.directory(number)?;
+    for damage in damage {
+        shared.state.report(Event::Damaged(damage));
+    }
+    Some(directory)
+}
+
 /// Removes the records that were not complete when the process ended, so that they are not
-/// recovered later, either.
-fn remove_incomplete(shared: &Shared, directory: &Directory, removed: RemovedUnits<'_>) {
-    let incomplete = directory.iter().filter(|entry| !removed.is_committed(entry.place.unit));
-    let ids: Vec<_> =
-        incomplete.filter_map(|entry| shared.records.id(entry.place.pack())).collect();
-    if !ids.is_empty() {
-        shared.records.note_removed(&ids);
+/// recovered later, either. Before that, no record may be committed, nor the tier be closed.
+fn remove_incomplete(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
+    for number in files.iter().rev() {
+        let removed = removed.in_file(*number);
+        if removed.is_committed(u32::MAX) {
+            // All files before this one are complete, too.
+            break;
+        }
+        let Some(directory) = directory(shared, *number) else { continue };
+        let incomplete = directory.iter().filter(|entry| !removed.is_committed(entry.place.unit));
+        let ids: Vec<_> =
+            incomplete.filter_map(|entry| shared.records.id(entry.place.pack())).collect();
+        if !ids.is_empty() {
+            shared.records.note_removed(&ids);
+        }
     }
 }
 
@@ -84,24 +98,29 @@ fn recover(
     let mut recovered = 0;
     let mut guard = session.guard();
     for entry in entries {
-        let (hash, place) = (KeyHash::from_u64(entry.hash), entry.place.pack());
-        for _ in 0..MAX_RETRIES {
-            match guard.recover(hash, place, u32::from(entry.hotness)) {
-                Ok(true) => recovered += 1,
-                // The key was changed, which must hold after the next crash, too.
-                Ok(false) => {
-                    let id = shared.records.id(place);
-                    shared.records.note_removed(id.as_slice());
-                }
-                Err(Error::Full) => {
-                    guard.renew();
-                    thread::yield_now();
-                    continue;
-                }
-                Err(_) => {}
-            }
-            break;
+        if recover_one(&mut guard, entry) {
+            recovered += 1;
+        } else {
+            // The key was changed, or will be without knowing of the record. It must not be found
+            // after the next crash, either.
+            let id = shared.records.id(entry.place.pack());
+            shared.records.note_removed(id.as_slice());
         }
     }
     recovered
+}
+
+/// Adds a record to the index. Returns `false` if its key was changed or the index has no room.
+fn recover_one(guard: &mut Guard<'_>, entry: Entry) -> bool {
+    let (hash, place) = (KeyHash::from_u64(entry.hash), entry.place.pack());
+    for _ in 0..MAX_RETRIES {
+        match guard.recover(hash, place, u32::from(entry.hotness)) {
+            Err(Error::Full) => {
+                guard.renew();
+                thread::yield_now();
+            }
+            result => return result.unwrap_or(false),
+        }
+    }
+    false
 }

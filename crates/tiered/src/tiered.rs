@@ -44,7 +44,8 @@ impl TieredCache {
     /// - [`OpenError::Cache`] if an option of the cache is out of its range.
     /// - [`OpenError::Thread`] if the system cannot create a thread.
     pub fn open(cache: CacheOptions, options: &Options) -> Result<Self, OpenError> {
-        let tier_options = TierOptions::new(options.max_bytes);
+        let disk = Arc::clone(&options.disk);
+        let tier_options = TierOptions { disk, ..TierOptions::new(options.max_bytes) };
         let (mut tier, mut recovery) = Tier::open(&options.folder, &tier_options)?;
         let state = Arc::new(State::new(Arc::clone(&options.on_event)));
         for damage in &recovery.damage {

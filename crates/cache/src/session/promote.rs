@@ -38,11 +38,13 @@ impl Guard<'_> {
     }
 
     /// Removes an item on disk from the index, for example since its record cannot be read. Returns
-    /// whether the index pointed to the record.
+    /// whether the index pointed to the record. The record is noted as removed, if it still exists:
+    /// the key may be stored again.
     pub fn forget(&self, on_disk: OnDisk) -> bool {
         let Cache { arena, tables, .. } = self.cache();
         let mut table = tables.lock(arena, on_disk.hash);
         let Some(position) = table.find_place(on_disk.place) else { return false };
+        self.note_record_removed(position.slot);
         table.remove(position);
         true
     }

@@ -94,5 +94,9 @@ impl Guard<'_> {
                 self.record_removed(slot.address(), item.header.len());
             }
         });
+        if let Some(records) = self.cache().records.as_ref().filter(|_| self.exclusive.is_none()) {
+            // Items may have been written to disk meanwhile.
+            records.note_all_removed();
+        }
     }
 }
