@@ -1,5 +1,6 @@
 //! A view as JSON.
 
+use super::disk::Disk;
 use super::exposition::Histogram;
 use super::view::{PERCENTILES, View};
 use serde_json::{Map, Value, json};
@@ -39,6 +40,7 @@ pub(crate) fn json(view: &View, address: &str) -> String {
         "memory_bytes": object(&now.memory),
         "memory_limit_bytes": now.memory_limit,
         "compressed_bytes": compressed.collect::<Map<_, _>>(),
+        "disk": view.disk.map(Disk::json),
         "connections": now.connections,
         "connections_limit": now.connections_limit,
         "connections_accepted_per_second": view.accepted,

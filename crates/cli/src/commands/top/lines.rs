@@ -37,6 +37,10 @@ const MAX_BAR_LEN: usize = 60;
 pub(crate) fn lines(view: &View, address: &str, width: usize) -> Vec<Line> {
     let mut lines = head(view, address);
     lines.extend(memory(view, width));
+    lines.extend(view.disk.map(|disk| {
+        let (text, is_problem) = disk.line();
+        Line { text, style: if is_problem { Style::Alarm } else { Style::Plain } }
+    }));
     lines.extend(compression(view));
     lines.extend(traffic(view));
     lines.push(plain(String::new()));

@@ -4,6 +4,7 @@
 //! (`sample`), two samples become rates (`view`), and a view becomes lines (`lines`) or JSON
 //! (`json`).
 
+mod disk;
 mod exposition;
 mod fetch;
 mod json;

@@ -1,5 +1,6 @@
 //! The counters of a server at one moment.
 
+use super::disk::Disk;
 use super::exposition::{Histogram, Metrics};
 use std::collections::BTreeMap;
 
@@ -23,6 +24,8 @@ pub(crate) struct Sample {
     pub(super) memory_limit: f64,
     /// Values that were compressed, by dictionary.
     pub(super) compressed: BTreeMap<String, Compressed>,
+    /// `None` without a disk tier.
+    pub(super) disk: Option<Disk>,
     /// A gauge.
     pub(super) connections: f64,
     pub(super) connections_limit: f64,
@@ -82,6 +85,7 @@ impl Sample {
             memory: by("nuthatch_memory_bytes", "kind"),
             memory_limit: value("nuthatch_memory_limit_bytes"),
             compressed: compressed(&points),
+            disk: Disk::of(&points),
             connections: value("nuthatch_connections"),
             connections_limit: value("nuthatch_connections_limit"),
             accepted: value("nuthatch_connections_accepted_total"),

@@ -1,5 +1,6 @@
 //! Rates between two samples, or since the server started.
 
+use super::disk::Disk;
 use super::exposition::Histogram;
 use super::sample::{Command, Sample};
 
@@ -35,6 +36,8 @@ pub(crate) struct View {
     pub(super) busy: Vec<(String, f64)>,
     /// The number of processors that the process uses.
     pub(super) cpu: f64,
+    /// The disk tier, with rates; `None` without one.
+    pub(super) disk: Option<Disk>,
 }
 
 /// The rates of a command over an interval.
@@ -93,6 +96,7 @@ impl View {
             received: rate(|sample| sample.received),
             sent: rate(|sample| sample.sent),
             cpu: rate(|sample| sample.cpu_s),
+            disk: now.disk.map(|disk| disk.since(earlier.disk, interval_s)),
             commands,
             event_loop_lag,
             busy,
