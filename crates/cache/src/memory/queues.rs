@@ -110,6 +110,7 @@ mod tests {
     use super::*;
     use crate::memory::arena::Arena;
     use crate::memory::epoch::Epochs;
+    use std::time::Instant;
 
     /// Opens a segment, appends one item of `len` bytes, and seals it.
     fn sealed(segments: &Segments, epochs: &Epochs, len: usize, queue: Queue) -> (Segment, u64) {
@@ -180,5 +181,37 @@ mod tests {
         assert!(!segments.is_wasteful_beyond(0), "no segment is sealed");
         segments.push(segment, Queue::Main, End::Oldest);
         assert_eq!(segments.pop_oldest(Queue::Main), None, "it was retired");
+    }
+
+    /// Prints the time of choosing a victim for budgets up to 1 TiB, of which only the state of the
+    /// segments exists: `cargo test --release -p nuthatch-cache victims -- --nocapture`.
+    #[test]
+    fn victims_are_found_among_any_number_of_segments() {
+        const CHOICES: u32 = 100_000;
+        for gib in [1, 16, 128, 1024] {
+            let segments = Segments::new(gib << 30, 0);
+            let epochs = Epochs::new();
+            let len = segments.len() as usize;
+            let mut oldest = None;
+            while let Some((segment, _)) = segments.open(&epochs, 0, 0) {
+                // One of 16 is sparse.
+                let live = if segment.number.is_multiple_of(16) { len / 8 } else { len - len / 8 };
+                segments.add_live(segment.number, live, None);
+                segments.enqueue(&epochs, segment, segments.len() - 4096, Queue::Small);
+                oldest = oldest.or(Some(segment));
+            }
+            assert_eq!(segments.pop_oldest(Queue::Small), oldest);
+            segments.push(oldest.expect("one"), Queue::Small, End::Oldest);
+            let start = Instant::now();
+            for _ in 0..CHOICES {
+                let (sparse, queue) = segments.pop_emptiest(4).expect("a sparse one");
+                assert!(sparse.number.is_multiple_of(16));
+                segments.push(sparse, queue, End::Newest);
+                let oldest = segments.pop_oldest(Queue::Small).expect("the oldest");
+                segments.push(oldest, Queue::Small, End::Newest);
+            }
+            let ns = start.elapsed().as_nanos() / u128::from(2 * CHOICES);
+            eprintln!("{gib} GiB, {} segments: {ns} ns for a victim", segments.count());
+        }
     }
 }
