@@ -80,7 +80,7 @@ fn what_a_cache_takes_is_within_its_budget(has_ahead: bool) {
     let cache = Arc::new(Cache::new(Options::new().memory(MEMORY)).expect("a cache"));
     let _ahead = has_ahead.then(|| Prefill::start(&cache).expect("a thread"));
     let mut session = cache.session().expect("a session");
-    for round in 0..5_u64 {
+    for round in 0..3_u64 {
         // Ordinary items take all memory.
         for number in 0..400_000 {
             store(&mut session, round << 40 | number, &longest[..150]);

@@ -233,6 +233,11 @@ impl Cache {
         self.tables.len(&self.arena)
     }
 
+    /// Returns the number of items on disk.
+    pub fn items_on_disk(&self) -> u64 {
+        self.tables.on_disk()
+    }
+
     /// Returns whether the cache has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -30,6 +30,12 @@ impl Guard<'_> {
         self.session.needs_disk.get()
     }
 
+    /// Returns the number of items on disk that operations under this guard needed since the last
+    /// call of [`take_on_disk`](Self::take_on_disk).
+    pub fn needed_from_disk(&self) -> usize {
+        self.session.on_disk.borrow().len()
+    }
+
     /// Sets whether writes under this guard keep all items where they are: they free no memory, and
     /// so they move no item to disk. With an [exclusive](Self::begin_exclusive) guard, an operation
     /// of several steps finds the items in memory that were there before it.

@@ -42,6 +42,12 @@ impl Guard<'_> {
         self.scan_slots(cursor, at_least, is_included, each)
     }
 
+    /// Calls `each` for the next items that are in memory, as [`scan`](Self::scan) does for all
+    /// items.
+    pub fn scan_in_memory(&self, cursor: u64, at_least: usize, each: impl FnMut(&Item<'_>)) -> u64 {
+        self.scan_slots(cursor, at_least, |slot| !slot.is_on_disk(), each)
+    }
+
     fn scan_slots(
         &self,
         cursor: u64,
@@ -57,6 +63,7 @@ impl Guard<'_> {
             cursor = cache.tables.scan(&cache.arena, cursor, &mut slots);
             for (slot, hash) in slots.iter().filter(|(slot, _)| is_included(*slot)) {
                 if slot.is_on_disk() {
+                    found += 1;
                     self.note_on_disk(*hash, *slot);
                     continue;
                 }

@@ -18,6 +18,8 @@ const DEFAULT_COUNT: usize = 10;
 const MAX_COUNT: usize = 4096;
 /// Bytes of the reply after which `SCAN` returns early.
 const ENOUGH_REPLY_BYTES: usize = 64 << 10;
+/// Maximum items that one `SCAN` reads from disk.
+const MAX_READS: usize = 256;
 /// Keys that `SCAN` examines between checks of the length of its reply.
 const STEP: usize = 16;
 /// The same for `KEYS`.
@@ -58,13 +60,23 @@ fn scan(call: &mut Call<'_>) -> Result {
         }
     }
     let mut found = Found::new(usize::MAX);
+    let first = cursor;
     let (mut cursor, mut left) = (cursor, count.min(MAX_COUNT));
     loop {
-        let (step, mut met) = (left.min(STEP), 0);
+        let (step, mut met, before) = (left.min(STEP), 0, cursor);
         cursor = call.guard.scan(cursor, step, |item| {
             met += 1;
             found.add(&filter, item.key());
         });
+        if call.guard.needs_disk() {
+            if before == first {
+                return need_items(call, cursor, left);
+            }
+            // The keys that were found are enough. The next `SCAN` reads from disk.
+            call.guard.take_on_disk();
+            cursor = before;
+            break;
+        }
         // Index lines without a key count, too.
         left = left.saturating_sub(step.max(met));
         if cursor == 0 || left == 0 || found.replies.len() >= ENOUGH_REPLY_BYTES {
@@ -75,6 +87,17 @@ fn scan(call: &mut Call<'_>) -> Result {
     reply.array(2);
     reply.bulk(cursor.to_string().as_bytes());
     found.reply(reply)
+}
+
+/// Notes that the items on disk behind a cursor are needed, too, so that they are read at the same
+/// time. The command is executed again then.
+#[cold]
+fn need_items(call: &Call<'_>, mut cursor: u64, count: usize) -> Result {
+    let max = count.min(MAX_READS);
+    while cursor != 0 && call.guard.needed_from_disk() < max {
+        cursor = call.guard.scan(cursor, STEP, |_| {});
+    }
+    Err(Failure::Full)
 }
 
 fn cursor(text: &[u8]) -> Result<u64> {
@@ -118,11 +141,18 @@ impl Found {
     }
 }
 
+/// The error of `KEYS` with items on disk, all of which it would read.
+const KEYS_ON_DISK: Failure =
+    Failure::reply("ERR KEYS would read all items from disk at once. Use SCAN.");
+
 /// `KEYS pattern`
 fn keys(call: &mut Call<'_>) -> Result {
     let filter = Filter { pattern: Glob::new(call.args.get(1)), matches_none: false };
     // Keys are copied once, so both copies exist for a moment.
     let mut found = Found::new(call.server.max_reply_len() / 2);
+    if call.server.cache.items_on_disk() > 0 {
+        return Err(KEYS_ON_DISK);
+    }
     let mut cursor = 0;
     loop {
         cursor = call.guard.scan(cursor, KEYS_STEP, |item| found.add(&filter, item.key()));

@@ -300,7 +300,7 @@ fn keyspace(server: &Server, text: &mut String, guard: &Guard<'_>) {
         return;
     }
     let (now_ms, mut found) = (guard.now_ms(), Sampled::default());
-    let cursor = guard.scan(0, SAMPLED_ITEMS, |item| {
+    let cursor = guard.scan_in_memory(0, SAMPLED_ITEMS, |item| {
         found.items += 1;
         if let Some(at) = item.expires_ms() {
             found.expiring += 1;
