@@ -6,11 +6,14 @@ use crate::item::Item;
 use crate::records::OnDisk;
 use crate::session::state::Guard;
 
+/// Maximum number of items that an item is compared with before it is noted.
+const MAX_COMPARED: usize = 16;
+
 impl Guard<'_> {
     /// Returns the items on disk that operations under this guard needed since the last call. If
     /// there are any, the results of these operations are not valid: lookups returned nothing, and
-    /// writes and removals changed nothing. Read the records, [promote](Self::promote) the items,
-    /// and repeat the operations.
+    /// writes and removals changed nothing. An item may be there twice. Read the records,
+    /// [promote](Self::promote) the items, and repeat the operations.
     ///
     /// Until this is called, all further writes under this guard fail with
     /// [`Error::OnDisk`](crate::Error::OnDisk), so that no operation of several steps is completed
@@ -63,7 +66,8 @@ impl Guard<'_> {
     pub(super) fn note_on_disk(&self, hash: KeyHash, slot: Slot) {
         let on_disk = OnDisk { hash, place: slot.place() };
         let mut noted = self.session.on_disk.borrow_mut();
-        if !noted.contains(&on_disk) {
+        // The same item is usually needed again soon, or not at all.
+        if !noted.iter().rev().take(MAX_COMPARED).any(|one| *one == on_disk) {
             noted.push(on_disk);
         }
         self.session.needs_disk.set(true);

@@ -346,8 +346,7 @@ impl Retry<'_> {
         if needed.is_empty() {
             return disk.wait_for_room(self.number, connection);
         }
-        disk.read(self.number, connection, &needed);
-        true
+        disk.read(self.number, connection, &needed)
     }
 }
 

@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How often a request waits for memory that is freed by writing to disk.
 const MAX_ROOM_WAITS: u32 = 10_000;
 
+/// How often a request reads items from disk before it fails.
+const MAX_ATTEMPTS: u32 = 100;
+
 /// The tokens of reads that are done, for one worker.
 struct DoneReads {
     tokens: Mutex<Vec<u64>>,
@@ -56,17 +59,23 @@ impl Disk {
         tokens.into_iter().map(|token| (token as Number, (token >> 32) as u32))
     }
 
-    /// Reads what a request needs that was not executed.
+    /// Reads what a request needs that was not executed. Returns `false` if it was repeated too
+    /// often: the items that it needs do not fit in memory together.
     pub(crate) fn read<T: Decoders>(
         &self,
         number: Number,
         connection: &mut Connection<T>,
         needed: &[OnDisk],
-    ) {
+    ) -> bool {
+        if connection.disk_attempts >= MAX_ATTEMPTS {
+            return false;
+        }
+        connection.disk_attempts += 1;
         connection.disk_waits = needed.len() as u32;
         for on_disk in needed {
             self.tiered.read(*on_disk, &self.waiter, token(number, connection));
         }
+        true
     }
 
     /// Lets a request that found no memory wait until some was freed, if writers may wait for the

@@ -77,6 +77,8 @@ pub(crate) struct Connection<T: Decoders> {
     pub(crate) memory_waits: u32,
     /// How many things the next request waits for that the disk does: reads, or freeing memory.
     pub(crate) disk_waits: u32,
+    /// How often the next request has read items from disk.
+    pub(crate) disk_attempts: u32,
     /// Distinguishes connections that have the same number one after the other.
     pub(crate) serial: u32,
     /// Whether the client has logged in, or need not. Its requests may be long.
@@ -114,6 +116,7 @@ impl<T: Decoders> Connection<T> {
             over_soft_since_s: None,
             memory_waits: 0,
             disk_waits: 0,
+            disk_attempts: 0,
             serial: 0,
             counted: 0,
             active_s: 0,
@@ -210,6 +213,7 @@ impl<T: Decoders> Connection<T> {
     #[inline]
     pub(crate) fn note_executed(&mut self) {
         self.memory_waits = 0;
+        self.disk_attempts = 0;
     }
 
     /// Returns whether a request or transaction is incomplete, or requests wait to be executed.
