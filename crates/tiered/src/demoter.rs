@@ -6,7 +6,7 @@ use crate::reads::Waiting;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use nuthatch_cache::{Evictions, KeyHash, OnDisk, Session};
-use nuthatch_tier::{Directory, Error, Tier};
+use nuthatch_tier::{Directory, Error, Place, Record, Tier};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -30,7 +30,8 @@ const ENTRIES_PER_GUARD: usize = 256;
 
 /// Writes items to disk until the tier stops.
 pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
-    let Ok(mut session) = shared.cache.session() else {
+    let (Ok(mut session), Ok(mut remover)) = (shared.cache.session(), shared.cache.session())
+    else {
         return shared.state.fail(&"no session is free");
     };
     room_waiters.demoter.get_or_init(thread::current);
@@ -45,8 +46,9 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
             shared.cache.set_evicts_unwritten(true);
             break;
         }
-        demoter.remove_unused(&mut session);
-        let has_written = session.should_demote(demoter.ahead) && demoter.step(&mut session);
+        demoter.remove_unused(&mut remover);
+        let has_written =
+            session.should_demote(demoter.ahead) && demoter.step(&mut session, &mut remover);
         room_waiters.call_all();
         if !has_written {
             thread::park_timeout(pause);
@@ -91,8 +93,9 @@ struct Demoter<'a> {
 }
 
 impl Demoter<'_> {
-    /// Writes the next items. Returns whether there were any.
-    fn step(&self, session: &mut Session<'_>) -> bool {
+    /// Writes the next items. Returns whether there were any. `remover` is the session for removing
+    /// item files.
+    fn step(&self, session: &mut Session<'_>, remover: &mut Session<'_>) -> bool {
         let max_bytes = MAX_CHOSEN_BYTES.min(2 * self.shared.cache.granule_len());
         let evictions = session.choose_evictions(max_bytes, self.ahead);
         let is_empty = evictions.is_empty();
@@ -102,10 +105,7 @@ impl Demoter<'_> {
             session.finish_evictions(evictions, &places);
             return false;
         };
-        if !is_empty {
-            self.make_room(session, tier, evictions.bytes() as u64);
-        }
-        let places = self.write(session, tier, &evictions);
+        let places = self.write((session, remover), tier, &evictions);
         session.finish_evictions(evictions, &places);
         if !is_empty && !self.shared.state.is_off() {
             // Only now is it known which of the items were replaced or removed meanwhile. After an
@@ -119,24 +119,17 @@ impl Demoter<'_> {
     /// written.
     fn write(
         &self,
-        session: &Session<'_>,
+        (session, remover): (&Session<'_>, &mut Session<'_>),
         tier: &mut Tier,
         evictions: &Evictions,
     ) -> Vec<Option<u64>> {
         let Shared { state, .. } = self.shared;
         let counters = &state.counters;
         let before = tier.written_bytes();
+        let first = tier.files().last().map_or(0, |file| file.number);
         let mut places = session.map_evictions(evictions, |item, hash| {
             let record = record_of(item, hash.to_u64()).filter(|_| !state.is_off())?;
-            let place = match tier.append(&record) {
-                Ok(place) => place,
-                // A key of the maximum length, or an item that is longer than the disk.
-                Err(Error::TooLong { .. }) => return None,
-                Err(error) => {
-                    state.fail(&error);
-                    return None;
-                }
-            };
+            let place = self.append(remover, (tier, first), &record)?;
             Counters::add(&counters.written, 1);
             let len = item.key().len() + item.value().len();
             Counters::add(&counters.written_item_bytes, len as u64);
@@ -154,6 +147,37 @@ impl Demoter<'_> {
         places
     }
 
+    /// Appends a record, and removes the oldest item files if there is no room for the next one.
+    /// Returns the place of the record, or `None` if it was not written. The item file `first` and
+    /// those after it stay: they have records to which the index does not point yet.
+    fn append(
+        &self,
+        remover: &mut Session<'_>,
+        (tier, first): (&mut Tier, u64),
+        record: &Record<'_>,
+    ) -> Option<Place> {
+        loop {
+            let error = match tier.append(record) {
+                Ok(place) => return Some(place),
+                Err(Error::BudgetReached { .. }) => {
+                    if tier.files().first().is_none_or(|oldest| oldest.number >= first) {
+                        return None;
+                    }
+                    match self.remove_oldest(remover, tier) {
+                        Ok(true) => continue,
+                        Ok(false) => return None,
+                        Err(error) => error,
+                    }
+                }
+                // A key of the maximum length, or an item that is longer than the disk.
+                Err(Error::TooLong { .. }) => return None,
+                Err(error) => error,
+            };
+            self.shared.state.fail(&error);
+            return None;
+        }
+    }
+
     /// Removes item files without items after all were removed, and the oldest one if the removal
     /// log needs its space.
     fn remove_unused(&self, session: &mut Session<'_>) {
@@ -169,17 +193,6 @@ impl Demoter<'_> {
         }
         if let Err(error) = result {
             state.fail(&error);
-        }
-    }
-
-    /// Removes the oldest item files until items of `bytes` bytes fit.
-    fn make_room(&self, session: &mut Session<'_>, tier: &mut Tier, bytes: u64) {
-        while !tier.has_room_for(bytes) {
-            match self.remove_oldest(session, tier) {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return self.shared.state.fail(&error),
-            }
         }
     }
 

@@ -13,13 +13,20 @@ const ITEMS_PER_STEP: usize = 256;
 /// The maximum of [`Item::frequency`].
 const MAX_FREQUENCY: u32 = 3;
 
+/// Bytes that a record takes besides its key and its value, with its entry in the directory and its
+/// share of the padding.
+const RECORD_BYTES: u64 = 96;
+
 /// Writes the items that have no record, the most read ones first, until all are written or the
 /// time `until` is reached. No other session may use the cache.
 pub(crate) fn run(shared: &Shared, tier: &mut Tier, until: Instant) -> Result<(), Error> {
     let start = Instant::now();
     let Ok(mut session) = shared.cache.session() else { return Ok(()) };
-    let mut dump = Dump { shared, tier, written: 0, unchanged: 0 };
-    let result = dump.all(&mut session, until);
+    // From here on, files are not older than the dump.
+    tier.seal()?;
+    let last_old = tier.files().last().map_or(0, |file| file.number);
+    let mut dump = Dump { shared, tier, until, last_old, is_full: false, written: 0, unchanged: 0 };
+    let result = dump.make_room(&mut session).and_then(|()| dump.write_all(&mut session));
     let stats = shared.cache.stats();
     let in_memory = stats.items - stats.items_on_disk;
     let left_out = in_memory.saturating_sub(dump.written + dump.unchanged);
@@ -30,24 +37,67 @@ pub(crate) fn run(shared: &Shared, tier: &mut Tier, until: Instant) -> Result<()
 struct Dump<'a> {
     shared: &'a Shared,
     tier: &'a mut Tier,
+    until: Instant,
+    /// The number of the last item file that was written before the dump.
+    last_old: u64,
+    /// Whether there is no space for more items.
+    is_full: bool,
     written: u64,
     /// Items whose records are valid.
     unchanged: u64,
 }
 
 impl Dump<'_> {
-    fn all(&mut self, session: &mut Session<'_>, until: Instant) -> Result<(), Error> {
+    /// Removes the oldest item files until there is space for all items that have no record. This
+    /// happens before the first item is written: items of the memory may have their records in
+    /// these files.
+    fn make_room(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+        loop {
+            let mut needed = 0;
+            let records = &*self.shared.records;
+            self.scan(session, |_, item| {
+                if !item.has_record(records) {
+                    needed += (item.key().len() + item.value().len()) as u64 + RECORD_BYTES;
+                }
+                Ok(())
+            })?;
+            let goal = self.tier.max_bytes().saturating_sub(needed);
+            if self.is_over() || self.tier.used_bytes() <= goal {
+                return Ok(());
+            }
+            while self.tier.used_bytes() > goal {
+                if !self.remove_oldest()? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn write_all(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+        self.scan(session, Self::write)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_full || Instant::now() >= self.until || self.shared.state.is_dump_cancelled()
+    }
+
+    /// Calls `visit` with each item, the most read ones first, until the dump is over.
+    fn scan(
+        &mut self,
+        session: &mut Session<'_>,
+        mut visit: impl FnMut(&mut Self, &Item<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         for frequency in (0..=MAX_FREQUENCY).rev() {
             let mut cursor = 0;
             loop {
-                if Instant::now() >= until || self.shared.state.is_dump_cancelled() {
+                if self.is_over() {
                     return Ok(());
                 }
                 let guard = session.guard_without_freeing();
                 let mut result = Ok(());
                 cursor = guard.scan_frequency(cursor, ITEMS_PER_STEP, frequency, |item| {
                     if result.is_ok() {
-                        result = self.write(item);
+                        result = visit(self, item);
                     }
                 });
                 result?;
@@ -67,16 +117,27 @@ impl Dump<'_> {
         }
         let hash = cache.hash(item.key()).to_u64();
         let Some(record) = record_of(item, hash) else { return Ok(()) };
-        loop {
+        while !self.is_full {
             match self.tier.append(&record) {
-                Err(Error::BudgetReached { .. }) if self.tier.remove_oldest()?.is_some() => {}
-                Err(Error::TooLong { .. }) => return Ok(()),
+                Err(Error::BudgetReached { .. }) => self.is_full = !self.remove_oldest()?,
+                Err(Error::TooLong { .. }) => break,
                 Err(error) => return Err(error),
                 Ok(_) => {
                     self.written += 1;
-                    return Ok(());
+                    break;
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Removes the oldest item file, but none of the dump: those have the items that were read
+    /// most. Returns `false` if there is no other.
+    fn remove_oldest(&mut self) -> Result<bool, Error> {
+        let oldest = self.tier.files().first().map(|file| file.number);
+        if oldest.is_none_or(|oldest| oldest > self.last_old) {
+            return Ok(false);
+        }
+        Ok(self.tier.remove_oldest()?.is_some())
     }
 }

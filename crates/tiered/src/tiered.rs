@@ -127,7 +127,8 @@ impl TieredCache {
     /// disk.
     #[must_use]
     pub fn waits_for_disk(&self) -> bool {
-        self.when_behind == WhenBehind::Wait && !self.shared.state.is_off()
+        let state = &self.shared.state;
+        self.when_behind == WhenBehind::Wait && !state.is_off() && !state.is_stopping()
     }
 
     /// Calls `waiter` with this token when a write that found no memory can be repeated.

@@ -207,9 +207,11 @@ impl Guard<'_> {
             removed.clear(segments.len());
         }
         if let Some((segment, tail)) = tail.replace(opened) {
-            match deferred_seals {
-                Some(deferred_seals) => deferred_seals.push((segment, tail, queue)),
-                None => segments.seal(epochs, segment, &tail, queue),
+            if let Some(deferred_seals) = deferred_seals {
+                deferred_seals.push((segment, tail, queue));
+            } else {
+                self.log_before_seal();
+                segments.seal(epochs, segment, &tail, queue);
             }
         }
         !self.cache().should_reclaim(0)

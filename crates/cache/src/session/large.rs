@@ -75,6 +75,7 @@ impl Guard<'_> {
         is_published: bool,
     ) {
         let Cache { segments, epochs, .. } = self.cache();
+        self.log_before_seal();
         match allocation {
             LargeAllocation::Segment(segment, tail) => {
                 if !is_published {

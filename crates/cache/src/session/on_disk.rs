@@ -116,6 +116,14 @@ impl Guard<'_> {
         }
     }
 
+    /// Does what [`log_removed_records`](Self::log_removed_records) does, before the items of a
+    /// segment may be written to disk: a record of a key must not be complete before the one that
+    /// it replaces is removed.
+    #[inline]
+    pub(super) fn log_before_seal(&self) {
+        self.log_removed_records();
+    }
+
     /// Passes the identifiers of all records that were replaced or removed under this guard to
     /// [`Records::note_removed`](crate::Records::note_removed). Happens when the guard ends. Call
     /// it before, if a client is told of the change before.

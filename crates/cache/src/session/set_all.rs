@@ -92,6 +92,7 @@ impl Guard<'_> {
             self.finish_one(item);
         }
         let Cache { segments, epochs, .. } = self.cache();
+        self.log_before_seal();
         for (segment, tail, queue) in state.deferred_seals.take().unwrap_or_default() {
             segments.seal(epochs, segment, &tail, queue);
         }

@@ -1,9 +1,15 @@
 //! Tests of a cache with a disk tier over a real folder, through its public interface.
 
+mod budget;
+mod closing;
+mod concurrency;
 mod crashes;
+mod damage;
 mod disks;
 mod failures;
 mod model;
+mod opening;
+mod recovery;
 
 use nuthatch_cache::{Cache, Error, Guard, Options as CacheOptions, Session};
 use nuthatch_testing::random;
