@@ -26,11 +26,17 @@ Workloads:
   get10k       GET, values of 10 KiB, pipeline 32, 100,000 keys
   get100-10m, zipf100-10m, set100-10m
                get100, zipf100 and set100 with 10 M keys
+  disk100, disk1k, disk10k
+               GET, values of 100 bytes, 1 KiB and 10 KiB, no pipelining, Zipf distribution with
+               exponent 0.99, ten times as much data as memory; only systems with a disk
 
 Systems:
   redis, memcached, echo
   nuthatch, nuthatch-16gib
                the same program with a budget of 2 GiB and of 16 GiB
+  extstore, nuthatch-disk
+               memcached with extstore, and Nuthatch with its disk tier: 64 MiB of memory and
+               2 GiB of disk, in a temporary folder in TMPDIR
 
 Unless a workload names a protocol, memcached is tested with its meta protocol, and the other \
 systems with RESP. Ratios are to redis in the same workload, and in get100 for get100-meta and \
@@ -39,6 +45,7 @@ get100-text.
 Examples:
   race --nuthatch target/release/nuthatch
   race --works get100,get1 --systems redis,memcached --json > race.json
+  race --works disk100,disk1k,disk10k --nuthatch target/release/nuthatch
 
 Exit status:
   0  success
@@ -52,7 +59,7 @@ struct Options {
     /// Systems to measure [default: all; those of nuthatch only with --nuthatch]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     systems: Vec<System>,
-    /// Workloads [default: all]
+    /// Workloads [default: all that need no disk]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = work)]
     works: Vec<String>,
     /// Number of rounds of each workload
@@ -94,7 +101,7 @@ impl Options {
     fn race(&self) -> Race {
         let default = |system: &System| !system.is_nuthatch() || self.nuthatch.is_some();
         let all_systems = || System::ALL.into_iter().filter(default).collect();
-        let all_works = || Race::works().map(String::from).collect();
+        let all_works = || Race::works_in_memory().map(String::from).collect();
         Race {
             systems: if self.systems.is_empty() { all_systems() } else { self.systems.clone() },
             works: if self.works.is_empty() { all_works() } else { self.works.clone() },

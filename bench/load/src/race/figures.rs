@@ -1,5 +1,6 @@
 //! The results of a benchmark: medians, as a table and as rows in JSON.
 
+use crate::race::disk::Counters;
 use crate::race::systems::System;
 use crate::report::{LimitedBy, Report};
 use std::io::{Result, Write};
@@ -15,10 +16,13 @@ pub(crate) struct Figure {
     pub(crate) user_ns: f64,
     pub(crate) system_ns: f64,
     pub(crate) p99_us: f64,
+    pub(crate) p999_us: f64,
     pub(crate) server_share: f64,
     pub(crate) generator_share: f64,
     pub(crate) hit_share: Option<f64>,
     pub(crate) limited_by: LimitedBy,
+    /// Counters of all rounds, if the system has a disk.
+    pub(crate) disk: Option<Counters>,
 }
 
 impl Figure {
@@ -42,6 +46,7 @@ impl Figure {
             user_ns: median(&|report| server(report).user_ns),
             system_ns: median(&|report| server(report).system_ns),
             p99_us: median(&|report| report.latency.p99_us),
+            p999_us: median(&|report| report.latency.p999_us),
             server_share: median(&|report| server(report).share_at(report.ops_per_second)),
             generator_share: median(&|report| report.generator_share),
             hit_share: (lookups > 0).then(|| hits / lookups as f64),
@@ -50,13 +55,29 @@ impl Figure {
             } else {
                 LimitedBy::Server
             },
+            disk: None,
         }
+    }
+
+    fn hits_per_second(&self) -> f64 {
+        self.ops_per_second * self.hit_share.unwrap_or_default()
     }
 
     /// Returns this rate divided by the rate of Redis, or `None` if Redis was not measured.
     fn times_redis(&self, all: &[Self]) -> Option<f64> {
         let is_it = |other: &&Self| other.system == System::Redis && other.work == self.reference;
         all.iter().find(is_it).map(|redis| self.ops_per_second / redis.ops_per_second)
+    }
+}
+
+impl Counters {
+    /// Returns the share of lookups whose item was on disk.
+    fn disk_share(self) -> f64 {
+        self.disk_hits as f64 / self.lookups.max(1) as f64
+    }
+
+    fn reads_per_hit(self) -> f64 {
+        self.disk_reads as f64 / self.disk_hits.max(1) as f64
     }
 }
 
@@ -81,6 +102,12 @@ pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
         if let Some(share) = figure.hit_share {
             write!(out, ",\"hit_share\":{share:.4}")?;
         }
+        if let Some(disk) = figure.disk {
+            write!(out, ",\"p999_us\":{:.1}", figure.p999_us)?;
+            write!(out, ",\"hits_per_second\":{:.0}", figure.hits_per_second())?;
+            write!(out, ",\"disk_share\":{:.4}", disk.disk_share())?;
+            write!(out, ",\"reads_per_disk_hit\":{:.3}", disk.reads_per_hit())?;
+        }
         let Figure { server_share, generator_share, limited_by, .. } = figure;
         write!(out, ",\"server_share\":{server_share:.3}")?;
         write!(out, ",\"generator_share\":{generator_share:.3}")?;
@@ -93,7 +120,7 @@ pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
 pub(crate) fn table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     writeln!(
         out,
-        "{:<13}{:<11}{:>10} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>10}",
+        "{:<13}{:<15}{:>10} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>10}",
         "work",
         "system",
         "M ops/s",
@@ -117,7 +144,7 @@ pub(crate) fn table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
         let rate = figure.ops_per_second / 1e6;
         writeln!(
             out,
-            "{work:<13}{:<11}{rate:>10.3} {times:>9} {user_ns:>9.0} {system_ns:>9.0} \
+            "{work:<13}{:<15}{rate:>10.3} {times:>9} {user_ns:>9.0} {system_ns:>9.0} \
              {p99_us:>9.0} {hits:>7} {server:>6.0}% {generator:>9.0}%{limit}",
             figure.system.to_string(),
         )?;
@@ -125,7 +152,41 @@ pub(crate) fn table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     if figures.iter().any(|figure| figure.limited_by == LimitedBy::Generator) {
         writeln!(out, "\n< the generator was too busy: the system can do more")?;
     }
+    if figures.iter().any(|figure| figure.disk.is_some()) {
+        disk_table(figures, out)?;
+    }
     out.flush()
+}
+
+/// Writes a table of the systems with a disk.
+fn disk_table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
+    writeln!(
+        out,
+        "\n{:<13}{:<15}{:>12} {:>9} {:>9} {:>10} {:>9} {:>9}",
+        "work",
+        "system",
+        "k requests/s",
+        "k hits/s",
+        "from disk",
+        "reads/hit",
+        "p99 us",
+        "p99.9 us"
+    )?;
+    for (figure, disk) in figures.iter().filter_map(|figure| Some((figure, figure.disk?))) {
+        writeln!(
+            out,
+            "{:<13}{:<15}{:>12.1} {:>9.1} {:>8.1}% {:>10.3} {:>9.0} {:>9.0}",
+            figure.work,
+            figure.system.to_string(),
+            figure.ops_per_second / 1e3,
+            figure.hits_per_second() / 1e3,
+            100.0 * disk.disk_share(),
+            disk.reads_per_hit(),
+            figure.p99_us,
+            figure.p999_us,
+        )?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Benchmarks several servers on one core each, with the generator on another core. The servers
 //! alternate in rounds, so that disturbances of the machine affect all of them.
 
+mod disk;
 mod figures;
 mod server;
 mod systems;
@@ -10,6 +11,7 @@ use crate::batches::Workload;
 use crate::error::Error;
 use crate::load::{Load, Requests};
 use crate::report::Report;
+use disk::Counters;
 use figures::Figure;
 use server::Server;
 use std::io::Write;
@@ -54,6 +56,11 @@ impl Race {
         TASKS.iter().map(|task| task.name)
     }
 
+    /// Returns the names of the workloads that need no disk.
+    pub fn works_in_memory() -> impl Iterator<Item = &'static str> {
+        TASKS.iter().filter(|task| !task.needs_disk).map(|task| task.name)
+    }
+
     /// Runs the benchmark, writes its progress to `progress` and the results to `out`.
     pub fn run(
         &self,
@@ -90,12 +97,17 @@ impl Race {
             let server = system.start(tasks[0], self.nuthatch.as_ref(), self.server_core)?;
             entrants.push(Entrant { system, server });
         }
-        let Data { keys, value_bytes } = tasks[0].data;
+        let data @ Data { keys, value_bytes } = tasks[0].data;
         for Entrant { system, server } in &mut entrants {
             writeln!(progress, "{system}: filling {keys} keys of {value_bytes} bytes")?;
             let load = self.load(server, tasks[0].workload(system.protocols()[0]));
             server.wait_until(|| load.greet(stop))?;
-            load.fill(stop)?;
+            if *system != System::Extstore {
+                load.fill(stop)?;
+                continue;
+            }
+            let stored = disk::fill_extstore(&load.address, data, stop)?;
+            writeln!(progress, "{system}: {stored} of {keys} keys are stored")?;
         }
         Ok(entrants)
     }
@@ -133,6 +145,7 @@ impl Race {
     ) -> Result<Vec<Figure>, Error> {
         let mut requests: Vec<(Workload, Requests)> = Vec::new();
         let mut reports: Vec<Vec<Report>> = vec![Vec::new(); entrants.len()];
+        let mut disk: Vec<Option<Counters>> = vec![None; entrants.len()];
         for round in 0..self.rounds {
             writeln!(progress, "{}: round {} of {}", task.name, round + 1, self.rounds)?;
             // Each round starts with another system.
@@ -147,14 +160,20 @@ impl Race {
                 });
                 let (workload, requests) = &requests[known];
                 let load = self.load(server, workload.clone());
+                let before = Counters::of(*system, &load.address)?;
                 reports[at].push(load.run(requests, stop)?);
+                let after = Counters::of(*system, &load.address)?;
+                if let Some((before, after)) = before.zip(after) {
+                    disk[at] = Some(disk[at].unwrap_or_default().and(after.since(before)));
+                }
             }
         }
         let names = (task.name, task.reference);
-        let figure = |(entrant, reports): (&Entrant, Vec<Report>)| {
-            (!reports.is_empty()).then(|| Figure::of(names, entrant.system, &reports))
+        let figure = |((entrant, reports), disk): ((&Entrant, Vec<Report>), Option<Counters>)| {
+            let figure = |()| Figure { disk, ..Figure::of(names, entrant.system, &reports) };
+            (!reports.is_empty()).then_some(()).map(figure)
         };
-        Ok(entrants.iter().zip(reports).filter_map(figure).collect())
+        Ok(entrants.iter().zip(reports).zip(disk).filter_map(figure).collect())
     }
 
     fn load(&self, server: &Server, workload: Workload) -> Load {

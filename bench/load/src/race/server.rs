@@ -4,6 +4,7 @@ use crate::address::Address;
 use crate::cpu;
 use crate::error::Error;
 use crate::protocol::Protocol;
+use nuthatch_bench::Folder;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -19,6 +20,8 @@ pub(crate) struct Server {
     child: Child,
     resp: Address,
     memcache: Address,
+    /// The folder of the server, removed after the process has ended.
+    _folder: Option<Folder>,
 }
 
 impl Server {
@@ -27,11 +30,13 @@ impl Server {
         mut command: Command,
         core_number: usize,
         [resp, memcache]: [String; 2],
+        folder: Option<Folder>,
     ) -> io::Result<Self> {
         // In its own process group, the server does not receive Ctrl-C, and the benchmark stops it.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         let child = cpu::on_core(core_number, || command.spawn())??;
-        Ok(Self { child, resp: Address::Tcp(resp), memcache: Address::Tcp(memcache) })
+        let (resp, memcache) = (Address::Tcp(resp), Address::Tcp(memcache));
+        Ok(Self { child, resp, memcache, _folder: folder })
     }
 
     /// Calls `reach` until it does not fail to connect. Fails if the server exits or exceeds

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::race::server::Server;
 use crate::race::works::Task;
+use nuthatch_bench::Folder;
 use std::env;
 use std::fmt;
 use std::io;
@@ -24,18 +25,43 @@ pub enum System {
     Nuthatch,
     /// Nuthatch with one thread and 16 GiB: its speed should not depend on the budget.
     NuthatchLarge,
+    /// memcached with one thread and extstore, its storage on disk.
+    Extstore,
+    /// Nuthatch with one thread and its disk tier.
+    NuthatchDisk,
     /// The echo server.
     Echo,
 }
 
+/// Memory of the systems with a disk, in MiB. The workloads have ten times as much data.
+pub(crate) const DISK_MEMORY_MIB: u32 = 64;
+
+/// Disk of these systems, in MiB: enough for all items with the overhead of each system.
+const DISK_MIB: u32 = 2048;
+
+/// Threads of extstore that read. Nuthatch has as many.
+const READ_THREADS: u32 = 16;
+
 impl System {
     /// All systems.
-    pub const ALL: [Self; 5] =
-        [Self::Redis, Self::Memcached, Self::Nuthatch, Self::NuthatchLarge, Self::Echo];
+    pub const ALL: [Self; 7] = [
+        Self::Redis,
+        Self::Memcached,
+        Self::Nuthatch,
+        Self::NuthatchLarge,
+        Self::Extstore,
+        Self::NuthatchDisk,
+        Self::Echo,
+    ];
 
     /// Returns whether this is the program of `--nuthatch`.
     pub fn is_nuthatch(self) -> bool {
-        matches!(self, Self::Nuthatch | Self::NuthatchLarge)
+        matches!(self, Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchDisk)
+    }
+
+    /// Returns whether the system stores items on disk.
+    pub(crate) fn has_disk(self) -> bool {
+        matches!(self, Self::Extstore | Self::NuthatchDisk)
     }
 
     fn name(self) -> &'static str {
@@ -44,6 +70,8 @@ impl System {
             Self::Memcached => "memcached",
             Self::Nuthatch => "nuthatch",
             Self::NuthatchLarge => "nuthatch-16gib",
+            Self::Extstore => "extstore",
+            Self::NuthatchDisk => "nuthatch-disk",
             Self::Echo => "echo",
         }
     }
@@ -52,20 +80,23 @@ impl System {
     pub(crate) fn protocols(self) -> &'static [Protocol] {
         match self {
             Self::Redis | Self::Echo => &[Protocol::Resp],
-            Self::Nuthatch | Self::NuthatchLarge => {
+            Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchDisk => {
                 &[Protocol::Resp, Protocol::Meta, Protocol::Memcache]
             }
-            Self::Memcached => &[Protocol::Meta, Protocol::Memcache],
+            Self::Memcached | Self::Extstore => &[Protocol::Meta, Protocol::Memcache],
         }
     }
 
     /// Returns the protocol for a workload, or `None` if the system does not support the workload.
     pub(crate) fn protocol_at(self, task: &Task) -> Option<Protocol> {
         let all = self.protocols();
+        if self != Self::Echo && self.has_disk() != task.needs_disk {
+            return None;
+        }
         task.protocol.map_or(Some(all[0]), |needed| all.contains(&needed).then_some(needed))
     }
 
-    /// Starts the server on a core, with free ports.
+    /// Starts the server on a core, with free ports. A system with a disk gets a new folder.
     pub(crate) fn start(
         self,
         task: &Task,
@@ -73,52 +104,94 @@ impl System {
         core_number: usize,
     ) -> Result<Server, Error> {
         let (first, second) = free_ports()?;
-        let local = |port: u16| format!("127.0.0.1:{port}");
-        let (program, arguments, package) = match self {
-            Self::Redis => {
-                let arguments = format!(
-                    "--port {first} --bind 127.0.0.1 --appendonly no --io-threads 1 \
-                     --loglevel warning --save"
-                );
-                // An empty argument of --save disables snapshots.
-                let arguments = words(&arguments).chain([String::new()]).collect();
-                (PathBuf::from("redis-server"), arguments, "Debian has it in redis-server")
+        let folder = match self.has_disk() {
+            true => Some(Folder::create(&env::temp_dir()).map_err(io::Error::other)?),
+            false => None,
+        };
+        let mut arguments: Vec<String> = words(&self.arguments(task, [first, second])).collect();
+        if self == Self::Redis {
+            // An empty argument of --save disables snapshots.
+            arguments.push(String::new());
+        }
+        match (self, &folder) {
+            (Self::Extstore, Some(folder)) => {
+                let file = folder.path().join("extstore");
+                arguments.push("-o".into());
+                arguments.push(extstore_options(&file.display().to_string()));
             }
-            Self::Memcached => {
-                // memcached refuses to run as root without a user name.
-                let arguments = format!("-l 127.0.0.1 -p {first} -U 0 -t 1 -m 4096 -u root");
-                let arguments: Vec<_> = words(&arguments).collect();
-                (PathBuf::from("memcached"), arguments, "Debian has it in memcached")
+            (_, Some(folder)) => {
+                arguments.push("--data-dir".into());
+                arguments.push(folder.path().display().to_string());
             }
-            Self::Nuthatch | Self::NuthatchLarge => {
-                let memory = if self == Self::Nuthatch { "2GiB" } else { "16GiB" };
-                let Some(path) = nuthatch else {
+            (_, None) => {}
+        }
+        let (program, package) = match self {
+            Self::Redis => (PathBuf::from("redis-server"), "Debian has it in redis-server"),
+            Self::Memcached | Self::Extstore => {
+                (PathBuf::from("memcached"), "Debian has it in memcached")
+            }
+            Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchDisk => match nuthatch {
+                Some(path) => (path.clone(), "--nuthatch says where it is"),
+                None => {
                     return Err(Error::Usage("nuthatch races only with --nuthatch PATH".into()));
-                };
-                let (resp, memcache) = (local(first), local(second));
-                let arguments = format!(
-                    "serve --threads 1 --memory {memory} --admin off --resp {resp} \
-                     --memcache {memcache}"
-                );
-                (path.clone(), words(&arguments).collect(), "--nuthatch says where it is")
-            }
-            Self::Echo => {
-                let (request, reply) = echo_sizes(task);
-                let address = local(first);
-                let arguments =
-                    format!("echo --request {request} --reply {reply} --address {address}");
-                (env::current_exe()?, words(&arguments).collect(), "it is part of this program")
-            }
+                }
+            },
+            Self::Echo => (env::current_exe()?, "it is part of this program"),
         };
         let mut command = Command::new(&program);
         command.args(arguments);
-        let resp_only = self.protocols() == [Protocol::Resp];
-        let memcache = if resp_only || self == Self::Memcached { first } else { second };
-        Server::start(command, core_number, [local(first), local(memcache)]).map_err(|error| {
+        let memcache = if self.is_nuthatch() { second } else { first };
+        let addresses = [local(first), local(memcache)];
+        Server::start(command, core_number, addresses, folder).map_err(|error| {
             let what = format!("{}: {error}: {package}", program.display());
             Error::Io(io::Error::new(error.kind(), what))
         })
     }
+
+    /// Returns the arguments that contain no spaces and no paths.
+    fn arguments(self, task: &Task, [first, second]: [u16; 2]) -> String {
+        // memcached refuses to run as root without a user name.
+        let memcached = |mib: u32| format!("-l 127.0.0.1 -p {first} -U 0 -t 1 -m {mib} -u root");
+        let nuthatch = |memory: &str| {
+            let (resp, memcache) = (local(first), local(second));
+            format!(
+                "serve --threads 1 --memory {memory} --admin off --resp {resp} \
+                 --memcache {memcache}"
+            )
+        };
+        match self {
+            Self::Redis => format!(
+                "--port {first} --bind 127.0.0.1 --appendonly no --io-threads 1 \
+                 --loglevel warning --save"
+            ),
+            Self::Memcached => memcached(4096),
+            Self::Extstore => memcached(DISK_MEMORY_MIB),
+            Self::Nuthatch => nuthatch("2GiB"),
+            Self::NuthatchLarge => nuthatch("16GiB"),
+            Self::NuthatchDisk => {
+                let common = nuthatch(&format!("{DISK_MEMORY_MIB}MiB"));
+                format!("{common} --disk {DISK_MIB}MiB --disk-full wait")
+            }
+            Self::Echo => {
+                let (request, reply) = echo_sizes(task);
+                format!("echo --request {request} --reply {reply} --address {}", local(first))
+            }
+        }
+    }
+}
+
+/// Returns the options with which extstore keeps as many items as it can. It stores short items on
+/// disk, too; its threads do not sleep for long while items arrive; and an eviction moves memory to
+/// the slab class that needs it, which is the class of the headers of items on disk.
+fn extstore_options(path: &str) -> String {
+    format!(
+        "ext_path={path}:{DISK_MIB}M,ext_threads={READ_THREADS},ext_item_size=64,\
+         ext_max_sleep=5000,slab_automove=2"
+    )
+}
+
+fn local(port: u16) -> String {
+    format!("127.0.0.1:{port}")
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {
@@ -174,7 +247,7 @@ mod tests {
     #[test]
     fn each_system_uses_its_own_protocol_or_that_of_the_workload() {
         use Protocol::{Memcache, Meta, Resp};
-        use System::{Echo, Memcached, Nuthatch, NuthatchLarge, Redis};
+        use System::{Echo, Extstore, Memcached, Nuthatch, NuthatchDisk, NuthatchLarge, Redis};
         let own = [
             (Redis, Resp),
             (Memcached, Meta),
@@ -183,6 +256,8 @@ mod tests {
             (Echo, Resp),
         ];
         assert_eq!(at("get100"), own);
+        let disk = [(Extstore, Meta), (NuthatchDisk, Resp), (Echo, Resp)];
+        assert_eq!(at("disk1k"), disk);
         for (name, protocol) in [("get100-meta", Meta), ("get100-text", Memcache)] {
             let systems = [Memcached, Nuthatch, NuthatchLarge];
             assert_eq!(at(name), systems.map(|system| (system, protocol)));

@@ -1,7 +1,9 @@
 //! The workloads of the benchmark.
 
 use crate::batches::{Work, Workload};
+use crate::keys::KEY_BYTES;
 use crate::protocol::Protocol;
+use crate::race::systems::DISK_MEMORY_MIB;
 use nuthatch_bench::Distribution;
 
 /// A workload of the benchmark.
@@ -16,6 +18,8 @@ pub(crate) struct Task {
     pub(crate) pipeline: usize,
     /// The required protocol, or `None` for the first protocol of each system.
     pub(crate) protocol: Option<Protocol>,
+    /// Whether only systems that store items on disk can do it.
+    pub(crate) needs_disk: bool,
     /// The workload of Redis whose results are the divisor.
     pub(crate) reference: &'static str,
 }
@@ -41,12 +45,29 @@ const GET: Task = Task {
     distribution: Distribution::Uniform,
     pipeline: 100,
     protocol: None,
+    needs_disk: false,
     reference: "get100",
+};
+
+/// Returns ten times as much data as the systems with a disk have memory.
+const fn beyond_memory(value_bytes: usize) -> Data {
+    let bytes = 10 * ((DISK_MEMORY_MIB as usize) << 20);
+    Data { keys: (bytes / (KEY_BYTES + value_bytes)) as u32, value_bytes }
+}
+
+const DISK: Task = Task {
+    name: "disk100",
+    data: beyond_memory(100),
+    distribution: ZIPF,
+    pipeline: 1,
+    needs_disk: true,
+    reference: "disk100",
+    ..GET
 };
 
 /// All workloads. Those with the same data are adjacent, and the one that stores comes last, so
 /// that the others read the original values.
-pub(crate) const TASKS: [Task; 12] = [
+pub(crate) const TASKS: [Task; 15] = [
     GET,
     Task { name: "zipf100", distribution: ZIPF, reference: "zipf100", ..GET },
     Task { name: "get32", pipeline: 32, reference: "get32", ..GET },
@@ -59,6 +80,9 @@ pub(crate) const TASKS: [Task; 12] = [
     Task { name: "get100-10m", data: MANY, reference: "get100-10m", ..GET },
     Task { name: "zipf100-10m", data: MANY, distribution: ZIPF, reference: "zipf100-10m", ..GET },
     Task { name: "set100-10m", data: MANY, work: Work::Set, reference: "set100-10m", ..GET },
+    DISK,
+    Task { name: "disk1k", data: beyond_memory(1 << 10), reference: "disk1k", ..DISK },
+    Task { name: "disk10k", data: beyond_memory(10 << 10), reference: "disk10k", ..DISK },
 ];
 
 impl Task {
