@@ -4,8 +4,9 @@
 //! load for each value. A dictionary that no group uses any more stays in the set as long as values
 //! need it.
 
-use crate::dictionary::{Dictionary, DictionaryStats};
+use crate::dictionary::{CONTENT_START, Dictionary, DictionaryStats, set_dictionary_id};
 use crate::error::{Error, Result};
+use crate::folder::DictionaryFolder;
 use crate::group::GroupId;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -22,6 +23,8 @@ pub struct Dictionaries {
     memory_limit: usize,
     generation: AtomicU64,
     state: Mutex<State>,
+    /// The folder of all dictionaries, if values on disk need them.
+    folder: Option<DictionaryFolder>,
 }
 
 #[derive(Debug)]
@@ -108,7 +111,31 @@ impl Dictionaries {
     pub fn new(level: i32, memory_limit: usize) -> Self {
         let (set, replaced, names) = (Arc::default(), Vec::new(), BTreeMap::new());
         let state = Mutex::new(State { set, replaced, names, max_id: 0 });
-        Self { level, memory_limit, generation: AtomicU64::new(0), state }
+        Self { level, memory_limit, generation: AtomicU64::new(0), state, folder: None }
+    }
+
+    /// Adds the dictionaries of a folder, and saves each new dictionary in it before any value is
+    /// compressed with it. No dictionary is removed from the set any more, since values that are
+    /// not counted may need it.
+    ///
+    /// If the limit of the set is reached, the dictionaries with the lowest ids are left out.
+    /// Returns the ids of the dictionaries that could not be added, and the reasons.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::File`] if the system refuses to read a file.
+    pub fn keep_in(&mut self, folder: DictionaryFolder) -> Result<Vec<(NonZeroU32, Error)>> {
+        let mut left_out = Vec::new();
+        for (id, bytes) in folder.read()? {
+            if let Err(error) = bytes.and_then(|bytes| self.add(&bytes)) {
+                left_out.push((id, error));
+            }
+        }
+        let mut state = self.lock();
+        state.max_id = state.max_id.max(folder.max_id());
+        drop(state);
+        self.folder = Some(folder);
+        Ok(left_out)
     }
 
     /// Returns the level of compression.
@@ -135,6 +162,7 @@ impl Dictionaries {
     /// id, or [`Error::NoRoom`].
     pub fn add(&self, bytes: &[u8]) -> Result<Arc<Dictionary>> {
         let dictionary = Arc::new(Dictionary::new(bytes, self.level)?);
+        self.save_new(&dictionary)?;
         self.publish(|set, _| {
             self.insert(set, &dictionary)?;
             Ok(set.find(dictionary.id().get()).map_or(dictionary, Arc::clone))
@@ -142,13 +170,17 @@ impl Dictionaries {
     }
 
     /// Adds a dictionary and uses it for the new values of all groups. Values that need other
-    /// dictionaries keep them.
+    /// dictionaries keep them. If values in a [folder](Self::keep_in) may need another dictionary
+    /// with the same id, the dictionary gets a new one.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`Self::add`].
     pub fn use_for_all(&self, bytes: &[u8]) -> Result<Arc<Dictionary>> {
-        let dictionary = self.add(bytes)?;
+        let dictionary = match &self.folder {
+            Some(folder) => self.add(&self.with_free_id(bytes, folder)?)?,
+            None => self.add(bytes)?,
+        };
         self.publish(|set, names| {
             set.groups.clear();
             names.clear();
@@ -157,6 +189,33 @@ impl Dictionaries {
             Ok(())
         })?;
         Ok(dictionary)
+    }
+
+    /// Returns the bytes of a dictionary with an id that no other dictionary has or had. That of a
+    /// dictionary in the set with the same content is preferred.
+    fn with_free_id(&self, bytes: &[u8], folder: &DictionaryFolder) -> Result<Vec<u8>> {
+        let dictionary = Dictionary::new(bytes, self.level)?;
+        if folder.may_have_id(&dictionary) {
+            return Ok(bytes.to_vec());
+        }
+        let content = |dictionary: &Dictionary| dictionary.as_bytes()[CONTENT_START..].to_vec();
+        let same = self.all().into_iter().find(|found| content(found) == content(&dictionary));
+        if let Some(same) = same {
+            return Ok(same.as_bytes().to_vec());
+        }
+        let mut bytes = bytes.to_vec();
+        let id = self.next_id().ok_or(Error::DuplicateId { id: u32::MAX })?;
+        set_dictionary_id(&mut bytes, id)?;
+        Ok(bytes)
+    }
+
+    /// Saves a dictionary that is about to be added to the set, if the set has a folder. Threads
+    /// that use the set do not wait meanwhile.
+    fn save_new(&self, dictionary: &Arc<Dictionary>) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        // One that cannot be added is not saved.
+        self.insert(&mut Set::clone(&self.current()), dictionary)?;
+        folder.save(dictionary)
     }
 
     /// Uses no dictionary for new values from now on.
@@ -189,8 +248,12 @@ impl Dictionaries {
     ///
     /// Removes none while a codec still uses an older set, because it may be compressing a value
     /// with one of them. A codec switches to the current set with its next value, or by
-    /// [`Codec::refresh`](crate::Codec::refresh).
+    /// [`Codec::refresh`](crate::Codec::refresh). Removes none if the set has a
+    /// [folder](Self::keep_in).
     pub fn reclaim(&self) -> Vec<NonZeroU32> {
+        if self.folder.is_some() {
+            return Vec::new();
+        }
         let mut state = self.lock();
         state.drop_unused_sets();
         if !state.replaced.is_empty() {
@@ -214,8 +277,12 @@ impl Dictionaries {
     ///
     /// An application that does not call [`Codec::release`](crate::Codec::release) can count the
     /// values that need them, and then call [`Self::recount`]. Meanwhile it must not copy a
-    /// compressed value to a place where it has counted already.
+    /// compressed value to a place where it has counted already. Returns none if the set has a
+    /// [folder](Self::keep_in), since the counts do not matter then.
     pub fn unassigned(&self) -> Vec<NonZeroU32> {
+        if self.folder.is_some() {
+            return Vec::new();
+        }
         let mut state = self.lock();
         state.drop_unused_sets();
         if !state.replaced.is_empty() {
@@ -268,12 +335,12 @@ impl Dictionaries {
     }
 
     /// Returns the dictionary of the rest, and at most `max` dictionaries that no group uses, those
-    /// with the most values first.
+    /// with the most values first, then the newest ones.
     pub(crate) fn candidates(&self, max: usize) -> Vec<Arc<Dictionary>> {
         let set = self.current();
         let unassigned = set.dictionaries.iter().filter(|found| !set.is_assigned(found.id()));
         let mut unassigned: Vec<_> = unassigned.cloned().collect();
-        unassigned.sort_by_key(|found| std::cmp::Reverse(found.values()));
+        unassigned.sort_by_key(|found| std::cmp::Reverse((found.values(), found.id())));
         unassigned.truncate(max);
         unassigned.extend(set.rest.clone());
         unassigned
@@ -292,6 +359,9 @@ impl Dictionaries {
         name: &[u8],
         dictionary: Option<Arc<Dictionary>>,
     ) -> Result<()> {
+        if let Some(dictionary) = &dictionary {
+            self.save_new(dictionary)?;
+        }
         self.publish(|set, names| {
             if let Some(dictionary) = &dictionary {
                 self.insert(set, dictionary)?;

@@ -12,6 +12,8 @@ pub const MAX_DICTIONARY_BYTES: usize = 16 << 20;
 /// The bytes with which a dictionary of zstd begins, then its id.
 const MAGIC_LEN: usize = 4;
 const ID_END: usize = MAGIC_LEN + 4;
+/// The offset of what a dictionary has apart from its id.
+pub(crate) const CONTENT_START: usize = ID_END;
 
 /// A dictionary in zstd's format, which any number of threads use at once.
 pub struct Dictionary {

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The extension of files with dictionaries.
-const EXTENSION: &str = "zdict";
+pub(crate) const EXTENSION: &str = "zdict";
+/// The extension of files that are being written.
+pub(crate) const PARTIAL: &str = "partial";
 
 /// Reads a file with a dictionary, and nothing beyond [`MAX_DICTIONARY_BYTES`].
 ///
@@ -105,23 +107,30 @@ fn files(folder: &Path) -> Result<Vec<(NonZeroU32, std::path::PathBuf)>> {
 }
 
 fn write(folder: &Path, dictionary: &Arc<Dictionary>) -> Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
     let path = folder.join(format!("{}.{EXTENSION}", dictionary.id()));
     // A file with the same id can be of another set that was not loaded.
     if read_dictionary(&path).is_ok_and(|found| found == dictionary.as_bytes()) {
         return Ok(());
     }
-    let partial = path.with_extension("partial");
+    write_file(&path, dictionary.as_bytes())
+}
+
+/// Replaces a file: writes a new one that only the user of the process can read, syncs and renames
+/// it. The folder is not synced.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let partial = path.with_extension(PARTIAL);
     let failed = |operation, source| Error::File { path: partial.clone(), operation, source };
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&partial).map_err(|error| failed("create", error))?;
-    file.write_all(dictionary.as_bytes()).map_err(|error| failed("write", error))?;
+    file.write_all(bytes).map_err(|error| failed("write", error))?;
     file.sync_all().map_err(|error| failed("sync", error))?;
-    fs::rename(&partial, &path).map_err(|error| failed("rename", error))
+    fs::rename(&partial, path).map_err(|error| failed("rename", error))
 }
 
-fn sync(folder: &Path) -> Result<()> {
+/// Makes the names of new files in a folder durable.
+pub(crate) fn sync(folder: &Path) -> Result<()> {
     let synced = File::open(folder).and_then(|file| file.sync_all());
     synced.map_err(|source| Error::File { path: folder.to_owned(), operation: "sync", source })
 }

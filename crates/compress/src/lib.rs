@@ -52,6 +52,7 @@
 //! | `trainer.rs` | evaluates groups and decides about their dictionaries |
 //! | `codec.rs` | compresses and decompresses on one thread |
 //! | `files.rs` | dictionaries as files |
+//! | `folder.rs` | a folder that keeps each dictionary before values need it |
 //! | `sampler.rs` | samples of live values, for each group |
 //! | `dictionaries.rs` | the set of dictionaries that all threads share |
 //! | `training.rs` | trains a dictionary, measures what it saves |
@@ -66,6 +67,7 @@ mod dictionaries;
 mod dictionary;
 mod error;
 mod files;
+mod folder;
 mod format;
 mod group;
 mod random;
@@ -79,6 +81,7 @@ pub use dictionaries::{DEFAULT_MEMORY_LIMIT, Dictionaries};
 pub use dictionary::{Dictionary, DictionaryStats, MAX_DICTIONARY_BYTES, set_dictionary_id};
 pub use error::{Error, Result};
 pub use files::read_dictionary;
+pub use folder::DictionaryFolder;
 pub use format::{MAX_HEADER_LEN, ValueInfo};
 pub use group::{MAX_PREFIX_LEN, group_name};
 pub use sampler::Sampler;

@@ -4,7 +4,7 @@
 //! of each kind in ten seconds. The field `unlogged` of the next line has the number of lines that
 //! were suppressed.
 
-use nuthatch_compress::Evaluation;
+use nuthatch_compress::{Error as CompressError, Evaluation};
 use nuthatch_listen::RateLimit;
 use nuthatch_tiered::Event;
 use std::fmt::Display;
@@ -115,6 +115,11 @@ pub fn disk_event(event: Event) {
         Event::Damaged(damage) => {
             rate_limited!(WARN, SERVER, %damage, "a part of the disk tier is lost");
         }
+        Event::Undecodable => rate_limited!(
+            WARN,
+            SERVER,
+            "an item on disk was removed: the dictionary of its compressed value is unknown"
+        ),
         Event::PowerLost { records } => warn!(
             target: SERVER,
             records,
@@ -158,7 +163,13 @@ pub(crate) fn group_evaluated(evaluation: &Evaluation) {
     let group = String::from_utf8_lossy(group);
     let dictionary = dictionary.map_or(0, NonZeroU32::get);
     let saved_percent = (sizes.saved() * 100.0).round();
-    if let Some(error) = error {
+    if let Some(error @ (CompressError::NoRoom { .. } | CompressError::File { .. })) = error {
+        warn!(
+            target: SERVER,
+            group = group.as_ref(), ?decision, dictionary, %error,
+            "a new dictionary was not adopted"
+        );
+    } else if let Some(error) = error {
         info!(
             target: SERVER,
             group = group.as_ref(), ?decision, dictionary, %error,
@@ -171,6 +182,14 @@ pub(crate) fn group_evaluated(evaluation: &Evaluation) {
             "the dictionary of a group of keys was evaluated"
         );
     }
+}
+
+pub(crate) fn dictionary_lost(id: NonZeroU32, error: &CompressError) {
+    warn!(
+        target: SERVER,
+        id, %error,
+        "a dictionary cannot be loaded: items on disk that need it are lost"
+    );
 }
 
 pub(crate) fn value_unreadable(error: &impl Display) {

@@ -78,6 +78,26 @@ pub(crate) fn is_own(name: &str) -> bool {
         || [MANIFEST_NAME, MANIFEST_NEW, LOCK_NAME, REMOVED_NEW].contains(&name)
 }
 
+/// Returns whether a folder has item files. Also if they have no items: a file is created before
+/// its first record.
+///
+/// # Errors
+///
+/// Returns the error of the system if the folder exists and cannot be listed.
+pub fn has_item_files(folder: &Path) -> std::io::Result<bool> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        if items_number(&entry?.file_name().to_string_lossy()).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Returns a random number, for salts. It comes from the seeds of hash maps in the standard
 /// library, which differ between processes and calls.
 pub(crate) fn random() -> u64 {

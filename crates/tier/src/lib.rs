@@ -83,6 +83,7 @@ pub use buffer::AlignedBuffer;
 pub use directory::{Directory, Entry};
 pub use disk::{Disk, SystemDisk};
 pub use error::{Damage, Error, Result};
+pub use folder::has_item_files;
 pub use nuthatch_clock::{Clock, ManualClock, SystemClock};
 pub use options::Options;
 pub use place::Place;

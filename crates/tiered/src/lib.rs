@@ -14,8 +14,8 @@
 //! # Modules
 //!
 //! `access` uses `tiered`, which uses all others; `demoter`, `reads`, `recovery` and `dump` use
-//! `shared`, which uses `records`; `records` uses `state`; `convert`, `options` and `stats` use
-//! none.
+//! `shared`, which uses `records` and `options`; `records` uses `state`; `convert`, `options` and
+//! `stats` use none.
 
 mod access;
 mod convert;
@@ -32,7 +32,7 @@ mod stats;
 mod tiered;
 
 pub use error::OpenError;
-pub use nuthatch_tier::{Damage, Disk, SystemDisk};
+pub use nuthatch_tier::{Damage, Disk, SystemDisk, has_item_files};
 pub use options::{Event, Options, WhenBehind};
 pub use reads::Waiter;
 pub use stats::DiskStats;

@@ -29,6 +29,8 @@ pub enum Event {
         /// The number of records.
         records: u64,
     },
+    /// A compressed value cannot be decompressed. Its item was removed.
+    Undecodable,
     /// The items of the last run are in the index.
     Recovered {
         /// The number of items.
@@ -67,7 +69,11 @@ pub struct Options {
     pub(crate) readers: usize,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) on_event: Arc<dyn Fn(Event) + Send + Sync>,
+    pub(crate) can_decompress: Arc<CanDecompress>,
 }
+
+/// Returns whether a compressed value can be decompressed.
+pub(crate) type CanDecompress = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 impl Options {
     /// Minimum bytes on disk: 16 MiB.
@@ -87,6 +93,7 @@ impl Options {
             readers: Self::READERS,
             disk: Arc::new(SystemDisk),
             on_event: Arc::new(|_| {}),
+            can_decompress: Arc::new(|_| true),
         }
     }
 
@@ -112,6 +119,18 @@ impl Options {
     #[must_use]
     pub fn on_event(self, on_event: impl Fn(Event) + Send + Sync + 'static) -> Self {
         Self { on_event: Arc::new(on_event), ..self }
+    }
+
+    /// Sets a function that returns whether a [compressed](nuthatch_cache::Item::is_compressed)
+    /// value can be decompressed. It is called with each such value that is read from disk, on a
+    /// thread of the tier. If it returns `false`, the item is removed, counted as
+    /// [undecodable](crate::DiskStats::undecodable), and reported.
+    #[must_use]
+    pub fn can_decompress(
+        self,
+        can_decompress: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { can_decompress: Arc::new(can_decompress), ..self }
     }
 }
 

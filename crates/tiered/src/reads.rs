@@ -189,6 +189,12 @@ fn promote(
         guard.forget(on_disk);
         return;
     };
+    if record.is_compressed && !(shared.can_decompress)(record.value) {
+        Counters::add(&counters.undecodable, 1);
+        state.report(Event::Undecodable);
+        guard.forget(on_disk);
+        return;
+    }
     if cache.hash(record.key) != on_disk.hash() {
         Counters::add(&counters.false_matches, 1);
     }

@@ -1,5 +1,6 @@
 //! What the threads of a tier share.
 
+use crate::options::CanDecompress;
 use crate::records::ItemRecords;
 use crate::state::State;
 use nuthatch_cache::Cache;
@@ -14,6 +15,7 @@ pub(crate) struct Shared {
     pub(crate) reader: Reader,
     pub(crate) records: Arc<ItemRecords>,
     pub(crate) state: Arc<State>,
+    pub(crate) can_decompress: Arc<CanDecompress>,
 }
 
 impl Shared {
@@ -22,9 +24,10 @@ impl Shared {
         tier: Tier,
         records: Arc<ItemRecords>,
         state: Arc<State>,
+        can_decompress: Arc<CanDecompress>,
     ) -> Self {
         let reader = tier.reader();
-        Self { cache, tier: Mutex::new(Some(tier)), reader, records, state }
+        Self { cache, tier: Mutex::new(Some(tier)), reader, records, state, can_decompress }
     }
 
     /// Locks the writer of item files. It is `None` after the tier was closed.

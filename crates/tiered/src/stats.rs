@@ -49,6 +49,8 @@ counters! {
     read_bytes,
     /// Records that could not be read, or were damaged. Their items are lost.
     bad_records,
+    /// Records whose compressed value could not be decompressed. Their items are lost.
+    undecodable,
     /// Records that were read for the lookup of another key, whose hash has the same bits.
     false_matches,
     /// Items written to disk.

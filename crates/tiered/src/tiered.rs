@@ -69,7 +69,9 @@ impl TieredCache {
         let removed = std::mem::take(&mut recovery.removed);
         let to_recover = if recovery.lost_power { 0 } else { recovery.records };
         Counters::add(&state.counters.to_recover, to_recover);
-        let shared = Arc::new(Shared::new(Arc::new(cache), tier, records, state));
+        let can_decompress = Arc::clone(&options.can_decompress);
+        let shared = Shared::new(Arc::new(cache), tier, records, state, can_decompress);
+        let shared = Arc::new(shared);
         let (reads, when_behind) = (Arc::default(), options.when_behind);
         let threads = Mutex::default();
         let tiered = Self { shared, reads, threads, room_waiters: Arc::default(), when_behind };

@@ -187,6 +187,12 @@ fn compression(text: &mut MetricsText, server: &Server) {
     let help = "Values that compression did not make shorter, and that were stored as they came.";
     let raw = server.compression.incompressible().values;
     text.counter("nuthatch_compression_incompressible_values", help).sample(&[], raw);
+    let help = "Dictionaries of earlier runs that could not be loaded.";
+    let lost = server.compression.lost_dictionaries();
+    text.gauge("nuthatch_compression_dictionaries_lost", help).sample(&[], lost);
+    let help = "New dictionaries that were not adopted: the limit was reached, or saving failed.";
+    let refused = server.compression.refused_dictionaries();
+    text.counter("nuthatch_compression_dictionaries_refused", help).sample(&[], refused);
 }
 
 fn connections(text: &mut MetricsText, server: &Server, totals: &Totals) {

@@ -27,15 +27,16 @@ use crate::log;
 use codec::{keep_buffer, with_codec};
 use nuthatch_cache::{Error, Item};
 use nuthatch_compress::{
-    Dictionaries, Dictionary, Encoded, Error as CompressError, Sampler, ValueInfo,
+    Dictionaries, Dictionary, DictionaryFolder, Encoded, Error as CompressError, Sampler, ValueInfo,
 };
 use stats::Totals;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::iter::once;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
 /// Maximum length of a value that is compressed, in bytes. The event loop must not stall.
 const MAX_LEN: usize = 1 << 20;
@@ -81,6 +82,11 @@ pub struct Compression {
     without_dictionary: Totals,
     /// Values that compression does not make shorter.
     incompressible: Totals,
+    /// Dictionaries of the folder that could not be loaded.
+    lost_dictionaries: AtomicU64,
+    /// Times that a new dictionary was not adopted since the limit was reached or it could not be
+    /// saved.
+    refused_dictionaries: AtomicU64,
     /// Bytes by which the memory of codecs has changed since it was last reserved.
     unreported: AtomicIsize,
 }
@@ -104,9 +110,48 @@ impl Compression {
     ///
     /// Returns the error of the dictionary: it is not one, or there is no memory for it.
     pub fn new(options: &CompressionOptions, memory: u64) -> Result<Self, CompressError> {
-        let CompressionOptions { level, min_len, dictionaries: source } = options;
-        let limit = (memory / DICTIONARIES_RATIO).min(MAX_DICTIONARIES_LEN) as usize;
-        let dictionaries = Dictionaries::new(*level, limit);
+        let dictionaries = Dictionaries::new(options.level, dictionaries_limit(memory));
+        Self::of_values(dictionaries, options, memory)
+    }
+
+    /// Creates the compression of a cache with a disk tier. Its dictionaries are in a folder, which
+    /// no other process uses: those of earlier runs, and each new one before a value is compressed
+    /// with it. Without `options`, values are not compressed, but those on disk can be read.
+    ///
+    /// `has_items` is whether there may be items on disk. If not, the dictionaries of earlier runs
+    /// are removed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CompressError::File`] if the system refuses to read or write the folder, and the
+    /// errors of [`new`](Self::new).
+    pub fn with_folder(
+        options: Option<&CompressionOptions>,
+        memory: u64,
+        (folder, has_items): (&Path, bool),
+    ) -> Result<Self, CompressError> {
+        let used = options.cloned().unwrap_or_default();
+        let mut dictionaries = Dictionaries::new(used.level, dictionaries_limit(memory));
+        let opened = DictionaryFolder::open(folder, has_items, RandomState::new().hash_one(0))?;
+        let lost = dictionaries.keep_in(opened)?;
+        for (id, error) in &lost {
+            log::dictionary_lost(*id, error);
+        }
+        let compression = match options {
+            Some(options) => Self::of_values(dictionaries, options, memory)?,
+            None => Self::with(dictionaries, false, used.min_len, DictionarySource::Off.name()),
+        };
+        compression.lost_dictionaries.store(lost.len() as u64, Ordering::Relaxed);
+        Ok(compression)
+    }
+
+    /// Creates a compression of all values.
+    fn of_values(
+        dictionaries: Dictionaries,
+        options: &CompressionOptions,
+        memory: u64,
+    ) -> Result<Self, CompressError> {
+        let CompressionOptions { min_len, dictionaries: source, .. } = options;
         if let DictionarySource::Fixed(bytes) = source {
             dictionaries.use_for_all(bytes)?;
         }
@@ -143,6 +188,8 @@ impl Compression {
             sampler,
             without_dictionary,
             incompressible,
+            lost_dictionaries: AtomicU64::new(0),
+            refused_dictionaries: AtomicU64::new(0),
             unreported,
         }
     }
@@ -241,6 +288,13 @@ impl Compression {
         Ok(item.with_value(buffer))
     }
 
+    /// Returns whether a compressed value of an item on disk can be decompressed: whether its
+    /// dictionary is known.
+    pub fn can_decompress(&self, value: &[u8]) -> bool {
+        let info = ValueInfo::read(value);
+        info.is_ok_and(|info| info.dictionary.is_none_or(|id| self.dictionary(id).is_some()))
+    }
+
     /// Returns the dictionary with this id.
     pub(crate) fn dictionary(&self, id: NonZeroU32) -> Option<Arc<Dictionary>> {
         self.dictionaries.find(id)
@@ -269,6 +323,17 @@ impl Compression {
     /// Returns the values that were long enough, but that compression did not make shorter.
     pub(crate) fn incompressible(&self) -> Saved {
         self.incompressible.saved()
+    }
+
+    /// Returns the number of dictionaries of earlier runs that could not be loaded.
+    pub(crate) fn lost_dictionaries(&self) -> u64 {
+        self.lost_dictionaries.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often a new dictionary was not adopted since the limit was reached or it could
+    /// not be saved.
+    pub(crate) fn refused_dictionaries(&self) -> u64 {
+        self.refused_dictionaries.load(Ordering::Relaxed)
     }
 
     /// Returns what was saved without a dictionary, which has the id 0, and with each one, by id.
@@ -303,6 +368,11 @@ impl Compression {
         }
         self.unreported.swap(0, Ordering::Relaxed)
     }
+}
+
+/// Returns the maximum bytes of all dictionaries of a cache with a budget of `memory` bytes.
+fn dictionaries_limit(memory: u64) -> usize {
+    (memory / DICTIONARIES_RATIO).min(MAX_DICTIONARIES_LEN) as usize
 }
 
 /// Returns the length of the raw value of an item in bytes.

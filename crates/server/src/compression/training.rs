@@ -2,7 +2,8 @@
 //!
 //! The cache does not report the values that it removes, so the number of values that need a
 //! dictionary is an upper bound. Once no group uses it and no thread can compress with it any more,
-//! all values are counted from time to time, and it is removed when there is none.
+//! all values are counted from time to time, and it is removed when there is none. With a disk tier,
+//! no dictionary is removed: items on disk are not counted.
 
 use super::Compression;
 use crate::log;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -110,6 +112,9 @@ impl Training {
     fn step(&mut self, now_ms: u64, cache: &Cache, stopped: &Receiver<()>) -> bool {
         if let Some(evaluation) = self.trainer.step(now_ms) {
             log::group_evaluated(&evaluation);
+            if matches!(evaluation.error, Some(Error::NoRoom { .. } | Error::File { .. })) {
+                self.compression.refused_dictionaries.fetch_add(1, Ordering::Relaxed);
+            }
         }
         self.count_if_due(now_ms, cache, stopped);
         let dictionaries = &self.compression.dictionaries;
@@ -135,8 +140,8 @@ impl Training {
     }
 }
 
-/// Counts the values that need each dictionary. Returns `None` if the thread is to stop or has no
-/// session.
+/// Counts the values that need each dictionary. Returns `None` if that is unknown: there are items
+/// on disk, which are not read for it, the thread is to stop, or it has no session.
 fn count(cache: &Cache, stopped: &Receiver<()>) -> Option<Counts> {
     let mut session = cache.session().ok()?;
     // A request that has compressed a value before this, with a dictionary that is old now, stores
@@ -147,7 +152,12 @@ fn count(cache: &Cache, stopped: &Receiver<()>) -> Option<Counts> {
     drop(guard);
     let (mut counts, mut cursor) = (Counts::new(), 0);
     loop {
-        cursor = session.guard().scan(cursor, ITEMS_PER_GUARD, |item| add(&mut counts, item));
+        let guard = session.guard();
+        cursor = guard.scan(cursor, ITEMS_PER_GUARD, |item| add(&mut counts, item));
+        if !guard.take_on_disk().is_empty() {
+            return None;
+        }
+        drop(guard);
         if cursor == 0 {
             return Some(counts);
         }

@@ -95,6 +95,11 @@ pub(crate) const DISK_FIELDS: &[DiskField] = &[
         |r| r.disk.bad_records,
     ),
     counter(
+        ("disk_undecodable_records", "nuthatch_disk_undecodable_records"),
+        "Records whose compressed value needs an unknown dictionary. Their items are lost.",
+        |r| r.disk.undecodable,
+    ),
+    counter(
         ("disk_false_matches", "nuthatch_disk_false_matches"),
         "Reads for a key that found the record of another one, whose hash is similar.",
         |r| r.disk.false_matches,

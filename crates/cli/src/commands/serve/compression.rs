@@ -1,14 +1,47 @@
 //! Compression of the values of the cache.
 
+use super::disk;
 use crate::outcome::Failure;
 use crate::settings::{LoadedSettings, PathOrWord, compression_level};
-use nuthatch_compress::read_dictionary;
+use nuthatch_compress::{Error, read_dictionary};
 use nuthatch_server::{Compression, CompressionOptions, DictionarySource};
+use nuthatch_tiered::has_item_files;
 use nuthatch_units::bytes;
 use std::sync::Arc;
 
-/// Returns the compression of all values; `None` if it is off.
+/// The folder of the dictionaries that items on disk need, in that of `data-dir`.
+const FOLDER: &str = "dictionaries";
+
+/// Returns the compression of values. Without a disk tier, `None` if it is off; otherwise values on
+/// disk can be read in any case.
 pub(super) fn compression(loaded: &LoadedSettings) -> Result<Option<Arc<Compression>>, Failure> {
+    let settings = &loaded.settings;
+    let options = options(loaded)?;
+    let created = match (settings.data_dir.as_ref().filter(|_| settings.disk > 0), options) {
+        (Some(data_dir), options) => {
+            let items = data_dir.join(disk::FOLDER);
+            let has_items = has_item_files(&items).map_err(|error| {
+                let (disk, items) = (loaded.source("disk").named(), items.display());
+                Failure::Error(format!("{disk}: {items}: the folder cannot be listed: {error}"))
+            })?;
+            let folder = data_dir.join(FOLDER);
+            let folder = (folder.as_path(), has_items);
+            Compression::with_folder(options.as_ref(), settings.memory, folder)
+        }
+        (None, Some(options)) => Compression::new(&options, settings.memory),
+        (None, None) => return Ok(None),
+    };
+    match created {
+        Ok(compression) => Ok(Some(Arc::new(compression))),
+        Err(error @ Error::File { .. }) => {
+            Err(Failure::Error(format!("{}: {error}", loaded.source("disk").named())))
+        }
+        Err(error) => Err(loaded.invalid("compress-dict", error.to_string())),
+    }
+}
+
+/// Returns how values are compressed; `None` if compression is off.
+fn options(loaded: &LoadedSettings) -> Result<Option<CompressionOptions>, Failure> {
     let settings = &loaded.settings;
     let level = compression_level(&settings.compress);
     let Some(level) = level.map_err(|problem| loaded.invalid("compress", problem))? else {
@@ -34,7 +67,5 @@ pub(super) fn compression(loaded: &LoadedSettings) -> Result<Option<Arc<Compress
         }
     };
     let options = CompressionOptions::default().level(level).dictionaries(source);
-    let options = options.min_len(settings.compress_min as usize);
-    let compression = Compression::new(&options, settings.memory);
-    Ok(Some(Arc::new(compression.map_err(|error| invalid(error.to_string()))?)))
+    Ok(Some(options.min_len(settings.compress_min as usize)))
 }

@@ -3,7 +3,7 @@
 use super::memory::{cache_failure, cache_options, check_memory};
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
-use nuthatch_server::log_disk_event;
+use nuthatch_server::{Compression, log_disk_event};
 use nuthatch_tiered::{OpenError, Options, TieredCache, WhenBehind};
 use std::sync::Arc;
 
@@ -29,8 +29,11 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
 }
 
 /// Opens the disk tier in the locked folder of `data-dir` and creates its cache, if there is to be
-/// one.
-pub(super) fn disk(loaded: &LoadedSettings) -> Result<Option<Arc<TieredCache>>, Failure> {
+/// one. Items whose value this compression cannot decompress are lost.
+pub(super) fn disk(
+    loaded: &LoadedSettings,
+    compression: Option<&Arc<Compression>>,
+) -> Result<Option<Arc<TieredCache>>, Failure> {
     let settings = &loaded.settings;
     let Some(data_dir) = settings.data_dir.as_ref().filter(|_| settings.disk > 0) else {
         return Ok(None);
@@ -39,7 +42,10 @@ pub(super) fn disk(loaded: &LoadedSettings) -> Result<Option<Arc<TieredCache>>, 
     let when_behind =
         if settings.disk_full == "wait" { WhenBehind::Wait } else { WhenBehind::Drop };
     let options = Options::new(data_dir.join(FOLDER), settings.disk);
-    let options = options.when_behind(when_behind).on_event(log_disk_event);
+    let mut options = options.when_behind(when_behind).on_event(log_disk_event);
+    if let Some(compression) = compression.map(Arc::clone) {
+        options = options.can_decompress(move |value| compression.can_decompress(value));
+    }
     match TieredCache::open(cache_options(settings), &options) {
         Ok(tiered) => Ok(Some(Arc::new(tiered))),
         Err(OpenError::Cache(error)) => Err(cache_failure(loaded, error)),

@@ -46,7 +46,7 @@ pub(super) fn serve(
     // open.
     let process = ServerProcess::begin()?;
     let warm_restart = warm_restart(loaded)?;
-    let disk = disk(loaded)?;
+    let disk = disk(loaded, compression.as_ref())?;
     let cache = match &disk {
         Some(disk) => Arc::clone(disk.cache()),
         None => Arc::new(cache(loaded, warm_restart.as_deref())?),

@@ -214,6 +214,8 @@ fn compression(server: &Server, text: &mut String, _: &Guard<'_>) {
             ("compression_dictionaries", compression.source().to_owned()),
             ("compression_incompressible_values", number(raw.values)),
             ("compression_incompressible_bytes", number(raw.raw_bytes)),
+            ("compression_dictionaries_lost", number(compression.lost_dictionaries())),
+            ("compression_dictionaries_refused", number(compression.refused_dictionaries())),
         ],
     );
     for SavedByDictionary { id, saved, memory_bytes, groups } in compression.saved() {
