@@ -38,7 +38,8 @@ impl Contexts {
     }
 
     /// Compresses a value, and returns its encoded form in `buffer`. Returns `None` if compression
-    /// does not save enough, or if memory for it could not be allocated. `level` is that of values
+    /// does not save enough, if memory for it could not be allocated, or if the dictionary is only
+    /// for reading. `level` is that of values
     /// without a dictionary.
     pub(crate) fn compress<'b>(
         &mut self,
@@ -52,7 +53,8 @@ impl Contexts {
         // An error is that of an allocation: the buffer is long enough for any value.
         match dictionary {
             Some(dictionary) => {
-                self.compression.compress_using_cdict(buffer, raw, dictionary.compression()).ok()?
+                let prepared = dictionary.compression()?;
+                self.compression.compress_using_cdict(buffer, raw, prepared).ok()?
             }
             None => self.compression.compress(buffer, raw, level).ok()?,
         };

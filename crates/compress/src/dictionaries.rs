@@ -114,9 +114,9 @@ impl Dictionaries {
         Self { level, memory_limit, generation: AtomicU64::new(0), state, folder: None }
     }
 
-    /// Adds the dictionaries of a folder, and saves each new dictionary in it before any value is
-    /// compressed with it. No dictionary is removed from the set any more, since values that are
-    /// not counted may need it.
+    /// Adds the dictionaries of a folder, for reading, and saves each new dictionary in it before
+    /// any value is compressed with it. No dictionary is removed from the set any more, since values
+    /// that are not counted may need it.
     ///
     /// If the limit of the set is reached, the dictionaries with the lowest ids are left out.
     /// Returns the ids of the dictionaries that could not be added, and the reasons.
@@ -127,7 +127,11 @@ impl Dictionaries {
     pub fn keep_in(&mut self, folder: DictionaryFolder) -> Result<Vec<(NonZeroU32, Error)>> {
         let mut left_out = Vec::new();
         for (id, bytes) in folder.read()? {
-            if let Err(error) = bytes.and_then(|bytes| self.add(&bytes)) {
+            let added = bytes.and_then(|bytes| {
+                let dictionary = Arc::new(Dictionary::for_reading(&bytes, self.level)?);
+                self.publish(|set, _| self.insert(set, &dictionary))
+            });
+            if let Err(error) = added {
                 left_out.push((id, error));
             }
         }
@@ -346,6 +350,14 @@ impl Dictionaries {
         unassigned
     }
 
+    /// Returns a dictionary prepared for compression; `None` if there is no memory for that.
+    pub(crate) fn prepared(&self, dictionary: Arc<Dictionary>) -> Option<Arc<Dictionary>> {
+        if dictionary.compression().is_some() {
+            return Some(dictionary);
+        }
+        Some(Arc::new(Dictionary::new(dictionary.as_bytes(), self.level).ok()?))
+    }
+
     /// Returns an id that no dictionary has or had in this set.
     pub(crate) fn next_id(&self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.lock().max_id.checked_add(1)?)
@@ -366,6 +378,8 @@ impl Dictionaries {
             if let Some(dictionary) = &dictionary {
                 self.insert(set, dictionary)?;
             }
+            // The set may have had it before.
+            let dictionary = dictionary.and_then(|found| set.find(found.id().get()).cloned());
             set.assign(group, dictionary);
             names.insert(group, name.to_vec());
             Ok(())
@@ -394,18 +408,28 @@ impl Dictionaries {
 
     fn insert(&self, set: &mut Set, dictionary: &Arc<Dictionary>) -> Result<()> {
         let id = dictionary.id();
-        match set.dictionaries.binary_search_by_key(&id, |found| found.id()) {
-            Ok(at) if set.dictionaries[at].as_bytes() == dictionary.as_bytes() => Ok(()),
-            Ok(_) => Err(Error::DuplicateId { id: id.get() }),
-            Err(at) => {
-                let needed = (set.memory_bytes() + dictionary.memory_bytes()) as u64;
-                if needed > self.memory_limit as u64 {
-                    return Err(Error::NoRoom { limit: self.memory_limit as u64, needed });
-                }
-                set.dictionaries.insert(at, Arc::clone(dictionary));
-                Ok(())
+        let at = set.dictionaries.binary_search_by_key(&id, |found| found.id());
+        let mut memory = set.memory_bytes() + dictionary.memory_bytes();
+        if let Ok(at) = at {
+            let found = &set.dictionaries[at];
+            if found.as_bytes() != dictionary.as_bytes() {
+                return Err(Error::DuplicateId { id: id.get() });
             }
+            if found.compression().is_some() || dictionary.compression().is_none() {
+                return Ok(());
+            }
+            // It was only for reading so far.
+            memory -= found.memory_bytes();
         }
+        if memory > self.memory_limit {
+            let (limit, needed) = (self.memory_limit as u64, memory as u64);
+            return Err(Error::NoRoom { limit, needed });
+        }
+        match at {
+            Ok(at) => set.dictionaries[at] = Arc::clone(dictionary),
+            Err(at) => set.dictionaries.insert(at, Arc::clone(dictionary)),
+        }
+        Ok(())
     }
 
     /// Changes a copy of the set and publishes it, unless there is an error.

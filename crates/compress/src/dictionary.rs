@@ -1,5 +1,5 @@
-//! A dictionary, prepared for compression and decompression, and the count of the values that need
-//! it.
+//! A dictionary, prepared for decompression and usually for compression, and the count of the
+//! values that need it.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -20,7 +20,8 @@ pub struct Dictionary {
     id: NonZeroU32,
     level: i32,
     bytes: Box<[u8]>,
-    compression: CDict<'static>,
+    /// `None` if no new value is to be compressed with it.
+    compression: Option<CDict<'static>>,
     decompression: DDict<'static>,
     live: LiveCounts,
     compressed: Totals,
@@ -78,6 +79,15 @@ impl Dictionary {
     /// Returns [`Error::NotADictionary`] if the bytes are not a dictionary in zstd's format with an
     /// id, or are longer than [`MAX_DICTIONARY_BYTES`].
     pub fn new(bytes: &[u8], level: i32) -> Result<Self> {
+        Self::for_reading(bytes, level)?.prepare()
+    }
+
+    /// Prepares a dictionary for decompression alone, which takes much less memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
+    pub(crate) fn for_reading(bytes: &[u8], level: i32) -> Result<Self> {
         if bytes.len() > MAX_DICTIONARY_BYTES {
             let found = format!("{}", bytes.len());
             return Err(Error::NotADictionary { expected: "at most 16777216 bytes", found });
@@ -91,20 +101,22 @@ impl Dictionary {
             let expected = "an id of 1 or more";
             return Err(Error::NotADictionary { expected, found: "none".to_owned() });
         };
-        let prepared = CDict::try_create(bytes, level).zip(DDict::try_create(bytes));
-        let Some((compression, decompression)) = prepared else {
-            let found = format!("{} bytes that zstd cannot load", bytes.len());
-            return Err(Error::NotADictionary { expected: "valid entropy tables", found });
-        };
+        let decompression = DDict::try_create(bytes).ok_or_else(|| cannot_load(bytes))?;
         Ok(Self {
             id,
             level,
             bytes: bytes.into(),
-            compression,
+            compression: None,
             decompression,
             live: LiveCounts::default(),
             compressed: Totals::default(),
         })
+    }
+
+    fn prepare(mut self) -> Result<Self> {
+        let compression = CDict::try_create(&self.bytes, self.level);
+        self.compression = Some(compression.ok_or_else(|| cannot_load(&self.bytes))?);
+        Ok(self)
     }
 
     /// Returns the id, which compressed values contain.
@@ -124,7 +136,8 @@ impl Dictionary {
 
     /// Returns the memory that the dictionary needs in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.len() + self.compression.sizeof() + self.decompression.sizeof()
+        let compression = self.compression.as_ref().map_or(0, CDict::sizeof);
+        self.bytes.len() + compression + self.decompression.sizeof()
     }
 
     /// Returns the number of values that need the dictionary.
@@ -132,8 +145,9 @@ impl Dictionary {
         non_negative(&self.live.values)
     }
 
-    pub(crate) fn compression(&self) -> &CDict<'static> {
-        &self.compression
+    /// Returns the form for compression, or `None` if the dictionary is only for reading.
+    pub(crate) fn compression(&self) -> Option<&CDict<'static>> {
+        self.compression.as_ref()
     }
 
     pub(crate) fn decompression(&self) -> &DDict<'static> {
@@ -193,6 +207,11 @@ impl fmt::Debug for Dictionary {
         fields.field("id", &self.id).field("level", &self.level);
         fields.field("len", &self.bytes.len()).field("live", &self.live).finish_non_exhaustive()
     }
+}
+
+fn cannot_load(bytes: &[u8]) -> Error {
+    let found = format!("{} bytes that zstd cannot load", bytes.len());
+    Error::NotADictionary { expected: "valid entropy tables", found }
 }
 
 fn non_negative(count: &AtomicI64) -> u64 {

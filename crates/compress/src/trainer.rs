@@ -221,6 +221,8 @@ impl Trainer {
     fn best_candidate(&mut self, split: &Split) -> (Option<Candidate>, Option<Error>) {
         let mut best = None;
         for dictionary in self.dictionaries.candidates(MAX_CANDIDATES) {
+            // One after the other, since that takes memory.
+            let Some(dictionary) = self.dictionaries.prepared(dictionary) else { continue };
             let candidate = self.candidate(split, dictionary);
             best = Some(smaller(best, candidate, 0));
         }

@@ -2,8 +2,8 @@
 //!
 //! The cache does not report the values that it removes, so the number of values that need a
 //! dictionary is an upper bound. Once no group uses it and no thread can compress with it any more,
-//! all values are counted from time to time, and it is removed when there is none. With a disk tier,
-//! no dictionary is removed: items on disk are not counted.
+//! all values are counted from time to time, and it is removed when there is none. With a disk
+//! tier, no dictionary is removed: items on disk are not counted.
 
 use super::Compression;
 use crate::log;
