@@ -20,11 +20,13 @@ test-all: ## Run the slow checks, after `make test`: clients, fuzzing, sanitizer
 check: ## Run the quick checks: format, house rules, lints
 	@scripts/test format tidy clippy
 
-check-long: ## Run all checks, the largest sizes, five minutes of chunks, and fuzz each target for FUZZ_SECONDS (300)
+check-long: ## Run all checks, the largest sizes, five minutes of chunks, an hour of soak, and fuzz each target for FUZZ_SECONDS (300)
 	@scripts/test
 	@scripts/test slow
 	@bench/large
 	@cargo test --locked --quiet -p nuthatch-chunks --test resilience -- 300
+	@cargo build --locked --quiet --release -p nuthatch-cli -p nuthatch-bench-command
+	@$${CARGO_TARGET_DIR:-target}/release/nuthatch-bench soak --seconds 3600 --kills 20
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} scripts/fuzz
 
 docs: ## Build the book of docs/ with mdBook, in target/book

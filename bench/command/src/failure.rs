@@ -8,6 +8,8 @@ use std::io::{self, ErrorKind};
 pub(crate) enum Failure {
     /// An error message.
     Error(String),
+    /// A check of the measured system failed.
+    Check(String),
     /// The reader of standard output closed the pipe.
     ClosedPipe,
 }

@@ -4,6 +4,7 @@ mod eviction;
 mod failure;
 mod fill;
 mod snapshot;
+mod soak;
 mod store;
 
 use clap::{Parser, Subcommand};
@@ -18,9 +19,11 @@ Examples:
   nuthatch-bench eviction --file trace.csv
   nuthatch-bench fill --memory 4GiB
   nuthatch-bench store --rows 100000
+  nuthatch-bench soak --seconds 60 --kills 5
 
 Exit status:
   0  everything was measured
+  1  a check of `soak` failed
   2  the command line is wrong
   3  any other error: a file is missing or invalid, or Redis does not start
 
@@ -47,6 +50,7 @@ enum Engine {
     Eviction(eviction::command::Eviction),
     Fill(fill::command::Fill),
     Store(store::Store),
+    Soak(soak::command::Soak),
 }
 
 fn main() -> ExitCode {
@@ -64,10 +68,15 @@ fn main() -> ExitCode {
         Engine::Eviction(eviction) => eviction.run(),
         Engine::Fill(fill) => fill.run(),
         Engine::Store(store) => store.run(),
+        Engine::Soak(soak) => soak.run(),
     };
     match result {
         // A reader that closes the pipe early does not need the rest of the output.
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(Failure::Check(message)) => {
+            report(message);
+            ExitCode::FAILURE
+        }
         Err(Failure::Error(message)) => {
             report(message);
             ExitCode::from(3)

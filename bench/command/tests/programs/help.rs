@@ -2,7 +2,8 @@
 
 use crate::command::Folder;
 
-const COMMANDS: [&[&str]; 5] = [&[], &["snapshot"], &["eviction"], &["fill"], &["store"]];
+const COMMANDS: [&[&str]; 6] =
+    [&[], &["snapshot"], &["eviction"], &["fill"], &["store"], &["soak"]];
 
 #[test]
 fn every_level_has_help() {

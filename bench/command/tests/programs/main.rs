@@ -4,3 +4,4 @@ mod command;
 mod eviction;
 mod fill;
 mod help;
+mod soak;

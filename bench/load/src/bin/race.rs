@@ -82,6 +82,9 @@ struct Options {
     /// Core on which the generator runs
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     generator_core: usize,
+    /// Let extstore use the page cache, which is memory beyond its budget
+    #[arg(long)]
+    page_cache: bool,
     /// Path of the nuthatch program
     #[arg(long, value_name = "PATH")]
     nuthatch: Option<PathBuf>,
@@ -111,6 +114,7 @@ impl Options {
             measured: self.seconds,
             server_core: self.server_core,
             generator_core: self.generator_core,
+            page_cache: self.page_cache,
             nuthatch: self.nuthatch.clone(),
         }
     }

@@ -5,8 +5,11 @@ use crate::error::Error;
 use crate::keys::{Values, key};
 use crate::race::systems::System;
 use crate::race::works::Data;
+use rustix::fs::{Advice, fadvise};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -18,13 +21,15 @@ pub(crate) struct Counters {
     pub(crate) lookups: u64,
     /// Lookups whose item was on disk.
     pub(crate) disk_hits: u64,
-    /// Reads of the disk.
+    /// Reads of the disk, or of its pages in the page cache.
     pub(crate) disk_reads: u64,
+    /// Bytes that the process has read from devices.
+    pub(crate) device_bytes: u64,
 }
 
 impl Counters {
     /// Reads the counters of a server, or returns `None` if the system has no disk.
-    pub(crate) fn of(system: System, address: &Address) -> Result<Option<Self>, Error> {
+    pub(crate) fn of(system: System, address: &Address, pid: u32) -> Result<Option<Self>, Error> {
         let (request, names) = match system {
             System::Extstore => {
                 let names = ["cmd_get", "", "get_extstore", "extstore_objects_read"];
@@ -41,7 +46,8 @@ impl Counters {
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         let [lookups, more_lookups, disk_hits, disk_reads] = names.map(|name| value(&text, name));
-        Ok(Some(Self { lookups: lookups + more_lookups, disk_hits, disk_reads }))
+        let (lookups, device_bytes) = (lookups + more_lookups, device_bytes(pid)?);
+        Ok(Some(Self { lookups, disk_hits, disk_reads, device_bytes }))
     }
 
     pub(crate) fn since(self, earlier: Self) -> Self {
@@ -49,6 +55,7 @@ impl Counters {
             lookups: self.lookups.saturating_sub(earlier.lookups),
             disk_hits: self.disk_hits.saturating_sub(earlier.disk_hits),
             disk_reads: self.disk_reads.saturating_sub(earlier.disk_reads),
+            device_bytes: self.device_bytes.saturating_sub(earlier.device_bytes),
         }
     }
 
@@ -57,6 +64,7 @@ impl Counters {
             lookups: self.lookups + other.lookups,
             disk_hits: self.disk_hits + other.disk_hits,
             disk_reads: self.disk_reads + other.disk_reads,
+            device_bytes: self.device_bytes + other.device_bytes,
         }
     }
 }
@@ -66,7 +74,7 @@ fn value(text: &str, name: &str) -> u64 {
     let number = |line: &str| {
         let line = line.strip_prefix("STAT ").unwrap_or(line);
         let number = line.strip_prefix(name)?.strip_prefix([' ', ':'])?;
-        number.trim_end().parse().ok()
+        number.trim().parse().ok()
     };
     if name.is_empty() { 0 } else { text.lines().find_map(number).unwrap_or(0) }
 }
@@ -165,18 +173,49 @@ impl Filler {
             let stats = self.stats()?;
             let written = value(&stats, "extstore_objects_written");
             if before.replace(written) != Some(written) {
-                thread::sleep(PAUSE);
+                thread::park_timeout(PAUSE);
                 continue;
             }
             let evicted = value(&stats, "evictions");
             if evicted > self.evicted {
-                thread::sleep(EVICTION_PAUSE);
+                thread::park_timeout(EVICTION_PAUSE);
             }
             self.evicted = evicted;
             break;
         }
         Ok(())
     }
+}
+
+/// Interval at which pages of extstore's file are removed from the page cache.
+const UNCACHE_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Runs `run` while pages of a file are removed from the page cache, so that a server that reads
+/// through that cache does not use memory beyond its budget. Pages that are not written yet stay.
+pub(crate) fn without_page_cache<T>(file: &Path, run: impl FnOnce() -> T) -> io::Result<T> {
+    let file = File::open(file)?;
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let uncache = || {
+            while !is_done.load(Ordering::Relaxed) {
+                fadvise(&file, 0, None, Advice::DontNeed)?;
+                thread::park_timeout(UNCACHE_INTERVAL);
+            }
+            io::Result::Ok(())
+        };
+        file.sync_data()?;
+        let uncaching = scope.spawn(uncache);
+        let result = run();
+        is_done.store(true, Ordering::Relaxed);
+        uncaching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(result)
+    })
+}
+
+/// Returns the bytes that a process has read from devices.
+fn device_bytes(pid: u32) -> io::Result<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/io"))?;
+    Ok(value(&text, "read_bytes"))
 }
 
 #[cfg(test)]

@@ -79,6 +79,12 @@ impl Counters {
     fn reads_per_hit(self) -> f64 {
         self.disk_reads as f64 / self.disk_hits.max(1) as f64
     }
+
+    /// Returns the bytes read from the device for each read. If this is less than the length of a
+    /// value, reads were served by the page cache.
+    fn bytes_per_read(self) -> f64 {
+        self.device_bytes as f64 / self.disk_reads.max(1) as f64
+    }
 }
 
 fn middle(mut figures: Vec<f64>) -> f64 {
@@ -107,6 +113,7 @@ pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
             write!(out, ",\"hits_per_second\":{:.0}", figure.hits_per_second())?;
             write!(out, ",\"disk_share\":{:.4}", disk.disk_share())?;
             write!(out, ",\"reads_per_disk_hit\":{:.3}", disk.reads_per_hit())?;
+            write!(out, ",\"device_bytes_per_read\":{:.0}", disk.bytes_per_read())?;
         }
         let Figure { server_share, generator_share, limited_by, .. } = figure;
         write!(out, ",\"server_share\":{server_share:.3}")?;
@@ -162,26 +169,28 @@ pub(crate) fn table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
 fn disk_table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
     writeln!(
         out,
-        "\n{:<13}{:<15}{:>12} {:>9} {:>9} {:>10} {:>9} {:>9}",
+        "\n{:<13}{:<15}{:>12} {:>9} {:>9} {:>10} {:>10} {:>9} {:>9}",
         "work",
         "system",
         "k requests/s",
         "k hits/s",
         "from disk",
         "reads/hit",
+        "bytes/read",
         "p99 us",
         "p99.9 us"
     )?;
     for (figure, disk) in figures.iter().filter_map(|figure| Some((figure, figure.disk?))) {
         writeln!(
             out,
-            "{:<13}{:<15}{:>12.1} {:>9.1} {:>8.1}% {:>10.3} {:>9.0} {:>9.0}",
+            "{:<13}{:<15}{:>12.1} {:>9.1} {:>8.1}% {:>10.3} {:>10.0} {:>9.0} {:>9.0}",
             figure.work,
             figure.system.to_string(),
             figure.ops_per_second / 1e3,
             figure.hits_per_second() / 1e3,
             100.0 * disk.disk_share(),
             disk.reads_per_hit(),
+            disk.bytes_per_read(),
             figure.p99_us,
             figure.p999_us,
         )?;

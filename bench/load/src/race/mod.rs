@@ -40,9 +40,15 @@ pub struct Race {
     pub server_core: usize,
     /// The core on which the generator runs.
     pub generator_core: usize,
+    /// Whether extstore may use the page cache, which is memory beyond its budget.
+    pub page_cache: bool,
     /// The path of the `nuthatch` program.
     pub nuthatch: Option<PathBuf>,
 }
+
+/// Maximum number of connections that fill a system with a disk. The requests that wait for the
+/// disk take memory of the server.
+const DISK_FILL_CONNECTIONS: usize = 4;
 
 /// A system with its running server.
 struct Entrant {
@@ -100,8 +106,11 @@ impl Race {
         let data @ Data { keys, value_bytes } = tasks[0].data;
         for Entrant { system, server } in &mut entrants {
             writeln!(progress, "{system}: filling {keys} keys of {value_bytes} bytes")?;
-            let load = self.load(server, tasks[0].workload(system.protocols()[0]));
+            let mut load = self.load(server, tasks[0].workload(system.protocols()[0]));
             server.wait_until(|| load.greet(stop))?;
+            if system.has_disk() {
+                load.connections = load.connections.min(DISK_FILL_CONNECTIONS);
+            }
             if *system != System::Extstore {
                 load.fill(stop)?;
                 continue;
@@ -160,9 +169,15 @@ impl Race {
                 });
                 let (workload, requests) = &requests[known];
                 let load = self.load(server, workload.clone());
-                let before = Counters::of(*system, &load.address)?;
-                reports[at].push(load.run(requests, stop)?);
-                let after = Counters::of(*system, &load.address)?;
+                let counters = || Counters::of(*system, &load.address, server.pid());
+                let before = counters()?;
+                let run = || load.run(requests, stop);
+                let report = match server.extstore_file() {
+                    Some(file) if !self.page_cache => disk::without_page_cache(&file, run)?,
+                    _ => run(),
+                };
+                reports[at].push(report?);
+                let after = counters()?;
                 if let Some((before, after)) = before.zip(after) {
                     disk[at] = Some(disk[at].unwrap_or_default().and(after.since(before)));
                 }

@@ -7,12 +7,16 @@ use crate::protocol::Protocol;
 use nuthatch_bench::Folder;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum time for a server to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Name of the file of extstore in the folder of its server.
+pub(crate) const EXTSTORE_FILE: &str = "extstore";
 
 /// A server process. It is killed on drop.
 #[derive(Debug)]
@@ -21,7 +25,7 @@ pub(crate) struct Server {
     resp: Address,
     memcache: Address,
     /// The folder of the server, removed after the process has ended.
-    _folder: Option<Folder>,
+    folder: Option<Folder>,
 }
 
 impl Server {
@@ -36,7 +40,7 @@ impl Server {
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         let child = cpu::on_core(core_number, || command.spawn())??;
         let (resp, memcache) = (Address::Tcp(resp), Address::Tcp(memcache));
-        Ok(Self { child, resp, memcache, _folder: folder })
+        Ok(Self { child, resp, memcache, folder })
     }
 
     /// Calls `reach` until it does not fail to connect. Fails if the server exits or exceeds
@@ -64,6 +68,12 @@ impl Server {
             Protocol::Memcache | Protocol::Meta => &self.memcache,
             Protocol::Resp | Protocol::Mrcache | Protocol::Pmc => &self.resp,
         }
+    }
+
+    /// Returns the file of extstore, if this is its server.
+    pub(crate) fn extstore_file(&self) -> Option<PathBuf> {
+        let file = self.folder.as_ref()?.path().join(EXTSTORE_FILE);
+        file.exists().then_some(file)
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -3,7 +3,7 @@
 use crate::batches::Work;
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::race::server::Server;
+use crate::race::server::{EXTSTORE_FILE, Server};
 use crate::race::works::Task;
 use nuthatch_bench::Folder;
 use std::env;
@@ -104,10 +104,8 @@ impl System {
         core_number: usize,
     ) -> Result<Server, Error> {
         let (first, second) = free_ports()?;
-        let folder = match self.has_disk() {
-            true => Some(Folder::create(&env::temp_dir()).map_err(io::Error::other)?),
-            false => None,
-        };
+        let folder = self.has_disk().then(|| Folder::create(&env::temp_dir())).transpose();
+        let folder = folder.map_err(io::Error::other)?;
         let mut arguments: Vec<String> = words(&self.arguments(task, [first, second])).collect();
         if self == Self::Redis {
             // An empty argument of --save disables snapshots.
@@ -115,7 +113,7 @@ impl System {
         }
         match (self, &folder) {
             (Self::Extstore, Some(folder)) => {
-                let file = folder.path().join("extstore");
+                let file = folder.path().join(EXTSTORE_FILE);
                 arguments.push("-o".into());
                 arguments.push(extstore_options(&file.display().to_string()));
             }
