@@ -77,6 +77,12 @@ impl SoakTest {
     /// Runs the server until the time is over or a check fails.
     pub(crate) fn run(&self) -> Result<Summary, Failure> {
         let mut run = self.start()?;
+        let result = self.load(&mut run);
+        result.map_err(|failure| run.with_context(failure))?;
+        Ok(run.summary)
+    }
+
+    fn load(&self, run: &mut Run<'_>) -> Result<(), Failure> {
         let progress = progress_bar(self.seconds);
         let end = Duration::from_secs(self.seconds);
         let interval = end / (self.kills + 1);
@@ -101,7 +107,7 @@ impl SoakTest {
         }
         run.sample()?;
         progress.finish_and_clear();
-        Ok(run.summary)
+        Ok(())
     }
 
     fn start(&self) -> Result<Run<'_>, Failure> {
@@ -178,7 +184,15 @@ impl Run<'_> {
         recent.chunks(BATCH as usize).try_for_each(|keys| self.read(keys))
     }
 
-    /// Samples memory, disk and counters of the server, and compares them with the budgets.
+    /// Adds the time and the number of kills to the message of a failed check.
+    fn with_context(&self, failure: Failure) -> Failure {
+        let Failure::Check(message) = failure else { return failure };
+        let (kills, seconds) = (self.summary.kills, self.start.elapsed().as_secs_f64());
+        let recovering = if self.is_recovering { ", still recovering" } else { "" };
+        Failure::Check(format!("{message}\n  after {seconds:.1} s, kills: {kills}{recovering}"))
+    }
+
+    /// Compares memory, disk and counters of the server with the budgets.
     fn sample(&mut self) -> Result<(), Failure> {
         self.summary.samples = self.start.elapsed().as_secs() + 1;
         let info = self.client.info("disk")?;
@@ -194,10 +208,8 @@ impl Run<'_> {
             (field(&info, "disk_off") > 0, "the server uses its disk no more"),
         ];
         if let Some((_, what)) = failed.into_iter().find(|(is_failed, _)| *is_failed) {
-            let seconds = self.start.elapsed().as_secs();
-            let kills = self.summary.kills;
             return Err(Failure::Check(format!(
-                "{what}, after {seconds} s and {kills} kills: {resident} resident bytes without \
+                "{what}: {resident} resident bytes without \
                  pages of files, of {resident_limit} (budget {}, 3 %, and the documented \
                  overhead); {disk} bytes of files, of {disk_limit}\n{}",
                 self.test.memory,

@@ -4,7 +4,7 @@ use crate::batches::Work;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::race::server::{EXTSTORE_FILE, Server};
-use crate::race::works::Task;
+use crate::race::works::{DISK_MEMORY_MIB, Task};
 use nuthatch_bench::Folder;
 use std::env;
 use std::fmt;
@@ -32,9 +32,6 @@ pub enum System {
     /// The echo server.
     Echo,
 }
-
-/// Memory of the systems with a disk, in MiB. The workloads have ten times as much data.
-pub(crate) const DISK_MEMORY_MIB: u32 = 64;
 
 /// Disk of these systems, in MiB: enough for all items with the overhead of each system.
 const DISK_MIB: u32 = 2048;

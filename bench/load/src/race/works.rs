@@ -3,7 +3,6 @@
 use crate::batches::{Work, Workload};
 use crate::keys::KEY_BYTES;
 use crate::protocol::Protocol;
-use crate::race::systems::DISK_MEMORY_MIB;
 use nuthatch_bench::Distribution;
 
 /// A workload of the benchmark.
@@ -48,6 +47,9 @@ const GET: Task = Task {
     needs_disk: false,
     reference: "get100",
 };
+
+/// Memory of the systems with a disk, in MiB. The workloads have ten times as much data.
+pub(crate) const DISK_MEMORY_MIB: u32 = 64;
 
 /// Returns ten times as much data as the systems with a disk have memory.
 const fn beyond_memory(value_bytes: usize) -> Data {
