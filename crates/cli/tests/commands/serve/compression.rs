@@ -9,7 +9,7 @@ use std::net::TcpStream;
 const COMPRESSED: &[&str] = &["--memory=64MiB", "--compress=zstd:3", "--compress-min=64"];
 
 /// Returns a JSON document of about 200 bytes, with some repetition of its own.
-fn document(number: usize) -> String {
+pub(super) fn document(number: usize) -> String {
     let word = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     format!(
         "{{\"id\":{number},\"name\":\"user {word:x}\",\"is_active\":true,\"plan\":\"free\",\
@@ -24,7 +24,7 @@ fn start(folder: &Folder, more: &[&str]) -> Running {
 }
 
 /// Returns the replies to requests whose arguments may contain any bytes.
-fn send(server: &Running, requests: &[&[&str]]) -> String {
+pub(super) fn send(server: &Running, requests: &[&[&str]]) -> String {
     let mut text = String::new();
     for request in requests {
         let _ = write!(text, "*{}\r\n", request.len());
@@ -36,7 +36,7 @@ fn send(server: &Running, requests: &[&[&str]]) -> String {
 }
 
 /// Stores this many documents.
-fn fill(server: &Running, documents: usize) {
+pub(super) fn fill(server: &Running, documents: usize) {
     for start in (0..documents).step_by(1000) {
         let numbers = start..documents.min(start + 1000);
         let pairs: Vec<_> =
@@ -49,7 +49,7 @@ fn fill(server: &Running, documents: usize) {
 }
 
 /// Returns a field of INFO.
-fn info(server: &Running, name: &str) -> Option<String> {
+pub(super) fn info(server: &Running, name: &str) -> Option<String> {
     let text = server.ask("INFO compression");
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.map(|line| line.trim_end().to_owned())
@@ -57,12 +57,12 @@ fn info(server: &Running, name: &str) -> Option<String> {
 
 /// Returns a number of the fields of a dictionary in INFO.
 #[track_caller]
-fn number(fields: &str, name: &str) -> f64 {
+pub(super) fn number(fields: &str, name: &str) -> f64 {
     let field = fields.split(',').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
     field.unwrap_or_else(|| panic!("{name}: {fields}")).parse().expect("a number")
 }
 
-fn bulk(value: &str) -> String {
+pub(super) fn bulk(value: &str) -> String {
     format!("${}\r\n{value}\r\n", value.len())
 }
 
