@@ -115,8 +115,8 @@ impl Dictionaries {
     }
 
     /// Adds the dictionaries of a folder, for reading, and saves each new dictionary in it before
-    /// any value is compressed with it. No dictionary is removed from the set any more, since values
-    /// that are not counted may need it.
+    /// any value is compressed with it. No dictionary is removed from the set any more, since
+    /// values that are not counted may need it.
     ///
     /// If the limit of the set is reached, the dictionaries with the lowest ids are left out.
     /// Returns the ids of the dictionaries that could not be added, and the reasons.
@@ -213,7 +213,7 @@ impl Dictionaries {
         Ok(bytes)
     }
 
-    /// Saves a dictionary that is about to be added to the set, if the set has a folder. Threads
+    /// Writes a dictionary to the folder, if there is one, before it is added to the set. Threads
     /// that use the set do not wait meanwhile.
     fn save_new(&self, dictionary: &Arc<Dictionary>) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };

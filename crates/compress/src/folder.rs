@@ -5,7 +5,7 @@
 
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
-use crate::files::{EXTENSION, PARTIAL, read_dictionary, sync, write_file};
+use crate::file::{EXTENSION, PARTIAL, read_dictionary, sync, write_file};
 use crate::random::Random;
 use std::collections::BTreeMap;
 use std::fmt::Write;

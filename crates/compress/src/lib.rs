@@ -52,9 +52,10 @@
 //! | `trainer.rs` | evaluates groups and decides about their dictionaries |
 //! | `codec.rs` | compresses and decompresses on one thread |
 //! | `files.rs` | dictionaries as files |
-//! | `folder.rs` | a folder that keeps each dictionary before values need it |
 //! | `sampler.rs` | samples of live values, for each group |
 //! | `dictionaries.rs` | the set of dictionaries that all threads share |
+//! | `folder.rs` | a folder that keeps each dictionary before values need it |
+//! | `file.rs` | one file of a dictionary |
 //! | `training.rs` | trains a dictionary, measures what it saves |
 //! | `contexts.rs` | the calls of zstd |
 //! | `dictionary.rs`, `format.rs` | one dictionary; the format of compressed values |
@@ -66,6 +67,7 @@ mod contexts;
 mod dictionaries;
 mod dictionary;
 mod error;
+mod file;
 mod files;
 mod folder;
 mod format;
@@ -80,7 +82,7 @@ pub use codec::{Codec, DEFAULT_MIN_LEN, Encoded, MAX_LEN_WITH_DICTIONARY};
 pub use dictionaries::{DEFAULT_MEMORY_LIMIT, Dictionaries};
 pub use dictionary::{Dictionary, DictionaryStats, MAX_DICTIONARY_BYTES, set_dictionary_id};
 pub use error::{Error, Result};
-pub use files::read_dictionary;
+pub use file::read_dictionary;
 pub use folder::DictionaryFolder;
 pub use format::{MAX_HEADER_LEN, ValueInfo};
 pub use group::{MAX_PREFIX_LEN, group_name};

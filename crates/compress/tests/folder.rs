@@ -165,7 +165,7 @@ fn files_are_for_this_user_alone_and_dictionaries_beyond_the_limit_are_not_saved
     assert_eq!((mode(&path), mode(&path.join("1.zdict"))), (0o700, 0o600));
     assert_eq!(mode(&path.join("manifest")), 0o600);
     // With a lower limit, the oldest ones are left out.
-    let mut set = Dictionaries::new(3, 256 << 10);
+    let mut set = Dictionaries::new(3, 64 << 10);
     let opened = DictionaryFolder::open(&path, true, 1).expect("a folder");
     let left_out = set.keep_in(opened).expect("no error of the system");
     assert!(left_out.iter().any(|(id, _)| id.get() == 1) && !ids(&set).is_empty());
