@@ -3,6 +3,7 @@
 mod access;
 mod compression;
 mod configuration;
+mod disk;
 mod disk_compression;
 mod files;
 mod from_mrcache;

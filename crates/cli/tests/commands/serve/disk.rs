@@ -1,0 +1,220 @@
+//! A server whose evicted items go to disk.
+
+use crate::folder::Folder;
+use crate::server::{Running, wait_until};
+use rustix::process::Signal;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// The number of items, of which most leave the memory.
+const ITEMS: usize = 15_000;
+
+const DISK: &[&str] = &["--data-dir=data", "--memory=16MiB", "--disk=128MiB", "--disk-full=wait"];
+
+fn start(folder: &Folder, more: &[&str]) -> Running {
+    folder.serve(&[DISK, more].concat(), &[])
+}
+
+/// Starts a server and waits until it has recovered the items of the last one.
+fn restart(folder: &Folder) -> Running {
+    let server = start(folder, &["--log=info"]);
+    let is_recovered = || server.messages().contains("the items on disk are available again");
+    wait_until("all items are recovered", is_recovered);
+    server
+}
+
+fn value(number: usize) -> String {
+    format!("{number:02000}")
+}
+
+fn bulk(value: &str) -> String {
+    format!("${}\r\n{value}\r\n", value.len())
+}
+
+/// Stores short numbers, and then so many long items that all of the former go to disk.
+fn fill(server: &Running, folder: &Folder) {
+    let mut commands = String::new();
+    for number in 0..200 {
+        // Writing to a string cannot fail.
+        let _ = write!(commands, "SET n:{number} {number}\r\n");
+    }
+    for number in 0..ITEMS {
+        let _ = write!(commands, "SET key:{number} {}\r\n", value(number));
+    }
+    assert!(server.ask(commands.trim_end()) == "+OK\r\n".repeat(ITEMS + 200));
+    let files = fs::read_dir(folder.path("data/items")).expect("a folder").map(|entry| {
+        let path = entry.expect("an entry").path();
+        path.to_string_lossy().contains("items-")
+    });
+    // Each has 2 MiB of items.
+    let sealed = files.filter(|is_items| *is_items).count().saturating_sub(1);
+    assert!(sealed >= 4, "most items are on disk, found {sealed} item files");
+}
+
+/// Runs a command for items on disk and compares the answer.
+#[track_caller]
+fn check(server: &Running, commands: &str, expected: &str) {
+    assert_eq!(server.ask(commands), expected, "{commands}");
+}
+
+fn check_commands(server: &Running) {
+    check(server, "GET n:0", "$1\r\n0\r\n");
+    check(server, "MGET n:1 n:2 absent n:3", "*4\r\n$1\r\n1\r\n$1\r\n2\r\n$-1\r\n$1\r\n3\r\n");
+    check(server, "STRLEN n:100", ":3\r\n");
+    check(server, "GETRANGE n:101 1 2", "$2\r\n01\r\n");
+    check(server, "APPEND n:4 x\r\nGET n:4", ":2\r\n$2\r\n4x\r\n");
+    check(server, "SETRANGE n:5 1 yz\r\nGET n:5", ":3\r\n$3\r\n5yz\r\n");
+    check(server, "INCR n:6\r\nDECRBY n:7 10", ":7\r\n:-3\r\n");
+    check(server, "GETDEL n:8\r\nGET n:8", "$1\r\n8\r\n$-1\r\n");
+    check(server, "GETSET n:9 new\r\nGET n:9", "$1\r\n9\r\n$3\r\nnew\r\n");
+    check(server, "SET n:10 a NX\r\nSET n:11 a XX\r\nGET n:11", "$-1\r\n+OK\r\n$1\r\na\r\n");
+    check(server, "SET n:12 a GET\r\nGET n:12", "$2\r\n12\r\n$1\r\na\r\n");
+    check(server, "EXPIRE n:13 1000\r\nTTL n:13", ":1\r\n:1000\r\n");
+    check(server, "SET n:13 a KEEPTTL\r\nTTL n:13\r\nPERSIST n:13", "+OK\r\n:1000\r\n:1\r\n");
+    check(server, "EXISTS n:14 n:15 absent n:14", ":3\r\n");
+    check(server, "DEL n:16 n:17 absent\r\nEXISTS n:16 n:17", ":2\r\n:0\r\n");
+    check(server, "RENAME n:18 other\r\nGET other\r\nEXISTS n:18", "+OK\r\n$2\r\n18\r\n:0\r\n");
+    check(server, "COPY n:19 copy\r\nMGET copy n:19", ":1\r\n*2\r\n$2\r\n19\r\n$2\r\n19\r\n");
+    check(server, "RENAME n:20 n:21\r\nGET n:21", "+OK\r\n$2\r\n20\r\n");
+    check(server, "TOUCH n:22 n:23 absent", ":2\r\n");
+    check(server, "MSETNX absent 1 n:24 2\r\nGET absent\r\nGET n:24", ":0\r\n$-1\r\n$2\r\n24\r\n");
+    check(server, "MSET n:25 a n:26 b\r\nMGET n:25 n:26", "+OK\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+    check(server, "BITCOUNT n:27", ":8\r\n");
+    let transaction = "WATCH n:28\r\nMULTI\r\nINCR n:28\r\nGET n:29\r\nEXEC";
+    let expected = "+OK\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:29\r\n$2\r\n29\r\n";
+    check(server, transaction, expected);
+    let conflict = "WATCH n:30\r\nSET n:30 x\r\nMULTI\r\nGET n:31\r\nEXEC\r\nGET n:31";
+    check(server, conflict, "+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*-1\r\n$2\r\n31\r\n");
+    assert!(server.ask("RANDOMKEY").starts_with('$'));
+}
+
+/// Sends a pipeline of items on disk, in memory and missing ones. The replies are in order.
+fn check_order(server: &Running) {
+    let (mut commands, mut expected) = (String::new(), String::new());
+    for at in 0..600 {
+        let number = at * 7919 % ITEMS;
+        let _ = write!(commands, "GET key:{number}\r\nGET absent:{number}\r\nPING\r\n");
+        let _ = write!(expected, "{}$-1\r\n+PONG\r\n", bulk(&value(number)));
+    }
+    assert!(server.ask(commands.trim_end()) == expected);
+}
+
+/// Asks over the protocol of memcached.
+fn ask_memcached(server: &Running, commands: &str) -> String {
+    let mut stream = TcpStream::connect(&server.addresses[1]).expect("a connection");
+    write!(stream, "{commands}quit\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+fn check_memcached(server: &Running) {
+    let check = |commands: &str, expected: &str| {
+        assert_eq!(ask_memcached(server, commands), expected, "{commands}");
+    };
+    check("get n:50 absent n:51\r\n", "VALUE n:50 0 2\r\n50\r\nVALUE n:51 0 2\r\n51\r\nEND\r\n");
+    check("add n:52 0 0 1\r\nx\r\n", "NOT_STORED\r\n");
+    check("append n:53 0 0 1\r\nx\r\nget n:53\r\n", "STORED\r\nVALUE n:53 0 3\r\n53x\r\nEND\r\n");
+    check("incr n:54 5\r\n", "59\r\n");
+    check("touch n:55 100\r\ndelete n:55\r\nget n:55\r\n", "TOUCHED\r\nDELETED\r\nEND\r\n");
+    check("mg n:56 v\r\n", "VA 2\r\n56\r\n");
+    let gets = ask_memcached(server, "gets n:57\r\n");
+    let cas = gets.lines().next().and_then(|line| line.split(' ').nth(4)).expect("a number");
+    check(&format!("cas n:57 0 0 1 {cas}\r\na\r\n"), "STORED\r\n");
+    check(&format!("cas n:57 0 0 1 {cas}\r\nb\r\n"), "EXISTS\r\n");
+}
+
+#[test]
+fn commands_find_items_on_disk() {
+    for event_loop in ["epoll", "auto"] {
+        for threads in ["--threads=1", "--threads=2"] {
+            let folder = Folder::new();
+            let event_loop = format!("--event-loop={event_loop}");
+            let server = start(&folder, &[&event_loop, threads, "--memcache=127.0.0.1:0"]);
+            fill(&server, &folder);
+            check_commands(&server);
+            check_memcached(&server);
+            check_order(&server);
+            // A client that leaves while its reads are under way.
+            for number in 0..50 {
+                let mut stream = server.connect();
+                write!(stream, "MGET key:{number} key:{}\r\n", number + 100).expect("sent");
+            }
+            check_order(&server);
+            check(&server, "FLUSHALL\r\nDBSIZE\r\nGET key:1", "+OK\r\n:0\r\n$-1\r\n");
+        }
+    }
+}
+
+/// SIGTERM keeps all items, and those of the memory.
+#[test]
+fn a_stop_keeps_all_items() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    fill(&server, &folder);
+    check(&server, "DEL key:7 key:14999\r\nSET key:8 new", ":2\r\n+OK\r\n");
+    let (status, messages) = server.stop();
+    assert_eq!((status, messages.as_str()), (Some(0), ""));
+    let server = restart(&folder);
+    let found = server.ask("DBSIZE");
+    let found: usize = found.trim_start_matches(':').trim_end().parse().expect("a number");
+    assert!((ITEMS + 190..=ITEMS + 198).contains(&found), "{found}");
+    check(&server, "EXISTS key:7 key:14999\r\nGET key:8", ":0\r\n$3\r\nnew\r\n");
+    assert!(server.ask("GET key:14998") == bulk(&value(14_998)));
+}
+
+/// What was acknowledged holds after kill -9: nothing that was removed or replaced comes back.
+#[test]
+fn nothing_comes_back_after_kill() {
+    let folder = Folder::new();
+    for round in 0..4 {
+        let mut server = if round > 0 { restart(&folder) } else { start(&folder, &[]) };
+        if round > 0 {
+            let mut exist = String::from("MGET");
+            (0..2000).step_by(2).for_each(|number| {
+                let _ = write!(exist, " key:{number}");
+            });
+            assert!(server.ask(&exist) == format!("*1000\r\n{}", "$-1\r\n".repeat(1000)));
+            for number in (1..2000).step_by(20) {
+                let found = server.ask(&format!("GET key:{number}"));
+                let expected = format!("$5\r\nnew:{}\r\n", round - 1);
+                assert!(found == "$-1\r\n" || found == expected, "{number}: {found}");
+            }
+        }
+        fill(&server, &folder);
+        let mut commands = String::new();
+        for number in 0..2000 {
+            let _ = match number % 2 {
+                0 => write!(commands, "DEL key:{number}\r\n"),
+                _ => write!(commands, "SET key:{number} new:{round}\r\n"),
+            };
+        }
+        assert_eq!(server.ask(commands.trim_end()), ":1\r\n+OK\r\n".repeat(1000));
+        // The server is killed while it writes.
+        let mut stream = server.connect();
+        for number in 0..500 {
+            write!(stream, "SET load:{number} {}\r\n", value(number)).expect("sent");
+        }
+        server.signal(Signal::KILL);
+        server.wait();
+    }
+}
+
+#[test]
+fn wrong_settings_are_refused() {
+    let folder = Folder::new();
+    let data = "--data-dir=data";
+    folder.fails(&["--disk=1MiB", data], 2, "--disk: expected 0 or at least 16MiB");
+    folder.fails(
+        &["--disk=64MiB"],
+        2,
+        "--disk: expected a folder for the items, found none; name one with --data-dir",
+    );
+    folder.fails(
+        &["--disk=64MiB", data, "--eviction=none"],
+        2,
+        "--disk: expected --eviction s3fifo, found none: items go to disk when they are evicted",
+    );
+}
