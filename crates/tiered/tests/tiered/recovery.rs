@@ -72,8 +72,8 @@ fn a_clear_during_the_recovery_removes_all() {
     assert_eq!(Client::new(&tiered).get(&key(0)), Some(b"new".to_vec()));
 }
 
-/// Regression test: records that were not committed when the process died were valid after the next
-/// stop, if that happened before the recovery had reached them. Their keys had been removed.
+/// Records that were not committed when the process died are not valid later, even if the cache is
+/// closed at once.
 #[test]
 fn records_that_were_not_committed_stay_removed_after_a_stop_during_the_recovery() {
     for _ in 0..10 {
