@@ -41,7 +41,8 @@ fn fill(server: &Running, folder: &Folder) {
         let _ = write!(commands, "SET n:{number} {number}\r\n");
     }
     for number in 0..ITEMS {
-        let _ = write!(commands, "SET key:{number} {}\r\n", value(number));
+        // `NX` reads an item on disk whose hash resembles that of the key, and keeps it.
+        let _ = write!(commands, "SET key:{number} {} NX\r\n", value(number));
     }
     assert!(server.ask(commands.trim_end()) == "+OK\r\n".repeat(ITEMS + 200));
     let files = fs::read_dir(folder.path("data/items")).expect("a folder").map(|entry| {
