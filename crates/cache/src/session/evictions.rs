@@ -5,7 +5,7 @@ use crate::memory::meta::SegmentRef;
 use std::fmt;
 
 /// Items that were chosen for eviction. They stay in the index, and their memory stays unchanged,
-/// until [`Session::finish_evictions`].
+/// until [`Session::finish_evictions`](crate::Session::finish_evictions).
 #[derive(Default)]
 pub struct Evictions {
     /// The address of each item.
