@@ -13,6 +13,9 @@ const MAX_ROOM_WAITS: u32 = 10_000;
 
 /// How often a request reads items from disk before it fails.
 const MAX_ATTEMPTS: u32 = 100;
+/// The same for a request that still needs more than this many items.
+const MAX_LONG_ATTEMPTS: u32 = 3;
+const LONG_READS: usize = 256;
 
 /// The tokens of reads that are done, for one worker.
 struct DoneReads {
@@ -67,7 +70,9 @@ impl Disk {
         connection: &mut Connection<T>,
         needed: &[OnDisk],
     ) -> bool {
-        if connection.disk_attempts >= MAX_ATTEMPTS {
+        let is_long = needed.len() > LONG_READS;
+        let max = if is_long { MAX_LONG_ATTEMPTS } else { MAX_ATTEMPTS };
+        if connection.disk_attempts >= max {
             return false;
         }
         connection.disk_attempts += 1;
