@@ -24,6 +24,8 @@ struct DiskState {
     last_place: u64,
     removed: BTreeSet<u64>,
     changed: BTreeSet<u64>,
+    /// Whether all records are about to be removed, so that the index must not point to them.
+    is_leaving: bool,
 }
 
 const FIRST_ID: u64 = 1 << 40;
@@ -55,7 +57,8 @@ impl Records for Disk {
     }
 
     fn place(&self, id: u64) -> Option<u64> {
-        Some(id - FIRST_ID)
+        let is_leaving = self.0.lock().expect("no panic").is_leaving;
+        (!is_leaving).then_some(id - FIRST_ID)
     }
 
     fn note_removed(&self, ids: &[u64]) {
@@ -334,6 +337,72 @@ fn an_item_that_changes_while_it_is_written_is_not_recovered() {
     assert!(guard.get(&keys[0]).is_none() && guard.take_on_disk().is_empty());
     assert_eq!(guard.get(&keys[1]).map(|item| item.value().to_vec()), Some(b"new".to_vec()));
     assert!(guard.find_on_disk(&keys[2]).is_some());
+}
+
+/// A client that is told of a change must not find what was there before after a crash, also if
+/// another session made an earlier change and has not ended its guard.
+#[test]
+fn a_change_is_logged_with_the_earlier_ones_of_other_sessions() {
+    let disk = Arc::new(Disk::default());
+    let (cache, _) = cache(&disk);
+    let [mut session, mut other] = [(); 2].map(|()| cache.session().expect("room"));
+    for number in 0..40_000 {
+        run(&mut session, &disk, |guard| {
+            guard.set(&key(number), &[7; 1000], &Write::new()).map(drop)
+        });
+    }
+    let guard = session.guard();
+    assert!(guard.find_on_disk(&key(3)).is_some());
+    guard.set(&key(3), b"first", &Write::new()).map(drop).expect("room");
+    assert!(disk.recovered().contains_key(&key(3)), "the guard has not ended");
+    other.guard().set(&key(3), b"second", &Write::new()).map(drop).expect("room");
+    assert!(!disk.recovered().contains_key(&key(3)));
+    drop(guard);
+}
+
+/// Evicts an item that is in memory and has a record, while the record is about to be removed.
+#[test]
+fn an_item_that_leaves_the_index_is_not_recovered() {
+    for is_written in [false, true] {
+        let disk = Arc::new(Disk::default());
+        let (cache, _) = cache(&disk);
+        let mut session = cache.session().expect("room");
+        let store = |session: &mut Session<'_>, number| {
+            run(session, &disk, |guard| {
+                guard.set(&key(number), &[7; 1000], &Write::new()).map(drop)
+            });
+        };
+        (0..40_000).for_each(|number| store(&mut session, number));
+        assert!(session.guard().find_on_disk(&key(3)).is_some());
+        assert!(run(&mut session, &disk, |guard| Ok(guard.get(&key(3)).is_some())));
+        let first = session.guard().get(&key(3)).map(|item| item.has_record(&*disk));
+        assert_eq!(first, Some(true), "promoted");
+        disk.0.lock().expect("no panic").is_leaving = true;
+        let records = disk.0.lock().expect("no panic").records.len() as u64;
+        cache.set_evicts_unwritten(!is_written);
+        let mut number = 40_000;
+        loop {
+            if is_written {
+                store(&mut session, number);
+            } else {
+                let mut guard = session.guard();
+                while guard.set(&key(number), &[7; 1000], &Write::new()).is_err() {
+                    guard.renew();
+                }
+            }
+            number += 1;
+            // Items that were read replace each other in the main queue, where this one is.
+            let guard = session.guard();
+            assert!(guard.get(&key(number - 1)).is_some());
+            if guard.find_on_disk(&key(3)).is_some() || guard.peek(&key(3)).is_none() {
+                break;
+            }
+        }
+        let mut state = disk.0.lock().expect("no panic");
+        state.records.retain(|place, _| *place <= records);
+        drop(state);
+        assert!(!disk.recovered().contains_key(&key(3)), "written: {is_written}");
+    }
 }
 
 #[test]

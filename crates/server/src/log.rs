@@ -126,6 +126,12 @@ pub fn disk_event(event: Event) {
             "the system stopped while the disk tier was open: its items may be out of date and \
              were removed"
         ),
+        Event::Outdated { records } => warn!(
+            target: SERVER,
+            records,
+            "the items in data-dir were removed: a server without a disk tier has restored them, \
+             and did not close its dump"
+        ),
         Event::Recovered { items, elapsed } => {
             let ms = milliseconds(elapsed);
             info!(target: SERVER, items, ms, "the items on disk are available again");

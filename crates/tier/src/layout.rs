@@ -57,6 +57,8 @@ pub(crate) mod manifest {
     pub(crate) const CLOSED: u32 = 1;
     /// The state of a folder that was open when the system stopped.
     pub(crate) const LOST_POWER: u32 = 2;
+    /// Value of [`STATE`] while the records may be out of date.
+    pub(crate) const OUTDATED: u32 = 3;
 }
 
 /// The header of an item file: one block.

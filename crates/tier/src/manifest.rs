@@ -11,6 +11,7 @@ pub(crate) enum State {
     Open,
     Closed,
     LostPower,
+    Outdated,
 }
 
 /// The content of the manifest.
@@ -38,7 +39,7 @@ impl Manifest {
     pub(crate) fn lost_power(self, boot: u64) -> bool {
         match self.state {
             State::Open => self.boot != boot,
-            State::Closed => false,
+            State::Closed | State::Outdated => false,
             State::LostPower => true,
         }
     }
@@ -51,6 +52,7 @@ impl Manifest {
             State::Open => at::OPEN,
             State::Closed => at::CLOSED,
             State::LostPower => at::LOST_POWER,
+            State::Outdated => at::OUTDATED,
         };
         put_half(&mut bytes, at::STATE, state);
         put_word(&mut bytes, at::SALT, self.salt);
@@ -79,6 +81,7 @@ impl Manifest {
             at::OPEN => State::Open,
             at::CLOSED => State::Closed,
             at::LOST_POWER => State::LostPower,
+            at::OUTDATED => State::Outdated,
             _ => return Err(ManifestError::Damaged("an unknown state")),
         };
         let (salt, hash_seed) = (word(bytes, at::SALT), word(bytes, at::HASH_SEED));
@@ -92,7 +95,7 @@ mod tests {
 
     #[test]
     fn any_flipped_bit_of_the_manifest_is_found() {
-        for state in [State::Open, State::Closed, State::LostPower] {
+        for state in [State::Open, State::Closed, State::LostPower, State::Outdated] {
             let manifest = Manifest { state, salt: 1, hash_seed: 2, boot: 3 };
             assert_eq!(Manifest::decode(&manifest.encode()), Ok(manifest));
         }

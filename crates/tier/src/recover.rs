@@ -18,12 +18,16 @@ pub struct Recovery {
     pub is_new: bool,
     /// Whether the folder was closed with [`Tier::close`](crate::Tier::close).
     pub was_closed: bool,
-    /// Whether the system stopped while the folder was open. Deletions that the caller recorded
-    /// elsewhere may be lost then, so records may be deleted or overwritten ones. The caller
+    /// Whether the system stopped while the folder was open. Entries of the removal log
+    /// may be lost then, so records may be deleted or overwritten ones. The caller
     /// either calls [`Tier::clear`](crate::Tier::clear), or removes what it cannot vouch for and
     /// calls [`Tier::trust_records`](crate::Tier::trust_records). Until then each opening reports
     /// it.
     pub lost_power: bool,
+    /// Whether the last process used the items without recording in the removal log what changed:
+    /// see [`Tier::mark_outdated`](crate::Tier::mark_outdated). The caller calls
+    /// [`Tier::clear`](crate::Tier::clear). Until then each opening reports it.
+    pub is_outdated: bool,
     /// The records that [`Removals`](crate::Removals) removed. The caller asks it for each entry of
     /// a directory, and drops it after that. Empty after a loss of power: the log is removed then,
     /// because it may be incomplete.

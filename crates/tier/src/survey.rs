@@ -24,6 +24,8 @@ pub struct Stat {
     pub is_closed: bool,
     /// Whether the system stopped while the folder was open, as far as the manifest says.
     pub lost_power: bool,
+    /// Whether the records may be out of date: see [`Tier::mark_outdated`](crate::Tier::mark_outdated).
+    pub is_outdated: bool,
     /// The number of item files.
     pub files: u64,
     /// The number of sealed item files.
@@ -164,6 +166,7 @@ pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
         damage: faults.into_iter().map(Fault::into_damage).collect(),
         is_closed: rest.state == State::Closed,
         lost_power: rest.state == State::LostPower,
+        is_outdated: rest.state == State::Outdated,
         files: rest.files.len() as u64,
         bytes: rest.bytes,
         ..Stat::default()

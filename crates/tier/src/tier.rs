@@ -224,7 +224,7 @@ impl Tier {
         Ok(())
     }
 
-    /// Removes all item files and the removal log, and clears the state after a loss of power.
+    /// Removes all item files and the removal log, and clears the state after a loss of power or that of outdated records.
     ///
     /// # Errors
     ///
@@ -237,20 +237,37 @@ impl Tier {
         self.trust_records()
     }
 
-    /// Clears the state after a loss of power: the caller has removed the item files whose records
-    /// it cannot vouch for. See [`Recovery::lost_power`].
+    /// Clears the state after a loss of power, or that of outdated records: the caller has removed
+    /// the item files whose records it cannot vouch for. See [`Recovery::lost_power`].
     ///
     /// # Errors
     ///
     /// Returns the error of the system. The state stays then.
     pub fn trust_records(&mut self) -> Result<()> {
-        if self.manifest.state == State::LostPower {
+        if matches!(self.manifest.state, State::LostPower | State::Outdated) {
             // The names of removed files must not come back after the next loss of power.
             self.shared.folder.sync()?;
-            let manifest = Manifest { state: State::Open, ..self.manifest };
-            self.shared.folder.replace_manifest(manifest)?;
-            self.manifest = manifest;
+            self.set_state(State::Open)?;
         }
+        Ok(())
+    }
+
+    /// Stores that the records may be out of date from now on, before a process uses the items and
+    /// does not record in the removal log which of them it replaces or removes. Each later opening
+    /// reports it, until [`clear`](Self::clear) has removed the records. Durable when the call
+    /// returns.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system. The state stays then.
+    pub fn mark_outdated(&mut self) -> Result<()> {
+        self.set_state(State::Outdated)
+    }
+
+    fn set_state(&mut self, state: State) -> Result<()> {
+        let manifest = Manifest { state, ..self.manifest };
+        self.shared.folder.replace_manifest(manifest)?;
+        self.manifest = manifest;
         Ok(())
     }
 
@@ -287,7 +304,8 @@ impl Tier {
         self.writer.memory_bytes()
     }
 
-    /// Seals the open item file, waits until everything is durable, and marks the folder as closed.
+    /// Seals the open item file, waits until everything is durable, and marks the folder as closed,
+    /// unless its records may be out of date.
     /// All [`Removals`] are refused from then on.
     ///
     /// # Errors
@@ -298,8 +316,7 @@ impl Tier {
         self.shared.removal_log.close(&self.shared.folder, &self.shared.files)?;
         self.shared.folder.sync()?;
         if self.manifest.state == State::Open {
-            let manifest = Manifest { state: State::Closed, ..self.manifest };
-            self.shared.folder.replace_manifest(manifest)?;
+            self.set_state(State::Closed)?;
         }
         Ok(())
     }
@@ -325,8 +342,13 @@ impl fmt::Debug for Tier {
 fn next_manifest(old: Option<Manifest>, hash_seed: Option<u64>) -> (Manifest, Recovery) {
     let boot = boot();
     let lost_power = old.is_some_and(|old| old.lost_power(boot));
+    let is_outdated = old.is_some_and(|old| old.state == State::Outdated);
     let manifest = Manifest {
-        state: if lost_power { State::LostPower } else { State::Open },
+        state: match (lost_power, is_outdated) {
+            (true, _) => State::LostPower,
+            (false, true) => State::Outdated,
+            (false, false) => State::Open,
+        },
         salt: old.map_or_else(random, |old| old.salt),
         hash_seed: old.map_or_else(|| hash_seed.unwrap_or_else(random), |old| old.hash_seed),
         boot,
@@ -335,6 +357,7 @@ fn next_manifest(old: Option<Manifest>, hash_seed: Option<u64>) -> (Manifest, Re
         is_new: old.is_none(),
         was_closed: old.is_some_and(|old| old.state == State::Closed),
         lost_power,
+        is_outdated,
         ..Recovery::default()
     };
     (manifest, recovery)

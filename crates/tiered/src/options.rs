@@ -29,6 +29,12 @@ pub enum Event {
         /// The number of records.
         records: u64,
     },
+    /// The records of the last run are out of date, since a process used the folder without a disk
+    /// tier. They were removed.
+    Outdated {
+        /// The number of records.
+        records: u64,
+    },
     /// A compressed value cannot be decompressed. Its item was removed.
     Undecodable,
     /// The items of the last run are in the index.

@@ -51,8 +51,15 @@ impl TieredCache {
         for damage in &recovery.damage {
             state.report(Event::Damaged(damage.clone()));
         }
-        if recovery.lost_power {
-            state.report(Event::PowerLost { records: recovery.records });
+        let records = recovery.records;
+        let untrusted = match (recovery.lost_power, recovery.is_outdated) {
+            (true, _) => Some(Event::PowerLost { records }),
+            (false, true) => Some(Event::Outdated { records }),
+            (false, false) => None,
+        };
+        let to_recover = if untrusted.is_some() { 0 } else { records };
+        if let Some(event) = untrusted {
+            state.report(event);
             tier.clear()?;
         }
         let removals = removals_of(&mut tier)?;
@@ -67,7 +74,6 @@ impl TieredCache {
         cache.set_evicts_unwritten(options.when_behind == WhenBehind::Drop);
         let files: Vec<_> = tier.files().iter().map(|file| file.number).collect();
         let removed = std::mem::take(&mut recovery.removed);
-        let to_recover = if recovery.lost_power { 0 } else { recovery.records };
         Counters::add(&state.counters.to_recover, to_recover);
         let can_decompress = Arc::clone(&options.can_decompress);
         let shared = Shared::new(Arc::new(cache), tier, records, state, can_decompress);

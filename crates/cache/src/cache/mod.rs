@@ -4,8 +4,10 @@ mod changed_keys;
 mod free_segments;
 mod pages;
 mod restoring;
+mod unlogged;
 
 use crate::cache::changed_keys::ChangedKeys;
+use crate::cache::unlogged::LoggedRecords;
 use crate::config::{Eviction, Options};
 use crate::error::Result;
 use crate::hash::KeyHash;
@@ -16,7 +18,6 @@ use crate::memory::arena::Arena;
 use crate::memory::epoch::Epochs;
 use crate::memory::large::MAX_VALUE_LEN;
 use crate::memory::segments::Segments;
-use crate::records::Records;
 use crate::stats::{Counters, Stats};
 use nuthatch_clock::Clock;
 use std::collections::hash_map::RandomState;
@@ -40,7 +41,7 @@ pub struct Cache {
     /// Whether writers may evict items that were not written to disk.
     evicts_unwritten: AtomicBool,
     /// The records of items on disk, if there can be any.
-    pub(crate) records: Option<Arc<dyn Records>>,
+    pub(crate) records: Option<LoggedRecords>,
     seed: u64,
     memory: u64,
     reserved: AtomicU64,
@@ -85,7 +86,7 @@ impl Cache {
             eviction,
             clock,
             guard_wait,
-            records,
+            records: records.map(LoggedRecords::new),
             evicts_unwritten: AtomicBool::new(true),
             seed: seed.unwrap_or_else(|| RandomState::new().hash_one(memory)),
             memory,

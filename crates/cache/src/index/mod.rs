@@ -5,6 +5,6 @@ pub(crate) mod ghost;
 mod level;
 pub(crate) mod slot;
 mod spare;
-mod split;
+pub(crate) mod split;
 pub(crate) mod table;
 pub(crate) mod tables;

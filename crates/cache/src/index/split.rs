@@ -26,17 +26,22 @@ const MAX_SPLITS: usize = 4;
 /// Distance in slots between the item whose key is read and the one that is prefetched.
 const PREFETCH_DISTANCE: usize = 16;
 
+/// The items to which slots point.
+pub(crate) trait SlotItems {
+    /// Returns the hash of the key of the item in memory at an address.
+    fn hash(&self, address: u64) -> KeyHash;
+
+    /// Notes that the slot of the record at a place is dropped, since too few bits of its hash are
+    /// known. Called while its table is locked.
+    fn note_dropped(&self, place: u64);
+}
+
 impl Tables {
     /// Splits the next tables, if all tables together contain about `items` items and have too
-    /// many. `hash_of` reads the key of the item at an address and returns its hash.
+    /// many.
     ///
     /// Returns whether more tables should be split.
-    pub(crate) fn split(
-        &self,
-        arena: &Arena,
-        items: u64,
-        hash_of: impl Fn(u64) -> KeyHash,
-    ) -> bool {
+    pub(crate) fn split(&self, arena: &Arena, items: u64, slot_items: &impl SlotItems) -> bool {
         // If another session splits tables now, it, or the next insertion, continues until there
         // are enough.
         let items = self.expected_items.fetch_max(items, Ordering::Relaxed).max(items);
@@ -46,7 +51,7 @@ impl Tables {
             Err(TryLockError::WouldBlock) => return true,
         };
         for _ in 0..MAX_SPLITS {
-            if !self.should_split(items) || !self.split_next(arena, &hash_of) {
+            if !self.should_split(items) || !self.split_next(arena, slot_items) {
                 return false;
             }
         }
@@ -61,7 +66,7 @@ impl Tables {
         &self,
         arena: &Arena,
         hash: KeyHash,
-        hash_of: impl Fn(u64) -> KeyHash,
+        slot_items: &impl SlotItems,
     ) -> bool {
         let _splitting = lock(&self.splitting);
         loop {
@@ -69,7 +74,7 @@ impl Tables {
             if room == Room::Available {
                 return true;
             }
-            if room == Room::NoPage || !self.split_next(arena, &hash_of) {
+            if room == Room::NoPage || !self.split_next(arena, slot_items) {
                 return false;
             }
         }
@@ -85,7 +90,7 @@ impl Tables {
 
     /// Splits the next table. Returns `false` if there are not enough spare pages, or as many
     /// tables as possible.
-    fn split_next(&self, arena: &Arena, hash_of: &impl Fn(u64) -> KeyHash) -> bool {
+    fn split_next(&self, arena: &Arena, slot_items: &impl SlotItems) -> bool {
         let level = self.level.load();
         let parent_id = level.next_to_split();
         if level.bits == self.max_bits {
@@ -104,10 +109,13 @@ impl Tables {
             if slot.is_on_disk() {
                 let (half, moved) = slot.after_split();
                 parts[half].extend(moved);
-                self.on_disk.fetch_sub(u64::from(moved.is_none()), Ordering::Relaxed);
+                if moved.is_none() {
+                    slot_items.note_dropped(slot.place());
+                    self.on_disk.fetch_sub(1, Ordering::Relaxed);
+                }
                 continue;
             }
-            let hash = hash_of(slot.address());
+            let hash = slot_items.hash(slot.address());
             let bits = parent_id.bits + 1;
             let moved = Slot::new(slot.address(), hash.tag(bits));
             let half = hash.prefix(bits) as usize & 1;
@@ -135,9 +143,10 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::level::Level;
+    use crate::index::level::{INITIAL_BITS, Level};
     use crate::memory::arena::INDEX_PAGE_LEN;
     use nuthatch_testing::random::Random;
+    use std::cell::RefCell;
     use std::collections::HashSet;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
@@ -154,6 +163,19 @@ mod tests {
 
     fn hash_of(address: u64) -> KeyHash {
         KeyHash(Random::new(address).next_u64())
+    }
+
+    /// The items of an index without a disk.
+    struct Numbers;
+
+    impl SlotItems for Numbers {
+        fn hash(&self, address: u64) -> KeyHash {
+            hash_of(address)
+        }
+
+        fn note_dropped(&self, place: u64) {
+            panic!("{place}: there is no disk");
+        }
     }
 
     fn address(number: u64) -> u64 {
@@ -174,12 +196,12 @@ mod tests {
                 let mut table = self.tables.lock(&self.arena, hash);
                 if table.insert(address(number), 0) {
                     if let Some(items) = table.unlock() {
-                        self.tables.split(&self.arena, items, hash_of);
+                        self.tables.split(&self.arena, items, &Numbers);
                     }
                     return;
                 }
                 drop(table);
-                assert!(self.tables.make_room(&self.arena, hash, hash_of), "{number}");
+                assert!(self.tables.make_room(&self.arena, hash, &Numbers), "{number}");
             }
         }
 
@@ -285,6 +307,44 @@ mod tests {
         assert!((0..200_000).all(|number| index.has(number)));
     }
 
+    /// The items of an index with a disk: all slots are of records.
+    #[derive(Default)]
+    struct Records(RefCell<Vec<u64>>);
+
+    impl SlotItems for Records {
+        fn hash(&self, address: u64) -> KeyHash {
+            panic!("{address}: no item is in memory");
+        }
+
+        fn note_dropped(&self, place: u64) {
+            self.0.borrow_mut().push(place);
+        }
+    }
+
+    /// When too few bits of a hash are known, the slot is dropped, and its record noted.
+    #[test]
+    fn dropped_slots_of_records_are_noted() {
+        let memory = 1_u64 << 30;
+        let arena = Arena::new(memory as usize, 0).expect("memory");
+        let tables = Tables::new(memory, true);
+        tables.add_segment(memory / 2, memory / 2);
+        for place in 1..=100 {
+            assert!(tables.lock(&arena, hash_of(place)).insert_on_disk(place, 0));
+        }
+        let records = Records::default();
+        for bits in INITIAL_BITS + 1..=16 {
+            while tables.level.load().bits < bits {
+                assert!(tables.split_next(&arena, &records));
+            }
+            let expected = if bits < 16 { (100, 100, 0) } else { (0, 0, 100) };
+            let dropped = records.0.borrow().len();
+            assert_eq!((tables.len(&arena), tables.on_disk(), dropped), expected, "{bits} bits");
+        }
+        let mut dropped = records.0.into_inner();
+        dropped.sort_unstable();
+        assert!(dropped.iter().copied().eq(1..=100));
+    }
+
     #[test]
     fn without_pages_tables_are_not_split() {
         let index = Index::new();
@@ -292,10 +352,10 @@ mod tests {
         let level = index.tables.level.load();
         assert_eq!(level, Level::INITIAL);
         let pages = index.tables.spare.take(index.tables.spare.len()).expect("all of them");
-        assert!(!index.tables.split_next(&index.arena, &hash_of));
+        assert!(!index.tables.split_next(&index.arena, &Numbers));
         assert_eq!(index.tables.level.load(), level);
         index.tables.spare.add(&pages);
-        assert!(index.tables.split_next(&index.arena, &hash_of));
+        assert!(index.tables.split_next(&index.arena, &Numbers));
         assert!((0..19_000).all(|number| index.has(number)));
     }
 

@@ -30,7 +30,6 @@ impl Guard<'_> {
         expect: Expect,
     ) -> Result<bool> {
         let Cache { arena, tables, ghost, .. } = self.cache();
-        let hash_of = |address| self.cache().hash(self.item(address, 0).key());
         loop {
             let mut table = tables.lock(arena, hash);
             let mut old_len = 0;
@@ -62,13 +61,13 @@ impl Guard<'_> {
             }
             if table.insert(address, expect.frequency()) {
                 if let Some(items) = table.unlock() {
-                    tables.split(arena, items, hash_of);
+                    tables.split(arena, items, self);
                 }
                 ghost.remove(hash);
                 break;
             }
             drop(table);
-            if !tables.make_room(arena, hash, hash_of) {
+            if !tables.make_room(arena, hash, self) {
                 return Err(Error::Full);
             }
         }
@@ -112,7 +111,6 @@ impl Guard<'_> {
         frequency: u32,
     ) -> Result<bool> {
         let Cache { arena, tables, .. } = self.cache();
-        let hash_of = |address| self.cache().hash(self.item(address, 0).key());
         loop {
             let mut table = tables.lock(arena, hash);
             if !self.cache().may_restore(hash) {
@@ -120,12 +118,12 @@ impl Guard<'_> {
             }
             if table.insert_on_disk(place, frequency) {
                 if let Some(items) = table.unlock() {
-                    tables.split(arena, items, hash_of);
+                    tables.split(arena, items, self);
                 }
                 return Ok(true);
             }
             drop(table);
-            if !tables.make_room(arena, hash, hash_of) {
+            if !tables.make_room(arena, hash, self) {
                 return Err(Error::Full);
             }
         }

@@ -98,37 +98,19 @@ impl Session<'_> {
             self.cache.segments.release_ref(&self.cache.epochs, segment_ref);
         }
     }
-
-    /// Passes the identifiers of records that were removed to the records.
-    #[cold]
-    pub(super) fn log_removed_records(&self) {
-        let mut ids = self.removed_records.borrow_mut();
-        let mut hashes = self.changed_hashes.borrow_mut();
-        if let Some(records) = &self.cache.records {
-            if !ids.is_empty() {
-                records.note_removed(&ids);
-            }
-            if !hashes.is_empty() {
-                records.note_changed(&hashes);
-            }
-        }
-        ids.clear();
-        hashes.clear();
-    }
 }
 
 impl Guard<'_> {
     /// Evicts an item, whose record is at a place. Does nothing if the index does not point to the
     /// item any more.
     fn finish_eviction(&self, hash: KeyHash, address: u64, place: Option<u64>) {
-        let Cache { arena, tables, records, .. } = self.cache();
+        let Cache { arena, tables, .. } = self.cache();
         let item = self.item(address, 0);
         let mut table = tables.lock(arena, hash);
         let Some(position) = table.find_address(address) else {
             // The record is of an item that is out of date.
-            let id = records.as_ref().zip(place).and_then(|(records, place)| records.id(place));
-            if let Some(id) = id {
-                self.note_removed_id(id);
+            if let Some(place) = place {
+                self.note_place_removed(place);
             }
             return;
         };
@@ -148,7 +130,7 @@ impl Guard<'_> {
     pub(super) fn evict_to_record(&self, hash: KeyHash, address: u64, item: &Item<'_>) -> bool {
         let Cache { arena, tables, records, .. } = self.cache();
         let Some(records) = records else { return false };
-        let place = item.header.metadata.record.and_then(|id| records.place(id));
+        let place = item.header.metadata.record.and_then(|id| records.records.place(id));
         let Some(place) = place else { return false };
         let mut table = tables.lock(arena, hash);
         if let Some(position) = table.find_address(address) {

@@ -36,9 +36,6 @@ impl<'c> Session<'c> {
             on_disk: RefCell::default(),
             needs_disk: Cell::new(false),
             keeps_items: Cell::new(false),
-            removed_records: RefCell::default(),
-            has_removed_records: Cell::new(false),
-            changed_hashes: RefCell::default(),
         })
     }
 

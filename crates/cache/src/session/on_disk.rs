@@ -2,6 +2,7 @@
 
 use crate::hash::KeyHash;
 use crate::index::slot::Slot;
+use crate::index::split::SlotItems;
 use crate::item::Item;
 use crate::records::OnDisk;
 use crate::session::state::Guard;
@@ -77,10 +78,16 @@ impl Guard<'_> {
     /// the key is locked: later, the place may be used for another record.
     #[cold]
     pub(super) fn note_record_removed(&self, slot: Slot) {
-        let records = self.cache().records.as_ref();
-        let id = records.and_then(|records| records.id(slot.place()));
-        self.session.removed_records.borrow_mut().extend(id);
-        self.session.has_removed_records.set(true);
+        self.note_place_removed(slot.place());
+    }
+
+    /// Notes the same of the record at a place.
+    pub(super) fn note_place_removed(&self, place: u64) {
+        if let Some(records) = &self.cache().records
+            && let Some(id) = records.records.id(place)
+        {
+            records.add_removed(id);
+        }
     }
 
     /// Notes that an item in memory is replaced or removed, if there is a record of it.
@@ -91,17 +98,14 @@ impl Guard<'_> {
         }
     }
 
-    #[cold]
-    fn note_record_of(&self, item: &Item<'_>) {
-        if let Some(id) = item.header.metadata.record {
-            self.note_removed_id(id);
+    /// Notes that the record of an item, if it has one, is not that of its key any more. Called
+    /// while the table of the key is locked, or before the index changes.
+    #[inline]
+    pub(super) fn note_record_of(&self, item: &Item<'_>) {
+        if let Some((records, id)) = self.cache().records.as_ref().zip(item.header.metadata.record)
+        {
+            records.add_removed(id);
         }
-    }
-
-    /// Notes that the record with this identifier is out of date.
-    pub(super) fn note_removed_id(&self, id: u64) {
-        self.session.removed_records.borrow_mut().push(id);
-        self.session.has_removed_records.set(true);
     }
 
     /// Notes that a key is stored or removed. Called while its table is locked.
@@ -109,9 +113,8 @@ impl Guard<'_> {
     pub(super) fn note_changed(&self, hash: KeyHash) {
         if self.cache().is_restoring() {
             self.cache().note_changed(hash);
-            if self.cache().records.is_some() {
-                self.session.changed_hashes.borrow_mut().push(hash.to_u64());
-                self.session.has_removed_records.set(true);
+            if let Some(records) = &self.cache().records {
+                records.add_changed(hash.to_u64());
             }
         }
     }
@@ -124,13 +127,23 @@ impl Guard<'_> {
         self.log_removed_records();
     }
 
-    /// Passes the identifiers of all records that were replaced or removed under this guard to
-    /// [`Records::note_removed`](crate::Records::note_removed). Happens when the guard ends. Call
-    /// it before, if a client is told of the change before.
+    /// Passes all records that were replaced or removed so far, under this guard or another, to
+    /// [`Records::note_removed`](crate::Records::note_removed). Happens when a guard ends. Call it
+    /// before a client is told of a change under this guard.
     #[inline]
     pub fn log_removed_records(&self) {
-        if self.session.has_removed_records.replace(false) {
-            self.session.log_removed_records();
+        if let Some(records) = &self.cache().records {
+            records.log();
         }
+    }
+}
+
+impl SlotItems for Guard<'_> {
+    fn hash(&self, address: u64) -> KeyHash {
+        self.cache().hash(self.item(address, 0).key())
+    }
+
+    fn note_dropped(&self, place: u64) {
+        self.note_place_removed(place);
     }
 }

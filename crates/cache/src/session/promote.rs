@@ -53,11 +53,10 @@ impl Guard<'_> {
     /// items in the order of their hashes would fill one part of the index after the other.
     pub fn prepare_index(&self, items: u64) {
         let Cache { arena, tables, .. } = self.cache();
-        let hash_of = |address| self.cache().hash(self.item(address, 0).key());
         let mut state = self.session.state.borrow_mut();
         loop {
             self.reclaim_for_write(&mut state, 0);
-            if !tables.split(arena, items, hash_of) {
+            if !tables.split(arena, items, self) {
                 return;
             }
         }

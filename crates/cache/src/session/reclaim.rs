@@ -240,10 +240,21 @@ impl Guard<'_> {
             return true;
         }
         if let Some(evictions) = &mut state.evictions {
+            // If it has a record, the item file is about to be removed. Should the process end
+            // before, there must not be two records of one key.
+            self.note_record_of(&item);
             evictions.items.push((hash, address));
             evictions.bytes += item.header.len();
             return true;
         }
+        self.evict_from_memory(hash, address, item)
+    }
+
+    /// Evicts an item that is not on disk. Returns whether the index pointed to it.
+    fn evict_from_memory(&self, hash: KeyHash, address: u64, item: Item<'_>) -> bool {
+        // If it has a record, the item file is about to be removed. Until then, the record would
+        // be found after a crash, although the key may have another value by then.
+        self.note_record_of(&item);
         let is_removed = self.remove_at(hash, address, item);
         self.session.counters.evicted.add(u64::from(is_removed));
         is_removed
@@ -299,9 +310,7 @@ impl Guard<'_> {
             if !cache.may_evict() {
                 return false;
             }
-            if self.remove_at(hash, address, item) {
-                self.session.counters.evicted.add(1);
-            }
+            self.evict_from_memory(hash, address, item);
             return true;
         };
         let mut table = cache.tables.lock(&cache.arena, hash);

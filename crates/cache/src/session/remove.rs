@@ -82,7 +82,7 @@ impl Guard<'_> {
         let Cache { arena, tables, .. } = self.cache();
         self.cache().note_all_changed();
         if let Some(records) = &self.cache().records {
-            records.note_all_removed();
+            records.records.note_all_removed();
         }
         tables.clear(arena, self.exclusive.is_some(), |slots| {
             let in_memory: Vec<_> = slots.iter().filter(|slot| !slot.is_on_disk()).collect();
@@ -96,7 +96,7 @@ impl Guard<'_> {
         });
         if let Some(records) = self.cache().records.as_ref().filter(|_| self.exclusive.is_none()) {
             // Items may have been written to disk meanwhile.
-            records.note_all_removed();
+            records.records.note_all_removed();
         }
     }
 }

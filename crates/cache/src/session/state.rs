@@ -59,12 +59,6 @@ pub struct Session<'c> {
     pub(super) needs_disk: Cell<bool>,
     /// Whether writes under this guard free no memory, so that no item moves.
     pub(super) keeps_items: Cell<bool>,
-    /// Identifiers of records whose items were replaced or removed under this guard, and whether
-    /// there are any.
-    pub(super) removed_records: RefCell<Vec<u64>>,
-    pub(super) has_removed_records: Cell<bool>,
-    /// Hashes of keys that were changed under this guard while items are restored.
-    pub(super) changed_hashes: RefCell<Vec<u64>>,
 }
 
 impl Session<'_> {

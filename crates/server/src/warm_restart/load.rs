@@ -4,7 +4,7 @@ use super::WarmRestart;
 use crate::compression::Compression;
 use crate::log;
 use nuthatch_cache::{Cache, Error, Expiry, Session, Write};
-use nuthatch_tier::{Kind, Record};
+use nuthatch_tier::{Kind, Record, Tier};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl WarmRestart {
     ///
     /// # Errors
     ///
-    /// Fails if the system cannot create a thread.
+    /// Fails if the system refuses to mark the dump as outdated, or cannot create a thread.
     pub(crate) fn start(
         self: &Arc<Self>,
         cache: &Arc<Cache>,
@@ -35,6 +35,8 @@ impl WarmRestart {
         if !self.counters.begin() {
             return Ok(None);
         }
+        // From now on, clients change items, and the folder does not record which.
+        self.lock().as_mut().map_or(Ok(()), Tier::mark_outdated).map_err(io::Error::other)?;
         cache.begin_restore();
         let (warm_restart, cache) = (Arc::clone(self), Arc::clone(cache));
         let compression = Arc::clone(compression);

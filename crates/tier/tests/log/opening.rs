@@ -197,6 +197,28 @@ fn a_loss_of_power_is_reported_until_the_caller_has_decided() {
 }
 
 #[test]
+fn outdated_records_are_reported_until_they_are_removed() {
+    let case = closed();
+    let (mut tier, _) = case.open();
+    tier.mark_outdated().expect("marked");
+    drop(tier);
+    for _ in 0..2 {
+        let (tier, recovery) = case.open();
+        assert!(recovery.is_outdated && !recovery.was_closed && !recovery.lost_power);
+        assert_eq!(load(&tier.reader()).len(), 1);
+        tier.close().expect("closed");
+        assert!(stat(case.path(), 0).expect("statistics").is_outdated);
+    }
+    let (mut tier, _) = case.open();
+    tier.clear().expect("cleared");
+    tier.append(&Item::new(2, 100).record()).expect("appended");
+    tier.close().expect("closed");
+    let (tier, recovery) = case.open();
+    assert!(recovery.was_closed && !recovery.is_outdated);
+    assert_eq!(load(&tier.reader()), [Item::new(2, 100)]);
+}
+
+#[test]
 fn the_removal_log_is_removed_after_a_loss_of_power() {
     let case = died();
     let (tier, _) = case.open();

@@ -20,8 +20,9 @@ ones are valid. Live: records whose items have not expired. Expiry is rounded up
 Ages: the time since the oldest and the newest item file were created.
 
 State: closed, if the server closed the folder. Not closed, if it is still restoring items, or ended
-without a dump; lost power, if the system stopped while the server ran. `serve --warm-restart`
-restores items only from a folder that is closed.
+without a dump; lost power, if the system stopped while the server ran; outdated, if a server
+without --disk restored items from the folder and did not close a dump after that: the next server
+removes these records. `serve --warm-restart` restores items only from a folder that is closed.
 
 Reads headers and directories, and item files that are not sealed. Errors on standard error name
 what is damaged; `nuthatch tier verify` checks every byte.
@@ -55,10 +56,11 @@ impl Stat {
 }
 
 fn state(stat: &TierStat) -> &'static str {
-    match (stat.is_closed, stat.lost_power) {
-        (true, _) => "closed",
-        (false, true) => "lost power",
-        (false, false) => "not closed",
+    match (stat.is_closed, stat.lost_power, stat.is_outdated) {
+        (true, ..) => "closed",
+        (_, true, _) => "lost power",
+        (.., true) => "outdated",
+        _ => "not closed",
     }
 }
 

@@ -206,6 +206,60 @@ fn nothing_comes_back_after_kill() {
     }
 }
 
+/// A client that has the reply to its write must not find the old value after a crash. Long replies
+/// are sent while the server still executes the requests after them.
+#[test]
+fn no_reply_is_sent_before_the_old_value_is_removed() {
+    let folder = Folder::new();
+    for round in 0..3 {
+        let mut server = if round > 0 { restart(&folder) } else { start(&folder, &[]) };
+        if round == 0 {
+            fill(&server, &folder);
+        }
+        check(&server, &format!("SET long {:060000}", 0), "+OK\r\n");
+        let mut stream = server.connect();
+        let pipeline = [
+            format!("SET key:{round} new\r\n"),
+            "GET long\r\n".repeat(4),
+            "BITCOUNT long\r\n".repeat(1000),
+        ];
+        stream.write_all(pipeline.concat().as_bytes()).expect("sent");
+        let mut reply = [0; 5];
+        stream.read_exact(&mut reply).expect("a reply");
+        server.signal(Signal::KILL);
+        server.wait();
+        assert_eq!(&reply, b"+OK\r\n");
+        let server = restart(&folder);
+        let found = server.ask(&format!("GET key:{round}"));
+        assert!(["$-1\r\n", "$3\r\nnew\r\n"].contains(&&*found), "round {round}: {found}");
+        server.stop();
+    }
+}
+
+/// A server without a disk tier restores the items, and does not record which it changes.
+#[test]
+fn items_do_not_come_back_after_a_warm_restart_without_a_disk() {
+    // Restoring these takes longer than a client needs to change one of them.
+    const ITEMS: usize = 300_000;
+    let folder = Folder::new();
+    let with_disk = ["--data-dir=data", "--memory=64MiB", "--disk=128MiB"];
+    let without_disk = ["--data-dir=data", "--memory=64MiB", "--warm-restart=true"];
+    let server = folder.serve(&with_disk, &[]);
+    let mut commands = String::new();
+    for number in 0..ITEMS {
+        let _ = write!(commands, "SET n:{number} old\r\n");
+    }
+    assert!(server.ask(commands.trim_end()) == "+OK\r\n".repeat(ITEMS));
+    server.stop();
+    let mut server = folder.serve(&without_disk, &[]);
+    server.ask("DEL n:0\r\nSET n:1 new");
+    server.signal(Signal::KILL);
+    server.wait();
+    let server = folder.serve(&with_disk, &[]);
+    wait_until("no item is recovered", || server.ask("INFO").contains("disk_recovering:0"));
+    check(&server, "EXISTS n:0 n:1 n:2", ":0\r\n");
+}
+
 #[test]
 fn wrong_settings_are_refused() {
     let folder = Folder::new();

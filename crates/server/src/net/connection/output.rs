@@ -71,6 +71,8 @@ impl<T: Decoders> Connection<T> {
 
     /// Sends the value references, as many bytes as the socket accepts without waiting.
     pub(crate) fn send_value_refs(&mut self, guard: &Guard<'_>) {
+        // The bytes between them may answer removals, which must survive a crash by then.
+        guard.log_removed_records();
         let Self { socket, out, client, .. } = self;
         let send = |parts: &[IoSlice<'_>]| {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
