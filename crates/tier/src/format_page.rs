@@ -35,10 +35,11 @@ fn fields_of_manifest_and_headers_have_the_offsets_of_the_page() {
     expect("The manifest", &fields);
     magic("The manifest", manifest::MAGIC);
     let states = format!(
-        "{} open, {} closed, {} lost power",
+        "{} open, {} closed, {} lost power, {} outdated",
         manifest::OPEN,
         manifest::CLOSED,
-        manifest::LOST_POWER
+        manifest::LOST_POWER,
+        manifest::OUTDATED
     );
     assert_eq!(table_under(PAGE, "The manifest")[2][3], states);
     let fields = [

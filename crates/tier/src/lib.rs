@@ -18,7 +18,7 @@
 //! # Examples
 //!
 //! ```
-//! use nuthatch_tier::{AlignedBuffer, Options, Record, Tier};
+//! use nuthatch_tier::{AlignedBuffer, FolderState, Options, Record, Tier};
 //! use std::ops::ControlFlow;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,7 +34,7 @@
 //! tier.close()?;
 //!
 //! let (tier, recovery) = Tier::open(&folder, &options)?;
-//! assert!(recovery.was_closed && recovery.damage.is_empty());
+//! assert!(recovery.state == FolderState::Closed && recovery.damage.is_empty());
 //! let loaded = tier.reader().all_records(|_, record| {
 //!     assert_eq!((record.key, record.value), (&b"user:1"[..], &b"Ada"[..]));
 //!     ControlFlow::Continue(())
@@ -75,6 +75,7 @@ mod removals;
 mod scan;
 mod seal;
 mod shared;
+mod state;
 mod survey;
 mod tier;
 mod writer;
@@ -93,5 +94,6 @@ pub use record_id::RecordId;
 pub use recover::Recovery;
 pub use removal_log::{RemovedRecords, RemovedUnits};
 pub use removals::Removals;
+pub use state::FolderState;
 pub use survey::{Stat, Verified, stat, verify};
 pub use tier::{FileInfo, Tier};

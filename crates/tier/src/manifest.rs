@@ -4,6 +4,7 @@ use crate::checksum::checksum;
 use crate::fields::{half, put_half, put_word, word};
 use crate::layout::manifest as at;
 use crate::layout::{BLOCK, VERSION};
+use crate::state::FolderState;
 
 /// The state of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +35,14 @@ pub(crate) enum ManifestError {
 }
 
 impl Manifest {
-    /// Returns whether the system stopped while the folder was open, if the boot of the running
+    /// Returns the state in which the last process left the folder, if the boot of the running
     /// system is `boot`.
-    pub(crate) fn lost_power(self, boot: u64) -> bool {
+    pub(crate) fn folder_state(self, boot: u64) -> FolderState {
         match self.state {
-            State::Open => self.boot != boot,
-            State::Closed | State::Outdated => false,
-            State::LostPower => true,
+            State::Open if self.boot == boot => FolderState::NotClosed,
+            State::Open | State::LostPower => FolderState::LostPower,
+            State::Closed => FolderState::Closed,
+            State::Outdated => FolderState::Outdated,
         }
     }
 

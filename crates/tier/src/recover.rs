@@ -10,24 +10,13 @@ use crate::removal_log::RemovedRecords;
 use crate::scan::{AtDamage, rebuild};
 use crate::seal::seal;
 use crate::shared::Shared;
+use crate::state::FolderState;
 
 /// What [`Tier::open`](crate::Tier::open) found in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Whether the folder was created.
-    pub is_new: bool,
-    /// Whether the folder was closed with [`Tier::close`](crate::Tier::close).
-    pub was_closed: bool,
-    /// Whether the system stopped while the folder was open. Entries of the removal log
-    /// may be lost then, so records may be deleted or overwritten ones. The caller
-    /// either calls [`Tier::clear`](crate::Tier::clear), or removes what it cannot vouch for and
-    /// calls [`Tier::trust_records`](crate::Tier::trust_records). Until then each opening reports
-    /// it.
-    pub lost_power: bool,
-    /// Whether the last process used the items without recording in the removal log what changed:
-    /// see [`Tier::mark_outdated`](crate::Tier::mark_outdated). The caller calls
-    /// [`Tier::clear`](crate::Tier::clear). Until then each opening reports it.
-    pub is_outdated: bool,
+    /// The state in which the folder was left.
+    pub state: FolderState,
     /// The records that [`Removals`](crate::Removals) removed. The caller asks it for each entry of
     /// a directory, and drops it after that. Empty after a loss of power: the log is removed then,
     /// because it may be incomplete.
@@ -68,7 +57,7 @@ pub(crate) fn recover(
             inspect(&shared.folder, numbered, shared.folder_salt, budget, true, |file| {
                 shared.prepare(file);
             })?;
-        let is_last = !recovery.was_closed && Some(*number) == last;
+        let is_last = recovery.state != FolderState::Closed && Some(*number) == last;
         match inspected.state {
             FileState::Sealed => {
                 let footer = inspected.items.footer.get();

@@ -10,22 +10,18 @@ use crate::footer::Footer;
 use crate::inspect::{FileState, has_no_batch, inspect, item_entries};
 use crate::items::ItemFile;
 use crate::layout::MANIFEST_NAME;
-use crate::manifest::State;
 use crate::reader::{directory_of, stored_directory};
 use crate::removal_log::{Fault, log_entries, missing_logs, open_logs, read_logs};
 use crate::scan::{AtDamage, Scanned, rebuild};
+use crate::state::FolderState;
 use std::path::Path;
 use std::sync::Arc;
 
 /// What a folder contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// Whether the folder was closed. Otherwise its process died.
-    pub is_closed: bool,
-    /// Whether the system stopped while the folder was open, as far as the manifest says.
-    pub lost_power: bool,
-    /// Whether the records may be out of date: see [`Tier::mark_outdated`](crate::Tier::mark_outdated).
-    pub is_outdated: bool,
+    /// The state in which the last process left the folder.
+    pub state: FolderState,
     /// The number of item files.
     pub files: u64,
     /// The number of sealed item files.
@@ -80,9 +76,7 @@ struct Rest {
     folder: Folder,
     budget: Arc<Budget>,
     salt: u64,
-    state: State,
-    /// Whether the system stopped while the folder was open.
-    lost_power: bool,
+    state: FolderState,
     bytes: u64,
     files: Vec<(u64, FolderEntry)>,
     entries: Vec<FolderEntry>,
@@ -99,10 +93,9 @@ impl Rest {
         };
         let entries = folder.list()?;
         let bytes = entries.iter().map(|entry| entry.len).sum();
-        let (salt, state) = (manifest.salt, manifest.state);
-        let lost_power = manifest.lost_power(boot());
+        let (salt, state) = (manifest.salt, manifest.folder_state(boot()));
         let (budget, files) = (Arc::new(Budget::new(u64::MAX, 0)), item_entries(&entries));
-        Ok(Self { folder, budget, salt, state, lost_power, bytes, files, entries, _guard: guard })
+        Ok(Self { folder, budget, salt, state, bytes, files, entries, _guard: guard })
     }
 
     /// Returns the number of files of the removal log, and their bytes.
@@ -114,7 +107,7 @@ impl Rest {
     /// Reads the removal log. Returns the number of its valid entries, and what is damaged or
     /// cannot be read. After a loss of power it is not read, because opening removes it.
     fn read_removal_log(&self) -> Result<(u64, Vec<Fault>)> {
-        if self.lost_power {
+        if self.state == FolderState::LostPower {
             return Ok((0, Vec::new()));
         }
         let logs = open_logs(&self.folder, &self.entries, self.salt, false)?;
@@ -130,7 +123,7 @@ impl Rest {
 
     /// Returns whether a file is the one that a process was writing when it died.
     fn is_last(&self, index: usize) -> bool {
-        self.state != State::Closed && index + 1 == self.files.len()
+        self.state != FolderState::Closed && index + 1 == self.files.len()
     }
 
     /// Returns whether the process died while it created the file, which is not damage.
@@ -164,9 +157,7 @@ pub fn stat(path: impl AsRef<Path>, now_ms: u64) -> Result<Stat> {
         removal_log_bytes,
         removal_entries,
         damage: faults.into_iter().map(Fault::into_damage).collect(),
-        is_closed: rest.state == State::Closed,
-        lost_power: rest.state == State::LostPower,
-        is_outdated: rest.state == State::Outdated,
+        state: rest.state,
         files: rest.files.len() as u64,
         bytes: rest.bytes,
         ..Stat::default()

@@ -15,6 +15,7 @@ use crate::recover::{Recovery, recover};
 use crate::removal_log::RemovalLog;
 use crate::removals::Removals;
 use crate::shared::Shared;
+use crate::state::FolderState;
 use crate::writer::Writer;
 use nuthatch_clock::Clock;
 use std::fmt;
@@ -73,7 +74,7 @@ impl Tier {
         let mut entries = folder.list()?;
         let old = existing_manifest(&folder, &entries)?;
         let (manifest, mut recovery) = next_manifest(old, options.hash_seed);
-        if recovery.lost_power {
+        if recovery.state == FolderState::LostPower {
             // The state is durable before entries are removed, so they are never missed.
             folder.replace_manifest(manifest)?;
             RemovalLog::remove_untrusted(&folder, &entries)?;
@@ -83,7 +84,7 @@ impl Tier {
         shared.charge_folder();
         let items = item_entries(&entries);
         let has_items = |number| items.binary_search_by_key(&number, |(number, _)| *number).is_ok();
-        let (log, was_closed) = (&shared.removal_log, recovery.was_closed);
+        let (log, was_closed) = (&shared.removal_log, recovery.state == FolderState::Closed);
         let (removed, damage) = log.load(&shared.folder, &entries, was_closed, has_items)?;
         (recovery.removed, recovery.damage) = (removed, damage);
         recover(&shared, &items, options.clock.now_ms(), &mut recovery)?;
@@ -224,7 +225,8 @@ impl Tier {
         Ok(())
     }
 
-    /// Removes all item files and the removal log, and clears the state after a loss of power or that of outdated records.
+    /// Removes all item files and the removal log, and clears the state after a loss of power, or
+    /// that of outdated records.
     ///
     /// # Errors
     ///
@@ -238,7 +240,7 @@ impl Tier {
     }
 
     /// Clears the state after a loss of power, or that of outdated records: the caller has removed
-    /// the item files whose records it cannot vouch for. See [`Recovery::lost_power`].
+    /// the item files whose records it cannot vouch for. See [`FolderState`].
     ///
     /// # Errors
     ///
@@ -341,26 +343,18 @@ impl fmt::Debug for Tier {
 /// Returns the manifest of a folder that is being opened, and what the old one says about it.
 fn next_manifest(old: Option<Manifest>, hash_seed: Option<u64>) -> (Manifest, Recovery) {
     let boot = boot();
-    let lost_power = old.is_some_and(|old| old.lost_power(boot));
-    let is_outdated = old.is_some_and(|old| old.state == State::Outdated);
+    let found = old.map_or(FolderState::New, |old| old.folder_state(boot));
     let manifest = Manifest {
-        state: match (lost_power, is_outdated) {
-            (true, _) => State::LostPower,
-            (false, true) => State::Outdated,
-            (false, false) => State::Open,
+        state: match found {
+            FolderState::LostPower => State::LostPower,
+            FolderState::Outdated => State::Outdated,
+            _ => State::Open,
         },
         salt: old.map_or_else(random, |old| old.salt),
         hash_seed: old.map_or_else(|| hash_seed.unwrap_or_else(random), |old| old.hash_seed),
         boot,
     };
-    let recovery = Recovery {
-        is_new: old.is_none(),
-        was_closed: old.is_some_and(|old| old.state == State::Closed),
-        lost_power,
-        is_outdated,
-        ..Recovery::default()
-    };
-    (manifest, recovery)
+    (manifest, Recovery { state: found, ..Recovery::default() })
 }
 
 fn new_shared(folder: Folder, entries: &[FolderEntry], salt: u64, options: &Options) -> Shared {

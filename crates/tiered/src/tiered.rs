@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::stats::{Counters, DiskStats};
 use crate::{demoter, dump, reads, recovery};
 use nuthatch_cache::{Cache, Clock, OnDisk, Options as CacheOptions, SystemClock};
-use nuthatch_tier::{Error, Options as TierOptions, Removals, RemovedRecords, Tier};
+use nuthatch_tier::{Error, FolderState, Options as TierOptions, Removals, RemovedRecords, Tier};
 use std::fmt;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -52,10 +52,10 @@ impl TieredCache {
             state.report(Event::Damaged(damage.clone()));
         }
         let records = recovery.records;
-        let untrusted = match (recovery.lost_power, recovery.is_outdated) {
-            (true, _) => Some(Event::PowerLost { records }),
-            (false, true) => Some(Event::Outdated { records }),
-            (false, false) => None,
+        let untrusted = match recovery.state {
+            FolderState::LostPower => Some(Event::PowerLost { records }),
+            FolderState::Outdated => Some(Event::Outdated { records }),
+            FolderState::New | FolderState::NotClosed | FolderState::Closed => None,
         };
         let to_recover = if untrusted.is_some() { 0 } else { records };
         if let Some(event) = untrusted {

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The records on disk, and the changes that were not passed to them yet.
 ///
-/// A session that changes a key adds the change while the table of the key is locked. A later
-/// change of the same key, by any session, sees it there. So whoever ends a guard after that waits
-/// until the earlier change is logged, also if another session made it: no client is told of a
-/// change before the log has all that it builds on.
+/// A session that changes a key adds the change while the table of the key is locked. So a session
+/// that changes the same key later finds the earlier change here, or in the log. It logs both when
+/// its guard ends, or waits until the other session has: no client is told of a change before the
+/// log has all changes on which it builds.
 pub(crate) struct LoggedRecords {
     pub(crate) records: Arc<dyn Records>,
     /// Number of changes that are not logged.

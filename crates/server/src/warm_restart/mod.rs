@@ -17,7 +17,7 @@ pub use progress::RestoreProgress;
 
 use crate::log;
 use nuthatch_cache::{Clock, Options as CacheOptions, SystemClock};
-use nuthatch_tier::{Error, Options, Reader, RemovedRecords, Tier};
+use nuthatch_tier::{Error, FolderState, Options, Reader, RemovedRecords, Tier};
 use progress::Counters;
 use std::fmt;
 use std::path::Path;
@@ -68,7 +68,7 @@ impl WarmRestart {
     /// manifest is damaged, or the system refuses to read or write it.
     pub fn open(folder: &Path, memory: u64, max_dump_time: Duration) -> Result<Self, Error> {
         let (mut tier, recovery) = Tier::open(folder, &tier_options(memory))?;
-        let has_dump = recovery.was_closed && !recovery.lost_power;
+        let has_dump = recovery.state == FolderState::Closed;
         for damage in &recovery.damage {
             log::dump_damaged(damage);
         }

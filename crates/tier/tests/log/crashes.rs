@@ -3,7 +3,7 @@
 use crate::disks::{FailingDisk, Failure};
 use crate::{Case, Item, load, load_by_directories, small};
 use nuthatch_testing::random::Random;
-use nuthatch_tier::{Error, Options, Tier, stat, verify};
+use nuthatch_tier::{Error, FolderState, Options, Tier, stat, verify};
 use std::sync::Arc;
 
 const EIO: i32 = 5;
@@ -110,7 +110,7 @@ fn check(case: &Case, done: &Done, name: &str) {
     }
     let (tier, recovery) = case.open();
     assert_eq!(recovery.damage, [], "{name}");
-    assert!(!recovery.lost_power, "{name}");
+    assert!(recovery.state != FolderState::LostPower, "{name}");
     let found = load(&tier.reader());
     assert_eq!(recovery.records, found.len() as u64, "{name}");
     assert!(found == load_by_directories(&tier.reader()), "{name}: the directories differ");
@@ -132,7 +132,7 @@ fn check(case: &Case, done: &Done, name: &str) {
     tier.append(&Item::new(1000, 10).record()).expect("appended");
     tier.close().expect("closed");
     let (tier, recovery) = case.open();
-    assert!(recovery.was_closed, "{name}");
+    assert!(recovery.state == FolderState::Closed, "{name}");
     assert_eq!(load(&tier.reader()).len(), found.len() + 1, "{name}");
 }
 

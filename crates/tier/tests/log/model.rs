@@ -1,7 +1,9 @@
 //! Random operations, compared with a model.
 
 use crate::{Case, Item, load, load_by_directories};
-use nuthatch_tier::{AlignedBuffer, Place, ReadError, RecordId, Removals, Tier, verify};
+use nuthatch_tier::{
+    AlignedBuffer, FolderState, Place, ReadError, RecordId, Removals, Tier, verify,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -146,7 +148,7 @@ impl Model {
         let verified = verify(self.case.path(), |_, _| ()).expect("verified");
         assert_eq!(verified.damage, []);
         let (mut tier, recovery) = self.case.open();
-        assert_eq!(recovery.was_closed, closes);
+        assert_eq!(recovery.state == FolderState::Closed, closes);
         assert_eq!((recovery.damage.len(), recovery.incomplete_batch), (0, None));
         let found = load(&tier.reader());
         assert!(found == load_by_directories(&tier.reader()));

@@ -1,7 +1,7 @@
 //! Opening a folder, and the errors of it.
 
 use crate::{Case, Item, live, load, log_files, small};
-use nuthatch_tier::{Error, Options, Tier, stat, verify};
+use nuthatch_tier::{Error, FolderState, Options, Tier, stat, verify};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -179,11 +179,11 @@ fn a_loss_of_power_is_reported_until_the_caller_has_decided() {
     change_manifest(&case, 32, &[1, 2, 3, 4, 5, 6, 7, 8]);
     for _ in 0..2 {
         let (tier, recovery) = case.open();
-        assert!(recovery.lost_power && !recovery.was_closed);
+        assert!(recovery.state == FolderState::LostPower);
         assert_eq!(load(&tier.reader()).len(), 1);
         // Closing is no decision.
         tier.close().expect("closed");
-        assert!(stat(case.path(), 0).expect("statistics").lost_power);
+        assert_eq!(stat(case.path(), 0).expect("statistics").state, FolderState::LostPower);
     }
     let (mut tier, _) = case.open();
     tier.clear().expect("cleared");
@@ -192,7 +192,7 @@ fn a_loss_of_power_is_reported_until_the_caller_has_decided() {
     tier.flush().expect("flushed");
     drop(tier);
     let (tier, recovery) = case.open();
-    assert!(!recovery.lost_power);
+    assert!(recovery.state == FolderState::NotClosed);
     assert_eq!(load(&tier.reader()), [Item::new(2, 100)]);
 }
 
@@ -204,17 +204,17 @@ fn outdated_records_are_reported_until_they_are_removed() {
     drop(tier);
     for _ in 0..2 {
         let (tier, recovery) = case.open();
-        assert!(recovery.is_outdated && !recovery.was_closed && !recovery.lost_power);
+        assert!(recovery.state == FolderState::Outdated);
         assert_eq!(load(&tier.reader()).len(), 1);
         tier.close().expect("closed");
-        assert!(stat(case.path(), 0).expect("statistics").is_outdated);
+        assert_eq!(stat(case.path(), 0).expect("statistics").state, FolderState::Outdated);
     }
     let (mut tier, _) = case.open();
     tier.clear().expect("cleared");
     tier.append(&Item::new(2, 100).record()).expect("appended");
     tier.close().expect("closed");
     let (tier, recovery) = case.open();
-    assert!(recovery.was_closed && !recovery.is_outdated);
+    assert!(recovery.state == FolderState::Closed);
     assert_eq!(load(&tier.reader()), [Item::new(2, 100)]);
 }
 
@@ -227,7 +227,7 @@ fn the_removal_log_is_removed_after_a_loss_of_power() {
     drop(tier);
     change_manifest(&case, 32, &[1, 2, 3, 4, 5, 6, 7, 8]);
     let (mut tier, recovery) = case.open();
-    assert!(recovery.lost_power && recovery.removed.in_file(1).is_empty());
+    assert!(recovery.state == FolderState::LostPower && recovery.removed.in_file(1).is_empty());
     assert_eq!(log_files(&case.path()).len(), 0);
     let removals = tier.removals().expect("a log");
     removals.append_all().expect("removed");
@@ -239,7 +239,7 @@ fn the_removal_log_is_removed_after_a_loss_of_power() {
     removals.append(&[id]).expect("removed");
     drop(tier);
     let (tier, recovery) = case.open();
-    assert!(!recovery.lost_power);
+    assert!(recovery.state == FolderState::NotClosed);
     assert_eq!(live(&tier.reader(), &recovery.removed), [Item::new(3, 100)]);
 }
 
@@ -248,7 +248,7 @@ fn a_restart_of_the_system_after_closing_loses_nothing() {
     let case = closed();
     change_manifest(&case, 32, &[1, 2, 3, 4, 5, 6, 7, 8]);
     let (tier, recovery) = case.open();
-    assert!(recovery.was_closed && !recovery.lost_power);
+    assert!(recovery.state == FolderState::Closed);
     assert_eq!(load(&tier.reader()), [Item::new(1, 100)]);
 }
 
@@ -276,7 +276,7 @@ fn a_folder_has_statistics_while_it_is_at_rest() {
     let case = died();
     let before = fs::read(&case.item_files()[0]).expect("a file");
     let found = stat(case.path(), crate::NOW_MS).expect("statistics");
-    assert!(!found.is_closed && !found.lost_power);
+    assert!(found.state == FolderState::NotClosed);
     assert_eq!((found.files, found.sealed_files, found.records, found.expired), (1, 0, 1, 0));
     assert_eq!((found.oldest_ms, found.newest_ms), (Some(crate::NOW_MS), Some(crate::NOW_MS)));
     let verified = verify(case.path(), |done, total| assert!(done <= total)).expect("verified");
@@ -288,7 +288,7 @@ fn a_folder_has_statistics_while_it_is_at_rest() {
     tier.append(&item.record()).expect("appended");
     tier.close().expect("closed");
     let found = stat(case.path(), crate::NOW_MS + 1000).expect("statistics");
-    assert!(found.is_closed);
+    assert!(found.state == FolderState::Closed);
     assert_eq!((found.files, found.sealed_files, found.records, found.expired), (2, 2, 2, 1));
     assert_eq!(found.record_bytes, 144 + 48);
 }

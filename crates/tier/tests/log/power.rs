@@ -1,7 +1,7 @@
 //! Losses of power: only what was synced is left.
 
 use crate::{Case, Item, live, small};
-use nuthatch_tier::{Disk, Options, SystemDisk, Tier};
+use nuthatch_tier::{Disk, FolderState, Options, SystemDisk, Tier};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -172,7 +172,7 @@ fn a_folder_that_counts_as_closed_has_all_its_items_after_a_loss_of_power() {
             Err(error) => panic!("operation {number}: {error}"),
         };
         let found = tier.reader().numbers();
-        if recovery.was_closed {
+        if recovery.state == FolderState::Closed {
             seen_closed += 1;
             assert_eq!(recovery.damage, [], "operation {number}");
             let found = live(&tier.reader(), &recovery.removed);

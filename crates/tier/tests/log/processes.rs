@@ -2,7 +2,7 @@
 
 use crate::{Case, Item, live, load, load_by_directories, small};
 use nuthatch_testing::random::Random;
-use nuthatch_tier::{Tier, verify};
+use nuthatch_tier::{FolderState, Tier, verify};
 use std::io::{BufRead, BufReader, Write, stdout};
 use std::process::{Command, Stdio};
 
@@ -77,7 +77,7 @@ fn check(case: &Case, flushed: u64, round: u64) {
     let verified = verify(case.path(), |_, _| ()).expect("verified");
     assert_eq!(verified.damage, [], "round {round}");
     let (tier, recovery) = case.open();
-    assert!(!recovery.was_closed && !recovery.lost_power && recovery.damage.is_empty());
+    assert!(recovery.state == FolderState::NotClosed && recovery.damage.is_empty());
     let found = load(&tier.reader());
     assert!(load_by_directories(&tier.reader()) == found, "round {round}");
     let first = found.first().expect("items");

@@ -2,14 +2,14 @@
 
 use crate::{Case, Item, NOW_MS, load, load_by_directories, small};
 use nuthatch_testing::random::Random;
-use nuthatch_tier::{AlignedBuffer, Error, Kind, Options, ReadError, Record, Tier};
+use nuthatch_tier::{AlignedBuffer, Error, FolderState, Kind, Options, ReadError, Record, Tier};
 use std::os::unix::fs::MetadataExt;
 
 #[test]
 fn records_are_read_as_they_were_written() {
     let case = Case::new();
     let (mut tier, recovery) = case.open();
-    assert!(recovery.is_new && !recovery.was_closed && !recovery.lost_power);
+    assert!(recovery.state == FolderState::New);
     let mut random = Random::new(3);
     let items: Vec<_> = (0..200).map(|number| Item::random(number, &mut random, 3000)).collect();
     let places: Vec<_> =
@@ -28,7 +28,7 @@ fn records_are_read_as_they_were_written() {
     assert!(load(&reader) == items && load_by_directories(&reader) == items);
     tier.close().expect("closed");
     let (tier, recovery) = case.open();
-    assert!(recovery.was_closed && !recovery.is_new);
+    assert!(recovery.state == FolderState::Closed);
     assert_eq!((recovery.records, recovery.unsealed_files), (200, 0));
     assert!(load(&tier.reader()) == items && load_by_directories(&tier.reader()) == items);
 }

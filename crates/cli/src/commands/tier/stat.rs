@@ -5,7 +5,7 @@ use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::{print, print_message};
 use clap::Args;
-use nuthatch_tier::{Clock, Stat as TierStat, SystemClock};
+use nuthatch_tier::{Clock, FolderState, Stat as TierStat, SystemClock};
 use nuthatch_units::{bytes, duration, grouped};
 use std::path::Path;
 use std::time::Duration;
@@ -56,11 +56,11 @@ impl Stat {
 }
 
 fn state(stat: &TierStat) -> &'static str {
-    match (stat.is_closed, stat.lost_power, stat.is_outdated) {
-        (true, ..) => "closed",
-        (_, true, _) => "lost power",
-        (.., true) => "outdated",
-        _ => "not closed",
+    match stat.state {
+        FolderState::New | FolderState::NotClosed => "not closed",
+        FolderState::Closed => "closed",
+        FolderState::LostPower => "lost power",
+        FolderState::Outdated => "outdated",
     }
 }
 
