@@ -91,7 +91,7 @@ fn a_damaged_or_missing_manifest_is_refused() {
         match damage {
             "cut" => fs::write(&path, &bytes[..4000]).expect("a manifest"),
             "flipped" => fs::write(&path, &bytes).expect("a manifest"),
-            "state" => change_manifest(&case, 12, &[3, 0, 0, 0]),
+            "state" => change_manifest(&case, 12, &[4, 0, 0, 0]),
             _ => fs::remove_file(&path).expect("removed"),
         }
         for error in [open_error(&case), stat(case.path(), 0).expect_err("damaged")] {
