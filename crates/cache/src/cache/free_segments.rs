@@ -1,6 +1,7 @@
 //! How many segments should be free, and whether to reclaim.
 
 use crate::cache::Cache;
+use std::sync::atomic::Ordering;
 
 /// One of this many segments is kept free.
 const FREE_SEGMENT_RATIO: u32 = 32;
@@ -29,6 +30,24 @@ impl Cache {
         // have ended.
         available.now < enough
             && (available.now < self.reserved_for_moves() || available.with_large < enough)
+    }
+
+    /// Requests that demotion frees this many bytes at once, if writers free none.
+    pub(crate) fn request_demotion(&self, bytes: usize) {
+        if self.records.is_some() && !self.may_evict() {
+            self.requested_bytes.fetch_max(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns `ahead` segments and those that a write requested.
+    pub(crate) fn ahead_and_requested(&self, ahead: u32) -> u32 {
+        let requested = self.requested_bytes.load(Ordering::Relaxed);
+        ahead + requested.div_ceil(u64::from(self.segments.len())) as u32
+    }
+
+    /// Ends a request: as many bytes are free, or no more can be.
+    pub(crate) fn end_request(&self) {
+        self.requested_bytes.store(0, Ordering::Relaxed);
     }
 
     /// Returns whether an item can be restored without evicting others: the segments that it and

@@ -40,6 +40,9 @@ pub struct Cache {
     pub(crate) guard_wait: Duration,
     /// Whether writers may evict items that were not written to disk.
     evicts_unwritten: AtomicBool,
+    /// The most bytes that a write requested while only demotion frees memory, until there are as
+    /// many.
+    requested_bytes: AtomicU64,
     /// The records of items on disk, if there can be any.
     pub(crate) records: Option<LoggedRecords>,
     seed: u64,
@@ -88,6 +91,7 @@ impl Cache {
             guard_wait,
             records: records.map(LoggedRecords::new),
             evicts_unwritten: AtomicBool::new(true),
+            requested_bytes: AtomicU64::new(0),
             seed: seed.unwrap_or_else(|| RandomState::new().hash_one(memory)),
             memory,
             reserved: AtomicU64::new(0),

@@ -11,10 +11,14 @@ const MAX_EXPIRY_CHECKS: usize = 4096;
 
 impl Session<'_> {
     /// Returns whether items should be written to disk now, so that `ahead` segments are free
-    /// beyond those at which writers begin to evict.
+    /// beyond those at which writers begin to evict, and those that a write found missing.
     pub fn should_demote(&self, ahead: u32) -> bool {
         let _guard = self.begin();
-        self.cache.is_below_target(ahead)
+        let is_short = self.cache.is_below_target(self.cache.ahead_and_requested(ahead));
+        if !is_short {
+            self.cache.end_request();
+        }
+        is_short
     }
 
     /// Chooses items to evict, at least `max_bytes` bytes of them, or as many as necessary for
@@ -29,13 +33,17 @@ impl Session<'_> {
         let state = &mut *state;
         state.evictions = Some(Evictions::default());
         let segments = &self.cache.segments;
+        let ahead = self.cache.ahead_and_requested(ahead);
         loop {
             let kept = state.victim.take().filter(|kept| segments.is_current(kept.segment));
             let kept = kept.or_else(|| {
                 while guard.scan_expired(state, MAX_EXPIRY_CHECKS).is_some() {}
                 state.victim.take().or_else(|| guard.choose_victim(ahead, true))
             });
-            let Some(mut victim) = kept else { break };
+            let Some(mut victim) = kept else {
+                self.cache.end_request();
+                break;
+            };
             let segment_ref = segments.acquire_ref(victim.segment.number);
             if let Some(evictions) = &mut state.evictions {
                 evictions.segments.push(segment_ref);

@@ -172,6 +172,7 @@ impl Guard<'_> {
     pub(crate) fn request_memory(&self, bytes: usize) {
         if self.cache().segments.could_ever_fit(bytes, self.cache().reserved_for_moves()) {
             self.session.requested_bytes.set(bytes);
+            self.cache().request_demotion(bytes);
         }
     }
 }

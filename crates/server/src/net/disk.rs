@@ -9,7 +9,7 @@ use nuthatch_tiered::{TieredCache, Waiter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How often a request waits for memory that is freed by writing to disk.
-const MAX_ROOM_WAITS: u32 = 10_000;
+pub(crate) const MAX_ROOM_WAITS: u32 = 10_000;
 
 /// How often a request reads items from disk before it fails.
 const MAX_ATTEMPTS: u32 = 100;

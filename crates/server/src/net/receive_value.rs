@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::decoders::Decoders;
+use super::disk::MAX_ROOM_WAITS;
 use super::pending_value::{InPlace, NoMemory, Receiving, Value, min_in_place_len, push_all};
 use super::work::append;
 use crate::state::Server;
@@ -66,7 +67,10 @@ impl<T: Decoders> Connection<T> {
     /// it. Returns whether it waits.
     #[cold]
     fn stall_or_discard(&mut self, server: &Server, at: usize) -> bool {
-        let waits = self.may_wait_for_memory(server);
+        let waits = match server.waits_for_disk() {
+            true => self.memory_waits < MAX_ROOM_WAITS,
+            false => self.may_wait_for_memory(server),
+        };
         let InPlace::Receiving(receiving) = &mut self.in_place else { return false };
         if waits {
             receiving.stalled_at = Some(at);
@@ -128,10 +132,17 @@ impl<T: Decoders> Connection<T> {
         };
         let Ok(mut pending) = receiving else { return };
         let at = self.done + start;
-        let Ok(taken) = push_all(&mut pending, guard, &self.inbox[at..]) else { return };
+        let (taken, is_short) = match push_all(&mut pending, guard, &self.inbox[at..]) {
+            Ok(taken) => (taken, false),
+            Err(NoMemory { taken }) if server.waits_for_disk() => (taken, true),
+            Err(NoMemory { .. }) => return,
+        };
         self.inbox.drain(at..at + taken);
         self.inbox.shrink_to(0);
         self.begin_value(Value::Pending(pending));
+        if is_short {
+            self.stall_or_discard(server, at);
+        }
     }
 
     /// Begins to receive the value of the next request in place: it is not in the inbox.

@@ -357,6 +357,11 @@ impl Server {
         max.min(with_in_place.saturating_sub(self.cache.pending_bytes())).saturating_sub(held)
     }
 
+    /// Returns whether a write that finds no memory waits, since items are being written to disk.
+    pub(crate) fn waits_for_disk(&self) -> bool {
+        self.disk.as_ref().is_some_and(|disk| disk.waits_for_disk())
+    }
+
     /// Returns whether a value of this length may be received in place. Some memory must be left
     /// for connections.
     pub(crate) fn may_receive_in_place(&self, len: usize) -> bool {

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::decoder::Connection;
+use crate::net::disk::Disk;
 use crate::net::driver::Decoders;
 use crate::net::reactor::{Filled, Number};
 use crate::net::work::{Source, Work, append};
@@ -11,7 +12,7 @@ use nuthatch_cache::Session;
 impl Worker<'_> {
     /// Adds received bytes to the work of this iteration.
     pub(super) fn receive(&mut self, number: Number, filled: Filled) {
-        let Self { common, reactor, connections, works, session, starving, .. } = self;
+        let Self { common, reactor, connections, works, session, starving, disk, .. } = self;
         let server = &common.server;
         let Some(connection) = connections.get(number) else { return reactor.give_back(filled) };
         if connection.state.is_closing() {
@@ -27,7 +28,7 @@ impl Worker<'_> {
             connection.receive_value(session, server, reactor.bytes(&filled))
         };
         if connection.in_place.is_stalled() && !was_stalled {
-            starving.push(number);
+            wait_for_memory(disk, starving, number, connection);
         }
         if taken == filled.len() {
             return reactor.give_back(filled);
@@ -86,7 +87,8 @@ impl Worker<'_> {
     /// Adds requests that waited to the work of this iteration, before any others.
     pub(super) fn resume_waiting(&mut self) {
         let may_retry = self.may_retry();
-        let Self { common, connections, works, session, waiting, starving, touched, .. } = self;
+        let Self { common, connections, works, session, waiting, starving, touched, disk, .. } =
+            self;
         let first = if may_retry { std::mem::take(starving) } else { Vec::new() };
         for number in first.into_iter().chain(waiting.drain(..)) {
             let Some(connection) = connections.get(number) else { continue };
@@ -97,9 +99,22 @@ impl Worker<'_> {
                 connection.enqueue(number, &mut works[connection.decoder.protocol().index()]);
             }
             if connection.in_place.is_stalled() {
-                starving.push(number);
+                wait_for_memory(disk, starving, number, connection);
             }
         }
+    }
+}
+
+/// Resumes a connection, whose value found no memory, when writing to disk or closing a client has
+/// freed some.
+fn wait_for_memory(
+    disk: &Option<Disk>,
+    starving: &mut Vec<Number>,
+    number: Number,
+    connection: &mut Connection,
+) {
+    if disk.as_ref().is_none_or(|disk| !disk.wait_for_room(number, connection)) {
+        starving.push(number);
     }
 }
 

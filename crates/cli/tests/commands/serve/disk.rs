@@ -206,6 +206,27 @@ fn nothing_comes_back_after_kill() {
     }
 }
 
+/// Long values make room for each other: nothing is refused or lost, although only a few fit in
+/// memory together.
+#[test]
+fn long_values_wait_for_the_disk() {
+    for len in [300_000, 3_000_000, 9_000_000] {
+        let folder = Folder::new();
+        let server = start(&folder, &["--threads=1"]);
+        let count = (60_000_000 / len).min(12);
+        let value = |number: usize| format!("{number:09}").repeat(len / 9);
+        for number in 0..count {
+            let arguments = [bulk("SET"), bulk(&format!("long:{number}")), bulk(&value(number))];
+            let set = format!("*3\r\n{}", arguments.concat());
+            assert_eq!(server.ask(set.trim_end()), "+OK\r\n", "{number} of {len} bytes");
+        }
+        for number in 0..count {
+            let found = server.ask(&format!("GET long:{number}"));
+            assert!(found == bulk(&value(number)), "{number} of {len} bytes: {}", found.len());
+        }
+    }
+}
+
 /// A client that has the reply to its write must not find the old value after a crash. Long replies
 /// are sent while the server still executes the requests after them.
 #[test]
