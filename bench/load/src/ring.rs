@@ -136,7 +136,7 @@ impl Ring {
                     self.forget_if_done(connection);
                 }
                 Completion::Sent { connection, len, .. } => self.sent(connection as usize, len)?,
-                Completion::Woken => {}
+                Completion::Read { .. } | Completion::Woken => {}
             }
         }
         self.events = events;

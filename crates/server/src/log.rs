@@ -132,6 +132,12 @@ pub fn disk_event(event: Event) {
             "the items in data-dir were removed: a server without a disk tier has restored them, \
              and did not close its dump"
         ),
+        Event::RecordsLost { records } => warn!(
+            target: SERVER,
+            records,
+            "items on disk were removed: the removal log is damaged, and may have named them as \
+             removed or overwritten"
+        ),
         Event::Recovered { items, elapsed } => {
             let ms = milliseconds(elapsed);
             info!(target: SERVER, items, ms, "the items on disk are available again");

@@ -92,6 +92,18 @@ impl ReadPlan {
         self.len
     }
 
+    /// Returns the id of the record.
+    #[must_use]
+    pub fn id(&self) -> RecordId {
+        RecordId { file: self.items.number, unit: self.place.unit }
+    }
+
+    /// Returns the error for a read that the system refused, or that had other bytes than expected.
+    #[must_use]
+    pub fn failure(&self, reason: &str) -> ReadError {
+        ReadError::Damaged(Damage::new(&self.items.name, self.offset, reason))
+    }
+
     /// Returns the plan to read `needed` bytes, after [`ReadError::Short`].
     #[must_use]
     pub fn extended(mut self, needed: usize) -> Self {
@@ -213,8 +225,7 @@ impl Reader {
             self.fill(&plan, buffer)?;
             read += plan.len;
         }
-        let id = RecordId { file: plan.items.number, unit: place.unit };
-        Ok((plan.parse_any(&buffer.as_slice()[..plan.len])?, id, read))
+        Ok((plan.parse_any(&buffer.as_slice()[..plan.len])?, plan.id(), read))
     }
 
     /// Returns the bytes of all files in the folder: see [`Tier::used_bytes`](crate::Tier).
@@ -239,7 +250,7 @@ impl Reader {
             Ok(read) => format!("expected {} bytes, found {read}", plan.len),
             Err(error) => format!("cannot be read: {error}"),
         };
-        Err(ReadError::Damaged(Damage::new(&items.name, plan.offset, reason)))
+        Err(plan.failure(&reason))
     }
 
     /// Returns the numbers of all item files, the oldest first.

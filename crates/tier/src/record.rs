@@ -7,7 +7,7 @@ use crate::layout::record::{
     CHECK, DATABASE, FIELDS, HAS_CAS, HAS_CLIENT_FLAGS, HAS_EXPIRY, HASH, IS_COMPRESSED, KEY_LEN,
     KIND, KIND_BITS, MAX_HEAD_LEN, MAX_HOTNESS, VALUE_LEN, VALUE_LEN_BITS,
 };
-use crate::layout::{MAX_KEY_LEN, MAX_VALUE_LEN, UNIT};
+use crate::layout::{MAX_KEY_LEN, MAX_VALUE_LEN, UNIT, entry};
 
 /// The type of an item's value. This crate stores it and does not interpret it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -80,6 +80,12 @@ impl<'a> Record<'a> {
     /// Returns the length of the encoded record: a multiple of [`UNIT`].
     pub(crate) fn encoded_len(&self) -> usize {
         (self.head_len() + self.key.len() + self.value.len()).next_multiple_of(UNIT)
+    }
+
+    /// Returns the bytes that the record takes in an item file, with its entry in the directory.
+    #[must_use]
+    pub fn stored_len(&self) -> u64 {
+        (self.encoded_len() + entry::LEN) as u64
     }
 
     fn head_len(&self) -> usize {

@@ -13,9 +13,8 @@ const ITEMS_PER_STEP: usize = 256;
 /// The maximum of [`Item::frequency`].
 const MAX_FREQUENCY: u32 = 3;
 
-/// Bytes that a record takes besides its key and its value, with its entry in the directory and its
-/// share of the padding.
-const RECORD_BYTES: u64 = 96;
+/// Of this many bytes of records, one is added for the headers and the padding of batches and files.
+const OVERHEAD_RATIO: u64 = 64;
 
 /// Writes the items that have no record, the most read ones first, until all are written or the
 /// time `until` is reached. No other session may use the cache.
@@ -56,11 +55,12 @@ impl Dump<'_> {
             let mut needed = 0;
             let records = &*self.shared.records;
             self.scan(session, |_, item| {
-                if !item.has_record(records) {
-                    needed += (item.key().len() + item.value().len()) as u64 + RECORD_BYTES;
+                if let Some(record) = record_of(item, 0).filter(|_| !item.has_record(records)) {
+                    needed += record.stored_len();
                 }
                 Ok(())
             })?;
+            needed += needed / OVERHEAD_RATIO;
             let goal = self.tier.max_bytes().saturating_sub(needed);
             if self.is_over() || self.tier.used_bytes() <= goal {
                 return Ok(());

@@ -7,14 +7,15 @@
 //!   [`Guard::take_on_disk`](nuthatch_cache::Guard::take_on_disk) returned to
 //!   [`TieredCache::read`], and repeats the operation once the items are in memory.
 //!   [`TieredCache::run`] does this for threads, and [`TieredCache::run_async`] for tasks. Reader
-//!   threads read records and promote their items. Concurrent reads of one item are one read.
+//!   threads read records and promote their items, or the caller performs the read itself:
+//!   [`TieredCache::begin_read`]. Concurrent reads of one item are one read.
 //! - A **recovery** thread points the index to the records of the last run, newest first, while
 //!   the cache is already in use.
 //!
 //! # Modules
 //!
-//! `access` uses `tiered`, which uses all others; `demoter`, `reads`, `recovery` and `dump` use
-//! `shared`, which uses `records` and `options`; `records` uses `state`; `convert`, `options` and
+//! `access` and `own_reads` use `tiered`, which uses all others; `reads` uses `promote`; that,
+//! `demoter`, `recovery` and `dump` use `shared`, which uses `records` and `options`; `records` uses `state`; `convert`, `options` and
 //! `stats` use none.
 
 mod access;
@@ -23,6 +24,8 @@ mod demoter;
 mod dump;
 mod error;
 mod options;
+mod own_reads;
+mod promote;
 mod reads;
 mod records;
 mod recovery;
@@ -34,6 +37,7 @@ mod tiered;
 pub use error::OpenError;
 pub use nuthatch_tier::{Damage, Disk, SystemDisk, has_item_files};
 pub use options::{Event, Options, WhenBehind};
+pub use own_reads::OwnRead;
 pub use reads::Waiter;
 pub use stats::DiskStats;
 pub use tiered::TieredCache;

@@ -44,6 +44,12 @@ pub enum Event {
         /// How long it took.
         elapsed: Duration,
     },
+    /// Records of the last run were removed because a damaged part of the removal log may have named
+    /// them.
+    RecordsLost {
+        /// The number of records.
+        records: u64,
+    },
     /// Nothing is written to disk any more because of this error.
     Off {
         /// The error.

@@ -1,11 +1,9 @@
-//! Reading records for operations, and promoting their items.
+//! Reads that operations requested: who waits for each, and the threads that perform them.
 
-use crate::convert::write_of;
-use crate::options::Event;
+use crate::promote::{Promoted, finish_read};
 use crate::shared::Shared;
-use crate::stats::Counters;
-use nuthatch_cache::{Error, OnDisk, Session};
-use nuthatch_tier::{AlignedBuffer, Place, ReadError, Record, RecordId};
+use nuthatch_cache::{OnDisk, Session};
+use nuthatch_tier::{AlignedBuffer, Place};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -50,21 +48,42 @@ impl Reads {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests a read. Calls `waiter` when it is done.
+    /// Requests a read of the threads. Calls `waiter` when it is done.
     pub(crate) fn request(&self, on_disk: OnDisk, waiter: &Arc<dyn Waiter>, token: u64) {
+        if self.claim(on_disk, waiter, token) {
+            self.queue(on_disk);
+        }
+    }
+
+    /// Adds one that waits for a read. Returns whether the caller must see to the read, since it is
+    /// the first: [`queue`](Self::queue) it, or perform it and [`finish`](Self::finish) it.
+    pub(crate) fn claim(&self, on_disk: OnDisk, waiter: &Arc<dyn Waiter>, token: u64) -> bool {
         let waiting = (Arc::clone(waiter), token);
         let mut queue = self.lock();
         if queue.is_closed {
             drop(queue);
-            return waiter.ready(token);
+            waiter.ready(token);
+            return false;
         }
         if let Some(all) = queue.waiting.get_mut(&on_disk.place()) {
-            return all.push(waiting);
+            all.push(waiting);
+            return false;
         }
         queue.waiting.insert(on_disk.place(), vec![waiting]);
-        queue.next.push_back(on_disk);
         drop(queue);
         self.count.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Lets a thread perform a read that was claimed.
+    pub(crate) fn queue(&self, on_disk: OnDisk) {
+        let mut queue = self.lock();
+        if queue.is_closed {
+            drop(queue);
+            return self.finish(on_disk);
+        }
+        queue.next.push_back(on_disk);
+        drop(queue);
         self.not_empty.notify_one();
     }
 
@@ -88,7 +107,7 @@ impl Reads {
     }
 
     /// Calls all that wait for a read that is done.
-    fn finish(&self, on_disk: OnDisk) {
+    pub(crate) fn finish(&self, on_disk: OnDisk) {
         let waiting = self.lock().waiting.remove(&on_disk.place()).unwrap_or_default();
         self.count.fetch_sub(1, Ordering::Relaxed);
         for (waiter, token) in waiting {
@@ -128,90 +147,39 @@ pub(crate) fn run(shared: &Shared, reads: &Reads, readers: usize) {
 fn read_all(shared: &Shared, reads: &Reads, session: &Mutex<Session<'_>>) {
     let mut buffer = AlignedBuffer::new(0);
     while let Some(on_disk) = reads.next() {
-        load(shared, session, on_disk, &mut buffer);
-        reads.finish(on_disk);
+        let unfinished = Unfinished { reads, on_disk };
+        read_one(shared, session, on_disk, &mut buffer);
+        drop(unfinished);
         if buffer.len() > MAX_KEPT_BUFFER {
             buffer = AlignedBuffer::new(0);
         }
     }
 }
 
+/// A read in progress. Those that wait for it continue also after a panic.
+struct Unfinished<'a> {
+    reads: &'a Reads,
+    on_disk: OnDisk,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.reads.finish(self.on_disk);
+    }
+}
+
 /// Reads the record of an item and promotes it.
-fn load(
+fn read_one(
     shared: &Shared,
     session: &Mutex<Session<'_>>,
     on_disk: OnDisk,
     buffer: &mut AlignedBuffer,
 ) {
-    let Shared { reader, state, .. } = shared;
-    let counters = &state.counters;
-    let place = Place::unpack(on_disk.place(), 0);
-    let read = reader.read_any(place, buffer);
-    Counters::add(&counters.reads, 1);
+    let read = shared.reader.read_any(Place::unpack(on_disk.place(), 0), buffer);
     let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-    match read {
-        Ok((record, id, bytes)) => {
-            Counters::add(&counters.read_bytes, bytes as u64);
-            promote(shared, &mut session, on_disk, (&record, id));
-        }
-        // The file was removed meanwhile, and its places with it.
-        Err(ReadError::Missing) => {
-            session.guard().forget(on_disk);
-        }
-        Err(error) => {
-            Counters::add(&counters.bad_records, 1);
-            if let ReadError::Damaged(damage) = error {
-                state.report(Event::Damaged(damage));
-            }
-            session.guard().forget(on_disk);
-        }
+    if finish_read(shared, &mut session, on_disk, read, MAX_RENEWALS) == Promoted::NoMemory {
+        // The operation is repeated, and requests the read again.
+        drop(session);
+        thread::yield_now();
     }
-}
-
-/// Stores the item of a record in memory. If that is not possible, the index does not point to the
-/// record afterwards, unless memory is short.
-fn promote(
-    shared: &Shared,
-    session: &mut Session<'_>,
-    on_disk: OnDisk,
-    (record, id): (&Record<'_>, RecordId),
-) {
-    let Shared { cache, reader, state, .. } = shared;
-    let counters = &state.counters;
-    let mut guard = session.guard();
-    let current = reader.record_id(Place::unpack(on_disk.place(), 0));
-    if current.is_some_and(|current| current != id) {
-        // The file was removed during the read, and the place is used for another record. The
-        // operation is repeated.
-        return;
-    }
-    let Some(write) = write_of(record).filter(|_| current.is_some()) else {
-        guard.forget(on_disk);
-        return;
-    };
-    if record.is_compressed && !(shared.can_decompress)(record.value) {
-        Counters::add(&counters.undecodable, 1);
-        state.report(Event::Undecodable);
-        guard.forget(on_disk);
-        return;
-    }
-    if cache.hash(record.key) != on_disk.hash() {
-        Counters::add(&counters.false_matches, 1);
-    }
-    let item = (record.key, record.value);
-    for _ in 0..MAX_RENEWALS {
-        match guard.promote(on_disk.place(), id.pack(), item, &write) {
-            Ok(true) => return Counters::add(&counters.hits, 1),
-            Err(Error::Full) => {
-                guard.renew();
-            }
-            Ok(false) | Err(_) => {
-                guard.forget(on_disk);
-                return;
-            }
-        }
-    }
-    drop(guard);
-    // The operation is repeated, and requests the read again.
-    thread::yield_now();
 }

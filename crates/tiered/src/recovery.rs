@@ -12,7 +12,8 @@ use std::time::Instant;
 /// Entries of a directory that are added to the index under one guard.
 const ENTRIES_PER_GUARD: usize = 128;
 
-/// How often an entry for which the index has no room is retried.
+/// How often an entry for which the index has no room is retried. If there is none then, the next
+/// entries are tried once, until one finds room.
 const MAX_RETRIES: usize = 100;
 
 /// Recovers all records. `files` are the item files of the last run, the oldest first, and
@@ -24,6 +25,10 @@ pub(crate) fn run(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
         Ok(mut session) => recover_all(shared, &mut session, files, removed),
         Err(_) => 0,
     };
+    let lost = shared.state.counters.read().lost;
+    if lost > 0 {
+        shared.state.report(Event::RecordsLost { records: lost });
+    }
     shared.cache.end_restore();
     shared.state.is_recovering.store(false, Ordering::SeqCst);
     shared.state.report(Event::Recovered { items, elapsed: start.elapsed() });
@@ -36,6 +41,7 @@ fn recover_all(
     removed: &RemovedRecords,
 ) -> u64 {
     let mut items = 0;
+    let mut retries = MAX_RETRIES;
     let expected = shared.state.counters.read().to_recover;
     session.guard().prepare_index(expected);
     for number in files.iter().rev() {
@@ -45,20 +51,37 @@ fn recover_all(
         let Some(directory) = directory(shared, *number) else { continue };
         let removed = removed.in_file(*number);
         let now_ms = SystemClock.now_ms();
+        let mut lost = 0;
         let is_valid = |entry: &Entry| {
             let has_expired = entry.expires_ms.is_some_and(|at_ms| at_ms <= now_ms);
-            !has_expired && !removed.contains(entry.place.unit, entry.hash)
+            let is_removed = removed.contains(entry.place.unit, entry.hash);
+            lost += u64::from(is_removed && removed.is_lost(entry.place.unit, entry.hash));
+            !has_expired && !is_removed
         };
         // Of two records of a key, the later one is valid.
         let mut entries = directory.iter().rev().filter(is_valid).peekable();
+        let before = items;
         while entries.peek().is_some() && !shared.state.is_stopping() {
             let chunk = entries.by_ref().take(ENTRIES_PER_GUARD);
-            let recovered = recover(shared, session, chunk);
+            let recovered = recover(shared, session, chunk, &mut retries);
             Counters::add(&shared.state.counters.recovered, recovered);
             items += recovered;
         }
+        Counters::add(&shared.state.counters.lost, lost);
+        if items == before && !shared.state.is_stopping() {
+            remove_file(shared, *number);
+        }
     }
     items
+}
+
+/// Removes an item file without valid records, to which the index does not point.
+fn remove_file(shared: &Shared, number: u64) {
+    if let Some(tier) = shared.tier().as_mut()
+        && let Err(error) = tier.remove_file(number)
+    {
+        shared.state.fail(&error);
+    }
 }
 
 /// Reads the directory of an item file and reports damage. Returns `None` if the file was removed.
@@ -94,11 +117,12 @@ fn recover(
     shared: &Shared,
     session: &mut Session<'_>,
     entries: impl Iterator<Item = Entry>,
+    retries: &mut usize,
 ) -> u64 {
     let mut recovered = 0;
     let mut guard = session.guard();
     for entry in entries {
-        if recover_one(&mut guard, entry) {
+        if recover_one(&mut guard, entry, retries) {
             recovered += 1;
         } else {
             // The key was changed, or will be without knowing of the record. It must not be found
@@ -111,16 +135,20 @@ fn recover(
 }
 
 /// Adds a record to the index. Returns `false` if its key was changed or the index has no room.
-fn recover_one(guard: &mut Guard<'_>, entry: Entry) -> bool {
+fn recover_one(guard: &mut Guard<'_>, entry: Entry, retries: &mut usize) -> bool {
     let (hash, place) = (KeyHash::from_u64(entry.hash), entry.place.pack());
-    for _ in 0..MAX_RETRIES {
+    loop {
         match guard.recover(hash, place, u32::from(entry.hotness)) {
-            Err(Error::Full) => {
+            Err(Error::Full) if *retries > 0 => {
+                *retries -= 1;
                 guard.renew();
                 thread::yield_now();
             }
-            result => return result.unwrap_or(false),
+            Err(_) => return false,
+            Ok(is_recovered) => {
+                *retries = MAX_RETRIES;
+                return is_recovered;
+            }
         }
     }
-    false
 }

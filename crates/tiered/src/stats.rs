@@ -65,6 +65,9 @@ counters! {
     removed_for_room,
     /// Items of the last run that are in the index again.
     recovered,
+    /// Records of the last run that were removed because a damaged part of the removal log may have
+    /// named them.
+    lost,
     /// Records of the last run.
     to_recover,
 }

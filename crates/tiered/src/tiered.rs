@@ -25,8 +25,8 @@ const CAS_PER_MS: u64 = 1 << 20;
 /// A cache whose evicted items go to disk. Sessions of its [`cache`](Self::cache) are used as those
 /// of a cache without a disk, except that an operation may need an item from disk.
 pub struct TieredCache {
-    shared: Arc<Shared>,
-    reads: Arc<Reads>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) reads: Arc<Reads>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     room_waiters: Arc<RoomWaiters>,
     when_behind: WhenBehind,

@@ -3,7 +3,8 @@
 //! | module | content |
 //! |---|---|
 //! | `queue` | submissions and completions of a ring, and the memory that its operations use |
-//! | `sockets` | a ring of sockets: accepting, receiving, sending |
+//! | `sockets` | a ring of sockets and files: accepting, receiving, sending, reading |
+//! | `files` | reads of files, with buffers for direct I/O |
 //! | `buffers` | receive buffers: a ring of them for the kernel, and a pool for other backends |
 //! | `waker` | ends the wait of a ring from another thread |
 //! | `options` | the size of a ring, and how it waits |
@@ -19,6 +20,7 @@
 //! operations of other threads.
 
 mod buffers;
+mod files;
 mod options;
 mod queue;
 mod sockets;
@@ -26,6 +28,7 @@ mod user_data;
 mod waker;
 
 pub use buffers::{BUFFER_LEN, BufferPool, Filled};
+pub use files::ReadBuffer;
 pub use options::RingOptions;
 pub use sockets::{Completion, Outbox, OwnedSends, SendMemory, SocketRing, StableBytes};
 pub use waker::Waker;

@@ -1,11 +1,14 @@
 //! Requests that need items from disk, or that wait until memory was freed by writing to disk.
 
 use super::connection::Connection;
+use super::disk_reads::DiskReads;
 use super::driver::{Decoders, Driver};
-use super::reactor::{Number, Waker};
+use super::reactor::{Number, Reactor, Waker};
 use crate::span::Span;
-use nuthatch_cache::{Guard, OnDisk};
+use nuthatch_cache::{Guard, OnDisk, Session};
 use nuthatch_tiered::{TieredCache, Waiter};
+use nuthatch_uring::ReadBuffer;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How often a request waits for memory that is freed by writing to disk.
@@ -19,23 +22,30 @@ const LONG_READS: usize = 256;
 
 /// The tokens of reads that are done, for one worker.
 struct DoneReads {
-    tokens: Mutex<Vec<u64>>,
+    done: Mutex<Done>,
     waker: Waker,
 }
 
+#[derive(Default)]
+struct Done {
+    tokens: Vec<u64>,
+    /// Whether the worker takes the tokens soon, so that it need not be woken.
+    is_awaited: bool,
+}
+
 impl DoneReads {
-    fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Waiter for DoneReads {
     fn ready(&self, token: u64) {
-        let mut tokens = self.lock();
-        let was_empty = tokens.is_empty();
-        tokens.push(token);
-        drop(tokens);
-        if was_empty {
+        let mut done = self.lock();
+        let wakes = done.tokens.is_empty() && !done.is_awaited;
+        done.tokens.push(token);
+        drop(done);
+        if wakes {
             self.waker.wake();
         }
     }
@@ -46,19 +56,22 @@ pub(crate) struct Disk {
     tiered: Arc<TieredCache>,
     done: Arc<DoneReads>,
     waiter: Arc<dyn Waiter>,
+    /// The reads that the worker performs; `None` if reader threads perform them.
+    reads: Option<DiskReads>,
 }
 
 impl Disk {
-    /// Creates it for the worker with this waker.
-    pub(crate) fn new(tiered: Arc<TieredCache>, waker: Waker) -> Self {
-        let done = Arc::new(DoneReads { tokens: Mutex::default(), waker });
+    /// Creates it for the worker with this reactor.
+    pub(crate) fn new(tiered: Arc<TieredCache>, reactor: &mut Reactor) -> Self {
+        let done = Arc::new(DoneReads { done: Mutex::default(), waker: reactor.waker() });
         let waiter = Arc::clone(&done) as Arc<dyn Waiter>;
-        Self { tiered, done, waiter }
+        let reads = reactor.ring().map(|_| DiskReads::default());
+        Self { tiered, done, waiter, reads }
     }
 
     /// Takes the connections for which something is done: their numbers and serial numbers.
     pub(crate) fn take_done(&self) -> impl Iterator<Item = (Number, u32)> + use<> {
-        let tokens = std::mem::take(&mut *self.done.lock());
+        let Done { tokens, .. } = std::mem::take(&mut *self.done.lock());
         tokens.into_iter().map(|token| (token as Number, (token >> 32) as u32))
     }
 
@@ -77,10 +90,41 @@ impl Disk {
         }
         connection.disk_attempts += 1;
         connection.disk_waits = needed.len() as u32;
+        let token = token(number, connection);
         for on_disk in needed {
-            self.tiered.read(*on_disk, &self.waiter, token(number, connection));
+            match &self.reads {
+                Some(reads) => reads.plan(self.tiered.begin_read(*on_disk, &self.waiter, token)),
+                None => self.tiered.read(*on_disk, &self.waiter, token),
+            }
         }
         true
+    }
+
+    /// Starts the reads that were planned, as many as may be in progress. Returns the change of the
+    /// memory of their buffers, in bytes.
+    pub(crate) fn start_reads(&mut self, reactor: &mut Reactor) -> io::Result<isize> {
+        match (&mut self.reads, reactor.ring()) {
+            (Some(reads), Some(ring)) => reads.start(ring),
+            _ => Ok(0),
+        }
+    }
+
+    /// Ends a read that has completed: its item is in memory, and the requests that need it can be
+    /// repeated.
+    pub(crate) fn end_read(
+        &mut self,
+        session: &mut Session<'_>,
+        number: u32,
+        buffer: ReadBuffer,
+        len: io::Result<u32>,
+    ) {
+        let Some(reads) = &mut self.reads else { return };
+        // The worker takes what is done after the last read.
+        self.done.lock().is_awaited = true;
+        let Some(read) = reads.end(number) else { return };
+        let bytes = len.map(|len| &buffer.bytes()[..len as usize]);
+        reads.plan(self.tiered.end_read(session, read, bytes));
+        reads.keep(buffer);
     }
 
     /// Lets a request that found no memory wait until some was freed, if writers may wait for the

@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod decoders;
 pub(crate) mod disk;
+mod disk_reads;
 pub(crate) mod driver;
 pub(crate) mod listener;
 pub(crate) mod pending_value;

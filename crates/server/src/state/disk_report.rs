@@ -94,6 +94,11 @@ pub(crate) const DISK_FIELDS: &[DiskField] = &[
         "Records that could not be read or were damaged. Their items are lost.",
         |r| r.disk.bad_records,
     ),
+    gauge(
+        ("disk_lost_items", "nuthatch_disk_lost_items"),
+        "Items of the last run that were removed since the removal log was damaged.",
+        |r| r.disk.lost,
+    ),
     counter(
         ("disk_undecodable_records", "nuthatch_disk_undecodable_records"),
         "Records whose compressed value needs an unknown dictionary. Their items are lost.",

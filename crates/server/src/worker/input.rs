@@ -4,10 +4,11 @@ use super::Worker;
 use super::decoder::Connection;
 use crate::net::disk::Disk;
 use crate::net::driver::Decoders;
-use crate::net::reactor::{Filled, Number};
+use crate::net::reactor::{Event, Filled, Number};
 use crate::net::work::{Source, Work, append};
 use crate::state::Server;
 use nuthatch_cache::Session;
+use std::io;
 
 impl Worker<'_> {
     /// Adds received bytes to the work of this iteration.
@@ -68,6 +69,25 @@ impl Worker<'_> {
         if connection.may_execute() && !connection.inbox.is_empty() {
             connection.enqueue(number, &mut self.works[connection.decoder.protocol().index()]);
         }
+    }
+
+    /// Ends the reads from disk that have completed, and removes them from the events.
+    pub(super) fn end_reads(&mut self, events: &mut Vec<Event>) {
+        let Self { disk: Some(disk), session, .. } = self else { return };
+        let is_read = |event: &mut Event| matches!(event, Event::Read { .. });
+        for event in events.extract_if(.., is_read) {
+            if let Event::Read { number, buffer, len } = event {
+                disk.end_read(session, number, buffer, len);
+            }
+        }
+    }
+
+    /// Starts the reads from disk that requests need.
+    pub(super) fn start_reads(&mut self) -> io::Result<()> {
+        if let Some(disk) = &mut self.disk {
+            self.uncounted += disk.start_reads(&mut self.reactor)?;
+        }
+        Ok(())
     }
 
     /// Lets the requests be executed that waited for what the disk has done.

@@ -186,7 +186,7 @@ impl<'c> Worker<'c> {
         let listeners = Listeners::start(listeners, &mut reactor)?;
         common.enroll(reactor.waker());
         let disk = common.server.disk.clone();
-        let disk = disk.map(|tiered| Disk::new(tiered, reactor.waker()));
+        let disk = disk.map(|tiered| Disk::new(tiered, &mut reactor));
         Ok(Self {
             common,
             reactor,
@@ -233,12 +233,14 @@ impl<'c> Worker<'c> {
         if self.clock.is_due() {
             self.common.server.sample_rates();
         }
+        self.end_reads(events);
         self.take_done_by_disk();
         self.resume_waiting();
         for event in events.drain(..) {
             self.take(event)?;
         }
         self.execute()?;
+        self.start_reads()?;
         self.metrics.settle(&self.common.server.settings);
         self.expire();
         self.common.server.compression.refresh();
@@ -304,7 +306,7 @@ impl<'c> Worker<'c> {
                 }
                 self.unblock(connection);
             }
-            Event::Woken => {}
+            Event::Read { .. } | Event::Woken => {}
         }
         Ok(())
     }

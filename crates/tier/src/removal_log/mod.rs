@@ -134,7 +134,7 @@ impl RemovalLog {
             }
             state.files.push_back(file);
         });
-        removed.add(Removal::AllBefore(bound));
+        removed.add_damaged(bound);
         if was_closed {
             removed.commit_all();
         }

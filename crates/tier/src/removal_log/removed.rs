@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 pub struct RemovedRecords {
     /// All records with lower ids are removed.
     bound: u64,
+    /// All records with lower ids may be named by a damaged part of the log.
+    damaged: u64,
     /// Units of removed records by the number of their file, sorted.
     units: BTreeMap<u64, Vec<u32>>,
     /// Records with this id and higher ones are not complete.
@@ -24,6 +26,8 @@ pub struct RemovedRecords {
 pub struct RemovedUnits<'a> {
     /// Records with lower units are removed, too.
     bound: u64,
+    /// Records with lower units are removed because of damage.
+    damaged: u64,
     units: &'a [u32],
     file: u64,
     /// Records with this unit and higher ones are not complete.
@@ -47,6 +51,12 @@ impl RemovedRecords {
         }
     }
 
+    /// Removes all records with lower ids, since a damaged part of the log may name them.
+    pub(crate) fn add_damaged(&mut self, bound: u64) {
+        self.add(Removal::AllBefore(bound));
+        self.damaged = bound;
+    }
+
     /// Counts all records as complete, since the folder was closed.
     pub(crate) fn commit_all(&mut self) {
         self.committed = None;
@@ -60,6 +70,7 @@ impl RemovedRecords {
     /// Sorts the units, drops those of files that do not exist, and limits the bound to `max`.
     pub(crate) fn finish(&mut self, max: u64, exists: impl Fn(u64) -> bool) {
         self.bound = self.bound.min(max);
+        self.damaged = self.damaged.min(max);
         let bound = self.bound;
         self.units.retain(|file, units| {
             if !exists(*file) {
@@ -80,6 +91,7 @@ impl RemovedRecords {
         let units = self.units.get(&number).map_or(&[][..], Vec::as_slice);
         RemovedUnits {
             bound: first_unit(self.bound, number),
+            damaged: first_unit(self.damaged, number),
             units,
             file: number,
             committed: self.committed.map_or(u64::MAX, |bound| first_unit(bound, number)),
@@ -117,6 +129,14 @@ impl RemovedUnits<'_> {
             || !self.is_committed(unit)
             || self.units.binary_search(&unit).is_ok()
             || self.is_changed(unit, hash)
+    }
+
+    /// Returns whether the record at an offset is removed only because a damaged part of the log may
+    /// name it.
+    #[must_use]
+    pub fn is_lost(&self, unit: u32, hash: u64) -> bool {
+        let without_damage = Self { bound: 0, ..*self };
+        u64::from(unit) < self.damaged && !without_damage.contains(unit, hash)
     }
 
     /// Returns whether the record at an offset was complete when the process ended.

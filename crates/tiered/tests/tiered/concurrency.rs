@@ -2,8 +2,12 @@
 
 use crate::{Client, DISK, Done, fill, folder_for, key, open, value, wait_until};
 use nuthatch_testing::random::Random;
+use nuthatch_tier::AlignedBuffer;
 use nuthatch_tiered::{TieredCache, Waiter};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -110,6 +114,41 @@ fn concurrent_reads_of_an_item_are_one_read() {
     for number in &numbers {
         assert!(client.get(&key(*number)) == Some(value(*number, 0, 3000)));
     }
+}
+
+/// Reads that the caller performs: the others that need an item wait for it, and damage is a miss.
+#[test]
+fn a_caller_can_perform_reads_itself() {
+    let folder = folder_for(KEYS);
+    let tiered = open(folder.path(), DISK);
+    let mut client = Client::new(&tiered);
+    fill(&mut client, KEYS, 3000);
+    let guard = client.session.guard();
+    let on_disk = |number: &u64| Some((*number, guard.find_on_disk(&key(*number))?));
+    let found: Vec<_> = (0..KEYS).filter_map(|number| on_disk(&number)).take(60).collect();
+    drop(guard);
+    let done = Arc::new(Done::default());
+    let waiter = Arc::clone(&done) as Arc<dyn Waiter>;
+    for (at, (number, on_disk)) in found.iter().enumerate() {
+        let mut next = tiered.begin_read(*on_disk, &waiter, 0);
+        assert!(next.is_some() && tiered.begin_read(*on_disk, &waiter, 0).is_none());
+        while let Some(read) = next {
+            let file = File::from(read.file().try_clone_to_owned().expect("a descriptor"));
+            let mut buffer = AlignedBuffer::new(read.len());
+            file.read_exact_at(buffer.as_mut_slice(), read.offset()).expect("read");
+            let bytes = match at % 3 {
+                0 => Ok(buffer.as_slice()),
+                1 => Ok(&buffer.as_slice()[..read.len() / 2]),
+                _ => Err(io::Error::other("no such device")),
+            };
+            next = tiered.end_read(&mut client.session, read, bytes);
+        }
+        done.wait(2);
+        let expected = (at % 3 == 0).then(|| value(*number, 0, 3000));
+        assert!(client.get(&key(*number)) == expected, "{at}");
+    }
+    let stats = tiered.stats();
+    assert_eq!((stats.hits, stats.bad_records, stats.queued_reads), (20, 40, 0), "{stats:?}");
 }
 
 /// Reads that wait when the cache is closed are answered, and later ones are, too.

@@ -89,6 +89,45 @@ fn item_files_that_are_damaged_while_the_cache_is_closed_lose_what_is_damaged() 
     }
 }
 
+/// No item is found that a damaged part of the removal log may have named. The loss is counted, and
+/// the files without items are removed.
+#[test]
+fn items_that_a_damaged_removal_log_may_name_are_counted_as_lost() {
+    let folder = folder_for(ITEMS);
+    let tiered = open(folder.path(), DISK);
+    let mut client = Client::new(&tiered);
+    fill(&mut client, ITEMS, 3000);
+    for number in 0..100 {
+        assert!(client.remove(&key(number)));
+    }
+    drop(client);
+    drop(tiered);
+    let mut logs: Vec<_> = fs::read_dir(folder.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().contains("removed-"))
+        .collect();
+    logs.sort();
+    let log = OpenOptions::new().write(true).open(&logs[0]).expect("a file");
+    log.write_all_at(&[0x55; 16], 8200).expect("written");
+    let events = Events::default();
+    let options = events.options(folder.path(), DISK);
+    let tiered = TieredCache::open(cache_options(), &options).expect("a cache");
+    wait_until(|| !tiered.stats().is_recovering);
+    let stats = tiered.stats();
+    assert!(stats.lost > 1000 && stats.recovered == 0, "{stats:?}");
+    let reported = events.count(|event| match event {
+        Event::RecordsLost { records } => *records == stats.lost,
+        _ => false,
+    });
+    assert_eq!(reported, 1);
+    assert!(item_files(folder.path()).is_empty());
+    let mut client = Client::new(&tiered);
+    assert_eq!(count_missing(&mut client), ITEMS);
+    fill(&mut client, ITEMS, 3000);
+    assert_eq!(count_missing(&mut client), 0);
+}
+
 /// Files that were cut off, emptied or removed by someone else.
 #[test]
 fn item_files_that_are_cut_off_lose_their_items() {

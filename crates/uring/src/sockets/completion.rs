@@ -1,11 +1,12 @@
-//! Completions of the operations of sockets.
+//! Completions of the operations of sockets and files.
 //!
 //! This file has unsafe code, since a completion hands over what the kernel has created: a
 //! descriptor or a filled buffer.
 
 use super::sends::SendMemory;
 use crate::buffers::{Filled, ProvidedBuffers};
-use crate::user_data::{self, ACCEPT, RECEIVE, SEND, WAKE};
+use crate::files::{ReadBuffer, Reads};
+use crate::user_data::{self, ACCEPT, READ, RECEIVE, SEND, WAKE};
 use io_uring::cqueue;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -41,6 +42,15 @@ pub enum Completion<T> {
         /// The number of bytes that were sent. Fewer than all if the connection ended meanwhile.
         len: io::Result<u32>,
     },
+    /// A read of a file ended.
+    Read {
+        /// The number of the read.
+        number: u32,
+        /// The buffer.
+        buffer: ReadBuffer,
+        /// The number of bytes that were read. Fewer than requested if the file ends before.
+        len: io::Result<u32>,
+    },
     /// A [`Waker`](crate::Waker) was called.
     Woken,
 }
@@ -55,7 +65,7 @@ pub enum Completion<T> {
 pub(super) unsafe fn decode<S: SendMemory>(
     entry: &cqueue::Entry,
     buffers: &ProvidedBuffers,
-    sends: &mut S,
+    (sends, reads): (&mut S, &mut Reads),
 ) -> Option<Completion<S::Sent>> {
     // Errors are negative.
     let result = u32::try_from(entry.result())
@@ -77,6 +87,7 @@ pub(super) unsafe fn decode<S: SendMemory>(
             Completion::Received { connection: number, bytes: result.map(filled), more }
         }
         SEND => Completion::Sent { connection: number, value: sends.end(number)?, len: result },
+        READ => Completion::Read { number, buffer: reads.end(number)?, len: result },
         WAKE => Completion::Woken,
         _ => return None,
     })

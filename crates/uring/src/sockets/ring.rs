@@ -1,17 +1,19 @@
-//! A ring of sockets.
+//! A ring of sockets and files.
 //!
 //! Accept and receive operations continue until they are stopped or fail. A socket may be closed
 //! while operations on it are pending: the kernel keeps what it needs.
 //!
-//! This file has unsafe code. The kernel gets addresses of three things only: receive buffers, the
-//! ring of these buffers, and bytes that are being sent. All are memory of the queue.
+//! This file has unsafe code. The kernel gets addresses of four things only: receive buffers, the
+//! ring of these buffers, bytes that are being sent, and buffers for reads of files. All are memory
+//! of the queue.
 
 use super::completion::{Completion, decode};
 use super::sends::{Outbox, OwnedSends, SendMemory, StableBytes};
 use crate::buffers::{Filled, ProvidedBuffers};
+use crate::files::{ReadBuffer, Reads};
 use crate::options::RingOptions;
 use crate::queue::Queue;
-use crate::user_data::{ACCEPT, CANCEL, RECEIVE, SEND, WAKE, encode};
+use crate::user_data::{ACCEPT, CANCEL, READ, RECEIVE, SEND, WAKE, encode};
 use crate::waker::Waker;
 use io_uring::opcode;
 use io_uring::squeue;
@@ -30,8 +32,8 @@ const GROUP: u16 = 0;
 /// for receiving.
 const WAIT_ALL: u32 = 0x100;
 
-/// A ring of sockets, with receive buffers and the bytes that are being sent. It belongs to the
-/// thread that created it.
+/// A ring of sockets and files, with receive buffers, the bytes that are being sent, and the buffers
+/// of reads. It belongs to the thread that created it.
 ///
 /// Operations are submitted by [`wait`](Self::wait) or [`submit`](Self::submit), or when the
 /// submission queue is full.
@@ -43,6 +45,7 @@ pub struct SocketRing<S> {
 struct Memory<S> {
     buffers: ProvidedBuffers,
     sends: S,
+    reads: Reads,
 }
 
 impl<S: SendMemory> SocketRing<S> {
@@ -55,7 +58,7 @@ impl<S: SendMemory> SocketRing<S> {
     pub fn new(options: &RingOptions, buffers: u16, sends: S) -> io::Result<Self> {
         let buffers = ProvidedBuffers::new(buffers)?;
         let entries = buffers.entries();
-        let queue = Queue::new(options, Memory { buffers, sends })?;
+        let queue = Queue::new(options, Memory { buffers, sends, reads: Reads::default() })?;
         // SAFETY: `entries` is the address and the number of the entries. They begin at a page and
         // are on the heap, as part of the queue's memory, and the buffers have mappings.
         unsafe { queue.register_buffer_ring(entries, GROUP) }?;
@@ -100,6 +103,33 @@ impl<S: SendMemory> SocketRing<S> {
         unsafe { self.queue.push(&entry.user_data(encode(CANCEL, connection))) }
     }
 
+    /// Reads `len` bytes at an offset of a file, which stays open until the completion reports the
+    /// end of the read. `number` names the read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a read has this number, if the buffer is shorter than `len`, or if the submission
+    /// queue is full and submitting it fails.
+    pub fn read(
+        &mut self,
+        (file, offset): (BorrowedFd<'_>, u64),
+        number: u32,
+        buffer: ReadBuffer,
+        len: u32,
+    ) -> io::Result<()> {
+        let reads = &mut self.queue.memory_mut().reads;
+        let bytes = reads.begin(number, buffer, len as usize)?;
+        let entry = opcode::Read::new(Fd(file.as_raw_fd()), bytes.as_mut_ptr(), len);
+        let entry = entry.offset(offset).build().user_data(encode(READ, number));
+        // SAFETY: the bytes stay in their place. Their buffer can be reached only after the
+        // completion, or below if the operation was not added.
+        let added = unsafe { self.queue.push(&entry) };
+        if added.is_err() {
+            self.queue.memory_mut().reads.end(number);
+        }
+        added
+    }
+
     /// Reports the next call of a waker, once, as [`Completion::Woken`]. Then
     /// [`clear`](Waker::clear) resets the waker.
     ///
@@ -137,9 +167,9 @@ impl<S: SendMemory> SocketRing<S> {
     /// Passes all completions that have arrived to `each`.
     #[inline]
     pub fn take_completions(&mut self, mut each: impl FnMut(Completion<S::Sent>)) {
-        self.queue.take_completions(|Memory { buffers, sends }, entry| {
+        self.queue.take_completions(|Memory { buffers, sends, reads }, entry| {
             // SAFETY: the kernel has just reported the entry, and only this ring has operations.
-            if let Some(completion) = unsafe { decode(entry, buffers, sends) } {
+            if let Some(completion) = unsafe { decode(entry, buffers, (sends, reads)) } {
                 each(completion);
             }
         });

@@ -104,6 +104,14 @@ impl Reactor {
         }
     }
 
+    /// Returns the ring, which can read files. `None` if the backend has none.
+    pub(crate) fn ring(&mut self) -> Option<&mut Uring> {
+        match self {
+            Self::Uring(uring) => Some(uring),
+            Self::Epoll(_) => None,
+        }
+    }
+
     /// Waits for events and appends them. Without a timeout it waits indefinitely. It may return
     /// without an event.
     pub(crate) fn wait(

@@ -1,7 +1,7 @@
-//! Events of sockets: accepted connections, received bytes, completed send operations.
+//! Events: accepted connections, received bytes, completed send operations and reads of files.
 
 use crate::output::Outgoing;
-use nuthatch_uring::Filled;
+use nuthatch_uring::{Filled, ReadBuffer};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -41,6 +41,15 @@ pub(crate) enum Event {
         outgoing: Outgoing,
         /// Whether all bytes were sent.
         result: io::Result<()>,
+    },
+    /// A read of a file ended.
+    Read {
+        /// The number of the read.
+        number: u32,
+        /// The buffer.
+        buffer: ReadBuffer,
+        /// The number of bytes that were read.
+        len: io::Result<u32>,
     },
     /// A [`Waker`](super::Waker) was called.
     Woken,

@@ -15,3 +15,4 @@ pub(crate) use backend::{Backend, Reactor};
 pub use choice::IoBackend;
 pub(crate) use event::{Event, Number, Socket};
 pub(crate) use nuthatch_uring::{BUFFER_LEN, Filled, Waker};
+pub(crate) use uring::Uring;

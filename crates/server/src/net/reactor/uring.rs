@@ -5,9 +5,9 @@
 
 use super::{Event, Filled, Number, Socket, Waker};
 use crate::output::Outgoing;
-use nuthatch_uring::{Completion, OwnedSends, RingOptions, SocketRing};
+use nuthatch_uring::{Completion, OwnedSends, ReadBuffer, RingOptions, SocketRing};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// Maximum operations of one submission. More take several system calls.
@@ -61,6 +61,17 @@ impl Uring {
         outgoing: Outgoing,
     ) -> io::Result<()> {
         self.ring.send(socket.as_fd(), number, outgoing)
+    }
+
+    /// Reads `len` bytes at an offset of a file, which stays open until an event reports the end.
+    pub(crate) fn read(
+        &mut self,
+        file: (BorrowedFd<'_>, u64),
+        number: u32,
+        buffer: ReadBuffer,
+        len: u32,
+    ) -> io::Result<()> {
+        self.ring.read(file, number, buffer, len)
     }
 
     /// Submits pending operations, waits for events and appends them. Without a timeout it waits
@@ -129,6 +140,7 @@ fn event(completion: Completion<Outgoing>) -> Event {
             let result = len.and_then(all);
             Event::Sent { connection, outgoing, result }
         }
+        Completion::Read { number, buffer, len } => Event::Read { number, buffer, len },
         Completion::Woken => Event::Woken,
     }
 }

@@ -1,0 +1,94 @@
+//! What follows a read: the item of the record is promoted to memory, or removed.
+
+use crate::convert::write_of;
+use crate::options::Event;
+use crate::shared::Shared;
+use crate::stats::Counters;
+use nuthatch_cache::{Error, OnDisk, Session};
+use nuthatch_tier::{Place, ReadError, Record, RecordId};
+
+/// Whether an operation that needs an item can be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promoted {
+    /// It can be repeated. It finds the item in memory, or there is none.
+    Done,
+    /// There was no memory for the item, which is still on disk.
+    NoMemory,
+}
+
+/// Counts a read and promotes the item of its record. Frees memory up to `max_renewals` times. If
+/// the item cannot be promoted for another reason than memory, the index does not point to the
+/// record afterwards.
+pub(crate) fn finish_read(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    on_disk: OnDisk,
+    read: Result<(Record<'_>, RecordId, usize), ReadError>,
+    max_renewals: usize,
+) -> Promoted {
+    let counters = &shared.state.counters;
+    Counters::add(&counters.reads, 1);
+    match read {
+        Ok((record, id, bytes)) => {
+            Counters::add(&counters.read_bytes, bytes as u64);
+            return promote(shared, session, on_disk, (&record, id), max_renewals);
+        }
+        // The file was removed meanwhile, and its places with it.
+        Err(ReadError::Missing) => {}
+        Err(error) => {
+            Counters::add(&counters.bad_records, 1);
+            if let ReadError::Damaged(damage) = error {
+                shared.state.report(Event::Damaged(damage));
+            }
+        }
+    }
+    session.guard().forget(on_disk);
+    Promoted::Done
+}
+
+fn promote(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    on_disk: OnDisk,
+    (record, id): (&Record<'_>, RecordId),
+    max_renewals: usize,
+) -> Promoted {
+    let Shared { cache, reader, state, .. } = shared;
+    let counters = &state.counters;
+    let mut guard = session.guard();
+    let current = reader.record_id(Place::unpack(on_disk.place(), 0));
+    if current.is_some_and(|current| current != id) {
+        // The file was removed during the read, and the place is used for another record.
+        return Promoted::Done;
+    }
+    let Some(write) = write_of(record).filter(|_| current.is_some()) else {
+        guard.forget(on_disk);
+        return Promoted::Done;
+    };
+    if record.is_compressed && !(shared.can_decompress)(record.value) {
+        Counters::add(&counters.undecodable, 1);
+        state.report(Event::Undecodable);
+        guard.forget(on_disk);
+        return Promoted::Done;
+    }
+    if cache.hash(record.key) != on_disk.hash() {
+        Counters::add(&counters.false_matches, 1);
+    }
+    let item = (record.key, record.value);
+    for _ in 0..max_renewals {
+        match guard.promote(on_disk.place(), id.pack(), item, &write) {
+            Ok(true) => {
+                Counters::add(&counters.hits, 1);
+                return Promoted::Done;
+            }
+            Err(Error::Full) => {
+                guard.renew();
+            }
+            Ok(false) | Err(_) => {
+                guard.forget(on_disk);
+                return Promoted::Done;
+            }
+        }
+    }
+    Promoted::NoMemory
+}
