@@ -138,10 +138,13 @@ settings! {
             value_name: "SIZE",
             default: "0",
             help: "Bytes on disk for items that do not fit in memory, in --data-dir; 0 for none",
-            more: "Items that would be evicted are written to disk, and read again when a client \
-                   asks for them. All files count, so the folder never has more bytes. At least \
-                   16MiB, at most 1TiB. When the disk is full, the oldest items are removed. \
-                   Items survive a restart and a crash of the process, but not a loss of power \
+            more: "Items that would be evicted are written to disk, and read again when a request \
+                   needs them. At least 16MiB, at most 1TiB. All files in the folder `items` of \
+                   --data-dir count, so it never has more bytes; the folder `dictionaries` beside \
+                   it does not count. When the limit is reached, the oldest items are removed. \
+                   After SIGTERM, the next server has the items on disk and those in memory \
+                   (--dump-ms). After SIGKILL or a crash of the process, it has the items whose \
+                   records on disk were complete; after a loss of power, none \
                    (docs/operations.md, \"Disk tier\").",
         }
 
@@ -158,8 +161,10 @@ settings! {
             value_name: "DIR",
             help: "Folder of the server, which it creates if missing; one server at a time uses it",
             more: "A second server with the same folder does not start. The folder contains a lock \
-                   file and, with --warm-restart, the folder `items` with the dump, which only \
-                   this user can read.",
+                   file; with --warm-restart, the folder `items` with the dump; with --disk, the \
+                   folder `items` with the items on disk, and the folder `dictionaries` with the \
+                   dictionaries of their compressed values. Other users cannot read these folders. \
+                   A server with neither setting removes what is in `items`.",
             config_name: ReadOnly("dir"),
         }
 
@@ -204,11 +209,13 @@ settings! {
         dump_ms: u64 = Count(1, 86_400_000) {
             value_name: "MS",
             default: "30000",
-            help: "Maximum milliseconds of writing the dump of --warm-restart",
+            help: "Maximum milliseconds of writing the items in memory after SIGTERM or SIGINT, \
+                   with --warm-restart or --disk",
             more: "The most read items are written first. Items that do not fit in this time are \
-                   left out, and a warning says how many. Allow this, --drain-ms and the time of a \
-                   sync before a supervisor kills the server. A second signal ends the server at \
-                   once, without a dump.",
+                   left out; the log says how many, in a warning with --warm-restart, and at the \
+                   level info with --disk. Allow this, --drain-ms and the time of a sync before a \
+                   supervisor kills the server. A second signal ends the server at once: without \
+                   a dump, and with --disk without the items that are only in memory.",
         }
     }
 

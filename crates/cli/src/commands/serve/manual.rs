@@ -18,6 +18,7 @@ Examples:
   nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
   nuthatch serve --resp 0.0.0.0:6379 --password-file /etc/nuthatch/password
   nuthatch serve --data-dir /var/lib/nuthatch --warm-restart=true
+  nuthatch serve --data-dir /var/lib/nuthatch --disk 100GiB
   nuthatch serve --compress zstd    values take less memory, with trained dictionaries
   nuthatch serve --show-config >nuthatch.toml; nuthatch serve --config nuthatch.toml
   redis-cli set greeting hello      any Redis or memcached client works
@@ -32,9 +33,12 @@ can change. If one file is invalid, nothing changes, and the log says why. A rel
 connection if its user was removed or disabled, has lost rights, or now needs a password, or if
 --tls-client-ca no longer verifies its certificate.
 
-The cache is in memory and is lost when the server stops, unless --warm-restart keeps it: the
-server then writes all items to the folder of --data-dir, and restores them at the next start. A
-store keeps its data in its folder.
+The cache is in memory and is lost when the server stops, unless --warm-restart or --disk keeps it,
+in the folder `items` of --data-dir. With --warm-restart, the server writes all items to a dump when
+it stops, and restores them at the next start. With --disk, items that do not fit in memory are on
+disk, the others are written to disk when the server stops, and the next server recovers all of
+them; after a crash of the process, it recovers those that were on disk. `nuthatch tier` looks into
+the folder. A store keeps its data in its folder.
 
 Exit status:
   0  a signal stopped the server

@@ -11,8 +11,8 @@ const ABOUT: [&str; 2] = [
     "Look into a folder with the items of a cache",
     "
 
-The dump of `serve --warm-restart` consists of item files in the folder `items` of its --data-dir. \
-Both commands only read, and only while no server uses the folder.",
+The dump of `serve --warm-restart` and the disk tier of `serve --disk` are both item files in the \
+folder `items` of --data-dir. The commands only read, and only while no server uses the folder.",
 ];
 
 const NOTES: &str = "\
@@ -24,7 +24,7 @@ Exit status:
   0  success
   1  verify: items are damaged
   2  invalid command line
-  3  any other error, for example: a server uses the folder, or it is not the folder of a tier";
+  3  any other error, for example: a server uses the folder, or it is not a folder of items";
 
 /// Look into a folder with the items of a cache.
 #[derive(Debug, Args)]
@@ -41,10 +41,10 @@ enum Command {
     Verify(verify::Verify),
 }
 
-/// The folder of the tier.
+/// The folder with the items.
 #[derive(Clone, Debug, Args)]
 struct FolderArg {
-    /// The folder of the tier
+    /// The folder `items` in the --data-dir of a server
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -15,22 +15,26 @@ Examples:
   nuthatch tier stat /var/lib/nuthatch/items
   nuthatch tier stat /var/lib/nuthatch/items --json | jq .records
 
-Records include those of items that were deleted or overwritten later: only the server knows which
-ones are valid. Live: records whose items have not expired. Expiry is rounded up to seconds.
-Ages: the time since the oldest and the newest item file were created.
+Records include those of items that were deleted or overwritten later: with --disk, the removal log
+names them, and the server does not recover them. Live: records whose items have not expired. Expiry
+is rounded up to seconds. Ages: the time since the oldest and the newest item file were created.
 
-State: closed, if the server closed the folder. Not closed, if it is still restoring items, or ended
-without a dump; lost power, if the system stopped while the server ran; outdated, if a server
-without --disk restored items from the folder and did not close a dump after that: the next server
-removes these records. `serve --warm-restart` restores items only from a folder that is closed.
+State in which the last server left the folder:
+  closed      it closed its dump or its disk tier when it stopped
+  not closed  it did not: it was killed, crashed, got a second signal, or its disk failed
+  lost power  the system stopped while the server used the folder
+  outdated    it had no --disk, and ended while it restored items from the folder
 
-Reads headers and directories, and item files that are not sealed. Errors on standard error name
-what is damaged; `nuthatch tier verify` checks every byte.
+`serve --warm-restart` restores items only from a folder that is closed. `serve --disk` recovers
+items from one that is closed or not closed. Otherwise the next server removes all records.
+
+Reads headers, directories and the removal log, and the item files that are not sealed. Errors on
+standard error name what is damaged; `nuthatch tier verify` checks every byte.
 
 Exit status:
   0  success, also if files are damaged
   2  invalid command line
-  3  any other error, for example: a server uses the folder, or it is not the folder of a tier";
+  3  any other error, for example: a server uses the folder, or it is not a folder of items";
 
 /// Show what a folder of items contains
 #[derive(Debug, Args)]

@@ -10,8 +10,10 @@ use nuthatch_units::{bytes, duration, grouped};
 use std::time::Instant;
 
 const NOTES: &str = "\
-Reads every byte of the item files, and compares all checksums, and directories with records.
-Changes nothing: a server that uses the folder later skips what is damaged.
+Reads every byte of the item files and of the removal log, and compares all checksums, and
+directories with records. Changes nothing: a server that uses the folder later skips what is
+damaged. If the removal log of `serve --disk` is damaged, the server also skips all records that the
+damaged part may have named.
 
 Examples:
   nuthatch tier verify /var/lib/nuthatch/items
@@ -24,10 +26,10 @@ Exit status:
   0  nothing is damaged, and all files were read
   1  something is damaged, and all files were read; errors name file and offset
   2  invalid command line
-  3  any other error, for example: a server uses the folder, it is not the folder of a tier, a file
+  3  any other error, for example: a server uses the folder, it is not a folder of items, a file
      cannot be read (even if others are damaged), the result cannot be printed";
 
-/// Check every byte of a tier
+/// Check every byte of a folder of items
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Verify {

@@ -8,9 +8,6 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-/// Flags that the pages describe and that a build may not have. They are checked if it has them.
-const OPTIONAL_FLAGS: [&str; 4] = ["--compress", "--compress-dict", "--compress-min", "--disk"];
-
 /// A page, and the flags of the server that it replaces.
 pub(super) struct Page {
     pub(super) text: String,
@@ -103,12 +100,8 @@ impl Page {
         for span in spans.filter(|span| span.starts_with("--")) {
             let words = span.split([' ', '=']).filter(|word| word.starts_with("--"));
             let words: Vec<_> = words.filter(|flag| !self.old_flags.contains(flag)).collect();
-            let is_known = |flag: &&str| known.iter().any(|known| known == flag);
-            let (_, unknown): (Vec<_>, Vec<_>) = words.iter().copied().partition(is_known);
-            if unknown.iter().any(|flag| OPTIONAL_FLAGS.contains(flag)) {
-                continue;
-            }
-            assert_eq!(unknown, <[&str; 0]>::default(), "{span}");
+            let is_known = |flag: &str| known.iter().any(|known| known == flag);
+            assert!(words.iter().all(|flag| is_known(flag)), "{span}");
             if span.contains([' ', '=']) && !words.is_empty() {
                 assert_is_accepted(&folder, &format!("nuthatch serve {span}"));
             }
