@@ -105,7 +105,7 @@ impl Options {
     }
 
     /// Sets the records of items on disk, so that the index can point to them. Then items can be
-    /// evicted to disk: see [`Session::choose_evictions`](crate::Session::choose_evictions).
+    /// demoted: see [`Session::choose_demotions`](crate::Session::choose_demotions).
     #[must_use]
     pub fn records(self, records: Arc<dyn Records>) -> Self {
         Self { records: Some(records), ..self }

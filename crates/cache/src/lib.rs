@@ -58,7 +58,7 @@ pub use item::Item;
 pub use nuthatch_clock::{Clock, ManualClock, SystemClock};
 pub use prefill::Prefill;
 pub use records::{OnDisk, Records};
-pub use session::evictions::Evictions;
+pub use session::demotions::Demotions;
 pub use session::item_ref::ItemRef;
 pub use session::pending::PendingValue;
 pub use session::state::{Guard, Session};

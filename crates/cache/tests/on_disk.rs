@@ -86,15 +86,15 @@ fn cache(disk: &Arc<Disk>) -> (Cache, Arc<ManualClock>) {
 /// Writes items to disk until enough memory is free.
 fn demote(session: &mut Session<'_>, disk: &Disk) {
     while session.should_demote(AHEAD) {
-        let evictions = session.choose_evictions(256 << 10, AHEAD);
-        let places = session.map_evictions(&evictions, |item, _| {
+        let demotions = session.choose_demotions(256 << 10, AHEAD);
+        let places = session.map_demotions(&demotions, |item, _| {
             Some(disk.write((item.key().to_vec(), item.value().to_vec(), item.expires_ms())))
         });
-        if evictions.is_empty() {
-            session.finish_evictions(evictions, &places);
+        if demotions.is_empty() {
+            session.finish_demotions(demotions, &places);
             break;
         }
-        session.finish_evictions(evictions, &places);
+        session.finish_demotions(demotions, &places);
     }
 }
 
@@ -318,10 +318,10 @@ fn an_item_that_changes_while_it_is_written_is_not_recovered() {
         guard.set(&key(number), &[7; 1000], &Write::new()).map(drop).expect("room");
         number += 1;
     }
-    let evictions = session.choose_evictions(64 << 10, AHEAD);
-    assert!(evictions.len() > 10);
+    let demotions = session.choose_demotions(64 << 10, AHEAD);
+    assert!(demotions.len() > 10);
     let mut keys = Vec::new();
-    let places = session.map_evictions(&evictions, |item, _| {
+    let places = session.map_demotions(&demotions, |item, _| {
         keys.push(item.key().to_vec());
         Some(disk.write((item.key().to_vec(), item.value().to_vec(), None)))
     });
@@ -329,7 +329,7 @@ fn an_item_that_changes_while_it_is_written_is_not_recovered() {
     assert!(guard.remove(&keys[0]));
     guard.set(&keys[1], b"new", &Write::new()).map(drop).expect("room");
     drop(guard);
-    session.finish_evictions(evictions, &places);
+    session.finish_demotions(demotions, &places);
     let recovered = disk.recovered();
     assert!(!recovered.contains_key(&keys[0]) && !recovered.contains_key(&keys[1]));
     assert!(recovered.contains_key(&keys[2]));

@@ -129,8 +129,8 @@ pub fn disk_event(event: Event) {
         Event::Outdated { records } => warn!(
             target: SERVER,
             records,
-            "the items in data-dir were removed: a server without a disk tier has restored them, \
-             and did not close its dump"
+            "the items in data-dir were removed: a server without a disk tier ended while it \
+             restored them"
         ),
         Event::RecordsLost { records } => warn!(
             target: SERVER,
@@ -140,12 +140,12 @@ pub fn disk_event(event: Event) {
         ),
         Event::Recovered { items, elapsed } => {
             let ms = milliseconds(elapsed);
-            info!(target: SERVER, items, ms, "the items on disk are available again");
+            info!(target: SERVER, items, ms, "the items on disk are recovered");
         }
         Event::Off { error } => error!(
             target: SERVER,
             error,
-            "the disk tier is off: nothing is written to disk any more, and memory goes on serving"
+            "the disk tier is off: nothing is written to disk any more; memory is used as before"
         ),
         Event::LogFailed { error } => error!(
             target: SERVER,
@@ -155,7 +155,14 @@ pub fn disk_event(event: Event) {
         ),
         Event::Dumped { items, left_out, elapsed } => {
             let ms = milliseconds(elapsed);
-            info!(target: SERVER, items, left_out, ms, "the items of the memory were written");
+            if left_out > 0 {
+                warn!(
+                    target: SERVER,
+                    items, left_out, ms, "some items of the memory were not written"
+                );
+            } else {
+                info!(target: SERVER, items, ms, "the items of the memory were written");
+            }
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use crate::options::Event;
 use crate::reads::Waiting;
 use crate::shared::Shared;
 use crate::stats::Counters;
-use nuthatch_cache::{Evictions, KeyHash, OnDisk, Session};
+use nuthatch_cache::{Demotions, KeyHash, OnDisk, Session};
 use nuthatch_tier::{Directory, Error, Place, Record, Tier};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
@@ -97,16 +97,16 @@ impl Demoter<'_> {
     /// item files.
     fn step(&self, session: &mut Session<'_>, remover: &mut Session<'_>) -> bool {
         let max_bytes = MAX_CHOSEN_BYTES.min(2 * self.shared.cache.granule_len());
-        let evictions = session.choose_evictions(max_bytes, self.ahead);
-        let is_empty = evictions.is_empty();
+        let demotions = session.choose_demotions(max_bytes, self.ahead);
+        let is_empty = demotions.is_empty();
         let mut guard = self.shared.tier();
         let Some(tier) = &mut *guard else {
-            let places = vec![None; evictions.len()];
-            session.finish_evictions(evictions, &places);
+            let places = vec![None; demotions.len()];
+            session.finish_demotions(demotions, &places);
             return false;
         };
-        let places = self.write((session, remover), tier, &evictions);
-        session.finish_evictions(evictions, &places);
+        let places = self.write((session, remover), tier, &demotions);
+        session.finish_demotions(demotions, &places);
         if !is_empty && !self.shared.state.is_off() {
             // Only now is it known which of the items were replaced or removed meanwhile. After an
             // error, some records are of items that were dropped.
@@ -121,13 +121,13 @@ impl Demoter<'_> {
         &self,
         (session, remover): (&Session<'_>, &mut Session<'_>),
         tier: &mut Tier,
-        evictions: &Evictions,
+        demotions: &Demotions,
     ) -> Vec<Option<u64>> {
         let Shared { state, .. } = self.shared;
         let counters = &state.counters;
         let before = tier.written_bytes();
         let first = tier.files().last().map_or(0, |file| file.number);
-        let mut places = session.map_evictions(evictions, |item, hash| {
+        let mut places = session.map_demotions(demotions, |item, hash| {
             let record = record_of(item, hash.to_u64()).filter(|_| !state.is_off())?;
             let place = self.append(remover, (tier, first), &record)?;
             Counters::add(&counters.written, 1);

@@ -13,7 +13,8 @@ const ITEMS_PER_STEP: usize = 256;
 /// The maximum of [`Item::frequency`].
 const MAX_FREQUENCY: u32 = 3;
 
-/// Of this many bytes of records, one is added for the headers and the padding of batches and files.
+/// One byte is added for this many bytes of records, for the headers and the padding of batches and
+/// files.
 const OVERHEAD_RATIO: u64 = 64;
 
 /// Writes the items that have no record, the most read ones first, until all are written or the

@@ -15,8 +15,8 @@
 //! # Modules
 //!
 //! `access` and `own_reads` use `tiered`, which uses all others; `reads` uses `promote`; that,
-//! `demoter`, `recovery` and `dump` use `shared`, which uses `records` and `options`; `records` uses `state`; `convert`, `options` and
-//! `stats` use none.
+//! `demoter`, `recovery` and `dump` use `shared`, which uses `records` and `options`; `records`
+//! uses `state`; `convert`, `options` and `stats` use none.
 
 mod access;
 mod convert;

@@ -44,8 +44,8 @@ pub enum Event {
         /// How long it took.
         elapsed: Duration,
     },
-    /// Records of the last run were removed because a damaged part of the removal log may have named
-    /// them.
+    /// Records of the last run were removed because a damaged part of the removal log may have
+    /// named them.
     RecordsLost {
         /// The number of records.
         records: u64,

@@ -64,7 +64,7 @@ impl TieredCache {
         plan.map(|plan| OwnRead { on_disk, plan, bytes_before: 0 })
     }
 
-    /// Promotes the item of a read to memory, and calls all that wait for it. `bytes` are those
+    /// Ends a read: promotes its item to memory, and calls all that wait for it. `bytes` are those
     /// that were read. Returns another read if the record is longer.
     pub fn end_read(
         &self,

@@ -21,7 +21,7 @@ macro_rules! counters {
             pub max_bytes: u64,
             /// Number of item files.
             pub files: u64,
-            /// Reads that wait for a reader thread, and those in progress.
+            /// Reads that wait to be performed, and those in progress.
             pub queued_reads: u64,
             /// Whether items of the last run are being recovered.
             pub is_recovering: bool,

@@ -18,7 +18,7 @@ fn ring() -> Ring {
 /// Returns a file of 20 blocks, whose bytes are the number of their block.
 fn file() -> File {
     let path = std::env::temp_dir().join(format!("nuthatch-uring-{}", std::process::id()));
-    let bytes: Vec<u8> = (0..20 * 4096).map(|at| (at / 4096) as u8).collect();
+    let bytes: Vec<u8> = (0..20).flat_map(|block| [block; 4096]).collect();
     fs::write(&path, bytes).expect("a file");
     let file = File::open(&path).expect("a file");
     fs::remove_file(&path).expect("removed");

@@ -172,9 +172,9 @@ impl Cache {
 
     /// Sets whether writers may evict items that were not written to disk. By default they may, if
     /// eviction is enabled. Otherwise writes that find no memory fail with
-    /// [`Error::Full`](crate::Error::Full), until [`Session::finish_evictions`] has freed some.
+    /// [`Error::Full`](crate::Error::Full), until [`Session::finish_demotions`] has freed some.
     ///
-    /// [`Session::finish_evictions`]: crate::Session::finish_evictions
+    /// [`Session::finish_demotions`]: crate::Session::finish_demotions
     pub fn set_evicts_unwritten(&self, may: bool) {
         self.evicts_unwritten.store(may, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! Choosing items for eviction that are written to disk first.
+//! Demotion: choosing items that are written to disk, and pointing the index to their records.
 
 use crate::cache::Cache;
 use crate::hash::KeyHash;
 use crate::item::{Header, Item, NO_SESSION};
-use crate::session::evictions::Evictions;
+use crate::session::demotions::Demotions;
 use crate::session::state::{Guard, Session};
 
 /// Maximum number of items that are examined for expiry before each victim.
@@ -21,17 +21,17 @@ impl Session<'_> {
         is_short
     }
 
-    /// Chooses items to evict, at least `max_bytes` bytes of them, or as many as necessary for
+    /// Chooses items to demote: about `bytes` bytes of them, or fewer if less must leave memory for
     /// `ahead` segments to be free beyond those at which writers begin to evict. Items that have a
-    /// record already are evicted at once: the index points to the record then.
+    /// record already are demoted at once: the index points to the record then.
     ///
-    /// A [`Session`] that calls this must call [`finish_evictions`](Self::finish_evictions) for all
+    /// A [`Session`] that calls this must call [`finish_demotions`](Self::finish_demotions) for all
     /// that it returns.
-    pub fn choose_evictions(&mut self, max_bytes: usize, ahead: u32) -> Evictions {
+    pub fn choose_demotions(&mut self, bytes: usize, ahead: u32) -> Demotions {
         let guard = self.begin();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
-        state.evictions = Some(Evictions::default());
+        state.demotions = Some(Demotions::default());
         let segments = &self.cache.segments;
         let ahead = self.cache.ahead_and_requested(ahead);
         loop {
@@ -45,14 +45,14 @@ impl Session<'_> {
                 break;
             };
             let segment_ref = segments.acquire_ref(victim.segment.number);
-            if let Some(evictions) = &mut state.evictions {
-                evictions.segments.push(segment_ref);
+            if let Some(demotions) = &mut state.demotions {
+                demotions.segments.push(segment_ref);
             }
             let mut has_room = true;
             let mut is_enough = false;
             while has_room && !is_enough && !victim.is_done() {
                 has_room = guard.process_group(state, &mut victim);
-                is_enough = state.evictions.as_ref().is_some_and(|all| all.bytes >= max_bytes);
+                is_enough = state.demotions.as_ref().is_some_and(|all| all.bytes >= bytes);
             }
             if !has_room {
                 victim.return_to_queue(self.cache);
@@ -65,24 +65,24 @@ impl Session<'_> {
                 break;
             }
         }
-        state.evictions.take().unwrap_or_default()
+        state.demotions.take().unwrap_or_default()
     }
 
-    /// Calls `each` with each item of `evictions`, and returns what it returned.
+    /// Calls `each` with each item of `demotions`, and returns what it returned.
     ///
     /// # Panics
     ///
-    /// If `evictions` are from another cache.
-    pub fn map_evictions<R>(
+    /// If `demotions` are from another cache.
+    pub fn map_demotions<R>(
         &self,
-        evictions: &Evictions,
+        demotions: &Demotions,
         mut each: impl FnMut(&Item<'_>, KeyHash) -> R,
     ) -> Vec<R> {
         let Cache { arena, segments, .. } = self.cache;
-        let items = evictions.items.iter().map(|(hash, address)| {
+        let items = demotions.items.iter().map(|(hash, address)| {
             let number = segments.segment_of(*address);
             // One of these references keeps the segment of the item.
-            let segment_ref = evictions.segments.iter().find(|it| it.number() == number);
+            let segment_ref = demotions.segments.iter().find(|it| it.number() == number);
             let segment_ref = segment_ref.expect("a reference to the segment");
             let read = |len| arena.read_referenced(segment_ref, *address, len);
             let header = Header::read(read, || segments.base_ms(number));
@@ -92,14 +92,15 @@ impl Session<'_> {
         items.collect()
     }
 
-    /// Evicts the items of `evictions`. `places` has the place of the record of each item, or
-    /// `None` for an item that was not written, which is lost. The index points to the records
-    /// afterwards. Records of items that were replaced or removed meanwhile are noted as removed.
-    pub fn finish_evictions(&mut self, evictions: Evictions, places: &[Option<u64>]) {
-        let Evictions { items, segments, .. } = evictions;
+    /// Removes the items of `demotions` from memory. `places` has the place of the record of each
+    /// item, or `None` for an item that was not written, which is evicted. The index points to the
+    /// records afterwards. Records of items that were replaced or removed meanwhile are noted as
+    /// removed.
+    pub fn finish_demotions(&mut self, demotions: Demotions, places: &[Option<u64>]) {
+        let Demotions { items, segments, .. } = demotions;
         let guard = self.begin();
         for ((hash, address), place) in items.iter().zip(places) {
-            guard.finish_eviction(*hash, *address, *place);
+            guard.finish_demotion(*hash, *address, *place);
         }
         drop(guard);
         for segment_ref in &segments {
@@ -109,9 +110,9 @@ impl Session<'_> {
 }
 
 impl Guard<'_> {
-    /// Evicts an item, whose record is at a place. Does nothing if the index does not point to the
-    /// item any more.
-    fn finish_eviction(&self, hash: KeyHash, address: u64, place: Option<u64>) {
+    /// Removes an item from memory, whose record is at a place. Does nothing if the index does not
+    /// point to the item any more.
+    fn finish_demotion(&self, hash: KeyHash, address: u64, place: Option<u64>) {
         let Cache { arena, tables, .. } = self.cache();
         let item = self.item(address, 0);
         let mut table = tables.lock(arena, hash);

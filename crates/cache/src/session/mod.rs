@@ -7,13 +7,13 @@
 //! - `large`, then `pending` and `append`: writing items; `remove`: removing them;
 //! - `item_ref`, `value_ref`: keeping and locating items; `read`: lookups;
 //! - `on_disk`: what operations need from disk, and which records they replace;
-//! - `state`: the structs of sessions and guards, with their data in `victim`, `evictions`,
+//! - `state`: the structs of sessions and guards, with their data in `victim`, `demotions`,
 //!   `expiry_scan` and `cursor`.
 
 pub(crate) mod append;
 pub(crate) mod cursor;
 pub(crate) mod demote;
-pub(crate) mod evictions;
+pub(crate) mod demotions;
 pub(crate) mod expire;
 pub(crate) mod expire_step;
 pub(crate) mod expiry_scan;

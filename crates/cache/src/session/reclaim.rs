@@ -228,8 +228,8 @@ impl Guard<'_> {
         true
     }
 
-    /// Evicts an item: to its record, if it has one; or, if evictions are collected, later. Returns
-    /// whether it was evicted or will be.
+    /// Removes an item from memory: the index points to its record, if it has one; if demotions are
+    /// collected, it is written to disk first. Returns whether it left memory or will.
     fn evict(
         &self,
         state: &mut WriteState,
@@ -239,12 +239,12 @@ impl Guard<'_> {
         if self.evict_to_record(hash, address, &item) {
             return true;
         }
-        if let Some(evictions) = &mut state.evictions {
+        if let Some(demotions) = &mut state.demotions {
             // If it has a record, the item file is about to be removed. Should the process end
             // before, there must not be two records of one key.
             self.note_record_of(&item);
-            evictions.items.push((hash, address));
-            evictions.bytes += item.header.len();
+            demotions.items.push((hash, address));
+            demotions.bytes += item.header.len();
             return true;
         }
         self.evict_from_memory(hash, address, item)

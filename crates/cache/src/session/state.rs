@@ -6,7 +6,7 @@ use crate::memory::arena::Tail;
 use crate::memory::epoch::{EpochGuard, Exclusive, SlotId};
 use crate::memory::meta::{Queue, Segment};
 use crate::records::OnDisk;
-use crate::session::evictions::Evictions;
+use crate::session::demotions::Demotions;
 use crate::session::expiry_scan::ExpiryScan;
 use crate::session::victim::Victim;
 use crate::stats::Counters;
@@ -36,7 +36,7 @@ pub(crate) struct WriteState {
     pub(crate) extra_segments: u32,
     /// Where items that are chosen for eviction are collected, so that they are written to disk
     /// first.
-    pub(crate) evictions: Option<Evictions>,
+    pub(crate) demotions: Option<Demotions>,
 }
 
 /// A session of one thread with a cache: begins epoch guards, and owns the segments to which the

@@ -67,9 +67,10 @@ impl<T: Decoders> Connection<T> {
     /// it. Returns whether it waits.
     #[cold]
     fn stall_or_discard(&mut self, server: &Server, at: usize) -> bool {
-        let waits = match server.waits_for_disk() {
-            true => self.memory_waits < MAX_ROOM_WAITS,
-            false => self.may_wait_for_memory(server),
+        let waits = if server.waits_for_disk() {
+            self.memory_waits < MAX_ROOM_WAITS
+        } else {
+            self.may_wait_for_memory(server)
         };
         let InPlace::Receiving(receiving) = &mut self.in_place else { return false };
         if waits {

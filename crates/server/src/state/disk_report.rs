@@ -81,7 +81,7 @@ pub(crate) const DISK_FIELDS: &[DiskField] = &[
     ),
     counter(
         ("disk_dropped_items", "nuthatch_disk_dropped_items"),
-        "Items that left memory and were not written, since the disk was too slow or failed.",
+        "Items that left memory unwritten, since the disk was too slow, failed, or has no room.",
         |r| r.cache.evicted,
     ),
     counter(
@@ -111,7 +111,7 @@ pub(crate) const DISK_FIELDS: &[DiskField] = &[
     ),
     gauge(
         ("disk_recovering", "nuthatch_disk_recovering"),
-        "1 while the items of the last run are being found again, otherwise 0.",
+        "1 while the items of the last run are being recovered, otherwise 0.",
         |r| u64::from(r.disk.is_recovering),
     ),
     gauge(
@@ -121,7 +121,7 @@ pub(crate) const DISK_FIELDS: &[DiskField] = &[
     ),
     counter(
         ("disk_recovered_items", "nuthatch_disk_recovered_items"),
-        "Items of the last run that can be read again.",
+        "Items of the last run that were recovered.",
         |r| r.disk.recovered,
     ),
     gauge(

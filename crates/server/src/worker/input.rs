@@ -29,7 +29,7 @@ impl Worker<'_> {
             connection.receive_value(session, server, reactor.bytes(&filled))
         };
         if connection.in_place.is_stalled() && !was_stalled {
-            wait_for_memory(disk, starving, number, connection);
+            wait_for_memory(disk.as_ref(), starving, number, connection);
         }
         if taken == filled.len() {
             return reactor.give_back(filled);
@@ -119,7 +119,7 @@ impl Worker<'_> {
                 connection.enqueue(number, &mut works[connection.decoder.protocol().index()]);
             }
             if connection.in_place.is_stalled() {
-                wait_for_memory(disk, starving, number, connection);
+                wait_for_memory(disk.as_ref(), starving, number, connection);
             }
         }
     }
@@ -128,12 +128,12 @@ impl Worker<'_> {
 /// Resumes a connection, whose value found no memory, when writing to disk or closing a client has
 /// freed some.
 fn wait_for_memory(
-    disk: &Option<Disk>,
+    disk: Option<&Disk>,
     starving: &mut Vec<Number>,
     number: Number,
     connection: &mut Connection,
 ) {
-    if disk.as_ref().is_none_or(|disk| !disk.wait_for_room(number, connection)) {
+    if disk.is_none_or(|disk| !disk.wait_for_room(number, connection)) {
         starving.push(number);
     }
 }

@@ -131,8 +131,8 @@ impl RemovedUnits<'_> {
             || self.is_changed(unit, hash)
     }
 
-    /// Returns whether the record at an offset is removed only because a damaged part of the log may
-    /// name it.
+    /// Returns whether the record at an offset is removed only because a damaged part of the log
+    /// may name it.
     #[must_use]
     pub fn is_lost(&self, unit: u32, hash: u64) -> bool {
         let without_damage = Self { bound: 0, ..*self };

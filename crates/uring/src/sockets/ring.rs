@@ -32,8 +32,8 @@ const GROUP: u16 = 0;
 /// for receiving.
 const WAIT_ALL: u32 = 0x100;
 
-/// A ring of sockets and files, with receive buffers, the bytes that are being sent, and the buffers
-/// of reads. It belongs to the thread that created it.
+/// A ring of sockets and files, with receive buffers, the bytes that are being sent, and the
+/// buffers of reads. It belongs to the thread that created it.
 ///
 /// Operations are submitted by [`wait`](Self::wait) or [`submit`](Self::submit), or when the
 /// submission queue is full.

@@ -20,7 +20,7 @@ fn start(folder: &Folder, more: &[&str]) -> Running {
 /// Starts a server and waits until it has recovered the items of the last one.
 fn restart(folder: &Folder) -> Running {
     let server = start(folder, &["--log=info"]);
-    let is_recovered = || server.messages().contains("the items on disk are available again");
+    let is_recovered = || server.messages().contains("the items on disk are recovered");
     wait_until("all items are recovered", is_recovered);
     server
 }

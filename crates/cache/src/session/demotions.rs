@@ -1,13 +1,13 @@
-//! Items that were chosen for eviction, to be written to disk.
+//! Items that were chosen for demotion.
 
 use crate::hash::KeyHash;
 use crate::memory::meta::SegmentRef;
 use std::fmt;
 
-/// Items that were chosen for eviction. They stay in the index, and their memory stays unchanged,
-/// until [`Session::finish_evictions`](crate::Session::finish_evictions).
+/// Items that were chosen for demotion. They stay in the index, and their memory stays unchanged,
+/// until [`Session::finish_demotions`](crate::Session::finish_demotions).
 #[derive(Default)]
-pub struct Evictions {
+pub struct Demotions {
     /// The address of each item.
     pub(super) items: Vec<(KeyHash, u64)>,
     /// References that keep the segments of the items.
@@ -16,7 +16,7 @@ pub struct Evictions {
     pub(super) bytes: usize,
 }
 
-impl Evictions {
+impl Demotions {
     /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -36,9 +36,9 @@ impl Evictions {
     }
 }
 
-impl fmt::Debug for Evictions {
+impl fmt::Debug for Demotions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Evictions")
+        f.debug_struct("Demotions")
             .field("items", &self.items.len())
             .field("bytes", &self.bytes)
             .finish_non_exhaustive()
