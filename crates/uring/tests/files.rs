@@ -4,6 +4,7 @@ use nuthatch_uring::{Completion, OwnedSends, ReadBuffer, RingOptions, SocketRing
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const OPTIONS: RingOptions =
@@ -17,7 +18,9 @@ fn ring() -> Ring {
 
 /// Returns a file of 20 blocks, whose bytes are the number of their block.
 fn file() -> File {
-    let path = std::env::temp_dir().join(format!("nuthatch-uring-{}", std::process::id()));
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::temp_dir().join(format!("nuthatch-uring-{}-{}", name.0, name.1));
     let bytes: Vec<u8> = (0..20).flat_map(|block| [block; 4096]).collect();
     fs::write(&path, bytes).expect("a file");
     let file = File::open(&path).expect("a file");
