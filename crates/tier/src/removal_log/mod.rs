@@ -13,6 +13,8 @@
 
 mod entry;
 mod file;
+#[cfg(test)]
+mod golden_tests;
 mod header;
 mod read;
 mod removed;
