@@ -3,6 +3,7 @@
 use crate::folder::Folder;
 use crate::server::{Running, wait_until};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
@@ -31,6 +32,13 @@ fn value(number: usize) -> String {
 
 fn bulk(value: &str) -> String {
     format!("${}\r\n{value}\r\n", value.len())
+}
+
+/// Returns a command as an array, without the end of the last line.
+fn array(arguments: &[String]) -> String {
+    let mut command = format!("*{}\r\n", arguments.len());
+    command.extend(arguments.iter().map(|argument| bulk(argument)));
+    command.trim_end().to_owned()
 }
 
 /// Stores short numbers, and then so many long items that all of the former go to disk.
@@ -206,6 +214,85 @@ fn nothing_comes_back_after_kill() {
     }
 }
 
+/// A request that needs more items than memory has room for fails, and harms no other.
+#[test]
+fn a_request_for_more_items_than_fit_in_memory_fails() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    fill(&server, &folder);
+    let keys: Vec<_> = (0..ITEMS).map(|number| format!("key:{number}")).collect();
+    for command in ["MGET", "UNLINK"] {
+        let answer = server.ask(&array(&[&[command.to_owned()], &keys[..]].concat()));
+        assert!(answer.starts_with("-OOM "), "{command}: {}", &answer[..answer.len().min(200)]);
+    }
+    assert!(server.ask("GET key:3") == bulk(&value(3)));
+    let expected: String = (0..2000).map(|number| bulk(&value(number))).collect();
+    let some = array(&[&["MGET".to_owned()], &keys[..2000]].concat());
+    assert!(server.ask(&some) == format!("*2000\r\n{expected}"));
+}
+
+#[test]
+fn a_scan_finds_items_on_disk() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    fill(&server, &folder);
+    let (mut cursor, mut found) = ("0".to_owned(), BTreeSet::new());
+    loop {
+        let answer = server.ask(&format!("SCAN {cursor} COUNT 500"));
+        let mut lines = answer.split("\r\n");
+        cursor = lines.nth(2).expect("a cursor").to_owned();
+        found.extend(lines.skip(2).step_by(2).filter(|key| !key.is_empty()).map(str::to_owned));
+        if cursor == "0" {
+            break;
+        }
+    }
+    let expected = (0..200).map(|number| format!("n:{number}"));
+    let expected = expected.chain((0..ITEMS).map(|number| format!("key:{number}")));
+    let missing: Vec<_> = expected.filter(|key| !found.contains(key)).collect();
+    // A short value that was stored without `NX` may have removed another one.
+    assert!(missing.len() < 5, "{missing:?}");
+}
+
+/// With a smaller disk than before, the oldest items are removed, and the others are found.
+#[test]
+fn a_smaller_disk_keeps_the_newest_items() {
+    let folder = Folder::new();
+    let server = start(&folder, &[]);
+    fill(&server, &folder);
+    server.stop();
+    let smaller = ["--data-dir=data", "--memory=16MiB", "--disk=20MiB"];
+    let server = folder.serve(&smaller, &[]);
+    wait_until("all items are recovered", || server.ask("INFO").contains("disk_recovering:0"));
+    let files = fs::read_dir(folder.path("data/items")).expect("a folder");
+    let bytes: u64 = files.map(|file| file.expect("a file").metadata().expect("one").len()).sum();
+    assert!(bytes <= 20 << 20, "{bytes}");
+    let newest = (ITEMS - 2000..ITEMS).filter(|number| {
+        let found = server.ask(&format!("GET key:{number}"));
+        assert!(found == "$-1\r\n" || found == bulk(&value(*number)), "{number}");
+        found != "$-1\r\n"
+    });
+    let newest = newest.count();
+    assert!(newest > 1000, "{newest} of the newest 2000");
+}
+
+#[test]
+fn a_client_of_mrcache_finds_items_on_disk() {
+    let folder = Folder::new();
+    let server = start(&folder, &["--mrcache=127.0.0.1:0"]);
+    fill(&server, &folder);
+    let mut stream = TcpStream::connect(&server.addresses[1]).expect("a connection");
+    for number in 100..150 {
+        let (key, expected) = (format!("n:{number}"), number.to_string());
+        stream
+            .write_all(&[0, 1, 5, 0])
+            .and_then(|()| stream.write_all(key.as_bytes()))
+            .expect("sent");
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!((&answer[..4], &answer[4..]), (&[3, 0, 0, 0][..], expected.as_bytes()));
+    }
+}
+
 /// Long values make room for each other: nothing is refused or lost, although only a few fit in
 /// memory together.
 #[test]
@@ -216,9 +303,8 @@ fn long_values_wait_for_the_disk() {
         let count = (60_000_000 / len).min(12);
         let value = |number: usize| format!("{number:09}").repeat(len / 9);
         for number in 0..count {
-            let arguments = [bulk("SET"), bulk(&format!("long:{number}")), bulk(&value(number))];
-            let set = format!("*3\r\n{}", arguments.concat());
-            assert_eq!(server.ask(set.trim_end()), "+OK\r\n", "{number} of {len} bytes");
+            let set = array(&["SET".to_owned(), format!("long:{number}"), value(number)]);
+            assert_eq!(server.ask(&set), "+OK\r\n", "{number} of {len} bytes");
         }
         for number in 0..count {
             let found = server.ask(&format!("GET long:{number}"));
