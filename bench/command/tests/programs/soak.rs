@@ -5,9 +5,14 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the server, and returns the path of its program.
+/// Returns the path of the server's program. The tests of the whole workspace have built it before;
+/// otherwise, it is built once. After a change of the server, run those.
 fn nuthatch() -> PathBuf {
     let bench = Path::new(env!("CARGO_BIN_EXE_nuthatch-bench"));
+    let program = bench.with_file_name("nuthatch");
+    if program.exists() {
+        return program;
+    }
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--locked", "-p", "nuthatch-cli", "--manifest-path"]);
