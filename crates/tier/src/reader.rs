@@ -240,7 +240,12 @@ impl Reader {
         self.shared.budget.max_bytes()
     }
 
-    fn fill(&self, plan: &ReadPlan, buffer: &mut AlignedBuffer) -> Result<(), ReadError> {
+    /// Reads the bytes of a plan with `pread`. The buffer is enlarged if necessary.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError::Damaged`] if the system refuses, or the file ends before.
+    pub fn fill(&self, plan: &ReadPlan, buffer: &mut AlignedBuffer) -> Result<(), ReadError> {
         buffer.reserve(plan.len);
         let bytes = &mut buffer.as_mut_slice()[..plan.len];
         let items = &plan.items;

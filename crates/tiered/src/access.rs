@@ -1,7 +1,7 @@
 //! Operations for threads and for tasks, which wait for the disk.
 
-use crate::reads::Waiter;
 use crate::tiered::TieredCache;
+use crate::waiting::Waiter;
 use nuthatch_cache::{Error, Guard, OnDisk, Result, Session};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,13 +2,12 @@
 
 use crate::convert::record_of;
 use crate::options::Event;
-use crate::reads::Waiting;
 use crate::shared::Shared;
 use crate::stats::Counters;
+use crate::waiting::RoomWaiters;
 use nuthatch_cache::{Demotions, KeyHash, OnDisk, Session};
 use nuthatch_tier::{Directory, Error, Place, Record, Tier};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::Duration;
 
 /// Maximum bytes of items that are chosen at a time. They are written in one or a few batches.
@@ -34,7 +33,7 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
     else {
         return shared.state.fail(&"no session is free");
     };
-    room_waiters.demoter.get_or_init(thread::current);
+    room_waiters.set_demoter();
     let granule = shared.cache.granule_len() as u64;
     let ahead = (shared.cache.memory() / granule / AHEAD_RATIO) as u32;
     let demoter = Demoter { shared, ahead: ahead.max(MIN_AHEAD) };
@@ -47,44 +46,15 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
             break;
         }
         demoter.remove_unused(&mut remover);
-        let has_written =
-            session.should_demote(demoter.ahead) && demoter.step(&mut session, &mut remover);
-        room_waiters.call_all();
+        let is_short = session.should_demote(demoter.ahead);
+        let has_written = is_short && demoter.step(&mut session, &mut remover);
+        room_waiters.call(is_short);
         if !has_written {
             thread::park_timeout(pause);
         }
     }
     // No further memory is freed.
     room_waiters.call_all();
-}
-
-/// Those that wait until memory was freed.
-#[derive(Default)]
-pub(crate) struct RoomWaiters {
-    waiting: Mutex<Vec<Waiting>>,
-    /// The thread of the demoter, once it runs.
-    demoter: OnceLock<Thread>,
-}
-
-impl RoomWaiters {
-    fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn add(&self, waiting: Waiting) {
-        self.lock().push(waiting);
-        if let Some(demoter) = self.demoter.get() {
-            demoter.unpark();
-        }
-    }
-
-    /// Calls all that wait.
-    pub(crate) fn call_all(&self) {
-        let all = std::mem::take(&mut *self.lock());
-        for (waiter, token) in all {
-            waiter.ready(token);
-        }
-    }
 }
 
 struct Demoter<'a> {

@@ -15,7 +15,7 @@
 //! # Modules
 //!
 //! `access` and `own_reads` use `tiered`, which uses all others; `reads` uses `promote`; that,
-//! `demoter`, `recovery` and `dump` use `shared`, which uses `records` and `options`; `records`
+//! `demoter` (with `waiting`), `recovery` and `dump` use `shared`, which uses `records` and `options`; `records`
 //! uses `state`; `convert`, `options` and `stats` use none.
 
 mod access;
@@ -33,11 +33,12 @@ mod shared;
 mod state;
 mod stats;
 mod tiered;
+mod waiting;
 
 pub use error::OpenError;
 pub use nuthatch_tier::{Damage, Disk, SystemDisk, has_item_files};
 pub use options::{Event, Options, WhenBehind};
 pub use own_reads::OwnRead;
-pub use reads::Waiter;
 pub use stats::DiskStats;
 pub use tiered::TieredCache;
+pub use waiting::Waiter;

@@ -1,15 +1,15 @@
 //! Reads that the caller performs, for example on its own `io_uring`.
 
 use crate::promote::{Promoted, finish_read};
-use crate::reads::Waiter;
 use crate::tiered::TieredCache;
+use crate::waiting::Waiter;
 use nuthatch_cache::{OnDisk, Session};
 use nuthatch_tier::{Place, ReadError, ReadPlan};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// How often a promotion frees memory before a reader thread takes over.
+/// How often a promotion frees memory before those that wait for the item wait for room.
 const MAX_RENEWALS: usize = 2;
 
 /// A read that the caller performs: see [`TieredCache::begin_read`]. The file stays open as long as
@@ -88,8 +88,8 @@ impl TieredCache {
         let found = parsed.map(|record| (record, plan.id(), bytes_read));
         match finish_read(&self.shared, session, on_disk, found, MAX_RENEWALS) {
             Promoted::Done => self.reads.finish(on_disk),
-            // That thread may wait for memory.
-            Promoted::NoMemory => self.reads.queue(on_disk),
+            // The operation is repeated once memory was freed, and requests the read again.
+            Promoted::NoMemory => self.room_waiters.add_item(bytes_read, self.reads.take(on_disk)),
         }
         None
     }

@@ -2,28 +2,20 @@
 
 use crate::promote::{Promoted, finish_read};
 use crate::shared::Shared;
+use crate::waiting::{RoomWaiters, Waiter, Waiting};
 use nuthatch_cache::{OnDisk, Session};
-use nuthatch_tier::{AlignedBuffer, Place};
+use nuthatch_tier::{AlignedBuffer, Place, ReadError};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Who waits for a read: a connection, a task or a thread.
-pub trait Waiter: Send + Sync {
-    /// Continues what waits with this token: the operation can be repeated. It may need the disk
-    /// again. Runs on a thread of the tier, so it must not wait.
-    fn ready(&self, token: u64);
-}
-
-/// Length of the buffer of a reader thread beyond which it is freed after a read.
-const MAX_KEPT_BUFFER: usize = 1 << 20;
+/// Length of a read above which reader threads perform one at a time, with a buffer that is freed
+/// after it.
+const LONG_READ: usize = 1 << 20;
 
 /// How often a promotion frees memory before the operation is repeated without the item.
 const MAX_RENEWALS: usize = 8;
-
-/// One that waits for a read, and its token.
-pub(crate) type Waiting = (Arc<dyn Waiter>, u64);
 
 /// Reads that are to be done.
 #[derive(Default)]
@@ -108,11 +100,14 @@ impl Reads {
 
     /// Calls all that wait for a read that is done.
     pub(crate) fn finish(&self, on_disk: OnDisk) {
+        self.take(on_disk).into_iter().for_each(|(waiter, token)| waiter.ready(token));
+    }
+
+    /// Ends a read, and returns those that wait for it.
+    pub(crate) fn take(&self, on_disk: OnDisk) -> Vec<Waiting> {
         let waiting = self.lock().waiting.remove(&on_disk.place()).unwrap_or_default();
         self.count.fetch_sub(1, Ordering::Relaxed);
-        for (waiter, token) in waiting {
-            waiter.ready(token);
-        }
+        waiting
     }
 
     /// Ends the reader threads once the queue is empty.
@@ -124,7 +119,7 @@ impl Reads {
 
 /// Runs the reader threads until the queue is closed. They have one session for all promotions,
 /// since each session keeps segments free.
-pub(crate) fn run(shared: &Shared, reads: &Reads, readers: usize) {
+pub(crate) fn run(shared: &Shared, reads: &Reads, room_waiters: &RoomWaiters, readers: usize) {
     let Ok(session) = shared.cache.session() else {
         return shared.state.fail(&"no session is free");
     };
@@ -134,24 +129,33 @@ pub(crate) fn run(shared: &Shared, reads: &Reads, readers: usize) {
             let session = &session;
             let name = format!("nuthatch-read-{number}");
             let builder = thread::Builder::new().name(name).stack_size(256 << 10);
-            if builder.spawn_scoped(scope, move || read_all(shared, reads, session)).is_err() {
+            if builder
+                .spawn_scoped(scope, move || read_all(shared, (reads, room_waiters), session))
+                .is_err()
+            {
                 // The system has no more threads. This one and those before it read.
                 break;
             }
         }
-        read_all(shared, reads, &session);
+        read_all(shared, (reads, room_waiters), &session);
     });
 }
 
 /// Performs reads until the queue is closed.
-fn read_all(shared: &Shared, reads: &Reads, session: &Mutex<Session<'_>>) {
+fn read_all(
+    shared: &Shared,
+    (reads, room_waiters): (&Reads, &RoomWaiters),
+    session: &Mutex<Session<'_>>,
+) {
     let mut buffer = AlignedBuffer::new(0);
     while let Some(on_disk) = reads.next() {
         let unfinished = Unfinished { reads, on_disk };
-        read_one(shared, session, on_disk, &mut buffer);
-        drop(unfinished);
-        if buffer.len() > MAX_KEPT_BUFFER {
-            buffer = AlignedBuffer::new(0);
+        let len = read_one(shared, session, on_disk, &mut buffer);
+        std::mem::forget(unfinished);
+        match len {
+            None => reads.finish(on_disk),
+            // The operation is repeated once memory was freed, and requests the read again.
+            Some(len) => room_waiters.add_item(len, reads.take(on_disk)),
         }
     }
 }
@@ -168,18 +172,34 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Reads the record of an item and promotes it.
+/// Reads the record of an item and promotes it. Returns the length of the read if the item found no
+/// memory.
 fn read_one(
     shared: &Shared,
     session: &Mutex<Session<'_>>,
     on_disk: OnDisk,
     buffer: &mut AlignedBuffer,
-) {
-    let read = shared.reader.read_any(Place::unpack(on_disk.place(), 0), buffer);
-    let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-    if finish_read(shared, &mut session, on_disk, read, MAX_RENEWALS) == Promoted::NoMemory {
-        // The operation is repeated, and requests the read again.
-        drop(session);
-        thread::yield_now();
+) -> Option<usize> {
+    let lock = || session.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut plan) = shared.reader.read_plan(Place::unpack(on_disk.place(), 0)) else {
+        finish_read(shared, &mut lock(), on_disk, Err(ReadError::Missing), MAX_RENEWALS);
+        return None;
+    };
+    let mut bytes_before = 0;
+    loop {
+        let one_at_a_time = || shared.long_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let _long_read = (plan.len() > LONG_READ).then(one_at_a_time);
+        let mut long_buffer = AlignedBuffer::new(0);
+        let buffer = if plan.len() > LONG_READ { &mut long_buffer } else { &mut *buffer };
+        let read = shared.reader.fill(&plan, buffer);
+        let parsed = read.and_then(|()| plan.parse_any(&buffer.as_slice()[..plan.len()]));
+        if let Err(ReadError::Short { needed }) = parsed {
+            bytes_before += plan.len();
+            plan = plan.extended(needed);
+            continue;
+        }
+        let found = parsed.map(|record| (record, plan.id(), bytes_before + plan.len()));
+        let promoted = finish_read(shared, &mut lock(), on_disk, found, MAX_RENEWALS);
+        return (promoted == Promoted::NoMemory).then_some(plan.len());
     }
 }

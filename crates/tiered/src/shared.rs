@@ -16,6 +16,8 @@ pub(crate) struct Shared {
     pub(crate) records: Arc<ItemRecords>,
     pub(crate) state: Arc<State>,
     pub(crate) can_decompress: Arc<CanDecompress>,
+    /// Held during a long read by a reader thread.
+    pub(crate) long_reads: Mutex<()>,
 }
 
 impl Shared {
@@ -27,7 +29,8 @@ impl Shared {
         can_decompress: Arc<CanDecompress>,
     ) -> Self {
         let reader = tier.reader();
-        Self { cache, tier: Mutex::new(Some(tier)), reader, records, state, can_decompress }
+        let (tier, long_reads) = (Mutex::new(Some(tier)), Mutex::default());
+        Self { cache, tier, reader, records, state, can_decompress, long_reads }
     }
 
     /// Locks the writer of item files. It is `None` after the tier was closed.

@@ -1,13 +1,13 @@
 //! A cache with a disk tier: opening, reading and closing it.
 
-use crate::demoter::RoomWaiters;
 use crate::error::OpenError;
 use crate::options::{Event, Options, WhenBehind};
-use crate::reads::{Reads, Waiter};
+use crate::reads::Reads;
 use crate::records::ItemRecords;
 use crate::shared::Shared;
 use crate::state::State;
 use crate::stats::{Counters, DiskStats};
+use crate::waiting::{RoomWaiters, Waiter};
 use crate::{demoter, dump, reads, recovery};
 use nuthatch_cache::{Cache, Clock, OnDisk, Options as CacheOptions, SystemClock};
 use nuthatch_tier::{Error, FolderState, Options as TierOptions, Removals, RemovedRecords, Tier};
@@ -28,7 +28,7 @@ pub struct TieredCache {
     pub(crate) shared: Arc<Shared>,
     pub(crate) reads: Arc<Reads>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    room_waiters: Arc<RoomWaiters>,
+    pub(crate) room_waiters: Arc<RoomWaiters>,
     when_behind: WhenBehind,
 }
 
@@ -93,8 +93,10 @@ impl TieredCache {
         }
         let room_waiters = Arc::clone(&self.room_waiters);
         self.spawn("nuthatch-demoter", move |shared| demoter::run(shared, &room_waiters))?;
-        let reads = Arc::clone(&self.reads);
-        self.spawn("nuthatch-reads", move |shared| reads::run(shared, &reads, readers))
+        let (reads, room_waiters) = (Arc::clone(&self.reads), Arc::clone(&self.room_waiters));
+        self.spawn("nuthatch-reads", move |shared| {
+            reads::run(shared, &reads, &room_waiters, readers);
+        })
     }
 
     fn spawn(&self, name: &str, work: impl FnOnce(&Shared) + Send + 'static) -> io::Result<()> {
@@ -141,7 +143,7 @@ impl TieredCache {
 
     /// Calls `waiter` with this token when a write that found no memory can be repeated.
     pub fn wait_for_room(&self, waiter: &Arc<dyn Waiter>, token: u64) {
-        self.room_waiters.add((Arc::clone(waiter), token));
+        self.room_waiters.add_writer((Arc::clone(waiter), token));
         if !self.waits_for_disk() {
             // The demoter may have ended before.
             self.room_waiters.call_all();

@@ -292,6 +292,10 @@ fn execute_one<T: Decoders, D: Driver<T>>(
     result
 }
 
+/// After this many reads that did not bring a request closer to its end, clients that do not read
+/// their replies are closed.
+const ATTEMPTS_BEFORE_CLOSING: u32 = 8;
+
 /// Further attempts to execute a request of a connection.
 struct Retry<'a> {
     number: Number,
@@ -311,6 +315,14 @@ impl Retry<'_> {
         connection: &mut Connection<T>,
         guard: &mut Guard<'_>,
     ) -> Option<Held> {
+        // What was read found no room for some time: clients that do not read may keep it.
+        if connection.disk_attempts % ATTEMPTS_BEFORE_CLOSING == ATTEMPTS_BEFORE_CLOSING - 1
+            && connection.may_wait_for_memory(self.server)
+        {
+            connection.disk_attempts += 1;
+            guard.take_on_disk();
+            return Some(Held::Memory);
+        }
         if self.waits_for_disk(connection, guard) {
             return Some(Held::Disk);
         }

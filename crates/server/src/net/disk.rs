@@ -14,11 +14,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How often a request waits for memory that is freed by writing to disk.
 pub(crate) const MAX_ROOM_WAITS: u32 = 10_000;
 
-/// How often a request reads items from disk before it fails.
+/// How often a request reads items from disk without coming closer to its end before it fails.
 const MAX_ATTEMPTS: u32 = 100;
 /// The same for a request that still needs more than this many items.
 const MAX_LONG_ATTEMPTS: u32 = 3;
-const LONG_READS: usize = 256;
+const LONG_READS: usize = 8192;
+
+/// A request that needs many items reads at least and at most this many at a time, and otherwise
+/// this share of them, so that the reads of other requests do not wait long.
+const MIN_READS: usize = 512;
+const MAX_READS: usize = 8192;
+const READS_RATIO: usize = 16;
 
 /// The tokens of reads that are done, for one worker.
 struct DoneReads {
@@ -75,8 +81,8 @@ impl Disk {
         tokens.into_iter().map(|token| (token as Number, (token >> 32) as u32))
     }
 
-    /// Reads what a request needs that was not executed. Returns `false` if it was repeated too
-    /// often: the items that it needs do not fit in memory together.
+    /// Reads what a request needs that was not executed, or the first part of it. Returns `false` if
+    /// it was repeated too often: the items that it needs do not fit in memory together.
     pub(crate) fn read<T: Decoders>(
         &self,
         number: Number,
@@ -85,10 +91,17 @@ impl Disk {
     ) -> bool {
         let is_long = needed.len() > LONG_READS;
         let max = if is_long { MAX_LONG_ATTEMPTS } else { MAX_ATTEMPTS };
-        if connection.disk_attempts >= max {
+        let comes_closer = (needed.len() as u32) < connection.disk_needed;
+        if !comes_closer && connection.disk_attempts >= max {
             return false;
         }
-        connection.disk_attempts += 1;
+        if comes_closer {
+            connection.disk_needed = needed.len() as u32;
+        } else {
+            connection.disk_attempts += 1;
+        }
+        let reads = (needed.len() / READS_RATIO).clamp(MIN_READS, MAX_READS);
+        let needed = &needed[..needed.len().min(reads)];
         connection.disk_waits = needed.len() as u32;
         let token = token(number, connection);
         for on_disk in needed {

@@ -14,8 +14,11 @@ const MAX_BYTES: usize = 2 << 20;
 
 /// Minimum length of a buffer, so that it can be used again for most reads.
 const MIN_BUFFER_LEN: usize = 8 << 10;
-/// Maximum length of a buffer that is kept after a read, and maximum bytes of all that are kept.
-const MAX_KEPT_LEN: usize = 64 << 10;
+/// Maximum length of a buffer that is kept after a read and counts as memory of the worker. A longer
+/// one would take the room that its item needs; there is at most one that is longer than
+/// [`MAX_BYTES`].
+const MAX_COUNTED_LEN: usize = 64 << 10;
+/// Maximum bytes of all buffers that are kept.
 const MAX_KEPT_BYTES: usize = 512 << 10;
 
 /// The reads of a worker.
@@ -30,7 +33,7 @@ pub(crate) struct DiskReads {
     bytes: usize,
     kept: Vec<ReadBuffer>,
     kept_bytes: usize,
-    /// Bytes of all buffers.
+    /// Bytes of all buffers that count.
     memory: usize,
     /// The same, as last returned to the caller.
     reported: usize,
@@ -78,7 +81,7 @@ impl DiskReads {
             return buffer;
         }
         let buffer = ReadBuffer::new(len.max(MIN_BUFFER_LEN));
-        self.memory += buffer.len();
+        self.memory += counted(&buffer);
         buffer
     }
 
@@ -92,11 +95,17 @@ impl DiskReads {
 
     /// Keeps the buffer of a read that has ended for another one, or frees it.
     pub(crate) fn keep(&mut self, buffer: ReadBuffer) {
-        if buffer.len() <= MAX_KEPT_LEN && self.kept_bytes + buffer.len() <= MAX_KEPT_BYTES {
+        let is_short = buffer.len() <= MAX_COUNTED_LEN;
+        if is_short && self.kept_bytes + buffer.len() <= MAX_KEPT_BYTES {
             self.kept_bytes += buffer.len();
             self.kept.push(buffer);
         } else {
-            self.memory -= buffer.len();
+            self.memory -= counted(&buffer);
         }
     }
+}
+
+/// Returns the bytes that a buffer counts.
+fn counted(buffer: &ReadBuffer) -> usize {
+    if buffer.len() <= MAX_COUNTED_LEN { buffer.len() } else { 0 }
 }

@@ -77,8 +77,10 @@ pub(crate) struct Connection<T: Decoders> {
     pub(crate) memory_waits: u32,
     /// How many things the next request waits for that the disk does: reads, or freeing memory.
     pub(crate) disk_waits: u32,
-    /// How often the next request has read items from disk.
+    /// How often the next request has read items from disk without coming closer to its end.
     pub(crate) disk_attempts: u32,
+    /// The smallest number of items on disk that the next request needed so far.
+    pub(crate) disk_needed: u32,
     /// Distinguishes connections that have the same number one after the other.
     pub(crate) serial: u32,
     /// Whether the client has logged in, or need not. Its requests may be long.
@@ -117,6 +119,7 @@ impl<T: Decoders> Connection<T> {
             memory_waits: 0,
             disk_waits: 0,
             disk_attempts: 0,
+            disk_needed: u32::MAX,
             serial: 0,
             counted: 0,
             active_s: 0,
@@ -214,6 +217,7 @@ impl<T: Decoders> Connection<T> {
     pub(crate) fn note_executed(&mut self) {
         self.memory_waits = 0;
         self.disk_attempts = 0;
+        self.disk_needed = u32::MAX;
     }
 
     /// Returns whether a request or transaction is incomplete, or requests wait to be executed.
