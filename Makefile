@@ -1,6 +1,6 @@
 # The same commands locally and in CI.
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-all check check-long docs bench-snapshot bench-store bench-server bench-java bench-chunks bench-bindings fuzz
+.PHONY: help run install test test-all check check-long docs bench-snapshot bench-store bench-server bench-java bench-chunks bench-hybrid bench-bindings fuzz
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,11 @@ bench-java: ## Compare scans from Java with lmdbjava; ARGS are passed on to JMH
 bench-chunks: ## Compare the chunk cache with other caches; ARGS are passed on
 	@scripts/packages postgresql
 	@cargo run --locked --release --manifest-path bench/chunks/Cargo.toml --features rivals -- $(ARGS)
+
+bench-hybrid: ## Compare the cache with a disk tier with foyer and RocksDB; ARGS are passed on
+	@scripts/packages librocksdb-dev
+	@cargo run --locked --release --manifest-path bench/hybrid/Cargo.toml --features rocksdb -- \
+		$(ARGS)
 
 bench-bindings: ## Compare snapshots in each language with its maps and others; ARGS are languages
 	@scripts/bench_bindings $(ARGS)

@@ -142,6 +142,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
             "bindings/python/src/snapshots/entries.rs",
             "bindings/python/src/snapshots/held.rs",
             "bindings/python/src/snapshots/numbers.rs",
+            "bench/hybrid/src/rocksdb.rs",
             "bench/rivals/src/rocksdb.rs",
         ],
     ),
