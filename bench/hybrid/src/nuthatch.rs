@@ -40,7 +40,7 @@ impl Session for Operations<'_> {
     fn set(&mut self, number: u32, value: &[u8]) -> Result<()> {
         let write = Write::new();
         match self.0.cache.run(&mut self.1, |guard| guard.set(&key(number), value, &write))? {
-            Outcome::Stored { .. } => Ok(()),
+            Outcome::Stored => Ok(()),
             outcome => Err(format!("an unconditional write ended with {outcome:?}").into()),
         }
     }

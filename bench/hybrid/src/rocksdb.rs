@@ -16,6 +16,9 @@ const BLOOM_BITS: c_double = 10.0;
 /// that is flushed.
 const MEMTABLE_RATIO: u64 = 16;
 const MEMTABLES: c_int = 2;
+/// The block cache has 4 shards. With the default number, the index and the filter of a file do not
+/// fit into the shard of a small cache, and are read from the device again and again.
+const SHARD_BITS: c_int = 2;
 
 /// An opaque type of the library, used only behind pointers.
 #[repr(C)]
@@ -34,7 +37,10 @@ unsafe extern "C" {
     fn rocksdb_options_set_use_direct_reads(options: Handle, direct: c_uchar);
     fn rocksdb_options_set_use_direct_io_for_flush_and_compaction(o: Handle, direct: c_uchar);
     fn rocksdb_block_based_options_create() -> Handle;
-    fn rocksdb_cache_create_lru(bytes: usize) -> Handle;
+    fn rocksdb_lru_cache_options_create() -> Handle;
+    fn rocksdb_lru_cache_options_set_capacity(options: Handle, bytes: usize);
+    fn rocksdb_lru_cache_options_set_num_shard_bits(options: Handle, bits: c_int);
+    fn rocksdb_cache_create_lru_opts(options: Handle) -> Handle;
     fn rocksdb_block_based_options_set_block_cache(table: Handle, cache: Handle);
     fn rocksdb_filterpolicy_create_bloom_full(bits_per_key: c_double) -> Handle;
     fn rocksdb_block_based_options_set_filter_policy(table: Handle, filter: Handle);
@@ -107,7 +113,13 @@ fn table_options(cache_len: usize) -> Handle {
     // SAFETY: creates a handle.
     let table = unsafe { rocksdb_block_based_options_create() };
     // SAFETY: creates a handle.
-    let cache = unsafe { rocksdb_cache_create_lru(cache_len) };
+    let cache = unsafe { rocksdb_lru_cache_options_create() };
+    // SAFETY: the handle is alive.
+    unsafe { rocksdb_lru_cache_options_set_capacity(cache, cache_len) };
+    // SAFETY: as above.
+    unsafe { rocksdb_lru_cache_options_set_num_shard_bits(cache, SHARD_BITS) };
+    // SAFETY: as above.
+    let cache = unsafe { rocksdb_cache_create_lru_opts(cache) };
     // SAFETY: both handles were just created.
     unsafe { rocksdb_block_based_options_set_block_cache(table, cache) };
     // SAFETY: creates a handle.
