@@ -9,6 +9,7 @@ mod nuthatch;
 mod options;
 mod process;
 mod race;
+mod registry;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
 mod systems;

@@ -4,7 +4,8 @@ use crate::figures::{Values, line};
 use crate::histogram::Histogram;
 use crate::options::Options;
 use crate::process::{Usage, allocated_bytes, reset_peak};
-use crate::systems::{Limits, SYSTEMS, Session, System};
+use crate::registry::SYSTEMS;
+use crate::systems::{Limits, Session, System};
 use crate::workload::Workload;
 use nuthatch_bench::{Draws, Result, peak_bytes, resident_bytes};
 use std::io::{Write, stdin, stdout};
@@ -108,7 +109,7 @@ fn round(
     ])
 }
 
-/// Gets values with all threads for this time, and stores those that are missing.
+/// Reads values with all threads for this time, and stores those that are missing.
 fn gets(
     system: &dyn System,
     workload: &Workload,
@@ -159,7 +160,7 @@ fn gets_of_thread(
     Ok(tally)
 }
 
-/// Gets a value, and returns whether it was found.
+/// Reads a value, and returns whether it was found.
 fn get(session: &mut dyn Session, number: u32, tally: &mut Tally) -> Result<bool> {
     let start = Instant::now();
     let found = session.get(number)?;

@@ -1,6 +1,6 @@
 //! Command-line options.
 
-use crate::systems::SYSTEMS;
+use crate::registry::SYSTEMS;
 use nuthatch_bench::Result;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
-//! The systems, and what they have in common.
+//! What the systems have in common.
 
-use crate::workload::Workload;
+use crate::workload::{KEY_LEN, Workload};
 use nuthatch_bench::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,17 +43,7 @@ pub(crate) trait Session {
     }
 }
 
-type Open = fn(&Limits) -> Result<Box<dyn System>>;
-
-/// The systems, in the order of the tables.
-pub(crate) const SYSTEMS: &[(&str, Open)] = &[
-    ("nuthatch", crate::nuthatch::open),
-    ("foyer", crate::foyer_cache::open),
-    #[cfg(feature = "rocksdb")]
-    ("rocksdb", crate::rocksdb::open),
-];
-
 /// Returns the key of a number.
-pub(crate) fn key(number: u32) -> [u8; crate::workload::KEY_LEN] {
+pub(crate) fn key(number: u32) -> [u8; KEY_LEN] {
     u64::from(number).to_le_bytes()
 }
