@@ -294,7 +294,7 @@ fn execute_one<T: Decoders, D: Driver<T>>(
 
 /// After this many reads that did not bring a request closer to its end, clients that do not read
 /// their replies are closed.
-const ATTEMPTS_BEFORE_CLOSING: u32 = 8;
+const ATTEMPTS_BEFORE_CLOSING: u32 = 20;
 
 /// Further attempts to execute a request of a connection.
 struct Retry<'a> {

@@ -1,6 +1,7 @@
 //! Requests that need items from disk, or that wait until memory was freed by writing to disk.
 
 use super::connection::Connection;
+use super::connections::Connections;
 use super::disk_reads::DiskReads;
 use super::driver::{Decoders, Driver};
 use super::reactor::{Number, Reactor, Waker};
@@ -8,6 +9,8 @@ use crate::span::Span;
 use nuthatch_cache::{Guard, OnDisk, Session};
 use nuthatch_tiered::{TieredCache, Waiter};
 use nuthatch_uring::ReadBuffer;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -64,7 +67,14 @@ pub(crate) struct Disk {
     waiter: Arc<dyn Waiter>,
     /// The reads that the worker performs; `None` if reader threads perform them.
     reads: Option<DiskReads>,
+    /// The request that needs many items. Another one waits until it has ended: together, they may
+    /// need more than fits in memory, and would evict each other's items.
+    long_request: Cell<Option<Waiting>>,
+    waiting: RefCell<VecDeque<Waiting>>,
 }
+
+/// A connection that waits: its number and its serial number.
+type Waiting = (Number, u32);
 
 impl Disk {
     /// Creates it for the worker with this reactor.
@@ -72,13 +82,44 @@ impl Disk {
         let done = Arc::new(DoneReads { done: Mutex::default(), waker: reactor.waker() });
         let waiter = Arc::clone(&done) as Arc<dyn Waiter>;
         let reads = reactor.ring().map(|_| DiskReads::default());
-        Self { tiered, done, waiter, reads }
+        let (long_request, waiting) = Default::default();
+        Self { tiered, done, waiter, reads, long_request, waiting }
     }
 
-    /// Takes the connections for which something is done: their numbers and serial numbers.
-    pub(crate) fn take_done(&self) -> impl Iterator<Item = (Number, u32)> + use<> {
+    /// Takes the connections for which something is done.
+    pub(crate) fn take_done(&self) -> impl Iterator<Item = Waiting> + use<> {
         let Done { tokens, .. } = std::mem::take(&mut *self.done.lock());
         tokens.into_iter().map(|token| (token as Number, (token >> 32) as u32))
+    }
+
+    /// Returns whether a request for many items waits although the one before it has ended.
+    pub(crate) fn has_next_long<T: Decoders>(&self, connections: &mut Connections<T>) -> bool {
+        !self.waiting.borrow().is_empty() && self.has_long_ended(connections)
+    }
+
+    fn has_long_ended<T: Decoders>(&self, connections: &mut Connections<T>) -> bool {
+        self.long_request.get().is_some_and(|(number, serial)| {
+            let connection = connections.get(number).filter(|it| it.serial == serial);
+            connection.is_none_or(|connection| connection.disk_needed == u32::MAX)
+        })
+    }
+
+    /// Returns the connection whose request for many items is next, once the one before has ended.
+    pub(crate) fn next_long<T: Decoders>(
+        &self,
+        connections: &mut Connections<T>,
+    ) -> Option<Waiting> {
+        if !self.has_long_ended(connections) {
+            return None;
+        }
+        loop {
+            let next = self.waiting.borrow_mut().pop_front();
+            self.long_request.set(next);
+            let (number, serial) = next?;
+            if connections.get(number).is_some_and(|it| it.serial == serial) {
+                return next;
+            }
+        }
     }
 
     /// Reads what a request needs that was not executed, or the first part of it. Returns `false` if
@@ -89,6 +130,15 @@ impl Disk {
         connection: &mut Connection<T>,
         needed: &[OnDisk],
     ) -> bool {
+        if needed.len() > MIN_READS {
+            let own = (number, connection.serial);
+            if self.long_request.get().is_some_and(|other| other != own) {
+                self.waiting.borrow_mut().push_back(own);
+                connection.disk_waits = 1;
+                return true;
+            }
+            self.long_request.set(Some(own));
+        }
         let is_long = needed.len() > LONG_READS;
         let max = if is_long { MAX_LONG_ATTEMPTS } else { MAX_ATTEMPTS };
         let comes_closer = (needed.len() as u32) < connection.disk_needed;

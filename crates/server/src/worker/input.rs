@@ -93,7 +93,8 @@ impl Worker<'_> {
     /// Lets the requests be executed that waited for what the disk has done.
     pub(super) fn take_done_by_disk(&mut self) {
         let Self { disk: Some(disk), connections, waiting, .. } = self else { return };
-        for (number, serial) in disk.take_done() {
+        let next = disk.next_long(connections);
+        for (number, serial) in disk.take_done().chain(next) {
             let Some(connection) = connections.get(number) else { continue };
             if connection.serial == serial && connection.disk_waits > 0 {
                 connection.disk_waits -= 1;

@@ -51,8 +51,11 @@ impl Worker<'_> {
     }
 
     /// Returns whether requests that waited can be executed now.
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty() || !self.starving.is_empty() && self.may_retry()
+    pub(super) fn has_waiting(&mut self) -> bool {
+        let Self { disk, connections, .. } = self;
+        !self.waiting.is_empty()
+            || disk.as_ref().is_some_and(|disk| disk.has_next_long(connections))
+            || !self.starving.is_empty() && self.may_retry()
     }
 
     /// Returns whether the memory of all clients that were marked to be closed is free, so that
