@@ -15,8 +15,9 @@
 //! # Modules
 //!
 //! `access` and `own_reads` use `tiered`, which uses all others; `reads` uses `promote`; that,
-//! `demoter` (with `waiting`), `recovery` and `dump` use `shared`, which uses `records` and `options`; `records`
-//! uses `state`; `convert`, `options` and `stats` use none.
+//! `demoter`, `recovery` and `dump` use `shared`, which uses `records` and `options`; `records`
+//! uses `state`; `demoter` and `reads` use `waiting`, which, as `convert`, `options` and `stats`,
+//! uses none.
 
 mod access;
 mod convert;

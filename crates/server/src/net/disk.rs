@@ -122,8 +122,8 @@ impl Disk {
         }
     }
 
-    /// Reads what a request needs that was not executed, or the first part of it. Returns `false` if
-    /// it was repeated too often: the items that it needs do not fit in memory together.
+    /// Reads what a request needs that was not executed, or the first part of it. Returns `false`
+    /// if it was repeated too often: the items that it needs do not fit in memory together.
     pub(crate) fn read<T: Decoders>(
         &self,
         number: Number,

@@ -14,8 +14,8 @@ const MAX_BYTES: usize = 2 << 20;
 
 /// Minimum length of a buffer, so that it can be used again for most reads.
 const MIN_BUFFER_LEN: usize = 8 << 10;
-/// Maximum length of a buffer that is kept after a read and counts as memory of the worker. A longer
-/// one would take the room that its item needs; there is at most one that is longer than
+/// Maximum length of a buffer that is kept after a read and counts as memory of the worker. A
+/// longer one would take the room that its item needs; there is at most one that is longer than
 /// [`MAX_BYTES`].
 const MAX_COUNTED_LEN: usize = 64 << 10;
 /// Maximum bytes of all buffers that are kept.
