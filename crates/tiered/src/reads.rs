@@ -100,7 +100,9 @@ impl Reads {
 
     /// Calls all that wait for a read that is done.
     pub(crate) fn finish(&self, on_disk: OnDisk) {
-        self.take(on_disk).into_iter().for_each(|(waiter, token)| waiter.ready(token));
+        for (waiter, token) in self.take(on_disk) {
+            waiter.ready(token);
+        }
     }
 
     /// Ends a read, and returns those that wait for it.

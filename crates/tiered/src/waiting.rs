@@ -81,13 +81,17 @@ impl RoomWaiters {
             called.extend(waiting);
         }
         drop(lists);
-        called.into_iter().for_each(|(waiter, token)| waiter.ready(token));
+        for (waiter, token) in called {
+            waiter.ready(token);
+        }
     }
 
     /// Calls all that wait, since no further memory is freed.
     pub(crate) fn call_all(&self) {
         let Lists { writers, items, .. } = std::mem::take(&mut *self.lock());
         let items = items.into_iter().flat_map(|(_, waiting)| waiting);
-        writers.into_iter().chain(items).for_each(|(waiter, token)| waiter.ready(token));
+        for (waiter, token) in writers.into_iter().chain(items) {
+            waiter.ready(token);
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::entry::{Chain, Removal, shortened};
 use super::header::{End, Header};
 use crate::layout::removed::{FIRST, MARK};
 use crate::layout::{BLOCK, UNIT_BITS};
+use crate::record_id::RecordId;
 use std::fs;
 use std::path::Path;
 
@@ -18,15 +19,20 @@ const HEADER: Header = Header {
     previous: None,
 };
 
+/// Returns the packed id of a record.
+fn id(file: u64, unit: u32) -> u64 {
+    RecordId { file, unit }.pack()
+}
+
 /// Returns the header and the entries of the file.
 fn content() -> (Header, Vec<Removal>) {
     let previous = End { offset: 5000, chain: Chain::from_word(0xFEDC_BA98_7654_3210) };
     let entries = vec![
-        Removal::Committed(7 << UNIT_BITS | 300),
-        Removal::Record(7 << UNIT_BITS | 260),
+        Removal::Committed(id(7, 300)),
+        Removal::Record(id(7, 260)),
         Removal::Changed(shortened(0xA50C_30FD_1FF4_019E)),
-        Removal::AllBefore(8 << UNIT_BITS | 1),
-        Removal::Record(9 << UNIT_BITS | 4_194_303),
+        Removal::AllBefore(id(8, 1)),
+        Removal::Record(id(9, 4_194_303)),
     ];
     (Header { previous: Some(previous), ..HEADER }, entries)
 }
