@@ -250,7 +250,7 @@ fn with_a_full_memory_a_set_removes_the_old_value() {
 #[test]
 fn the_metrics_of_the_page_exist() {
     let folder = Folder::new();
-    let server = serve(&folder, &["--admin=127.0.0.1:0"]);
+    let server = serve(&folder, &["--admin=127.0.0.1:0", "--disk=16MiB", "--data-dir=data"]);
     let mut stream = server.connect();
     stream.write_all(&request(2, b"k", Some(b"v"))).expect("sent");
     stream.write_all(&[0, 5]).expect("sent");
