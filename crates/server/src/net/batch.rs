@@ -323,22 +323,20 @@ impl Retry<'_> {
             guard.take_on_disk();
             return Some(Held::Memory);
         }
-        if self.waits_for_disk(connection, guard) {
-            return Some(Held::Disk);
-        }
         let Self { server, memcache, spans, .. } = *self;
-        let has_freed_memory = guard.renew();
-        memcache.flush_if_due(guard);
-        if has_freed_memory {
-            let mut context = Context { guard, connection, server, memcache, spans };
-            if execute_one::<T, D>(request, &mut context).is_ok() {
+        match self.wait_for_disk(connection, guard) {
+            DiskWait::Waits => return Some(Held::Disk),
+            DiskWait::None if self.execute_again::<T, D>(request, connection, guard) => {
                 return None;
             }
-            if self.waits_for_disk(connection, guard) {
+            // The items that it needs do not fit in memory together.
+            DiskWait::Failed | DiskWait::None => {}
+        }
+        if guard.needs_disk() {
+            if let DiskWait::Waits = self.wait_for_disk(connection, guard) {
                 return Some(Held::Disk);
             }
-        }
-        if connection.may_wait_for_memory(server) {
+        } else if connection.may_wait_for_memory(server) {
             return Some(Held::Memory);
         }
         let mut context = Context { guard, connection, server, memcache, spans };
@@ -346,20 +344,56 @@ impl Retry<'_> {
         None
     }
 
+    /// Executes a request once more if memory was freed. Returns whether it was executed.
+    fn execute_again<T: Decoders, D: Driver<T>>(
+        &self,
+        request: &D::Request<'_>,
+        connection: &mut Connection<T>,
+        guard: &mut Guard<'_>,
+    ) -> bool {
+        let Self { server, memcache, spans, .. } = *self;
+        let has_freed_memory = guard.renew();
+        memcache.flush_if_due(guard);
+        if !has_freed_memory {
+            return false;
+        }
+        if self.disk.is_some() && D::changes_several(request) {
+            // Items may have been demoted meanwhile. None may be while several are changed.
+            guard.keep_items(true);
+            note_needed::<T, D>(request, connection, spans, guard);
+            if guard.needs_disk() {
+                return false;
+            }
+        }
+        let mut context = Context { guard, connection, server, memcache, spans };
+        execute_one::<T, D>(request, &mut context).is_ok()
+    }
+
     /// Reads what a request needs that failed, or lets it wait until memory was freed by writing to
-    /// disk. Returns whether the request waits for the disk.
-    fn waits_for_disk<T: Decoders>(
+    /// disk.
+    fn wait_for_disk<T: Decoders>(
         &self,
         connection: &mut Connection<T>,
         guard: &Guard<'_>,
-    ) -> bool {
-        let Some(disk) = self.disk else { return false };
+    ) -> DiskWait {
+        let Some(disk) = self.disk else { return DiskWait::None };
         let needed = guard.take_on_disk();
-        if needed.is_empty() {
-            return disk.wait_for_room(self.number, connection);
+        if !needed.is_empty() {
+            let reads = disk.read(self.number, connection, &needed);
+            return if reads { DiskWait::Waits } else { DiskWait::Failed };
         }
-        disk.read(self.number, connection, &needed)
+        if disk.wait_for_room(self.number, connection) { DiskWait::Waits } else { DiskWait::None }
     }
+}
+
+/// Whether a request that failed waits for the disk.
+enum DiskWait {
+    /// It waits for items or for memory.
+    Waits,
+    /// It needs items from disk, and cannot have them.
+    Failed,
+    /// It needs no items, and no memory will be freed by writing to disk.
+    None,
 }
 
 /// Sends the value references of a connection if its output is long, and otherwise lists the

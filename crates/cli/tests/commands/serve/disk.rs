@@ -221,11 +221,13 @@ fn a_request_for_more_items_than_fit_in_memory_fails() {
     let server = start(&folder, &[]);
     fill(&server, &folder);
     let keys: Vec<_> = (0..ITEMS).map(|number| format!("key:{number}")).collect();
+    let before = server.ask("DBSIZE");
     for command in ["MGET", "UNLINK"] {
         let answer = server.ask(&array(&[&[command.to_owned()], &keys[..]].concat()));
         let errors = ["-OOM ", "-ERR the reply is longer than the free memory"];
         let is_error = errors.iter().any(|error| answer.starts_with(error));
         assert!(is_error, "{command}: {}", &answer[..answer.len().min(200)]);
+        assert_eq!(server.ask("DBSIZE"), before, "a part of {command} was executed");
     }
     assert!(server.ask("GET key:3") == bulk(&value(3)));
     let expected: String = (0..2000).map(|number| bulk(&value(number))).collect();
