@@ -12,8 +12,7 @@ use std::time::Instant;
 /// Entries of a directory that are added to the index under one guard.
 const ENTRIES_PER_GUARD: usize = 128;
 
-/// How often an entry for which the index has no room is retried. If there is none then, the next
-/// entries are tried once, until one finds room.
+/// How often an entry for which the index has no room is retried.
 const MAX_RETRIES: usize = 100;
 
 /// Recovers all records. `files` are the item files of the last run, the oldest first, and
@@ -41,7 +40,6 @@ fn recover_all(
     removed: &RemovedRecords,
 ) -> u64 {
     let mut items = 0;
-    let mut retries = MAX_RETRIES;
     let expected = shared.state.counters.read().to_recover;
     session.guard().prepare_index(expected);
     for number in files.iter().rev() {
@@ -63,7 +61,7 @@ fn recover_all(
         let before = items;
         while entries.peek().is_some() && !shared.state.is_stopping() {
             let chunk = entries.by_ref().take(ENTRIES_PER_GUARD);
-            let recovered = recover(shared, session, chunk, &mut retries);
+            let recovered = recover(shared, session, chunk);
             Counters::add(&shared.state.counters.recovered, recovered);
             items += recovered;
         }
@@ -117,12 +115,11 @@ fn recover(
     shared: &Shared,
     session: &mut Session<'_>,
     entries: impl Iterator<Item = Entry>,
-    retries: &mut usize,
 ) -> u64 {
     let mut recovered = 0;
     let mut guard = session.guard();
     for entry in entries {
-        if recover_one(&mut guard, entry, retries) {
+        if recover_one(&mut guard, entry) {
             recovered += 1;
         } else {
             // The key was changed, or will be without knowing of the record. It must not be found
@@ -135,20 +132,16 @@ fn recover(
 }
 
 /// Adds a record to the index. Returns `false` if its key was changed or the index has no room.
-fn recover_one(guard: &mut Guard<'_>, entry: Entry, retries: &mut usize) -> bool {
+fn recover_one(guard: &mut Guard<'_>, entry: Entry) -> bool {
     let (hash, place) = (KeyHash::from_u64(entry.hash), entry.place.pack());
-    loop {
+    for _ in 0..MAX_RETRIES {
         match guard.recover(hash, place, u32::from(entry.hotness)) {
-            Err(Error::Full) if *retries > 0 => {
-                *retries -= 1;
+            Err(Error::Full) => {
                 guard.renew();
                 thread::yield_now();
             }
-            Err(_) => return false,
-            Ok(is_recovered) => {
-                *retries = MAX_RETRIES;
-                return is_recovered;
-            }
+            result => return result.unwrap_or(false),
         }
     }
+    false
 }
