@@ -143,7 +143,8 @@ fn values_with_a_trained_dictionary_survive_a_kill() {
     drop(server);
     let server = start(&folder, TRAINED);
     let found = count(&server, DOCUMENTS);
-    assert!(found > DOCUMENTS / 4, "{found}");
+    let state = format!("{}\n{}", server.ask("INFO disk"), server.messages());
+    assert!(found > DOCUMENTS / 4, "{found}: {state}");
     assert_eq!(disk(&server, "disk_undecodable_records"), 0);
 }
 
