@@ -300,7 +300,8 @@ fn items_that_do_not_fit_in_the_time_are_left_out_with_a_warning() {
     assert!(message.contains("the time for the dump is over: it lacks some items"), "{message}");
     let server = restart(&folder, &["--memory=256MiB"]);
     let restored = info(&server, "restored_items");
-    assert!((1..400_000).contains(&restored), "{restored}");
+    // On a busy machine, the time may be over before the first item.
+    assert!(restored < 400_000, "{restored}");
 }
 
 /// One record can have keys of up to 65,535 bytes. A longer one ended the dump.
