@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// log has all changes on which it builds.
 pub(crate) struct LoggedRecords {
     pub(crate) records: Arc<dyn Records>,
-    /// Number of changes that are not logged.
+    /// Number of changes that are not logged. Raised while `changes` is locked: otherwise, changes
+    /// that are logged before they are counted would hide others.
     count: AtomicU64,
     changes: Mutex<Changes>,
     /// Held while changes are logged. It has the buffers for them.
@@ -40,13 +41,17 @@ impl LoggedRecords {
     /// Adds a record whose item is replaced or removed. Called while the table of the key is
     /// locked, unless no session can find the item.
     pub(crate) fn add_removed(&self, id: u64) {
-        lock(&self.changes).ids.push(id);
-        self.count.fetch_add(1, Ordering::Release);
+        self.add(|changes| changes.ids.push(id));
     }
 
     /// Adds the hash of a key that is changed. Called while the table of the key is locked.
     pub(crate) fn add_changed(&self, hash: u64) {
-        lock(&self.changes).hashes.push(hash);
+        self.add(|changes| changes.hashes.push(hash));
+    }
+
+    fn add(&self, push: impl FnOnce(&mut Changes)) {
+        let mut changes = lock(&self.changes);
+        push(&mut changes);
         self.count.fetch_add(1, Ordering::Release);
     }
 
@@ -73,5 +78,68 @@ impl LoggedRecords {
         self.count.fetch_sub((ids.len() + hashes.len()) as u64, Ordering::Release);
         ids.clear();
         hashes.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::thread;
+
+    const THREADS: u64 = 4;
+    const CHANGES: u64 = 100_000;
+
+    /// A log that is a set.
+    #[derive(Default)]
+    struct Log(Mutex<HashSet<u64>>);
+
+    impl Log {
+        fn has(&self, id: u64) -> bool {
+            self.0.lock().expect("no panic").contains(&id)
+        }
+    }
+
+    impl Records for Log {
+        fn id(&self, place: u64) -> Option<u64> {
+            Some(place)
+        }
+
+        fn place(&self, id: u64) -> Option<u64> {
+            Some(id)
+        }
+
+        fn note_removed(&self, ids: &[u64]) {
+            self.0.lock().expect("no panic").extend(ids);
+        }
+
+        fn note_all_removed(&self) {}
+
+        fn note_changed(&self, hashes: &[u64]) {
+            self.note_removed(hashes);
+        }
+    }
+
+    /// A session must not continue before its own changes are logged, whoever logs them.
+    #[test]
+    fn changes_are_in_the_log_when_their_session_continues() {
+        let log = Arc::new(Log::default());
+        let records = LoggedRecords::new(Arc::clone(&log) as _);
+        thread::scope(|scope| {
+            for first in (0..THREADS).map(|thread| thread * CHANGES) {
+                let (log, records) = (&log, &records);
+                scope.spawn(move || {
+                    for id in first..first + CHANGES {
+                        match id % 2 {
+                            0 => records.add_removed(id),
+                            _ => records.add_changed(id),
+                        }
+                        records.log();
+                        assert!(log.has(id), "{id}");
+                    }
+                });
+            }
+        });
+        assert_eq!(records.count.load(Ordering::Relaxed), 0);
     }
 }
