@@ -205,29 +205,6 @@ impl Reader {
         plan.parse(&buffer.as_slice()[..plan.len], key)
     }
 
-    /// Reads the record at a place as [`read`](Self::read) does, whatever key it has. Returns its
-    /// id and the number of bytes that were read, too.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the record cannot be read, never [`ReadError::Short`] or
-    /// [`ReadError::OtherKey`].
-    pub fn read_any<'b>(
-        &self,
-        place: Place,
-        buffer: &'b mut AlignedBuffer,
-    ) -> Result<(Record<'b>, RecordId, usize), ReadError> {
-        let mut plan = self.read_plan(place).ok_or(ReadError::Missing)?;
-        self.fill(&plan, buffer)?;
-        let mut read = plan.len;
-        if let Err(ReadError::Short { needed }) = plan.parse_any(&buffer.as_slice()[..plan.len]) {
-            plan = plan.extended(needed);
-            self.fill(&plan, buffer)?;
-            read += plan.len;
-        }
-        Ok((plan.parse_any(&buffer.as_slice()[..plan.len])?, plan.id(), read))
-    }
-
     /// Returns the bytes of all files in the folder: see [`Tier::used_bytes`](crate::Tier).
     #[must_use]
     pub fn used_bytes(&self) -> u64 {

@@ -192,7 +192,7 @@ impl Future for Done {
 mod tests {
     use super::*;
     use crate::options::{Options, WhenBehind};
-    use nuthatch_cache::{Options as CacheOptions, Write};
+    use nuthatch_cache::{Condition, Options as CacheOptions, Write};
     use std::task::Wake;
 
     /// Wakes the thread that polls.
@@ -225,7 +225,9 @@ mod tests {
         let mut session = tiered.cache().session().expect("room");
         let key = |number: u32| format!("key:{number}").into_bytes();
         for number in 0..40_000 {
-            let set = |guard: &Guard<'_>| guard.set(&key(number), &[7; 1000], &Write::new());
+            // Without the condition, a write may remove an item on disk with a similar hash.
+            let write = Write::new().condition(Condition::Absent);
+            let set = |guard: &Guard<'_>| guard.set(&key(number), &[7; 1000], &write);
             tiered.run(&mut session, set).map(drop).expect("stored");
         }
         let len =

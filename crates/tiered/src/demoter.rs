@@ -29,6 +29,12 @@ const ENTRIES_PER_GUARD: usize = 256;
 
 /// Writes items to disk until the tier stops.
 pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
+    demote_all(shared, room_waiters);
+    // No further memory is freed.
+    room_waiters.close();
+}
+
+fn demote_all(shared: &Shared, room_waiters: &RoomWaiters) {
     let (Ok(mut session), Ok(mut remover)) = (shared.cache.session(), shared.cache.session())
     else {
         return shared.state.fail(&"no session is free");
@@ -53,8 +59,6 @@ pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
             thread::park_timeout(pause);
         }
     }
-    // No further memory is freed.
-    room_waiters.call_all();
 }
 
 struct Demoter<'a> {

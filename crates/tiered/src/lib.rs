@@ -14,10 +14,10 @@
 //!
 //! # Modules
 //!
-//! `access` and `own_reads` use `tiered`, which uses all others; `reads` uses `promote`; that,
-//! `demoter`, `recovery` and `dump` use `shared`, which uses `records` and `options`; `records`
-//! uses `state`; `demoter` and `reads` use `waiting`, which, as `convert`, `options` and `stats`,
-//! uses none.
+//! `access` and `own_reads` use `tiered`, which uses all others; `reads` uses `planned_read`, which
+//! uses `promote`; that, `demoter`, `recovery` and `dump` use `shared`, which uses `records` and
+//! `options`; `records` uses `state`; `demoter` and `reads` use `waiting`. `waiting`, `convert`,
+//! `options` and `stats` use none.
 
 mod access;
 mod convert;
@@ -26,6 +26,7 @@ mod dump;
 mod error;
 mod options;
 mod own_reads;
+mod planned_read;
 mod promote;
 mod reads;
 mod records;
@@ -39,7 +40,7 @@ mod waiting;
 pub use error::OpenError;
 pub use nuthatch_tier::{Damage, Disk, SystemDisk, has_item_files};
 pub use options::{Event, Options, WhenBehind};
-pub use own_reads::OwnRead;
+pub use planned_read::PlannedRead;
 pub use stats::DiskStats;
 pub use tiered::TieredCache;
 pub use waiting::Waiter;

@@ -7,6 +7,9 @@ use crate::stats::Counters;
 use nuthatch_cache::{Error, OnDisk, Session};
 use nuthatch_tier::{Place, ReadError, Record, RecordId};
 
+/// Length of a read above which an item is long: it is costly to read it again.
+pub(crate) const LONG_READ: usize = 1 << 20;
+
 /// Whether an operation that needs an item can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promoted {
@@ -16,6 +19,9 @@ pub(crate) enum Promoted {
     NoMemory,
 }
 
+/// A record that was read, its id, and the bytes that were read for it.
+pub(crate) type ReadRecord<'b> = (Record<'b>, RecordId, usize);
+
 /// Counts a read and promotes the item of its record. Frees memory up to `max_renewals` times. If
 /// the item cannot be promoted for another reason than memory, the index does not point to the
 /// record afterwards.
@@ -23,7 +29,7 @@ pub(crate) fn finish_read(
     shared: &Shared,
     session: &mut Session<'_>,
     on_disk: OnDisk,
-    read: Result<(Record<'_>, RecordId, usize), ReadError>,
+    read: Result<ReadRecord<'_>, ReadError>,
     max_renewals: usize,
 ) -> Promoted {
     let counters = &shared.state.counters;

@@ -1,18 +1,15 @@
 //! Reads that operations requested: who waits for each, and the threads that perform them.
 
-use crate::promote::{Promoted, finish_read};
+use crate::planned_read::{Parsed, PlannedRead};
+use crate::promote::{LONG_READ, Promoted, ReadRecord, finish_read};
 use crate::shared::Shared;
 use crate::waiting::{RoomWaiters, Waiter, Waiting};
 use nuthatch_cache::{OnDisk, Session};
-use nuthatch_tier::{AlignedBuffer, Place, ReadError};
+use nuthatch_tier::{AlignedBuffer, ReadError};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-
-/// Length of a read above which reader threads perform one at a time, with a buffer that is freed
-/// after it.
-const LONG_READ: usize = 1 << 20;
 
 /// How often a promotion frees memory before the operation is repeated without the item.
 const MAX_RENEWALS: usize = 8;
@@ -131,10 +128,8 @@ pub(crate) fn run(shared: &Shared, reads: &Reads, room_waiters: &RoomWaiters, re
             let session = &session;
             let name = format!("nuthatch-read-{number}");
             let builder = thread::Builder::new().name(name).stack_size(256 << 10);
-            if builder
-                .spawn_scoped(scope, move || read_all(shared, (reads, room_waiters), session))
-                .is_err()
-            {
+            let work = move || read_all(shared, (reads, room_waiters), session);
+            if builder.spawn_scoped(scope, work).is_err() {
                 // The system has no more threads. This one and those before it read.
                 break;
             }
@@ -151,57 +146,64 @@ fn read_all(
 ) {
     let mut buffer = AlignedBuffer::new(0);
     while let Some(on_disk) = reads.next() {
-        let unfinished = Unfinished { reads, on_disk };
-        let len = read_one(shared, session, on_disk, &mut buffer);
-        std::mem::forget(unfinished);
-        match len {
-            None => reads.finish(on_disk),
-            // The operation is repeated once memory was freed, and requests the read again.
-            Some(len) => room_waiters.add_item(len, reads.take(on_disk)),
+        let claimed = Claimed { reads, on_disk };
+        // The operation is repeated in any case. If the item found no memory, it requests the read
+        // again: at once, or, if the item is long, when memory was freed.
+        match read_one(shared, session, on_disk, &mut buffer) {
+            (Promoted::Done, _) => {}
+            (Promoted::NoMemory, 0..=LONG_READ) => thread::yield_now(),
+            (Promoted::NoMemory, _) => room_waiters.add_long_item(claimed.take()),
         }
     }
 }
 
-/// A read in progress. Those that wait for it continue also after a panic.
-struct Unfinished<'a> {
+/// A read in progress, which is finished on drop: those that wait for it continue also after a
+/// panic.
+struct Claimed<'a> {
     reads: &'a Reads,
     on_disk: OnDisk,
 }
 
-impl Drop for Unfinished<'_> {
+impl Claimed<'_> {
+    /// Ends the read, and returns those that wait for it.
+    fn take(self) -> Vec<Waiting> {
+        let waiting = self.reads.take(self.on_disk);
+        std::mem::forget(self);
+        waiting
+    }
+}
+
+impl Drop for Claimed<'_> {
     fn drop(&mut self) {
         self.reads.finish(self.on_disk);
     }
 }
 
-/// Reads the record of an item and promotes it. Returns the length of the read if the item found no
-/// memory.
+/// Reads the record of an item and promotes it. Returns whether it did, and the length of the read.
+/// Long reads are performed one at a time, with a buffer that is freed after it.
 fn read_one(
     shared: &Shared,
     session: &Mutex<Session<'_>>,
     on_disk: OnDisk,
     buffer: &mut AlignedBuffer,
-) -> Option<usize> {
-    let lock = || session.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(mut plan) = shared.reader.read_plan(Place::unpack(on_disk.place(), 0)) else {
-        finish_read(shared, &mut lock(), on_disk, Err(ReadError::Missing), MAX_RENEWALS);
-        return None;
+) -> (Promoted, usize) {
+    let finish = |record: Result<ReadRecord<'_>, ReadError>| {
+        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+        finish_read(shared, &mut session, on_disk, record, MAX_RENEWALS)
     };
-    let mut bytes_before = 0;
+    let Some(mut read) = PlannedRead::new(&shared.reader, on_disk) else {
+        return (finish(Err(ReadError::Missing)), 0);
+    };
     loop {
+        let len = read.len();
         let one_at_a_time = || shared.long_reads.lock().unwrap_or_else(PoisonError::into_inner);
-        let _long_read = (plan.len() > LONG_READ).then(one_at_a_time);
+        let _long_read = (len > LONG_READ).then(one_at_a_time);
         let mut long_buffer = AlignedBuffer::new(0);
-        let buffer = if plan.len() > LONG_READ { &mut long_buffer } else { &mut *buffer };
-        let read = shared.reader.fill(&plan, buffer);
-        let parsed = read.and_then(|()| plan.parse_any(&buffer.as_slice()[..plan.len()]));
-        if let Err(ReadError::Short { needed }) = parsed {
-            bytes_before += plan.len();
-            plan = plan.extended(needed);
-            continue;
+        let buffer = if len > LONG_READ { &mut long_buffer } else { &mut *buffer };
+        let filled = shared.reader.fill(&read.plan, buffer);
+        match read.parse(filled.map(|()| &buffer.as_slice()[..len])) {
+            Parsed::Begin(longer) => read = longer,
+            Parsed::Ended(record) => return (finish(record), len),
         }
-        let found = parsed.map(|record| (record, plan.id(), bytes_before + plan.len()));
-        let promoted = finish_read(shared, &mut lock(), on_disk, found, MAX_RENEWALS);
-        return (promoted == Promoted::NoMemory).then_some(plan.len());
     }
 }

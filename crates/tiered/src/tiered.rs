@@ -144,10 +144,6 @@ impl TieredCache {
     /// Calls `waiter` with this token when a write that found no memory can be repeated.
     pub fn wait_for_room(&self, waiter: &Arc<dyn Waiter>, token: u64) {
         self.room_waiters.add_writer((Arc::clone(waiter), token));
-        if !self.waits_for_disk() {
-            // The demoter may have ended before.
-            self.room_waiters.call_all();
-        }
     }
 
     /// Makes [`close`](Self::close) end at once, without writing further items.

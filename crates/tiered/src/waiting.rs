@@ -15,10 +15,8 @@ pub trait Waiter: Send + Sync {
 /// One that waits, and its token.
 pub(crate) type Waiting = (Arc<dyn Waiter>, u64);
 
-/// Bytes of items that are read again at a time once memory was freed. At least one is.
-const MAX_RETRIED_BYTES: usize = 1 << 20;
-
-/// Time after which the first item is read again although less memory was freed than requested.
+/// Time after which the first long item is read again although less memory is free than was
+/// requested.
 const MAX_WAIT: Duration = Duration::from_millis(100);
 
 /// Those that wait until memory was freed.
@@ -32,10 +30,12 @@ pub(crate) struct RoomWaiters {
 #[derive(Default)]
 struct Lists {
     writers: Vec<Waiting>,
-    /// Those that wait for items that were read and found no memory, with the length of each read.
-    items: VecDeque<(usize, Vec<Waiting>)>,
-    /// When items were read again last.
+    /// Those that wait for each long item that was read and found no memory.
+    long_items: VecDeque<Vec<Waiting>>,
+    /// When a long item was read again last.
     last_retry: Option<Instant>,
+    /// Whether no further memory is freed.
+    is_closed: bool,
 }
 
 impl RoomWaiters {
@@ -50,34 +50,35 @@ impl RoomWaiters {
 
     /// Adds a writer that found no memory.
     pub(crate) fn add_writer(&self, waiting: Waiting) {
-        self.lock().writers.push(waiting);
-        self.wake_demoter();
+        self.add(|lists| lists.writers.push(waiting));
     }
 
-    /// Adds those that wait for an item that was read and found no memory.
-    pub(crate) fn add_item(&self, len: usize, waiting: Vec<Waiting>) {
-        self.lock().items.push_back((len, waiting));
-        self.wake_demoter();
+    /// Adds those that wait for a long item that was read and found no memory.
+    pub(crate) fn add_long_item(&self, waiting: Vec<Waiting>) {
+        self.add(|lists| lists.long_items.push_back(waiting));
     }
 
-    fn wake_demoter(&self) {
-        if let Some(demoter) = self.demoter.get() {
+    fn add(&self, push: impl FnOnce(&mut Lists)) {
+        let mut lists = self.lock();
+        push(&mut lists);
+        let is_closed = lists.is_closed;
+        drop(lists);
+        if is_closed {
+            self.close();
+        } else if let Some(demoter) = self.demoter.get() {
             demoter.unpark();
         }
     }
 
-    /// Calls all writers, and those that wait for the next items. If less memory is free than was
-    /// requested, the first item is tried again only after a while: reading it is costly.
+    /// Calls all writers, and those that wait for the first long item. If less memory is free than
+    /// was requested, the item is tried again only after a while: reading it is costly.
     pub(crate) fn call(&self, is_short: bool) {
         let mut lists = self.lock();
         let mut called = std::mem::take(&mut lists.writers);
-        let is_due = !is_short || lists.last_retry.is_none_or(|last| last.elapsed() >= MAX_WAIT);
-        let max_bytes = if is_short { 0 } else { MAX_RETRIED_BYTES };
-        let mut bytes = 0;
-        while is_due && (bytes == 0 || bytes < max_bytes) {
-            let Some((len, waiting)) = lists.items.pop_front() else { break };
+        if (!is_short || lists.last_retry.is_none_or(|last| last.elapsed() >= MAX_WAIT))
+            && let Some(waiting) = lists.long_items.pop_front()
+        {
             lists.last_retry = Some(Instant::now());
-            bytes += len.max(1);
             called.extend(waiting);
         }
         drop(lists);
@@ -86,12 +87,77 @@ impl RoomWaiters {
         }
     }
 
-    /// Calls all that wait, since no further memory is freed.
-    pub(crate) fn call_all(&self) {
-        let Lists { writers, items, .. } = std::mem::take(&mut *self.lock());
-        let items = items.into_iter().flat_map(|(_, waiting)| waiting);
-        for (waiter, token) in writers.into_iter().chain(items) {
+    /// Calls all that wait, and those that are added later at once, since no further memory is
+    /// freed.
+    pub(crate) fn close(&self) {
+        let closed = Lists { is_closed: true, ..Lists::default() };
+        let Lists { writers, long_items, .. } = std::mem::replace(&mut *self.lock(), closed);
+        for (waiter, token) in writers.into_iter().chain(long_items.into_iter().flatten()) {
             waiter.ready(token);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Collects the tokens of those that were called.
+    #[derive(Default)]
+    struct Called(Mutex<Vec<u64>>);
+
+    impl Waiter for Called {
+        fn ready(&self, token: u64) {
+            self.0.lock().expect("no panic").push(token);
+        }
+    }
+
+    #[derive(Default)]
+    struct Case {
+        waiters: RoomWaiters,
+        called: Arc<Called>,
+    }
+
+    impl Case {
+        fn waiting(&self, token: u64) -> Waiting {
+            (Arc::clone(&self.called) as _, token)
+        }
+
+        fn add_long_item(&self, token: u64) {
+            self.waiters.add_long_item(vec![self.waiting(token)]);
+        }
+
+        /// Returns those that were called since the last time.
+        fn called(&self) -> Vec<u64> {
+            std::mem::take(&mut *self.called.0.lock().expect("no panic"))
+        }
+    }
+
+    #[test]
+    fn long_items_are_tried_one_at_a_time_and_writers_all_at_once() {
+        let case = Case::default();
+        (1..=3).for_each(|token| case.add_long_item(token));
+        (4..=6).for_each(|token| case.waiters.add_writer(case.waiting(token)));
+        // The first attempt needs no free memory.
+        case.waiters.call(true);
+        assert_eq!(case.called(), [4, 5, 6, 1]);
+        case.waiters.call(false);
+        assert_eq!(case.called(), [2]);
+        case.waiters.call(false);
+        assert_eq!(case.called(), [3]);
+        case.waiters.call(false);
+        assert_eq!(case.called(), []);
+    }
+
+    #[test]
+    fn all_are_called_at_once_when_no_further_memory_is_freed() {
+        let case = Case::default();
+        case.waiters.add_writer(case.waiting(1));
+        case.add_long_item(2);
+        case.waiters.close();
+        assert_eq!(case.called(), [1, 2]);
+        case.add_long_item(3);
+        case.waiters.add_writer(case.waiting(4));
+        assert_eq!(case.called(), [3, 4]);
     }
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the path of the server's program. The tests of the whole workspace have built it before;
-/// otherwise, it is built once. After a change of the server, run those.
+/// Returns the path of the server's program. A run of the tests of the whole workspace has just
+/// built it. If there is none, it is built; it is not built again after a change of the server.
 fn nuthatch() -> PathBuf {
     let bench = Path::new(env!("CARGO_BIN_EXE_nuthatch-bench"));
     let program = bench.with_file_name("nuthatch");

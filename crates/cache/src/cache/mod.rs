@@ -40,8 +40,8 @@ pub struct Cache {
     pub(crate) guard_wait: Duration,
     /// Whether writers may evict items that were not written to disk.
     evicts_unwritten: AtomicBool,
-    /// The most bytes that a write requested while only demotion frees memory, until there are as
-    /// many.
+    /// Bytes that a write requested while only demotion frees memory, until as many are free: the
+    /// most of several writes.
     requested_bytes: AtomicU64,
     /// The records of items on disk, if there can be any.
     pub(crate) records: Option<LoggedRecords>,

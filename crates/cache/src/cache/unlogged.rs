@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// A session must not continue before its own changes are logged, whoever logs them.
+    /// A session must not continue before its own changes are logged, by any session.
     #[test]
     fn changes_are_in_the_log_when_their_session_continues() {
         let log = Arc::new(Log::default());

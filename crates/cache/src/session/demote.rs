@@ -11,7 +11,8 @@ const MAX_EXPIRY_CHECKS: usize = 4096;
 
 impl Session<'_> {
     /// Returns whether items should be written to disk now, so that `ahead` segments are free
-    /// beyond those at which writers begin to evict, and those that a write found missing.
+    /// beyond those at which writers begin to evict, and those that a write requested. If they are,
+    /// the request has ended.
     pub fn should_demote(&self, ahead: u32) -> bool {
         let _guard = self.begin();
         let is_short = self.cache.is_below_target(self.cache.ahead_and_requested(ahead));

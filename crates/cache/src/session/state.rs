@@ -34,8 +34,7 @@ pub(crate) struct WriteState {
     pub(crate) memory_pressure: bool,
     /// Number of segments that should be free in addition to the target.
     pub(crate) extra_segments: u32,
-    /// Where items that are chosen for eviction are collected, so that they are written to disk
-    /// first.
+    /// Where items that are chosen for demotion are collected.
     pub(crate) demotions: Option<Demotions>,
 }
 

@@ -316,7 +316,8 @@ impl Retry<'_> {
         guard: &mut Guard<'_>,
     ) -> Option<Held> {
         // What was read found no room for some time: clients that do not read may keep it.
-        if connection.disk_attempts % ATTEMPTS_BEFORE_CLOSING == ATTEMPTS_BEFORE_CLOSING - 1
+        if guard.needs_disk()
+            && connection.disk_attempts % ATTEMPTS_BEFORE_CLOSING == ATTEMPTS_BEFORE_CLOSING - 1
             && connection.may_wait_for_memory(self.server)
         {
             connection.disk_attempts += 1;

@@ -19,15 +19,15 @@ pub(crate) const MAX_ROOM_WAITS: u32 = 10_000;
 
 /// How often a request reads items from disk without coming closer to its end before it fails.
 const MAX_ATTEMPTS: u32 = 100;
-/// The same for a request that still needs more than this many items.
+/// The same for a request that needs more than [`MAX_PART`] items.
 const MAX_LONG_ATTEMPTS: u32 = 3;
-const LONG_READS: usize = 8192;
 
-/// A request that needs many items reads at least and at most this many at a time, and otherwise
-/// this share of them, so that the reads of other requests do not wait long.
-const MIN_READS: usize = 512;
-const MAX_READS: usize = 8192;
-const READS_RATIO: usize = 16;
+/// A request that needs more items than this is long: a worker executes one at a time.
+const LONG_REQUEST: usize = 512;
+/// A long request reads this share of the items that it needs at a time, but at least
+/// [`LONG_REQUEST`] and at most this many, so that the reads of other requests do not wait long.
+const PART_RATIO: usize = 16;
+const MAX_PART: usize = 8192;
 
 /// The tokens of reads that are done, for one worker.
 struct DoneReads {
@@ -67,8 +67,8 @@ pub(crate) struct Disk {
     waiter: Arc<dyn Waiter>,
     /// The reads that the worker performs; `None` if reader threads perform them.
     reads: Option<DiskReads>,
-    /// The request that needs many items. Another one waits until it has ended: together, they may
-    /// need more than fits in memory, and would evict each other's items.
+    /// The long request that is being executed. The others wait until it has ended: together, they
+    /// may need more than fits in memory, and would evict each other's items.
     long_request: Cell<Option<Waiting>>,
     waiting: RefCell<VecDeque<Waiting>>,
 }
@@ -92,7 +92,7 @@ impl Disk {
         tokens.into_iter().map(|token| (token as Number, (token >> 32) as u32))
     }
 
-    /// Returns whether a request for many items waits although the one before it has ended.
+    /// Returns whether a long request waits although the one before it has ended.
     pub(crate) fn has_next_long<T: Decoders>(&self, connections: &mut Connections<T>) -> bool {
         !self.waiting.borrow().is_empty() && self.has_long_ended(connections)
     }
@@ -104,7 +104,7 @@ impl Disk {
         })
     }
 
-    /// Returns the connection whose request for many items is next, once the one before has ended.
+    /// Returns the connection whose long request is next, once the one before has ended.
     pub(crate) fn next_long<T: Decoders>(
         &self,
         connections: &mut Connections<T>,
@@ -130,7 +130,7 @@ impl Disk {
         connection: &mut Connection<T>,
         needed: &[OnDisk],
     ) -> bool {
-        if needed.len() > MIN_READS {
+        if needed.len() > LONG_REQUEST {
             let own = (number, connection.serial);
             if self.long_request.get().is_some_and(|other| other != own) {
                 self.waiting.borrow_mut().push_back(own);
@@ -139,8 +139,7 @@ impl Disk {
             }
             self.long_request.set(Some(own));
         }
-        let is_long = needed.len() > LONG_READS;
-        let max = if is_long { MAX_LONG_ATTEMPTS } else { MAX_ATTEMPTS };
+        let max = if needed.len() > MAX_PART { MAX_LONG_ATTEMPTS } else { MAX_ATTEMPTS };
         let comes_closer = (needed.len() as u32) < connection.disk_needed;
         if !comes_closer && connection.disk_attempts >= max {
             return false;
@@ -150,8 +149,8 @@ impl Disk {
         } else {
             connection.disk_attempts += 1;
         }
-        let reads = (needed.len() / READS_RATIO).clamp(MIN_READS, MAX_READS);
-        let needed = &needed[..needed.len().min(reads)];
+        let part = (needed.len() / PART_RATIO).clamp(LONG_REQUEST, MAX_PART);
+        let needed = &needed[..needed.len().min(part)];
         connection.disk_waits = needed.len() as u32;
         let token = token(number, connection);
         for on_disk in needed {

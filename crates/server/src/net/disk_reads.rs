@@ -1,7 +1,7 @@
 //! Reads of items on disk that a worker performs on its own ring.
 
 use super::reactor::Uring;
-use nuthatch_tiered::OwnRead;
+use nuthatch_tiered::PlannedRead;
 use nuthatch_uring::ReadBuffer;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,9 +25,9 @@ const MAX_KEPT_BYTES: usize = 512 << 10;
 #[derive(Default)]
 pub(crate) struct DiskReads {
     /// Reads that were not started yet.
-    planned: RefCell<VecDeque<OwnRead>>,
+    planned: RefCell<VecDeque<PlannedRead>>,
     /// Reads in progress, by number.
-    in_progress: Vec<Option<OwnRead>>,
+    in_progress: Vec<Option<PlannedRead>>,
     free_numbers: Vec<u32>,
     /// Bytes that are being read.
     bytes: usize,
@@ -41,7 +41,7 @@ pub(crate) struct DiskReads {
 
 impl DiskReads {
     /// Adds a read that is to be performed, if there is one.
-    pub(crate) fn plan(&self, read: Option<OwnRead>) {
+    pub(crate) fn plan(&self, read: Option<PlannedRead>) {
         self.planned.borrow_mut().extend(read);
     }
 
@@ -64,7 +64,7 @@ impl DiskReads {
     }
 
     /// Returns the next read if it may be in progress with the others.
-    fn next(&mut self) -> Option<OwnRead> {
+    fn next(&mut self) -> Option<PlannedRead> {
         let count = self.in_progress.len() - self.free_numbers.len();
         let planned = self.planned.get_mut();
         let len = planned.front()?.len();
@@ -86,7 +86,7 @@ impl DiskReads {
     }
 
     /// Returns the read with a number, which has ended.
-    pub(crate) fn end(&mut self, number: u32) -> Option<OwnRead> {
+    pub(crate) fn end(&mut self, number: u32) -> Option<PlannedRead> {
         let read = self.in_progress.get_mut(number as usize)?.take()?;
         self.free_numbers.push(number);
         self.bytes -= read.len();

@@ -3,21 +3,13 @@
 
 use super::entry::{Chain, Removal, shortened};
 use super::header::{End, Header};
+use crate::layout::BLOCK;
 use crate::layout::removed::{FIRST, MARK};
-use crate::layout::{BLOCK, UNIT_BITS};
 use crate::record_id::RecordId;
 use std::fs;
 use std::path::Path;
 
 const FOLDER_SALT: u64 = 0x0123_4567_89AB_CDEF;
-
-const HEADER: Header = Header {
-    number: 3,
-    salt: 0x6E75_7468_6174_6368,
-    folder_salt: FOLDER_SALT,
-    bound: 7 << UNIT_BITS,
-    previous: None,
-};
 
 /// Returns the packed id of a record.
 fn id(file: u64, unit: u32) -> u64 {
@@ -27,6 +19,13 @@ fn id(file: u64, unit: u32) -> u64 {
 /// Returns the header and the entries of the file.
 fn content() -> (Header, Vec<Removal>) {
     let previous = End { offset: 5000, chain: Chain::from_word(0xFEDC_BA98_7654_3210) };
+    let header = Header {
+        number: 3,
+        salt: 0x6E75_7468_6174_6368,
+        folder_salt: FOLDER_SALT,
+        bound: id(7, 0),
+        previous: Some(previous),
+    };
     let entries = vec![
         Removal::Committed(id(7, 300)),
         Removal::Record(id(7, 260)),
@@ -34,7 +33,7 @@ fn content() -> (Header, Vec<Removal>) {
         Removal::AllBefore(id(8, 1)),
         Removal::Record(id(9, 4_194_303)),
     ];
-    (Header { previous: Some(previous), ..HEADER }, entries)
+    (header, entries)
 }
 
 fn encoded() -> Vec<u8> {
@@ -45,7 +44,7 @@ fn encoded() -> Vec<u8> {
     for entry in entries {
         bytes.extend_from_slice(&chain.encode(entry).to_le_bytes());
     }
-    let mark = Chain::new(header.salt).encode(Removal::AllBefore(6 << UNIT_BITS));
+    let mark = Chain::new(header.salt).encode(Removal::AllBefore(id(6, 0)));
     bytes[MARK as usize..FIRST as usize].copy_from_slice(&mark.to_le_bytes());
     bytes
 }
@@ -66,5 +65,5 @@ fn the_removal_log_of_version_1_has_these_bytes() {
     let decoded: Vec<_> = bytes[FIRST as usize..].chunks(8).map(decode).collect();
     assert_eq!(decoded, entries);
     let mark = Chain::new(header.salt).decode(word(&bytes[MARK as usize..FIRST as usize]));
-    assert_eq!(mark, Some(Removal::AllBefore(6 << UNIT_BITS)));
+    assert_eq!(mark, Some(Removal::AllBefore(id(6, 0))));
 }
