@@ -3,7 +3,6 @@
 
 mod figures;
 mod foyer_cache;
-mod histogram;
 mod measure;
 mod nuthatch;
 mod options;

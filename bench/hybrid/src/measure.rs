@@ -1,12 +1,12 @@
 //! The process of one system: fills it, and runs a round for each line on standard input.
 
 use crate::figures::{Values, line};
-use crate::histogram::Histogram;
 use crate::options::Options;
 use crate::process::{Usage, allocated_bytes, reset_peak};
 use crate::registry::SYSTEMS;
 use crate::systems::{Limits, Session, System};
 use crate::workload::Workload;
+use hdrhistogram::Histogram;
 use nuthatch_bench::{Draws, Result, peak_bytes, resident_bytes};
 use std::io::{Write, stdin, stdout};
 use std::path::Path;
@@ -23,7 +23,16 @@ const TIMED_DRAWS: u32 = 200_000;
 struct Tally {
     gets: u64,
     hits: u64,
-    latencies: Histogram,
+    /// In nanoseconds.
+    latencies: Histogram<u64>,
+}
+
+impl Tally {
+    fn new() -> Result<Self> {
+        // Up to one minute, with three significant digits.
+        let latencies = Histogram::new_with_bounds(1, 60_000_000_000, 3)?;
+        Ok(Self { gets: 0, hits: 0, latencies })
+    }
 }
 
 /// Measures a system for the parent process, until that closes standard input.
@@ -92,7 +101,7 @@ fn round(
     let tally = gets(system, workload, draws, time)?;
     let (seconds, after) = (start.elapsed().as_secs_f64(), Usage::now()?);
     let gets = tally.gets as f64;
-    let micros = |share| tally.latencies.quantile(share) as f64 / 1e3;
+    let micros = |share| tally.latencies.value_at_quantile(share) as f64 / 1e3;
     let above_base = |bytes: Option<u64>| bytes.unwrap_or_default() as f64 - base as f64;
     Ok([
         gets / seconds,
@@ -128,12 +137,12 @@ fn gets(
         });
         joined.collect()
     });
-    let mut sum = Tally { gets: 0, hits: 0, latencies: Histogram::new() };
+    let mut sum = Tally::new()?;
     for tally in tallies {
         let tally = tally?;
         sum.gets += tally.gets;
         sum.hits += tally.hits;
-        sum.latencies.merge(&tally.latencies);
+        sum.latencies.add(&tally.latencies)?;
     }
     Ok(sum)
 }
@@ -145,7 +154,7 @@ fn gets_of_thread(
     end: Instant,
 ) -> Result<Tally> {
     let mut session = system.session()?;
-    let mut tally = Tally { gets: 0, hits: 0, latencies: Histogram::new() };
+    let mut tally = Tally::new()?;
     let mut value = Vec::new();
     while Instant::now() < end {
         for _ in 0..GETS_PER_STEP {
@@ -165,7 +174,7 @@ fn get(session: &mut dyn Session, number: u32, tally: &mut Tally) -> Result<bool
     let start = Instant::now();
     let found = session.get(number)?;
     let nanoseconds = start.elapsed().as_nanos();
-    tally.latencies.add(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
+    tally.latencies.saturating_record(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
     tally.gets += 1;
     match found {
         Some(true) => tally.hits += 1,
