@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** A server: {@code nuthatch store serve} in a process of its own. */
-final class Served implements AutoCloseable {
+public final class Served implements AutoCloseable {
 
   private final Process process;
-  final String address;
+  public final String address;
 
   /** Starts a server of a folder at any free port, and waits until it listens. */
-  static Served start(Path folder, String... more) throws IOException {
+  public static Served start(Path folder, String... more) throws IOException {
     return startAt(folder, 0, more);
   }
 

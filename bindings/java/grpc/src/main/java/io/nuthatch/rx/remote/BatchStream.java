@@ -47,6 +47,10 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   private StoreException failed;
   /** Whether the stream of acknowledgements has ended, and receives no more signals. */
   private boolean isAbandoned;
+  /** Whether an acknowledgement is being delivered. */
+  private boolean isDelivering;
+  /** The failure that ends the stream after the acknowledgement that is being delivered. */
+  private StoreException failsNext;
 
   BatchStream(RemoteStore store) {
     this.store = store;
@@ -156,10 +160,31 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     pump();
   }
 
+  /**
+   * Ends the stream. The last write is not in progress anymore when its acknowledgement is
+   * delivered, so the failure may have to wait for the end of that delivery.
+   */
   @Override
   public void fail(StoreException thrown) {
     end(thrown, false);
+    synchronized (this) {
+      if (isDelivering) {
+        failsNext = thrown;
+        return;
+      }
+    }
     closed.onError(thrown);
+  }
+
+  private void endDelivery() {
+    StoreException next;
+    synchronized (this) {
+      isDelivering = false;
+      next = failsNext;
+    }
+    if (next != null) {
+      closed.onError(next);
+    }
   }
 
   /** Fails the stream when the store is closed, even if no batch is waiting. */
@@ -253,12 +278,22 @@ final class BatchStream implements Calls.Running, AutoCloseable {
         losses.clear();
         hasAnswered = true;
         one = sent.remove(answer.getId());
+        isDelivering = one != null;
         call.request(1);
       }
       if (one == null) {
         return;
       }
+      // Before the delivery: a subscriber may close the store when it receives the last one.
       calls.writes.end();
+      try {
+        deliver(one, answer);
+      } finally {
+        endDelivery();
+      }
+    }
+
+    private void deliver(One one, BatchResponse answer) {
       switch (answer.getOutcomeCase()) {
         case WRITTEN -> Signals.success(one.emitter, Convert.written(answer.getWritten()));
         case PROBLEM -> Signals.error(one.emitter, Failure.of(answer.getProblem()));
