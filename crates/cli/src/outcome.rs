@@ -64,6 +64,13 @@ impl From<nuthatch_origins::Error> for Failure {
     }
 }
 
+#[cfg(feature = "delivery")]
+impl From<nuthatch_delivery::Error> for Failure {
+    fn from(error: nuthatch_delivery::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
 impl From<nuthatch_import::Error> for Failure {
     fn from(error: nuthatch_import::Error) -> Self {
         match error {

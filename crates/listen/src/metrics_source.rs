@@ -9,4 +9,9 @@ pub trait MetricsSource: Send + Sync + 'static {
 
     /// Returns whether the server is stopping, and so is unhealthy.
     fn is_stopping(&self) -> bool;
+
+    /// Returns why the server is unhealthy although it is not stopping, as one line.
+    fn problem(&self) -> Option<String> {
+        None
+    }
 }

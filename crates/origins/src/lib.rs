@@ -62,5 +62,6 @@ pub use object::ChunkedObject;
 pub use object::blocking::BlockingObject;
 pub use object::coverage::Coverage;
 pub use object::stream::ByteStream;
+pub use origin::{StoreClient, store_client, store_failure};
 pub use prefix::Prefix;
 pub use settings::Settings;

@@ -4,6 +4,8 @@ mod build;
 #[cfg(feature = "chunks")]
 mod chunks;
 mod completions;
+#[cfg(feature = "delivery")]
+mod delivery;
 mod dict;
 mod diff;
 mod dump;
@@ -30,6 +32,8 @@ Examples:
   nuthatch build users.jsonl -o users.nut     build a snapshot
   nuthatch get users.nut user:1.name          look up a key
   nuthatch dump users.nut | head              print its first entries
+  nuthatch publish users.nut s3://bucket/u    its current version, for other machines
+  nuthatch follow s3://bucket/u /srv/users    keep a folder at the current version
   nuthatch serve --memory 4GiB                a cache server for Redis and memcached
   nuthatch top                                live metrics of the server
   nuthatch store scan db --prefix user:       rows of an ordered store
@@ -76,6 +80,12 @@ enum Command {
     Verify(verify::Verify),
     Diff(diff::Diff),
     Merge(merge::Merge),
+    #[cfg(feature = "delivery")]
+    Publish(delivery::publish::Publish),
+    #[cfg(feature = "delivery")]
+    Generations(delivery::generations::Generations),
+    #[cfg(feature = "delivery")]
+    Follow(delivery::follow::Follow),
     Serve(serve::Serve),
     Top(top::Top),
     Store(store::Store),
@@ -100,6 +110,12 @@ impl Cli {
             Command::Verify(verify) => verify.run(),
             Command::Diff(diff) => diff.run(),
             Command::Merge(merge) => merge.run(),
+            #[cfg(feature = "delivery")]
+            Command::Publish(publish) => publish.run(),
+            #[cfg(feature = "delivery")]
+            Command::Generations(generations) => generations.run(),
+            #[cfg(feature = "delivery")]
+            Command::Follow(follow) => follow.run(),
             Command::Serve(serve) => serve.run(),
             Command::Top(top) => top.run(),
             Command::Store(store) => store.run(),

@@ -16,7 +16,7 @@ const INDEX: &str = "<!doctype html>
 <h1>Nuthatch</h1>
 <ul>
 <li><a href=\"/metrics\">/metrics</a>: metrics for Prometheus</li>
-<li><a href=\"/healthz\">/healthz</a>: health: 200 while the server runs, 503 while it stops</li>
+<li><a href=\"/healthz\">/healthz</a>: health: 200, or 503 while the server stops or is unhealthy</li>
 </ul>
 ";
 
@@ -31,10 +31,11 @@ pub(super) fn respond<B>(
             let format = preferred_format(request.headers());
             Page::new(format.content_type(), source.metrics(format))
         }
-        "/healthz" if source.is_stopping() => {
-            Page { status: StatusCode::SERVICE_UNAVAILABLE, ..Page::new(TEXT, "stopping\n") }
-        }
-        "/healthz" => Page::new(TEXT, "ok\n"),
+        "/healthz" if source.is_stopping() => Page::unavailable("stopping"),
+        "/healthz" => match source.problem() {
+            Some(problem) => Page::unavailable(&problem),
+            None => Page::new(TEXT, "ok\n"),
+        },
         _ => {
             let text = "not found: expected /, /metrics or /healthz\n";
             Page { status: StatusCode::NOT_FOUND, ..Page::new(TEXT, text) }
@@ -61,6 +62,11 @@ struct Page {
 impl Page {
     fn new(content_type: &'static str, text: impl Into<Bytes>) -> Self {
         Self { status: StatusCode::OK, content_type, text: text.into() }
+    }
+
+    fn unavailable(reason: &str) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self { status, ..Self::new(TEXT, format!("{reason}\n")) }
     }
 
     fn response(self) -> Response<Full<Bytes>> {

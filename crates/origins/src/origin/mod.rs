@@ -7,8 +7,11 @@ mod last_status;
 mod metadata;
 mod response;
 mod store;
+mod store_client;
 
 pub(crate) use clients::{Clients, plain};
+pub use store_client::{StoreClient, store_client, store_failure};
+
 pub(crate) use metadata::{Head, OpenedVersion, RangeResponse, Stamp};
 
 use crate::error::Error;

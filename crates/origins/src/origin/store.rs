@@ -28,6 +28,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+const DAY: Duration = Duration::from_hours(24);
+
 /// The clients of stores, by scheme and bucket. Each client keeps its credentials until they
 /// expire.
 pub(crate) struct Stores {
@@ -79,50 +81,66 @@ impl Stores {
         Ok((StoreOrigin { store: known.store, path, address: address.clone() }, address))
     }
 
-    /// Creates the client of a store. Credentials come from the places where the store's own tools
-    /// look for them, such as environment variables.
+    /// Creates the client of a store. Failed requests are retried by the callers.
     fn build(&self, place: &StorePlace) -> Result<Known> {
-        let bucket = place.bucket.as_str();
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         // The read timeout limits the wait for data; a whole response may take any time.
-        let all = (ClientConfigKey::Timeout, "1 day".to_owned());
-        let millis = self.connect_timeout.as_millis();
-        let connecting = (ClientConfigKey::ConnectTimeout, format!("{millis} ms"));
-        let built: object_store::Result<Arc<dyn ObjectStore>> = match place.kind {
-            StoreKind::S3 => {
-                let mut builder = AmazonS3Builder::from_env().with_url(bucket);
-                let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
-                if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
-                    builder = builder.with_allow_http(true);
-                }
-                for (key, value) in [all, connecting] {
-                    builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
-                }
-                let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
-                builder.build().map(|store| Arc::new(store) as _)
-            }
-            StoreKind::Google => {
-                let mut builder = GoogleCloudStorageBuilder::from_env().with_url(bucket);
-                for (key, value) in [all, connecting] {
-                    builder = builder.with_config(GoogleConfigKey::Client(key), value);
-                }
-                let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
-                builder.build().map(|store| Arc::new(store) as _)
-            }
-            StoreKind::Azure => {
-                let mut builder = MicrosoftAzureBuilder::from_env().with_url(bucket);
-                for (key, value) in [all, connecting] {
-                    builder = builder.with_config(AzureConfigKey::Client(key), value);
-                }
-                let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
-                builder.build().map(|store| Arc::new(store) as _)
-            }
-        };
-        // The error of the library may contain a credential.
-        let reason = || format!("{bucket}: its settings in the environment are missing or invalid");
-        let store = built.map_err(|_| Error::Setup { what: "a store", reason: reason() })?;
-        Ok(Known { store, prefix: located(place) })
+        let limits = Limits { retry, connect: self.connect_timeout, response: DAY };
+        Ok(Known { store: client(place, limits)?, prefix: located(place) })
     }
+}
+
+/// The retries and the timeouts of the client of a store.
+pub(super) struct Limits {
+    pub(super) retry: RetryConfig,
+    pub(super) connect: Duration,
+    /// The maximum time of a whole response.
+    pub(super) response: Duration,
+}
+
+/// Creates the client of a store. Credentials come from the places where the store's own tools look
+/// for them, such as environment variables.
+pub(super) fn client(place: &StorePlace, limits: Limits) -> Result<Arc<dyn ObjectStore>> {
+    let bucket = place.bucket.as_str();
+    let retry = limits.retry;
+    let millis = |time: Duration| format!("{} ms", time.as_millis());
+    let timeouts = [
+        (ClientConfigKey::Timeout, millis(limits.response)),
+        (ClientConfigKey::ConnectTimeout, millis(limits.connect)),
+    ];
+    let built: object_store::Result<Arc<dyn ObjectStore>> = match place.kind {
+        StoreKind::S3 => {
+            let mut builder = AmazonS3Builder::from_env().with_url(bucket);
+            let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+            if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+                builder = builder.with_allow_http(true);
+            }
+            for (key, value) in timeouts {
+                builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+            }
+            let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
+            builder.build().map(|store| Arc::new(store) as _)
+        }
+        StoreKind::Google => {
+            let mut builder = GoogleCloudStorageBuilder::from_env().with_url(bucket);
+            for (key, value) in timeouts {
+                builder = builder.with_config(GoogleConfigKey::Client(key), value);
+            }
+            let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
+            builder.build().map(|store| Arc::new(store) as _)
+        }
+        StoreKind::Azure => {
+            let mut builder = MicrosoftAzureBuilder::from_env().with_url(bucket);
+            for (key, value) in timeouts {
+                builder = builder.with_config(AzureConfigKey::Client(key), value);
+            }
+            let builder = builder.with_retry(retry).with_http_connector(StatusConnector);
+            builder.build().map(|store| Arc::new(store) as _)
+        }
+    };
+    // The error of the library may contain a credential.
+    let reason = || format!("{bucket}: its settings in the environment are missing or invalid");
+    built.map_err(|_| Error::Setup { what: "a store", reason: reason() })
 }
 
 /// Returns the beginning of the addresses in a store. It contains the endpoint if the environment

@@ -233,6 +233,12 @@ impl Snapshot {
         self.set.as_ref().map_or_else(|| self.first.path(), |set| &set.path)
     }
 
+    /// Returns the paths of the shards of a set, in their order; none if the snapshot is one file.
+    /// They are in the folder of the manifest's real path.
+    pub fn shard_paths(&self) -> impl Iterator<Item = &Path> {
+        self.set.iter().flat_map(|_| self.each_file().map(SnapshotFile::path))
+    }
+
     /// Returns the number of shards and the length of the metadata of a set.
     pub(super) fn set_stats(&self) -> Option<(u32, u64)> {
         let manifest = &self.set.as_ref()?.manifest;

@@ -1,0 +1,166 @@
+//! `nuthatch follow`.
+
+mod manual;
+mod metrics;
+mod on_swap;
+
+use super::keys::TrustedKeyArgs;
+use super::runtime;
+use crate::arguments::{MonitoringArgs, parse_time};
+use crate::logs::server_started;
+use crate::outcome::{Failure, Outcome};
+use crate::process::{Request, ServerProcess, end_at_once};
+use crate::terminal::{Display, print_result};
+use clap::Args;
+use metrics::Status;
+use nuthatch_delivery::{Destination, Error, FollowOptions, Follower, Swapped, delay_before_check};
+use nuthatch_units::{bytes, parse_size};
+use on_swap::OnSwap;
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Keep a folder at the current generation of a folder or an object store
+#[derive(Debug, Args)]
+#[command(long_about = manual::ABOUT, after_long_help = manual::NOTES)]
+pub(crate) struct Follow {
+    /// The destination of "nuthatch publish"
+    #[arg(value_name = "SRC")]
+    source: String,
+    /// The folder; it is created if it does not exist
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Check once, and exit when DIR has the current generation
+    #[arg(long)]
+    once: bool,
+    /// Time between checks, varied at random by a tenth
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
+    interval: Duration,
+    /// Maximum number of bytes that are fetched in a second, such as 50MiB; no limit by default
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    bandwidth: Option<u64>,
+    /// Number of generations before the current one that stay in DIR
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    previous: u32,
+    #[command(flatten)]
+    keys: TrustedKeyArgs,
+    /// Run this command of the shell after each swap
+    ///
+    /// Its environment has `NUTHATCH_PATH`, the path that programs open, and `NUTHATCH_GENERATION`.
+    #[arg(long, value_name = "COMMAND")]
+    on_swap: Option<String>,
+    /// Be unhealthy if the generation in DIR was published longer ago, such as 2h
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    max_age: Option<Duration>,
+    /// Allow admin endpoints that other machines can reach
+    #[arg(long)]
+    insecure: bool,
+    #[command(flatten)]
+    monitoring: MonitoringArgs,
+}
+
+impl Follow {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        self.monitoring.check(None, self.insecure)?;
+        let destination = Destination::open(&self.source)?;
+        let options = FollowOptions {
+            trusted_keys: self.keys.read()?,
+            bytes_per_second: self.bandwidth,
+            previous: self.previous as usize,
+        };
+        if self.bandwidth == Some(0) {
+            return Err(Failure::Usage("--bandwidth: expected at least 1 byte, found 0".into()));
+        }
+        let follower = Follower::open(destination, &self.folder, options)?;
+        if self.once { self.follow_once(follower) } else { self.follow(follower) }
+    }
+
+    fn follow_once(&self, mut follower: Follower) -> Result<Outcome, Failure> {
+        let display = Display::new(false, None);
+        let swapped = runtime()?.block_on(follower.check(|fetched| {
+            display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
+        }));
+        display.finish();
+        match (swapped?, follower.path(), follower.generation()) {
+            (Some(swapped), ..) => {
+                print_result(&text(&swapped))?;
+                OnSwap::new(self.on_swap.as_deref()).run(&swapped)?;
+            }
+            (None, Some(path), Some(generation)) => {
+                let path = path.display();
+                print_result(&format!("{path}: generation {generation} is current\n"))?;
+            }
+            (None, ..) => unreachable!("a check that succeeds leaves a generation"),
+        }
+        Ok(Outcome::Success)
+    }
+
+    fn follow(&self, mut follower: Follower) -> Result<Outcome, Failure> {
+        let process = ServerProcess::begin()?;
+        let _logs = self.monitoring.start_logs()?;
+        let status = Status::new(&follower, self.max_age);
+        let _admin = self.monitoring.open_admin(status.clone())?;
+        let (stop, mut stopped) = watch::channel(false);
+        let stopping = status.clone();
+        process.on_request(move |request| match request {
+            Request::Stop => {
+                stopping.stop();
+                // The receiver lives as long as the process.
+                let _ = stop.send(true);
+            }
+            Request::StopAtOnce => end_at_once(),
+            Request::Reload => {}
+        });
+        server_started();
+        let on_swap = OnSwap::new(self.on_swap.as_deref());
+        let failed = runtime()?.block_on(async {
+            let mut failures = 0;
+            loop {
+                tokio::select! {
+                    checked = follower.check(|fetched| status.fetching(fetched)) => {
+                        failures = if checked.is_ok() { 0 } else { failures + 1 };
+                        status.checked(&follower, &checked);
+                        report(checked, &on_swap)?;
+                    }
+                    _ = stopped.wait_for(|stopped| *stopped) => return Ok(()),
+                }
+                let delay = delay_before_check(self.interval, failures, random());
+                tokio::select! {
+                    () = tokio::time::sleep(delay) => {}
+                    _ = stopped.wait_for(|stopped| *stopped) => return Ok(()),
+                }
+            }
+        });
+        failed.map(|()| Outcome::Success)
+    }
+}
+
+/// Prints a swap, or logs a failure. Fails if the output cannot be written.
+fn report(checked: Result<Option<Swapped>, Error>, on_swap: &OnSwap) -> Result<(), Failure> {
+    match checked {
+        Ok(Some(swapped)) => {
+            print_result(&text(&swapped))?;
+            if let Err(Failure::Error(problem)) = on_swap.run(&swapped) {
+                tracing::warn!(target: "nuthatch::follow", "{problem}");
+            }
+        }
+        Ok(None) => {}
+        Err(error) => {
+            let code = error.code();
+            tracing::warn!(target: "nuthatch::follow", code, "{error}");
+        }
+    }
+    Ok(())
+}
+
+fn text(swapped: &Swapped) -> String {
+    let (path, generation) = (swapped.path.display(), swapped.generation);
+    let fetched = bytes(swapped.fetched_bytes);
+    format!("{path}: generation {generation} is current, {fetched} fetched\n")
+}
+
+/// Returns a random number from 0 to 1. Each hasher of the standard library has other keys.
+fn random() -> f64 {
+    RandomState::new().hash_one(0) as f64 / u64::MAX as f64
+}

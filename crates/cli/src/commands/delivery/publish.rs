@@ -1,0 +1,117 @@
+//! `nuthatch publish`.
+
+use super::keys::SigningKeyArg;
+use super::{now, runtime};
+use crate::arguments::parse_time;
+use crate::commands::json_object::JsonObject;
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{Display, print_result};
+use clap::Args;
+use nuthatch_delivery::{Destination, PublishOptions, Published, Retention, publish};
+use nuthatch_units::bytes;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const NOTES: &str = "\
+Verifies the snapshot, uploads its files under names that begin with their hash, and then replaces
+the manifest of DEST, which lists the generations. Files that a listed generation has are not
+uploaded again, so of a set only the changed shards are. If the current generation has the same
+contents, nothing is changed.
+
+The manifest is replaced only if no other publisher has replaced it since this command began; else
+the command fails, and the other one's generation stays current.
+
+Credentials for s3://, gs:// and az:// come from the environment, as for the store's own tools: for
+example AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL.
+
+Generations beyond --keep or older than --keep-age leave the manifest, and their files are removed.
+The current generation stays. Files of uploads that failed are removed after a day.
+
+A pair of keys for signatures: openssl genpkey -algorithm ed25519 -out sign.pem, and
+openssl pkey -in sign.pem -pubout -out trust.pem for the followers.
+
+Examples:
+  nuthatch publish users.nut /srv/shared/users
+  nuthatch publish users.nut s3://bucket/users --sign-key sign.pem
+  nuthatch publish users/users.nut gs://bucket/users --keep 5 --keep-age 7d
+
+Exit status:
+  0  the generation is the current one
+  2  invalid command line
+  3  any other error, for example: the snapshot is damaged, DEST cannot be written, or another
+     publisher was faster. The manifest is as before";
+
+/// Publish a snapshot as the current generation of a folder or an object store
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(crate) struct Publish {
+    /// Snapshot file, or the manifest of a set
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// A folder, `s3://bucket/path`, `gs://bucket/path` or `az://container/path`, for one snapshot
+    #[arg(value_name = "DEST")]
+    destination: String,
+    /// Name of the snapshot at the followers; by default that of the last generation, or of FILE
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    key: SigningKeyArg,
+    /// Maximum number of generations that are kept
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    keep: u32,
+    /// Maximum age of generations that are kept, such as 7d; any age by default
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    keep_age: Option<Duration>,
+    /// Print errors only
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print the result as a JSON object
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+}
+
+impl Publish {
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        let destination = Destination::open(&self.destination)?;
+        let options = PublishOptions {
+            now: now(),
+            signing_key: self.key.read()?,
+            retention: Retention { generations: self.keep as usize, age: self.keep_age },
+            name: self.name.clone(),
+        };
+        let display = Display::new(self.quiet || self.json, None);
+        let show = |sent: nuthatch_delivery::Uploaded| {
+            display.transferred("publishing", "", sent.bytes, sent.total_bytes);
+        };
+        let published = runtime()?.block_on(publish(&destination, &self.file, &options, show));
+        display.finish();
+        let published = published?;
+        if self.json {
+            print_result(&json(&published))?;
+        } else if !self.quiet {
+            print_result(&text(&destination, &published))?;
+        }
+        Ok(Outcome::Success)
+    }
+}
+
+fn text(destination: &Destination, published: &Published) -> String {
+    let (generation, at) = (published.generation, destination.address());
+    if published.is_unchanged {
+        return format!("{at}: generation {generation} already has these contents\n");
+    }
+    let (all, sent) = (bytes(published.bytes), bytes(published.uploaded_bytes));
+    format!("{at}: generation {generation} is current, {all}, {sent} uploaded\n")
+}
+
+fn json(published: &Published) -> String {
+    let removed: Vec<_> = published.removed.iter().map(u64::to_string).collect();
+    JsonObject::new()
+        .plain("generation", published.generation)
+        .plain("unchanged", published.is_unchanged)
+        .plain("bytes", published.bytes)
+        .plain("uploaded_bytes", published.uploaded_bytes)
+        .plain("removed", format_args!("[{}]", removed.join(",")))
+        .line()
+}

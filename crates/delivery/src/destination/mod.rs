@@ -1,0 +1,266 @@
+//! Destinations: a folder, or a path in an object store.
+
+mod files;
+mod lock;
+
+use crate::envelope::{self, Envelope};
+use crate::error::{Error, Result};
+use crate::manifest::{MAX_BYTES, Manifest};
+use crate::signature::{SigningKey, TrustedKey};
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use lock::FolderLock;
+use nuthatch_origins::{StoreClient, store_failure};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as StorePath;
+use object_store::{
+    GetOptions, GetResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion,
+};
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The name of the manifest.
+const MANIFEST: &str = "manifest.json";
+/// The folder of the objects.
+const OBJECTS: &str = "objects";
+
+/// A place for the generations of one snapshot: a folder, or a path in an object store.
+#[derive(Clone)]
+pub struct Destination {
+    store: Arc<dyn ObjectStore>,
+    path: StorePath,
+    /// The folder, if it is one of a filesystem.
+    folder: Option<PathBuf>,
+    address: String,
+}
+
+/// A manifest that was read, and its version in the store.
+pub(crate) struct ReadManifest {
+    pub(crate) envelope: Envelope,
+    pub(crate) version: ObjectVersion,
+}
+
+/// The version of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectVersion(UpdateVersion);
+
+impl ObjectVersion {
+    /// Returns the version of a response.
+    fn of(response: &GetResult) -> Self {
+        let (e_tag, version) = (response.meta.e_tag.clone(), response.meta.version.clone());
+        Self(UpdateVersion { e_tag, version })
+    }
+}
+
+/// An object that no manifest may name.
+pub(crate) struct StoredObject {
+    pub(crate) name: String,
+    pub(crate) modified: SystemTime,
+}
+
+impl Destination {
+    /// Opens a destination: a folder, or an address such as `s3://bucket/path`, `gs://` or `az://`.
+    /// Credentials come from the environment, as for the store's own tools.
+    ///
+    /// # Errors
+    /// Returns [`Error::Address`] if the address or a setting in the environment is invalid.
+    pub fn open(address: &str) -> Result<Self> {
+        if address.contains("://") && !address.starts_with("file://") {
+            let StoreClient { store, path, address } = nuthatch_origins::store_client(address)?;
+            return Ok(Self { store, path, folder: None, address });
+        }
+        let folder = PathBuf::from(address.strip_prefix("file://").unwrap_or(address));
+        let folder = std::path::absolute(&folder).map_err(|e| Error::io(&folder, "open", e))?;
+        // Relative to the root, since the folder is created only when it is published to.
+        let path = StorePath::from_absolute_path(&folder).map_err(|e| Error::Store {
+            operation: "open",
+            object: folder.display().to_string(),
+            reason: e.to_string(),
+        })?;
+        let store = Arc::new(LocalFileSystem::new().with_fsync(true));
+        let address = folder.display().to_string();
+        Ok(Self { store, path, folder: Some(folder), address })
+    }
+
+    /// Returns the address, without secrets.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns the address of the manifest.
+    pub(crate) fn manifest_address(&self) -> String {
+        format!("{}/{MANIFEST}", self.address)
+    }
+
+    /// Returns the address of an object.
+    pub(crate) fn object_address(&self, object: &str) -> String {
+        format!("{}/{OBJECTS}/{object}", self.address)
+    }
+
+    fn object_path(&self, object: &str) -> StorePath {
+        self.path.clone().join(OBJECTS).join(object)
+    }
+
+    /// Reads the manifest. Returns `None` if there is none.
+    pub(crate) async fn manifest(&self, trusted: &[TrustedKey]) -> Result<Option<ReadManifest>> {
+        self.get_manifest(GetOptions::default(), trusted).await
+    }
+
+    /// Reads the manifest, unless it has this version. Returns `None` if it has.
+    ///
+    /// # Errors
+    /// Returns [`Error::NothingPublished`] if there is none.
+    pub(crate) async fn newer_manifest(
+        &self,
+        than: Option<&ObjectVersion>,
+        trusted: &[TrustedKey],
+    ) -> Result<Option<ReadManifest>> {
+        let known = than.and_then(|version| version.0.e_tag.clone());
+        let is_known = known.is_some();
+        let options = GetOptions { if_none_match: known, ..GetOptions::default() };
+        match self.get_manifest(options, trusted).await? {
+            None if !is_known => Err(Error::NothingPublished { destination: self.address.clone() }),
+            found => Ok(found),
+        }
+    }
+
+    /// Returns `None` if there is no manifest, or none that matches the options.
+    async fn get_manifest(
+        &self,
+        options: GetOptions,
+        trusted: &[TrustedKey],
+    ) -> Result<Option<ReadManifest>> {
+        let address = self.manifest_address();
+        let failed = |e| failure("read", &address, &e);
+        let path = self.path.clone().join(MANIFEST);
+        let response = match self.store.get_opts(&path, options).await {
+            Ok(response) => response,
+            Err(object_store::Error::NotFound { .. } | object_store::Error::NotModified { .. }) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        if response.meta.size > MAX_BYTES {
+            return Err(Error::Manifest {
+                manifest: address,
+                expected: format!("at most {MAX_BYTES} bytes"),
+                found: format!("{} bytes", response.meta.size),
+            });
+        }
+        let version = ObjectVersion::of(&response);
+        let bytes = response.bytes().await.map_err(failed)?;
+        let envelope = envelope::decode(&bytes, &address, trusted)?;
+        Ok(Some(ReadManifest { envelope, version }))
+    }
+
+    /// Replaces the manifest, if it is still the one that was read. `None` is for a destination
+    /// that had none.
+    ///
+    /// # Errors
+    /// Returns [`Error::Conflict`] if another publisher replaced the manifest meanwhile.
+    pub(crate) async fn replace_manifest(
+        &self,
+        manifest: &Manifest,
+        key: Option<&SigningKey>,
+        read: Option<&ReadManifest>,
+    ) -> Result<()> {
+        let address = self.manifest_address();
+        let path = self.path.clone().join(MANIFEST);
+        let text = envelope::encode(manifest, key);
+        let mode = match &self.folder {
+            None => read.map_or(PutMode::Create, |read| PutMode::Update(read.version.0.clone())),
+            Some(folder) => {
+                // Local filesystems have no conditional replacement: a lock takes its place.
+                let _lock = FolderLock::acquire(folder)?;
+                let now = self.manifest(&[]).await?;
+                if now.map(|now| now.version) != read.map(|read| read.version.clone()) {
+                    return Err(Error::Conflict { manifest: address });
+                }
+                return self.put(&path, text.into(), PutMode::Overwrite, &address).await;
+            }
+        };
+        self.put(&path, text.into(), mode, &address).await
+    }
+
+    async fn put(&self, path: &StorePath, text: Bytes, mode: PutMode, address: &str) -> Result<()> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        match self.store.put_opts(path, text.into(), options).await {
+            Ok(_) => Ok(()),
+            Err(
+                object_store::Error::AlreadyExists { .. }
+                | object_store::Error::Precondition { .. },
+            ) => Err(Error::Conflict { manifest: address.to_owned() }),
+            Err(error) => Err(failure("write", address, &error)),
+        }
+    }
+
+    /// Starts the upload of an object.
+    pub(crate) async fn upload(
+        &self,
+        object: &str,
+    ) -> Result<Box<dyn object_store::MultipartUpload>> {
+        let started = self.store.put_multipart(&self.object_path(object)).await;
+        started.map_err(|e| self.object_failure("write", object, &e))
+    }
+
+    /// Reads a range of an object. Returns `None` if the object does not exist.
+    pub(crate) async fn read(&self, object: &str, range: Range<u64>) -> Result<Option<Bytes>> {
+        match self.store.get_range(&self.object_path(object), range).await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.object_failure("read", object, &error)),
+        }
+    }
+
+    /// Lists all objects. In a folder, these include the files of uploads that did not end.
+    pub(crate) async fn objects(&self) -> Result<Vec<StoredObject>> {
+        let prefix = self.path.clone().join(OBJECTS);
+        if let Some(folder) = &self.folder {
+            return files::list(&folder.join(OBJECTS));
+        }
+        let listed: Vec<_> = self
+            .store
+            .list(Some(&prefix))
+            .try_collect()
+            .await
+            .map_err(|e| failure("list", &format!("{}/{OBJECTS}", self.address), &e))?;
+        let objects = listed.into_iter().filter_map(|found| {
+            let name = found.location.filename()?.to_owned();
+            Some(StoredObject { name, modified: found.last_modified.into() })
+        });
+        Ok(objects.collect())
+    }
+
+    /// Removes an object, if it exists.
+    pub(crate) async fn remove(&self, object: &str) -> Result<()> {
+        if let Some(folder) = &self.folder {
+            return files::remove(&folder.join(OBJECTS).join(object));
+        }
+        match self.store.delete(&self.object_path(object)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.object_failure("remove", object, &error)),
+        }
+    }
+
+    pub(crate) fn object_failure(
+        &self,
+        operation: &'static str,
+        object: &str,
+        error: &object_store::Error,
+    ) -> Error {
+        failure(operation, &self.object_address(object), error)
+    }
+}
+
+impl fmt::Debug for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Destination").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+fn failure(operation: &'static str, object: &str, error: &object_store::Error) -> Error {
+    Error::Store { operation, object: object.to_owned(), reason: store_failure(error) }
+}

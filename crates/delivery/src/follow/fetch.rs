@@ -1,0 +1,166 @@
+//! Fetching of a file, in ranges, continued where an earlier attempt stopped.
+
+use super::folder::Folder;
+use crate::destination::Destination;
+use crate::error::{Error, Result};
+use crate::manifest::DataFile;
+use futures_util::stream::{FuturesOrdered, StreamExt};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Length of a range in bytes.
+const RANGE_BYTES: u64 = 4 << 20;
+/// Ranges that are requested at the same time.
+const RANGES_AT_ONCE: usize = 4;
+
+/// The progress of fetching a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Bytes that are in the folder, those of the generation before included.
+    pub bytes: u64,
+    /// Bytes of all files.
+    pub total_bytes: u64,
+}
+
+/// A limit of bytes per second.
+pub(super) struct Pace {
+    bytes_per_second: Option<u64>,
+    /// The time at which the next range may be requested.
+    next: Instant,
+}
+
+impl Pace {
+    pub(super) fn new(bytes_per_second: Option<u64>) -> Self {
+        Self { bytes_per_second, next: Instant::now() }
+    }
+
+    /// Returns the length of a range: with a limit, what may be fetched in a quarter of a second.
+    fn range_bytes(&self) -> u64 {
+        self.bytes_per_second.map_or(RANGE_BYTES, |limit| (limit / 4).clamp(1 << 10, RANGE_BYTES))
+    }
+
+    /// Returns how many ranges may be requested at the same time.
+    fn ranges_at_once(&self) -> usize {
+        if self.bytes_per_second.is_some() { 1 } else { RANGES_AT_ONCE }
+    }
+
+    /// Waits until bytes may be requested.
+    async fn wait_for(&mut self, bytes: u64) {
+        let Some(limit) = self.bytes_per_second else { return };
+        tokio::time::sleep_until(self.next).await;
+        let seconds = bytes as f64 / limit.max(1) as f64;
+        self.next = self.next.max(Instant::now()) + Duration::from_secs_f64(seconds);
+    }
+}
+
+/// A file that is fetched.
+pub(super) struct Fetch<'a> {
+    pub(super) destination: &'a Destination,
+    pub(super) folder: &'a Folder,
+    pub(super) file: &'a DataFile,
+}
+
+impl Fetch<'_> {
+    /// Fetches the rest of the file into its partial file, and checks the hash of all of it.
+    /// Returns the number of bytes that were fetched.
+    pub(super) async fn run(&self, pace: &mut Pace, progress: impl Fn(u64)) -> Result<u64> {
+        let path = self.folder.partial(self.file);
+        let fetched = self.fetch(&path, pace, progress).await;
+        if let Err(error) = &fetched
+            && is_useless(error)
+        {
+            let _ = fs::remove_file(&path);
+        }
+        fetched
+    }
+
+    async fn fetch(&self, path: &Path, pace: &mut Pace, progress: impl Fn(u64)) -> Result<u64> {
+        let failed = |operation| move |e| Error::io(path, operation, e);
+        let mut hasher = blake3::Hasher::new();
+        let mut partial = open_partial(path).map_err(failed("open"))?;
+        let start = self.resume(&mut partial, &mut hasher).map_err(failed("read"))?;
+        let len = self.file.bytes;
+        let (mut requested, mut written) = (start, start);
+        let mut ranges = FuturesOrdered::new();
+        while written < len {
+            if requested < len && ranges.len() < pace.ranges_at_once() {
+                let end = len.min(requested + pace.range_bytes());
+                pace.wait_for(end - requested).await;
+                let range = requested..end;
+                ranges.push_back(async {
+                    let bytes = self.destination.read(&self.file.object, range.clone()).await?;
+                    self.check_length(range, bytes)
+                });
+                requested = end;
+                continue;
+            }
+            let bytes = ranges.next().await.expect("a range is requested")?;
+            hasher.update(&bytes);
+            partial.write_all(&bytes).map_err(failed("write"))?;
+            written += bytes.len() as u64;
+            progress(written);
+        }
+        let found = hasher.finalize().to_hex();
+        if found.as_str() != self.file.blake3 {
+            return Err(Error::Contents {
+                place: self.destination.object_address(&self.file.object),
+                expected: format!("the BLAKE3 hash {}", self.file.blake3),
+                found: found.to_string(),
+            });
+        }
+        partial.sync_all().map_err(failed("sync"))?;
+        Ok(written - start)
+    }
+
+    /// Hashes what an earlier attempt fetched. Returns its length.
+    fn resume(&self, partial: &mut File, hasher: &mut blake3::Hasher) -> std::io::Result<u64> {
+        let len = partial.metadata()?.len();
+        if len > self.file.bytes {
+            partial.set_len(0)?;
+            return Ok(0);
+        }
+        hasher.update_reader(&mut *partial)?;
+        partial.seek(SeekFrom::Start(len))
+    }
+
+    fn check_length(
+        &self,
+        range: std::ops::Range<u64>,
+        bytes: Option<bytes::Bytes>,
+    ) -> Result<bytes::Bytes> {
+        let expected = range.end - range.start;
+        match bytes {
+            Some(bytes) if bytes.len() as u64 == expected => Ok(bytes),
+            found => Err(Error::Store {
+                operation: "read",
+                object: self.destination.object_address(&self.file.object),
+                reason: match found {
+                    Some(found) => format!(
+                        "expected {expected} bytes at {}, found {}",
+                        range.start,
+                        found.len()
+                    ),
+                    // The publisher may have removed the generation meanwhile.
+                    None => "the object does not exist".to_owned(),
+                },
+            }),
+        }
+    }
+}
+
+fn open_partial(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
+}
+
+/// Returns whether the partial file is of no use for another attempt: its bytes are wrong, or the
+/// disk is full and others need the room.
+fn is_useless(error: &Error) -> bool {
+    match error {
+        Error::Contents { .. } => true,
+        Error::Io { source, .. } => source.kind() == ErrorKind::StorageFull,
+        _ => false,
+    }
+}

@@ -1,0 +1,196 @@
+//! The manifest of a destination: its generations, as JSON. `docs/formats/delivery.md` specifies it.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+use std::time::SystemTime;
+
+/// The version of the format that this build reads and writes.
+pub(crate) const FORMAT: u32 = 1;
+/// Maximum length of a manifest in bytes.
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
+/// Maximum number of files of a generation: a manifest of a set and its shards.
+const MAX_FILES: usize = 65_537;
+/// Maximum length of the name of a file in bytes, that of Linux without the suffix of a partial
+/// file.
+const MAX_NAME_LEN: usize = 240;
+
+/// The generations of a destination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub(crate) format: u32,
+    /// The number of this version of the manifest. Each version has a higher one than the last.
+    pub serial: u64,
+    /// The number of the generation that followers fetch.
+    pub current: u64,
+    /// The generations, in ascending order of their numbers.
+    pub generations: Vec<Generation>,
+}
+
+/// The field of a manifest that determines how the others are read.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+/// A snapshot that was published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generation {
+    /// The number of the generation, from one.
+    pub id: u64,
+    /// The time of publication.
+    #[serde(with = "timestamps")]
+    pub created: SystemTime,
+    /// The number of entries of the snapshot.
+    pub entries: u64,
+    /// The metadata of the snapshot. Values that are not UTF-8 have replacement characters.
+    pub metadata: BTreeMap<String, String>,
+    /// The file of the snapshot; for a set the manifest of the set, then its shards.
+    pub files: Vec<DataFile>,
+}
+
+/// A file of a generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFile {
+    /// The name of the file, without a folder.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// The BLAKE3 hash of its contents, in hexadecimal digits.
+    pub blake3: String,
+    /// The name of its object in the folder `objects` of the destination.
+    pub object: String,
+}
+
+impl Generation {
+    /// Returns the length of all files in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the name of the file that programs open.
+    pub fn name(&self) -> &str {
+        &self.files[0].name
+    }
+
+    /// Returns whether both have the same files with the same contents.
+    pub(crate) fn has_contents_of(&self, files: &[DataFile]) -> bool {
+        let same = |(a, b): (&DataFile, &DataFile)| a.name == b.name && a.blake3 == b.blake3;
+        self.files.len() == files.len() && self.files.iter().zip(files).all(same)
+    }
+}
+
+impl Manifest {
+    /// Returns the generation that followers fetch.
+    ///
+    /// # Panics
+    /// If the program has changed `current` to a number that is not listed.
+    pub fn current(&self) -> &Generation {
+        self.generation(self.current).expect("decoding checks that it is listed")
+    }
+
+    /// Returns a generation by its number.
+    pub fn generation(&self, id: u64) -> Option<&Generation> {
+        self.generations.iter().find(|generation| generation.id == id)
+    }
+
+    /// Returns the names of all objects.
+    pub(crate) fn objects(&self) -> HashSet<&str> {
+        let files = self.generations.iter().flat_map(|generation| &generation.files);
+        files.map(|file| file.object.as_str()).collect()
+    }
+
+    /// Encodes the manifest as one line, without its end.
+    pub(crate) fn encode(&self) -> String {
+        serde_json::to_string(self).expect("numbers, texts and lists")
+    }
+
+    /// Decodes and validates a manifest. `place` is its address, for errors.
+    pub(crate) fn decode(line: &str, place: &str) -> Result<Self> {
+        let unexpected = |expected: &str, found: String| Error::Manifest {
+            manifest: place.to_owned(),
+            expected: expected.to_owned(),
+            found,
+        };
+        let invalid = |e: serde_json::Error| unexpected("a manifest of generations", e.to_string());
+        let version: Version = serde_json::from_str(line).map_err(invalid)?;
+        if version.format != FORMAT {
+            let expected = format!("format {FORMAT}");
+            return Err(unexpected(&expected, format!("format {}", version.format)));
+        }
+        let manifest: Self = serde_json::from_str(line).map_err(invalid)?;
+        match manifest.violation() {
+            Some((expected, found)) => Err(unexpected(expected, found)),
+            None => Ok(manifest),
+        }
+    }
+
+    /// Returns the first rule of the format that does not hold, and what was found.
+    fn violation(&self) -> Option<(&'static str, String)> {
+        if let Some([a, b]) = self.generations.array_windows().find(|[a, b]| a.id >= b.id) {
+            return Some(("generations in ascending order", format!("{} before {}", a.id, b.id)));
+        }
+        if self.generation(self.current).is_none() {
+            let found = format!("generation {}, which is not listed", self.current);
+            return Some(("the current generation in the list", found));
+        }
+        self.generations.iter().find_map(|generation| {
+            let (expected, found) = files_violation(&generation.files)?;
+            Some((expected, format!("{found} in generation {}", generation.id)))
+        })
+    }
+}
+
+fn files_violation(files: &[DataFile]) -> Option<(&'static str, String)> {
+    if !(1..=MAX_FILES).contains(&files.len()) {
+        return Some(("1 to 65,537 files", format!("{} files", files.len())));
+    }
+    let mut names = HashSet::new();
+    for file in files {
+        let quoted = || format!("{:?}", file.name);
+        if !is_plain_name(&file.name) {
+            return Some(("a name of a file without a folder or a leading dot", quoted()));
+        }
+        if !names.insert(file.name.as_str()) {
+            return Some(("each name once", quoted()));
+        }
+        if !is_plain_name(&file.object) {
+            return Some(("a name of an object without a folder", format!("{:?}", file.object)));
+        }
+        if blake3::Hash::from_hex(&file.blake3).is_err() {
+            return Some(("a BLAKE3 hash of 64 digits", format!("{:?}", file.blake3)));
+        }
+    }
+    let total = files.iter().try_fold(0, |sum: u64, file| sum.checked_add(file.bytes));
+    total.is_none().then(|| ("files of at most 2^64 bytes", "more".to_owned()))
+}
+
+/// Returns whether a name is that of a file in its folder, also in the folder of a follower, whose
+/// own files begin with a dot.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    (1..=MAX_NAME_LEN).contains(&name.len())
+        && !name.starts_with('.')
+        && !name.contains('/')
+        && !name.chars().any(char::is_control)
+}
+
+/// Returns a time as text in UTC, such as `2026-11-27T09:30:00Z`.
+pub fn timestamp(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+/// Times as text, such as `2026-11-27T09:30:00Z`.
+pub(crate) mod timestamps {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::SystemTime;
+
+    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::timestamp(*time))
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<SystemTime, D::Error> {
+        let text = String::deserialize(from)?;
+        humantime::parse_rfc3339(&text).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,84 @@
+//! The files of a snapshot that is published.
+
+use crate::error::{Error, Result};
+use crate::manifest::DataFile;
+use nuthatch_snapshot::Snapshot;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A verified snapshot, with the hashes of its files.
+pub(super) struct Source {
+    pub(super) files: Vec<SourceFile>,
+    pub(super) entries: u64,
+    pub(super) metadata: BTreeMap<String, String>,
+}
+
+/// A file of a snapshot. It stays open, so that a build which replaces it meanwhile has no effect.
+pub(super) struct SourceFile {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) file: File,
+    pub(super) bytes: u64,
+    pub(super) blake3: String,
+}
+
+impl Source {
+    /// Opens and verifies a snapshot, and hashes its files. The first of them is published with a
+    /// name, whatever it has here; shards keep the names that the manifest of the set has.
+    pub(super) fn read(path: &Path, name: &str) -> Result<Self> {
+        let first = open(path, name)?;
+        let snapshot = Snapshot::open(path)?;
+        snapshot.verify()?;
+        first.check_in_place()?;
+        let mut files = vec![first];
+        for shard in snapshot.shard_paths() {
+            let name = shard.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            files.push(open(shard, name)?);
+        }
+        let text = |value| String::from_utf8_lossy(value).into_owned();
+        let metadata = snapshot.metadata()?;
+        let metadata = metadata.iter().map(|(name, value)| (name.to_owned(), text(value)));
+        Ok(Self { files, entries: snapshot.len(), metadata: metadata.collect() })
+    }
+
+    /// Returns the files as a manifest describes them, without the names of their objects.
+    pub(super) fn data_files(&self) -> Vec<DataFile> {
+        let files = self.files.iter().map(|file| DataFile {
+            name: file.name.clone(),
+            bytes: file.bytes,
+            blake3: file.blake3.clone(),
+            object: String::new(),
+        });
+        files.collect()
+    }
+}
+
+impl SourceFile {
+    /// Fails if another file has taken the place of this one: then it is not the one that was
+    /// verified.
+    fn check_in_place(&self) -> Result<()> {
+        let failed = |e| Error::io(&self.path, "stat", e);
+        let here = self.file.metadata().map_err(failed)?;
+        let now = std::fs::metadata(&self.path).map_err(failed)?;
+        if (here.dev(), here.ino()) == (now.dev(), now.ino()) {
+            return Ok(());
+        }
+        Err(Error::Contents {
+            place: self.path.display().to_string(),
+            expected: "a file that stays in place while it is published".to_owned(),
+            found: "another file".to_owned(),
+        })
+    }
+}
+
+fn open(path: &Path, name: &str) -> Result<SourceFile> {
+    let failed = |operation| move |e| Error::io(path, operation, e);
+    let mut file = File::open(path).map_err(failed("open"))?;
+    let bytes = file.metadata().map_err(failed("stat"))?.len();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(&mut file).map_err(failed("read"))?;
+    let blake3 = hasher.finalize().to_hex().to_string();
+    Ok(SourceFile { path: path.to_owned(), name: name.to_owned(), file, bytes, blake3 })
+}

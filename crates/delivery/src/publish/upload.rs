@@ -1,0 +1,126 @@
+//! The upload of files as objects.
+
+use super::source::{Source, SourceFile};
+use crate::destination::Destination;
+use crate::error::{Error, Result};
+use crate::manifest::{DataFile, Manifest};
+use bytes::Bytes;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::os::unix::fs::FileExt;
+
+/// Length of a part of an upload. Stores allow 10,000 parts, so longer files have longer parts.
+const MIN_PART_BYTES: u64 = 8 << 20;
+/// Maximum number of parts, with some room below the limit of the stores.
+const MAX_PARTS: u64 = 9_000;
+/// Parts of a file that are uploaded at the same time.
+const PARTS_AT_ONCE: usize = 4;
+
+/// The progress of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uploaded {
+    /// Bytes that are at the destination, those of earlier generations included.
+    pub bytes: u64,
+    /// Bytes of all files.
+    pub total_bytes: u64,
+}
+
+/// Uploads the files that no generation of the manifest has. Returns all files with the names of
+/// their objects, and the number of uploaded bytes.
+///
+/// The name of an object begins with its hash. The serial number makes it new: another publisher
+/// may be removing an object with the same contents, which the manifest no longer names.
+pub(super) async fn upload(
+    destination: &Destination,
+    source: &Source,
+    old: Option<&Manifest>,
+    serial: u64,
+    progress: impl Fn(Uploaded),
+) -> Result<(Vec<DataFile>, u64)> {
+    let total_bytes = source.files.iter().map(|file| file.bytes).sum();
+    let (mut files, mut present, mut uploaded) = (Vec::new(), 0, 0);
+    for file in &source.files {
+        let object = if let Some(known) = old.and_then(|old| find(old, file)) {
+            known.object.clone()
+        } else {
+            let object = format!("{}-{serial}", file.blake3);
+            let report = |bytes| progress(Uploaded { bytes: present + bytes, total_bytes });
+            upload_file(destination, file, &object, report).await?;
+            uploaded += file.bytes;
+            object
+        };
+        present += file.bytes;
+        progress(Uploaded { bytes: present, total_bytes });
+        let (name, blake3) = (file.name.clone(), file.blake3.clone());
+        files.push(DataFile { name, bytes: file.bytes, blake3, object });
+    }
+    Ok((files, uploaded))
+}
+
+/// Returns a file of any generation with the same contents.
+fn find<'m>(manifest: &'m Manifest, file: &SourceFile) -> Option<&'m DataFile> {
+    let mut files = manifest.generations.iter().flat_map(|generation| &generation.files);
+    files.find(|known| known.blake3 == file.blake3 && known.bytes == file.bytes)
+}
+
+async fn upload_file(
+    destination: &Destination,
+    file: &SourceFile,
+    object: &str,
+    progress: impl Fn(u64),
+) -> Result<()> {
+    let mut upload = destination.upload(object).await?;
+    let part_bytes = MIN_PART_BYTES.max(file.bytes.div_ceil(MAX_PARTS));
+    let mut hasher = blake3::Hasher::new();
+    let mut parts = FuturesUnordered::new();
+    let (mut read, mut done) = (0, 0);
+    let sent: Result<()> = async {
+        while done < file.bytes {
+            if read < file.bytes && parts.len() < PARTS_AT_ONCE {
+                let bytes = part(file, read, part_bytes.min(file.bytes - read))?;
+                hasher.update(&bytes);
+                let len = bytes.len() as u64;
+                read += len;
+                let part = upload.put_part(bytes.into());
+                parts.push(async move { part.await.map(|()| len) });
+                continue;
+            }
+            match parts.next().await {
+                Some(Ok(len)) => done += len,
+                Some(Err(error)) => {
+                    return Err(destination.object_failure("write", object, &error));
+                }
+                None => unreachable!("a part is under way"),
+            }
+            progress(done);
+        }
+        if hasher.finalize().to_hex().as_str() != file.blake3 {
+            return Err(Error::Contents {
+                place: file.path.display().to_string(),
+                expected: "a file that does not change while it is published".to_owned(),
+                found: "other bytes than before".to_owned(),
+            });
+        }
+        Ok(())
+    }
+    .await;
+    drop(parts);
+    match sent {
+        Ok(()) => upload
+            .complete()
+            .await
+            .map(drop)
+            .map_err(|e| destination.object_failure("write", object, &e)),
+        Err(error) => {
+            // Otherwise the store keeps the parts.
+            let _ = upload.abort().await;
+            Err(error)
+        }
+    }
+}
+
+fn part(file: &SourceFile, at: u64, len: u64) -> Result<Bytes> {
+    let mut bytes = vec![0; len as usize];
+    let read = file.file.read_exact_at(&mut bytes, at);
+    read.map_err(|e| Error::io(&file.path, "read", e))?;
+    Ok(bytes.into())
+}

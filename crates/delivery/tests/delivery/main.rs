@@ -1,0 +1,7 @@
+//! Publishing to a folder, and following it.
+
+mod damage;
+mod following;
+mod place;
+mod publishing;
+mod signatures;

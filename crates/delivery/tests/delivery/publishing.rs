@@ -1,0 +1,166 @@
+//! Publications, and what they leave at the destination.
+
+use crate::place::{Place, now, options};
+use nuthatch_delivery::{Error, PublishOptions, Retention, generations, publish, roll_back};
+use std::cell::Cell;
+use std::fs::File;
+use std::time::Duration;
+
+#[tokio::test]
+async fn each_publication_is_a_generation_with_its_entries_and_its_metadata() {
+    let place = Place::new();
+    let error = generations(&place.destination(), &[]).await.expect_err("nothing");
+    assert_eq!(error.code(), "nothing-published");
+    for (seven, generation) in [(1, 1), (2, 2)] {
+        let published = place.publish(seven).await;
+        assert_eq!((published.generation, published.is_unchanged), (generation, false));
+        assert_eq!(published.bytes, published.uploaded_bytes);
+    }
+    let manifest = generations(&place.destination(), &[]).await.expect("a manifest");
+    assert_eq!((manifest.current, manifest.serial, manifest.generations.len()), (2, 2, 2));
+    let current = manifest.current();
+    assert_eq!((current.name(), current.entries, current.files.len()), ("users.nut", 50, 1));
+    let age = now().duration_since(current.created).expect("the past");
+    assert!(age < Duration::from_mins(10), "{age:?}");
+}
+
+#[tokio::test]
+async fn the_same_contents_are_published_once() {
+    let place = Place::new();
+    place.publish(1).await;
+    let again = place.publish(1).await;
+    assert_eq!((again.generation, again.is_unchanged, again.uploaded_bytes), (1, true, 0));
+    place.publish(2).await;
+    // Contents of a generation that is not the current one are not uploaded again.
+    let back = place.publish(1).await;
+    assert_eq!((back.generation, back.uploaded_bytes), (3, 0));
+    assert_eq!(place.objects().len(), 2);
+}
+
+#[tokio::test]
+async fn of_a_set_only_the_changed_shards_are_uploaded() {
+    let place = Place::new();
+    let options = options();
+    let first = place.build("set/users.nut", 8, 1);
+    place.publish_file(&first, &options).await.expect("published");
+    let second = place.build("set/users.nut", 8, 2);
+    let published = place.publish_file(&second, &options).await.expect("published");
+    let manifest = generations(&place.destination(), &[]).await.expect("a manifest");
+    let files = &manifest.current().files;
+    assert_eq!(files.len(), 9);
+    assert_eq!(place.objects().len(), 9 + 2, "a shard and the manifest of the set");
+    assert!(published.uploaded_bytes * 3 < published.bytes, "{published:?}");
+}
+
+#[tokio::test]
+async fn the_name_is_that_of_the_first_file_unless_it_is_set() {
+    let place = Place::new();
+    let named = |name: &str| PublishOptions { name: Some(name.to_owned()), ..options() };
+    let name = async |options: PublishOptions, file: &str, seven| {
+        let file = place.build(file, 0, seven);
+        place.publish_file(&file, &options).await.expect("published");
+        let manifest = generations(&place.destination(), &[]).await.expect("a manifest");
+        manifest.current().name().to_owned()
+    };
+    assert_eq!(name(options(), "monday.nut", 1).await, "monday.nut");
+    assert_eq!(name(options(), "tuesday.nut", 2).await, "monday.nut");
+    assert_eq!(name(named("users.nut"), "tuesday.nut", 3).await, "users.nut");
+    let file = place.build("users.nut", 0, 4);
+    for wrong in ["", ".users", "a/b", "..", "a\nb"] {
+        let error = place.publish_file(&file, &named(wrong)).await.expect_err("an error");
+        assert!(error.to_string().contains("expected a name in UTF-8"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_publisher_that_is_overtaken_changes_nothing() {
+    let place = Place::new();
+    place.publish(1).await;
+    let (slow, fast) = (place.build("slow.nut", 0, 2), place.build("fast.nut", 0, 3));
+    let overtaken = Cell::new(false);
+    let (options, destination) = (options(), place.destination());
+    let result = publish(&destination, &slow, &options, |_| {
+        if !overtaken.replace(true) {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+                    let published = runtime.block_on(place.publish_file(&fast, &options));
+                    assert_eq!(published.expect("published").generation, 2);
+                });
+            });
+        }
+    });
+    let error = result.await.expect_err("a conflict");
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+    let manifest = generations(&destination, &[]).await.expect("a manifest");
+    assert_eq!((manifest.current, manifest.generations.len()), (2, 2));
+    // The next one succeeds.
+    let published = place.publish_file(&slow, &options).await.expect("published");
+    assert_eq!(published.generation, 3);
+}
+
+#[tokio::test]
+async fn generations_beyond_the_retention_are_removed_with_their_objects() {
+    let place = Place::new();
+    let keep = |generations, age| PublishOptions {
+        retention: Retention { generations, age },
+        ..options()
+    };
+    for seven in 1..=3 {
+        place.publish(seven).await;
+    }
+    let file = place.build("users.nut", 0, 4);
+    let published = place.publish_file(&file, &keep(2, None)).await.expect("published");
+    assert_eq!(published.removed, [1, 2]);
+    assert_eq!(place.objects().len(), 2);
+    // The current generation stays, whatever its age.
+    roll_back(&place.destination(), 3, None, &[]).await.expect("rolled back");
+    let file = place.build("users.nut", 0, 5);
+    let all = keep(10, Some(Duration::ZERO));
+    let published = place.publish_file(&file, &all).await.expect("published");
+    assert_eq!((published.generation, published.removed.len()), (5, 2));
+    assert_eq!(place.objects().len(), 1);
+}
+
+#[tokio::test]
+async fn objects_of_failed_uploads_are_removed_after_a_day() {
+    let place = Place::new();
+    place.publish(1).await;
+    let now = now();
+    for (name, hours) in [("old", 25), ("old#1", 25), ("young", 23)] {
+        let path = place.path("shared/objects").join(name);
+        let file = File::create(&path).expect("a file");
+        file.set_modified(now - Duration::from_hours(hours)).expect("a time");
+    }
+    place.publish(2).await;
+    let objects = place.objects();
+    assert_eq!(objects.len(), 3, "{objects:?}");
+    assert!(objects.contains(&"young".to_owned()));
+}
+
+#[tokio::test]
+async fn a_rollback_makes_a_listed_generation_the_current_one() {
+    let place = Place::new();
+    for seven in 1..=3 {
+        place.publish(seven).await;
+    }
+    let destination = place.destination();
+    let manifest = roll_back(&destination, 1, None, &[]).await.expect("rolled back");
+    assert_eq!((manifest.current, manifest.serial), (1, 4));
+    let error = roll_back(&destination, 9, None, &[]).await.expect_err("no such generation");
+    assert!(error.to_string().ends_with("expected a generation of 1, 2, 3, found 9"), "{error}");
+    assert_eq!(place.publish(4).await.generation, 4);
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_is_not_published() {
+    let place = Place::new();
+    let file = place.build("users.nut", 0, 1);
+    let mut bytes = std::fs::read(&file).expect("a file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).expect("a file");
+    let error = place.publish_file(&file, &options()).await.expect_err("damage");
+    assert_eq!(error.code(), "snapshot");
+    assert!(!place.path("shared").exists());
+}

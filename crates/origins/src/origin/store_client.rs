@@ -1,0 +1,104 @@
+//! Clients of object stores for callers that write, too.
+
+use super::http::innermost;
+use super::store::{Limits, client};
+use crate::address::{Address, Place};
+use crate::error::{Error, Result};
+use object_store::client::{HttpError, HttpErrorKind};
+use object_store::path::Path;
+use object_store::{ObjectStore, RetryConfig};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum time of a response, which has at most some MiB.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time in which a request is repeated.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The client of an object store, and a path in it.
+#[derive(Clone)]
+pub struct StoreClient {
+    /// The client.
+    pub store: Arc<dyn ObjectStore>,
+    /// The path of the address.
+    pub path: Path,
+    /// The address without secrets.
+    pub address: String,
+}
+
+/// Returns the client for an address such as `s3://bucket/path`, `gs://bucket/path` or
+/// `az://container/path`. Credentials come from the environment, as for the store's own tools.
+/// Requests that fail for a passing reason are repeated for up to 30 seconds.
+///
+/// # Errors
+///
+/// Fails with [`Error::Address`] if the address is not one of an object store, and with
+/// [`Error::Setup`] if a setting in the environment is missing or invalid.
+pub fn store_client(address: &str) -> Result<StoreClient> {
+    let Address { place, plain } = Address::parse(address)?;
+    let expected = "s3://bucket/path, gs://bucket/path or az://container/path";
+    let unexpected = || Error::Address { address: plain.clone(), expected };
+    let Place::Store(place) = place else { return Err(unexpected()) };
+    let name = place.name.trim_end_matches('/');
+    let path = Path::parse(name).ok().filter(|path| path.as_ref() == name);
+    let path = path.ok_or_else(unexpected)?;
+    let retry =
+        RetryConfig { max_retries: 4, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() };
+    let limits = Limits { retry, connect: CONNECT_TIMEOUT, response: RESPONSE_TIMEOUT };
+    let store = client(&place, limits)?;
+    Ok(StoreClient { store, path, address: plain.trim_end_matches('/').to_owned() })
+}
+
+/// Returns the reason of a failed request, without the response of the store, which can contain
+/// keys and signatures.
+pub fn store_failure(error: &object_store::Error) -> String {
+    use object_store::Error as E;
+    match error {
+        E::NotFound { .. } => "it does not exist".to_owned(),
+        E::AlreadyExists { .. } => "it exists already".to_owned(),
+        E::Precondition { .. } => "it was replaced meanwhile".to_owned(),
+        E::PermissionDenied { .. } => "the credentials do not permit it (status 403)".to_owned(),
+        E::Unauthenticated { .. } => "the credentials are not valid (status 401)".to_owned(),
+        E::NotImplemented { .. } | E::NotSupported { .. } => {
+            "the store does not support it".to_owned()
+        }
+        other => {
+            transport(other).or_else(|| status(other)).or_else(|| local(other)).unwrap_or_else(
+                || "no usable credentials, or a response that is none of the store".to_owned(),
+            )
+        }
+    }
+}
+
+/// Returns the failure of the connection, if the error is one.
+fn transport(error: &object_store::Error) -> Option<String> {
+    let http = causes(error).find_map(|cause| cause.downcast_ref::<HttpError>())?;
+    let what = match http.kind() {
+        HttpErrorKind::Connect => "cannot connect",
+        HttpErrorKind::Timeout => "timed out",
+        _ => "the connection was lost",
+    };
+    Some(format!("{what}: {}", innermost(http)))
+}
+
+/// Returns the status, which the library has only in its text.
+fn status(error: &object_store::Error) -> Option<String> {
+    let text = error.to_string();
+    let (_, rest) = text.split_once("status code: ")?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    (!digits.is_empty()).then(|| format!("the store answered with status {digits}"))
+}
+
+/// Returns the error of the system, for files.
+fn local(error: &object_store::Error) -> Option<String> {
+    let found = causes(error).find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
+    Some(found.to_string())
+}
+
+fn causes<'e>(
+    error: &'e object_store::Error,
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
+    let first: &(dyn std::error::Error + 'static) = error;
+    std::iter::successors(Some(first), |error| error.source())
+}
