@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "README.md",
     "docs/cache.md",
     "docs/chunks.md",
     "docs/compression.md",
     "docs/migrating-from-mrcache.md",
     "docs/migrating-from-poor-mans-cache.md",
+    "docs/delivery.md",
     "docs/snapshots.md",
     "docs/store.md",
 ];

@@ -1,4 +1,5 @@
-//! The manifest of a destination: its generations, as JSON. `docs/formats/delivery.md` specifies it.
+//! The manifest of a destination: its generations, as JSON. `docs/formats/delivery.md` has the
+//! format.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,240 @@
 //! `publish`, `generations` and `follow`.
 
-use crate::folder::{Folder, lines};
+use crate::folder::{Folder, Run, lines};
+use crate::server::{Running, wait_until};
 use nuthatch_testing::moto::Moto;
+use nuthatch_testing::random::Random;
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Builds a snapshot whose key `a` has this value, and publishes it.
+#[track_caller]
+fn publish(folder: &Folder, value: u64, destination: &str) {
+    folder.file("a.jsonl", lines(&[("a", &value.to_string()), ("b", "\"text\"")]));
+    folder.build(&["a.jsonl", "-o", "users.nut"]);
+    let run = folder.run(&["publish", "users.nut", destination, "--quiet"]);
+    assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
+}
+
+/// Returns the value of the key `a` in the folder of the follower.
+fn value(folder: &Folder) -> Option<u64> {
+    let run = folder.run(&["get", "there/users.nut", "a"]);
+    run.stdout.trim_end().parse().ok()
+}
+
+fn follow(folder: &Folder, more: &[&str]) -> Running {
+    let arguments = ["follow", "shared", "there", "--admin=127.0.0.1:0", "--interval=10ms"];
+    folder.start(folder.command(&[&arguments, more].concat()))
+}
+
+/// Returns the status and the body of a page of the admin endpoint.
+fn page(server: &Running, path: &str) -> (u16, String) {
+    let mut client = TcpStream::connect(&server.admin).expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    client.write_all(request.as_bytes()).expect("sent");
+    let mut response = String::new();
+    client.read_to_string(&mut response).expect("a response");
+    let (head, body) = response.split_once("\r\n\r\n").expect("a head");
+    (head[9..12].parse().expect("a status"), body.to_owned())
+}
+
+fn metric(server: &Running, name: &str) -> Option<f64> {
+    let (_, text) = page(server, "/metrics");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map(|value| value.parse().expect("a number"))
+}
+
+#[test]
+fn a_snapshot_goes_from_one_folder_to_another() {
+    let folder = Folder::new();
+    folder.file("a.jsonl", lines(&[("a", "1")]));
+    folder.build(&["a.jsonl", "-o", "users.nut", "--meta", "source=crm"]);
+    let run = folder.run(&["publish", "users.nut", "shared", "--json"]);
+    let bytes = folder.bytes("users.nut").len();
+    let expected = format!(
+        "{{\"generation\":1,\"unchanged\":false,\"bytes\":{bytes},\"uploaded_bytes\":{bytes},\
+         \"removed\":[]}}\n"
+    );
+    assert_eq!((run.status, run.stdout), (Some(0), expected));
+    let run = folder.run(&["publish", "users.nut", "shared"]);
+    let expected = format!("{}: generation 1 already has these contents\n", folder.text("shared"));
+    assert_eq!((run.status, run.stdout), (Some(0), expected));
+
+    let run = folder.run(&["generations", "shared", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(&run.stdout).expect("a JSON object");
+    assert_eq!((&line["generation"], &line["current"]), (&1.into(), &true.into()));
+    assert_eq!(line["metadata"], serde_json::json!({"source": "crm"}));
+    assert_eq!((&line["entries"], &line["bytes"]), (&1.into(), &bytes.into()));
+
+    let run = folder.run(&["follow", "shared", "there", "--once"]);
+    let path = folder.text("there/users.nut");
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert!(run.stdout.starts_with(&format!("{path}: generation 1 is current, ")), "{run:?}");
+    let run = folder.run(&["follow", "shared", "there", "--once"]);
+    assert_eq!((run.status, run.stdout), (Some(0), format!("{path}: generation 1 is current\n")));
+    assert_eq!(value(&folder), Some(1));
+}
+
+#[test]
+fn a_rollback_is_listed_and_followed() {
+    let folder = Folder::new();
+    for value in 1..=2 {
+        publish(&folder, value, "shared");
+    }
+    let run = folder.run(&["generations", "shared", "--rollback", "1"]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let marked: Vec<_> = run.stdout.lines().filter(|line| line.starts_with('*')).collect();
+    assert!(marked.len() == 1 && marked[0].contains("  1  20"), "{}", run.stdout);
+    assert_eq!(folder.run(&["follow", "shared", "there", "--once"]).status, Some(0));
+    assert_eq!(value(&folder), Some(1));
+    let run = folder.run(&["generations", "shared", "--rollback", "7"]);
+    assert_eq!(run.status, Some(3));
+    assert!(run.stderr.ends_with("expected a generation of 1, 2, found 7\n"), "{}", run.stderr);
+}
+
+#[test]
+fn wrong_arguments_and_missing_places_are_errors() {
+    let folder = Folder::new();
+    publish(&folder, 1, "shared");
+    for (arguments, status, message) in [
+        (&["generations", "nowhere"][..], 3, "expected generations, found none; publish one first"),
+        (&["follow", "nowhere", "there", "--once"], 3, "expected generations, found none"),
+        (&["publish", "missing.nut", "shared"], 3, "missing.nut: open: No such file"),
+        (&["publish", "users.nut", "shared", "--keep", "0"], 2, "0 is not in 1.."),
+        (&["publish", "users.nut", "ftp://host/path"], 3, "found one of another scheme"),
+        (&["publish", "users.nut", "https://host/path"], 3, "expected s3://bucket/path"),
+        (&["publish", "users.nut", "s3://"], 3, "s3:// with no bucket"),
+        (&["generations", "shared", "--sign-key", "a.pem"], 3, "a.pem: read: No such file"),
+        (&["follow", "shared", "there", "--bandwidth", "0"], 2, "expected at least 1 byte"),
+        (&["follow", "shared", "there", "--admin", "0.0.0.0:1"], 2, "--insecure allows it"),
+        (&["follow", "shared", "there", "--trust-key", "a.jsonl"], 3, "an Ed25519 public key"),
+    ] {
+        let run = folder.run(arguments);
+        assert_eq!(run.status, Some(status), "{arguments:?}: {run:?}");
+        assert!(run.stderr.contains(message), "{arguments:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_follower_swaps_and_reports_its_age_and_its_failures() {
+    let folder = Folder::new();
+    let hook = "echo $NUTHATCH_GENERATION $NUTHATCH_PATH >> swaps; test $NUTHATCH_GENERATION = 1";
+    let mut server = follow(&folder, &["--on-swap", hook, "--max-age", "1h"]);
+    wait_until("a failed check", || {
+        metric(&server, "nuthatch_follow_failures_total{cause=\"nothing-published\"}") >= Some(1.0)
+    });
+    let (status, text) = page(&server, "/healthz");
+    assert_eq!((status, &text[..]), (503, "no generation was fetched yet\n"));
+    for number in 1..=2 {
+        publish(&folder, number, "shared");
+        wait_until("a swap", || {
+            metric(&server, "nuthatch_follow_generation") == Some(number as f64)
+        });
+        assert_eq!(value(&folder), Some(number));
+    }
+    assert_eq!(page(&server, "/healthz").0, 200);
+    assert_eq!(metric(&server, "nuthatch_follow_swaps_total"), Some(2.0));
+    assert_eq!(metric(&server, "nuthatch_follow_remaining_bytes"), Some(0.0));
+    assert!(metric(&server, "nuthatch_follow_fetched_bytes_total") > Some(0.0));
+    assert!(metric(&server, "nuthatch_follow_age_seconds") < Some(600.0));
+    wait_until("a check", || metric(&server, "nuthatch_follow_check_age_seconds") < Some(60.0));
+    let path = folder.text("there/users.nut");
+    wait_until("the second command", || {
+        std::fs::read_to_string(folder.path("swaps")).expect("its output")
+            == format!("1 {path}\n2 {path}\n")
+    });
+    wait_until("a warning", || {
+        server.messages().contains("--on-swap: the command ended with exit status: 1")
+    });
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait_until_ended(), Some(0));
+}
+
+#[test]
+fn a_generation_that_is_too_old_is_unhealthy() {
+    let folder = Folder::new();
+    publish(&folder, 1, "shared");
+    let server = follow(&folder, &["--max-age", "1ns"]);
+    wait_until("a generation", || metric(&server, "nuthatch_follow_generation") == Some(1.0));
+    let (status, text) = page(&server, "/healthz");
+    assert_eq!(status, 503);
+    assert!(text.starts_with("the generation is "), "{text}");
+}
+
+/// Followers that are killed at any moment leave a complete generation, and the next one goes on.
+#[test]
+fn killed_followers_leave_a_complete_generation() {
+    let folder = Folder::new();
+    let mut random = Random::new(17);
+    let mut known = 0;
+    for value in 1..=30 {
+        publish(&folder, value, "shared");
+        let mut child = folder
+            .command(&["follow", "shared", "there", "--interval=1ms", "--log=off"])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a follower");
+        std::thread::sleep(Duration::from_micros(random.below(30_000)));
+        child.kill().expect("a running follower");
+        child.wait().expect("its end");
+        if folder.path("there/users.nut").exists() {
+            let run = folder.run(&["verify", "there/users.nut", "--quiet"]);
+            assert_eq!(run.status, Some(0), "{run:?}");
+            let found = self::value(&folder).expect("a value");
+            assert!((known..=value).contains(&found), "{found} after {known}");
+            known = found;
+        }
+    }
+    assert!(known > 0, "no follower swapped anything in");
+    assert_eq!(folder.run(&["follow", "shared", "there", "--once"]).status, Some(0));
+    assert_eq!(value(&folder), Some(30));
+}
+
+fn with_moto(folder: &Folder, moto: &Moto, arguments: &[&str]) -> Run {
+    let mut command: Command = folder.command(arguments);
+    moto.configure(&mut command);
+    let run = Run::of(command, b"");
+    assert!(!run.stdout.contains("a5ecret") && !run.stderr.contains("a5ecret"), "{run:?}");
+    run
+}
+
+#[test]
+fn a_set_goes_through_an_object_store() {
+    let folder = Folder::new();
+    let moto = Moto::start(&folder.path(""));
+    moto.request("PUT", "/bucket", b"");
+    let rows = |changed: &str| -> String {
+        (0..3000).map(|i| format!("{{\"key\":\"{i}\",\"value\":\"{i}\"}}\n")).collect::<String>()
+            + &format!("{{\"key\":\"a\",\"value\":{changed}}}\n")
+    };
+    std::fs::create_dir(folder.path("set")).expect("a folder");
+    let mut sent = Vec::new();
+    for changed in ["1", "2"] {
+        folder.file("a.jsonl", rows(changed));
+        folder.build(&["a.jsonl", "-o", "set/users.nut", "--shards", "4"]);
+        let arguments = ["publish", "set/users.nut", "s3://bucket/the users/", "--json"];
+        let run = with_moto(&folder, &moto, &arguments);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        let line: serde_json::Value = serde_json::from_str(&run.stdout).expect("a JSON object");
+        sent.push(line["uploaded_bytes"].as_u64().expect("a number"));
+        let arguments = ["follow", "s3://bucket/the users", "there", "--once"];
+        let run = with_moto(&folder, &moto, &arguments);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        assert_eq!(value(&folder), Some(changed.parse().expect("a number")));
+    }
+    assert!(sent[1] * 3 < sent[0], "{sent:?}");
+    let arguments = ["generations", "s3://bucket/the users", "--rollback", "1"];
+    assert_eq!(with_moto(&folder, &moto, &arguments).status, Some(0));
+    let arguments = ["follow", "s3://bucket/the users", "there", "--once"];
+    assert_eq!(with_moto(&folder, &moto, &arguments).status, Some(0));
+    assert_eq!(value(&folder), Some(1));
+
+    let arguments = ["publish", "set/users.nut", "s3://no-bucket/users"];
+    let run = with_moto(&folder, &moto, &arguments);
+    assert_eq!(run.status, Some(3), "{run:?}");
+    let place = "s3://no-bucket/users/objects/";
+    assert!(run.stderr.contains(place) && run.stderr.contains("it does not exist"), "{run:?}");
+}

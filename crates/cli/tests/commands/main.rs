@@ -4,6 +4,7 @@ mod axoncache;
 mod build;
 mod chunks;
 mod debugging;
+mod delivery;
 mod dict;
 mod diff;
 mod duplicates;

@@ -9,6 +9,7 @@
 //! .nuthatch/partial/HASH        a file that is being fetched
 //! ```
 
+use super::folder_name::{folder_name, is_folder_name};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::manifest::{DataFile, Generation};
@@ -26,8 +27,6 @@ const PARTIAL: &str = "partial";
 const NEW: &str = "new";
 const STATE: &str = "state.json";
 const LOCK: &str = "lock";
-/// Digits of the hash in the name of a generation's folder.
-const HASH_DIGITS: usize = 16;
 
 /// A folder that is locked by this follower.
 #[derive(Debug)]
@@ -36,14 +35,6 @@ pub(super) struct Folder {
     own: PathBuf,
     /// The lock, which the system releases when the file is closed.
     _lock: File,
-}
-
-/// Returns the name of the folder of a generation. The hash tells apart generations with the same
-/// number, of a destination that was created again.
-pub(super) fn folder_name(generation: &Generation) -> String {
-    let hashes: Vec<_> = generation.files.iter().map(|file| file.blake3.as_str()).collect();
-    let hash = blake3::hash(hashes.concat().as_bytes()).to_hex();
-    format!("{}-{}", generation.id, &hash[..HASH_DIGITS])
 }
 
 impl Folder {
@@ -65,7 +56,7 @@ impl Folder {
     }
 
     /// Reads the state, and makes the link agree with it. Returns `None` if there is no generation,
-    /// or its files are incomplete because somebody removed one.
+    /// or one of its files was removed.
     pub(super) fn state(&self) -> Result<Option<State>> {
         let path = self.own.join(STATE);
         let text = match fs::read(&path) {
@@ -73,7 +64,7 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(&path, "read", error)),
         };
-        // Written and renamed by this program: only somebody else can have damaged it.
+        // Written and renamed by this program: only another program can have damaged it.
         let state: State = serde_json::from_slice(&text).map_err(|e| Error::Contents {
             place: path.display().to_string(),
             expected: "the state of a follower; remove the file to fetch everything again".into(),
@@ -186,7 +177,7 @@ impl Folder {
             .filter_map(|entry| {
                 let entry = entry.ok()?;
                 let name = entry.file_name().into_string().ok()?;
-                let is_other = name != folder_name(current) && is_generation(&name);
+                let is_other = name != folder_name(current) && is_folder_name(&name);
                 let modified = entry.metadata().and_then(|found| found.modified()).ok()?;
                 is_other.then(|| (modified, entry.path()))
             })
@@ -197,12 +188,6 @@ impl Folder {
             let _ = fs::remove_dir_all(path);
         }
     }
-}
-
-/// Returns whether a name is that of the folder of a generation.
-fn is_generation(name: &str) -> bool {
-    name.split_once('-')
-        .is_some_and(|(id, hash)| id.parse::<u64>().is_ok() && hash.len() == HASH_DIGITS)
 }
 
 /// The folder of a generation that is not complete.
@@ -228,7 +213,7 @@ impl NewGeneration {
         fs::rename(from, &to).map_err(|e| Error::io(from, "rename", e))
     }
 
-    /// Gives the folder its name, after its files.
+    /// Renames the folder to its name, after its files are synced.
     pub(super) fn publish(self) -> Result<()> {
         sync(&self.path)?;
         match fs::remove_dir_all(&self.target) {

@@ -2,6 +2,7 @@
 
 mod fetch;
 mod folder;
+mod folder_name;
 mod state;
 
 use crate::destination::{Destination, ObjectVersion};
@@ -72,6 +73,11 @@ impl Follower {
         Ok(Self { destination, folder, options, state, version: None })
     }
 
+    /// Returns the address of the destination, without secrets.
+    pub fn source(&self) -> &str {
+        self.destination.address()
+    }
+
     /// Returns the number of the generation in the folder.
     pub fn generation(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.generation)
@@ -112,7 +118,7 @@ impl Follower {
         Ok(swapped)
     }
 
-    /// Remembers the serial number of the manifest. Replaces the link if the swap failed to.
+    /// Stores the serial number of the manifest. Replaces the link if the swap failed to.
     fn keep(&mut self, manifest: &Manifest, wanted: &Generation) -> Result<Option<Swapped>> {
         if self.state.as_ref().is_none_or(|state| state.serial != manifest.serial) {
             self.remember(manifest, wanted)?;
@@ -121,8 +127,8 @@ impl Follower {
         Ok(is_new.then(|| self.swapped(wanted, 0)))
     }
 
-    /// An old manifest may come from a stale copy of the store, or from an attacker who can replay
-    /// one that was signed.
+    /// Fails if the manifest is older than one that was seen. It may come from a stale copy of the
+    /// store, or from an attacker who can replay one that was signed.
     fn refuse_older(&self, manifest: &Manifest) -> Result<()> {
         match &self.state {
             Some(state) if manifest.serial < state.serial => Err(Error::OlderManifest {

@@ -1,6 +1,6 @@
 //! The state of a follower's folder: which generation it has.
 
-use super::folder::folder_name;
+use super::folder_name::folder_name;
 use crate::manifest::{DataFile, Generation, timestamps};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -52,8 +52,9 @@ pub struct Published {
     pub removed: Vec<u64>,
 }
 
-/// Publishes a snapshot: verifies it, uploads its files, and replaces the manifest if nobody else
-/// has replaced it since this call began. Then it removes objects that no generation needs.
+/// Publishes a snapshot: verifies it, uploads its files, and replaces the manifest if no other
+/// publisher has replaced it since this call began. Then it removes objects that no generation
+/// needs.
 ///
 /// # Errors
 /// Returns [`Error::Snapshot`] if the file is not a valid snapshot, [`Error::Conflict`] if another

@@ -16,7 +16,7 @@ const INDEX: &str = "<!doctype html>
 <h1>Nuthatch</h1>
 <ul>
 <li><a href=\"/metrics\">/metrics</a>: metrics for Prometheus</li>
-<li><a href=\"/healthz\">/healthz</a>: health: 200, or 503 while the server stops or is unhealthy</li>
+<li><a href=\"/healthz\">/healthz</a>: health: 200, or 503 while it stops or is unhealthy</li>
 </ul>
 ";
 

@@ -6,11 +6,11 @@ mod on_swap;
 
 use super::keys::TrustedKeyArgs;
 use super::runtime;
-use crate::arguments::{MonitoringArgs, parse_time};
+use crate::arguments::{MonitoringArgs, format_duration, parse_time};
 use crate::logs::server_started;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess, end_at_once};
-use crate::terminal::{Display, print_result};
+use crate::terminal::{Display, greet, print_result};
 use clap::Args;
 use metrics::Status;
 use nuthatch_delivery::{Destination, Error, FollowOptions, Follower, Swapped, delay_before_check};
@@ -100,7 +100,7 @@ impl Follow {
         let process = ServerProcess::begin()?;
         let _logs = self.monitoring.start_logs()?;
         let status = Status::new(&follower, self.max_age);
-        let _admin = self.monitoring.open_admin(status.clone())?;
+        let admin = self.monitoring.open_admin(status.clone())?;
         let (stop, mut stopped) = watch::channel(false);
         let stopping = status.clone();
         process.on_request(move |request| match request {
@@ -112,6 +112,10 @@ impl Follow {
             Request::StopAtOnce => end_at_once(),
             Request::Reload => {}
         });
+        let (from, folder) = (follower.source(), self.folder.display());
+        let every = format_duration(self.interval);
+        let line = format!("{folder} follows {from}, checked every {every}");
+        greet("", &[], admin.addresses(), &line)?;
         server_started();
         let on_swap = OnSwap::new(self.on_swap.as_deref());
         let failed = runtime()?.block_on(async {
