@@ -10,11 +10,24 @@ struct Signature {
     ed25519: String,
 }
 
-/// A manifest, and whether it is signed.
+/// A manifest and its signature.
 #[derive(Clone, Debug)]
 pub(crate) struct Envelope {
     pub(crate) manifest: Manifest,
-    pub(crate) is_signed: bool,
+    /// The line that is signed.
+    line: String,
+    signature: Option<String>,
+}
+
+impl Envelope {
+    pub(crate) fn is_signed(&self) -> bool {
+        self.signature.is_some()
+    }
+
+    /// Returns whether a key has signed the manifest.
+    pub(crate) fn is_signed_by(&self, key: &TrustedKey) -> bool {
+        self.signature.as_ref().is_some_and(|signature| key.has_signed(&self.line, signature))
+    }
 }
 
 /// Encodes a manifest, with a signature if there is a key.
@@ -53,9 +66,10 @@ pub(crate) fn decode(bytes: &[u8], place: &str, trusted: &[TrustedKey]) -> Resul
         let refused = |found| Error::Signature { manifest: place.to_owned(), found };
         let signature = signature.as_ref().ok_or_else(|| refused("none"))?;
         if !trusted.iter().any(|key| key.has_signed(line, &signature.ed25519)) {
-            return Err(refused("another one"));
+            return Err(refused("one by another key"));
         }
     }
     let manifest = Manifest::decode(line, place)?;
-    Ok(Envelope { manifest, is_signed: signature.is_some() })
+    let signature = signature.map(|signature| signature.ed25519);
+    Ok(Envelope { manifest, line: line.to_owned(), signature })
 }

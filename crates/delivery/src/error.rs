@@ -63,7 +63,7 @@ pub enum Error {
         manifest: String,
     },
     /// The destination has no generation with this number.
-    NoGeneration {
+    GenerationNotFound {
         /// The address of the destination.
         destination: String,
         /// The number.
@@ -111,7 +111,7 @@ impl Error {
         match self {
             Self::Io { .. } | Self::InUse { .. } => "io",
             Self::Store { .. } | Self::Address(_) => "store",
-            Self::NothingPublished { .. } | Self::NoGeneration { .. } => "nothing-published",
+            Self::NothingPublished { .. } | Self::GenerationNotFound { .. } => "nothing-published",
             Self::Manifest { .. } => "manifest",
             Self::Signature { .. } | Self::SigningKeyMissing { .. } | Self::Key { .. } => {
                 "signature"
@@ -121,6 +121,12 @@ impl Error {
             Self::Contents { .. } => "contents",
             Self::Snapshot(_) => "snapshot",
         }
+    }
+
+    /// Returns whether the disk, or the quota of the user, is full.
+    pub(crate) fn is_full_disk(&self) -> bool {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::Io { source, .. } if full.contains(&source.kind()))
     }
 
     pub(crate) fn io(path: &Path, operation: &'static str, source: io::Error) -> Self {
@@ -149,15 +155,15 @@ impl fmt::Display for Error {
             }
             Self::SigningKeyMissing { manifest } => write!(
                 f,
-                "{manifest}: the manifest is signed, and its next version needs a signature, too: \
-                 give the key"
+                "{manifest}: expected a key to sign the next version of a signed manifest, found \
+                 none; set --sign-key"
             ),
             Self::Conflict { manifest } => write!(
                 f,
                 "{manifest}: another publisher replaced the manifest meanwhile; nothing was \
                  changed. Look at its generations, then publish again"
             ),
-            Self::NoGeneration { destination, generation, available } => {
+            Self::GenerationNotFound { destination, generation, available } => {
                 let list: Vec<_> = available.iter().map(u64::to_string).collect();
                 let list = list.join(", ");
                 write!(f, "{destination}: expected a generation of {list}, found {generation}")
@@ -174,7 +180,7 @@ impl fmt::Display for Error {
                 folder.display()
             ),
             Self::Key { path, expected } => {
-                write!(f, "{}: expected {expected}, found another content", path.display())
+                write!(f, "{}: expected {expected}, found other contents", path.display())
             }
             Self::Contents { place, expected, found } => {
                 write!(f, "{place}: expected {expected}, found {found}")

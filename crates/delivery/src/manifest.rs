@@ -10,6 +10,8 @@ use std::time::SystemTime;
 pub(crate) const FORMAT: u32 = 1;
 /// Maximum length of a manifest in bytes.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
+/// Maximum serial number and number of a generation: those that JSON has in all languages.
+pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 /// Maximum number of files of a generation: a manifest of a set and its shards.
 const MAX_FILES: usize = 65_537;
 /// Maximum length of the name of a file in bytes, that of Linux without the suffix of a partial
@@ -120,14 +122,30 @@ impl Manifest {
             return Err(unexpected(&expected, format!("format {}", version.format)));
         }
         let manifest: Self = serde_json::from_str(line).map_err(invalid)?;
-        match manifest.violation() {
-            Some((expected, found)) => Err(unexpected(expected, found)),
-            None => Ok(manifest),
+        manifest.check(place)?;
+        Ok(manifest)
+    }
+
+    /// Fails if the manifest contradicts the format.
+    pub(crate) fn check(&self, place: &str) -> Result<()> {
+        match self.violation() {
+            Some((expected, found)) => Err(Error::Manifest {
+                manifest: place.to_owned(),
+                expected: expected.to_owned(),
+                found,
+            }),
+            None => Ok(()),
         }
     }
 
     /// Returns the first rule of the format that does not hold, and what was found.
     fn violation(&self) -> Option<(&'static str, String)> {
+        let ids = self.generations.iter().map(|generation| generation.id);
+        for number in ids.chain([self.serial]) {
+            if !(1..=MAX_NUMBER).contains(&number) {
+                return Some(("numbers from 1 to 2^53 - 1", number.to_string()));
+            }
+        }
         if let Some([a, b]) = self.generations.array_windows().find(|[a, b]| a.id >= b.id) {
             return Some(("generations in ascending order", format!("{} before {}", a.id, b.id)));
         }
@@ -158,8 +176,10 @@ fn files_violation(files: &[DataFile]) -> Option<(&'static str, String)> {
         if !is_plain_name(&file.object) {
             return Some(("a name of an object without a folder", format!("{:?}", file.object)));
         }
-        if blake3::Hash::from_hex(&file.blake3).is_err() {
-            return Some(("a BLAKE3 hash of 64 digits", format!("{:?}", file.blake3)));
+        let hash = blake3::Hash::from_hex(&file.blake3);
+        if hash.is_err() || file.blake3.contains(|digit: char| digit.is_ascii_uppercase()) {
+            let expected = "a BLAKE3 hash of 64 digits in lower case";
+            return Some((expected, format!("{:?}", file.blake3)));
         }
     }
     let total = files.iter().try_fold(0, |sum: u64, file| sum.checked_add(file.bytes));

@@ -105,10 +105,18 @@ fn wrong_arguments_and_missing_places_are_errors() {
         (&["publish", "missing.nut", "shared"], 3, "missing.nut: open: No such file"),
         (&["publish", "users.nut", "shared", "--keep", "0"], 2, "0 is not in 1.."),
         (&["publish", "users.nut", "ftp://host/path"], 3, "found one of another scheme"),
-        (&["publish", "users.nut", "https://host/path"], 3, "expected s3://bucket/path"),
+        (
+            &["publish", "users.nut", "http://127.0.0.1:1/path"],
+            3,
+            "an HTTP server is for followers",
+        ),
+        (&["follow", "http://u:p@host/path", "there"], 3, "expected an address without a user"),
         (&["publish", "users.nut", "s3://"], 3, "s3:// with no bucket"),
         (&["generations", "shared", "--sign-key", "a.pem"], 3, "a.pem: read: No such file"),
         (&["follow", "shared", "there", "--bandwidth", "0"], 2, "expected at least 1 byte"),
+        (&["follow", "shared", "there", "--interval", "0"], 2, "expected more than 0s"),
+        (&["follow", "shared", "there", "--once", "--max-age", "1h"], 2, "cannot be used with"),
+        (&["publish", "users.nut", "shared", "--trust-key", "a.pem"], 2, "--sign-key <FILE>"),
         (&["follow", "shared", "there", "--admin", "0.0.0.0:1"], 2, "--insecure allows it"),
         (&["follow", "shared", "there", "--trust-key", "a.jsonl"], 3, "an Ed25519 public key"),
     ] {
@@ -154,6 +162,20 @@ fn a_follower_swaps_and_reports_its_age_and_its_failures() {
 }
 
 #[test]
+fn a_command_after_a_swap_that_hangs_is_killed_when_the_follower_ends() {
+    let folder = Folder::new();
+    publish(&folder, 1, "shared");
+    let hook = "echo $$ > pid; exec sleep 1000";
+    let mut server = follow(&folder, &["--on-swap", hook]);
+    let pid = || std::fs::read_to_string(folder.path("pid")).unwrap_or_default();
+    wait_until("the command", || pid().ends_with('\n'));
+    let process = format!("/proc/{}", pid().trim());
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait_until_ended(), Some(0));
+    assert!(!std::path::Path::new(&process).exists());
+}
+
+#[test]
 fn a_generation_that_is_too_old_is_unhealthy() {
     let folder = Folder::new();
     publish(&folder, 1, "shared");
@@ -192,6 +214,26 @@ fn killed_followers_leave_a_complete_generation() {
     assert!(known > 0, "no follower swapped anything in");
     assert_eq!(folder.run(&["follow", "shared", "there", "--once"]).status, Some(0));
     assert_eq!(value(&folder), Some(30));
+}
+
+/// Any HTTP server with ranges will do; this one is the cache of remote objects.
+#[test]
+fn a_follower_reads_from_an_http_server() {
+    let folder = Folder::new();
+    publish(&folder, 1, "shared");
+    let origin = format!("file://{}/", folder.text("shared"));
+    let serve = ["chunks", "serve", "--origin", &origin, "--cache", "cache", "--limit", "64MiB"];
+    let server = folder.start(folder.command(&[&serve[..], &["--listen", "127.0.0.1:0"]].concat()));
+    for number in 1..=2 {
+        publish(&folder, number, "shared");
+        let run = folder.run(&["follow", &server.addresses[0], "there", "--once"]);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        assert_eq!(value(&folder), Some(number));
+    }
+    let nothing = format!("{}/nothing", server.addresses[0].trim_end_matches('/'));
+    let run = folder.run(&["generations", &nothing]);
+    assert_eq!(run.status, Some(3));
+    assert!(run.stderr.contains("expected generations, found none"), "{run:?}");
 }
 
 fn with_moto(folder: &Folder, moto: &Moto, arguments: &[&str]) -> Run {

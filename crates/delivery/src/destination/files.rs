@@ -1,9 +1,26 @@
-//! Lists and removes the objects of a folder.
+//! The folder of a destination: its path, and its objects.
 
 use super::StoredObject;
 use crate::error::{Error, Result};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Returns an absolute path without symbolic links and `..`. The last parts need not exist.
+pub(super) fn resolve(folder: &Path) -> Result<PathBuf> {
+    let failed = |e| Error::io(folder, "open", e);
+    let absolute = std::path::absolute(folder).map_err(failed)?;
+    for existing in absolute.ancestors() {
+        match existing.canonicalize() {
+            Ok(real) => {
+                let rest = absolute.strip_prefix(existing).unwrap_or(Path::new(""));
+                return Ok(if rest == Path::new("") { real } else { real.join(rest) });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(absolute)
+}
 
 /// Lists the files of a folder, which need not exist.
 pub(super) fn list(folder: &Path) -> Result<Vec<StoredObject>> {

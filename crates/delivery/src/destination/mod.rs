@@ -2,6 +2,9 @@
 
 mod files;
 mod lock;
+mod new_file;
+
+pub(crate) use new_file::NewFile;
 
 use crate::envelope::{self, Envelope};
 use crate::error::{Error, Result};
@@ -35,6 +38,7 @@ pub struct Destination {
     /// The folder, if it is one of a filesystem.
     folder: Option<PathBuf>,
     address: String,
+    is_read_only: bool,
 }
 
 /// A manifest that was read, and its version in the store.
@@ -55,6 +59,14 @@ impl ObjectVersion {
     }
 }
 
+/// The response to a request for the manifest.
+enum Found {
+    Manifest(Box<ReadManifest>),
+    /// It still has the version that the caller knows.
+    Known,
+    Nothing,
+}
+
 /// An object that no manifest may name.
 pub(crate) struct StoredObject {
     pub(crate) name: String,
@@ -63,17 +75,19 @@ pub(crate) struct StoredObject {
 
 impl Destination {
     /// Opens a destination: a folder, or an address such as `s3://bucket/path`, `gs://` or `az://`.
+    /// Followers can also use that of an HTTP server which serves such a folder.
     /// Credentials come from the environment, as for the store's own tools.
     ///
     /// # Errors
     /// Returns [`Error::Address`] if the address or a setting in the environment is invalid.
     pub fn open(address: &str) -> Result<Self> {
         if address.contains("://") && !address.starts_with("file://") {
-            let StoreClient { store, path, address } = nuthatch_origins::store_client(address)?;
-            return Ok(Self { store, path, folder: None, address });
+            let StoreClient { store, path, address, is_read_only } =
+                nuthatch_origins::store_client(address)?;
+            return Ok(Self { store, path, folder: None, address, is_read_only });
         }
         let folder = PathBuf::from(address.strip_prefix("file://").unwrap_or(address));
-        let folder = std::path::absolute(&folder).map_err(|e| Error::io(&folder, "open", e))?;
+        let folder = files::resolve(&folder)?;
         // Relative to the root, since the folder is created only when it is published to.
         let path = StorePath::from_absolute_path(&folder).map_err(|e| Error::Store {
             operation: "open",
@@ -82,12 +96,26 @@ impl Destination {
         })?;
         let store = Arc::new(LocalFileSystem::new().with_fsync(true));
         let address = folder.display().to_string();
-        Ok(Self { store, path, folder: Some(folder), address })
+        Ok(Self { store, path, folder: Some(folder), address, is_read_only: false })
     }
 
     /// Returns the address, without secrets.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Fails if nothing can be published here.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if !self.is_read_only {
+            return Ok(());
+        }
+        Err(Error::Store {
+            operation: "publish",
+            object: self.address.clone(),
+            reason: "an HTTP server is for followers; publish to the folder or the store that it \
+                     serves"
+                .to_owned(),
+        })
     }
 
     /// Returns the address of the manifest.
@@ -106,7 +134,10 @@ impl Destination {
 
     /// Reads the manifest. Returns `None` if there is none.
     pub(crate) async fn manifest(&self, trusted: &[TrustedKey]) -> Result<Option<ReadManifest>> {
-        self.get_manifest(GetOptions::default(), trusted).await
+        match self.get_manifest(GetOptions::default(), trusted).await? {
+            Found::Manifest(read) => Ok(Some(*read)),
+            Found::Nothing | Found::Known => Ok(None),
+        }
     }
 
     /// Reads the manifest, unless it has this version. Returns `None` if it has.
@@ -118,29 +149,23 @@ impl Destination {
         than: Option<&ObjectVersion>,
         trusted: &[TrustedKey],
     ) -> Result<Option<ReadManifest>> {
-        let known = than.and_then(|version| version.0.e_tag.clone());
-        let is_known = known.is_some();
-        let options = GetOptions { if_none_match: known, ..GetOptions::default() };
+        let if_none_match = than.and_then(|version| version.0.e_tag.clone());
+        let options = GetOptions { if_none_match, ..GetOptions::default() };
         match self.get_manifest(options, trusted).await? {
-            None if !is_known => Err(Error::NothingPublished { destination: self.address.clone() }),
-            found => Ok(found),
+            Found::Manifest(read) => Ok(Some(*read)),
+            Found::Known => Ok(None),
+            Found::Nothing => Err(Error::NothingPublished { destination: self.address.clone() }),
         }
     }
 
-    /// Returns `None` if there is no manifest, or none that matches the options.
-    async fn get_manifest(
-        &self,
-        options: GetOptions,
-        trusted: &[TrustedKey],
-    ) -> Result<Option<ReadManifest>> {
+    async fn get_manifest(&self, options: GetOptions, trusted: &[TrustedKey]) -> Result<Found> {
         let address = self.manifest_address();
         let failed = |e| failure("read", &address, &e);
         let path = self.path.clone().join(MANIFEST);
         let response = match self.store.get_opts(&path, options).await {
             Ok(response) => response,
-            Err(object_store::Error::NotFound { .. } | object_store::Error::NotModified { .. }) => {
-                return Ok(None);
-            }
+            Err(object_store::Error::NotFound { .. }) => return Ok(Found::Nothing),
+            Err(object_store::Error::NotModified { .. }) => return Ok(Found::Known),
             Err(error) => return Err(failed(error)),
         };
         if response.meta.size > MAX_BYTES {
@@ -153,7 +178,7 @@ impl Destination {
         let version = ObjectVersion::of(&response);
         let bytes = response.bytes().await.map_err(failed)?;
         let envelope = envelope::decode(&bytes, &address, trusted)?;
-        Ok(Some(ReadManifest { envelope, version }))
+        Ok(Found::Manifest(Box::new(ReadManifest { envelope, version })))
     }
 
     /// Replaces the manifest, if it is still the one that was read. `None` is for a destination
@@ -168,10 +193,17 @@ impl Destination {
         read: Option<&ReadManifest>,
     ) -> Result<()> {
         let address = self.manifest_address();
-        let path = self.path.clone().join(MANIFEST);
+        manifest.check(&address)?;
         let text = envelope::encode(manifest, key);
-        let mode = match &self.folder {
-            None => read.map_or(PutMode::Create, |read| PutMode::Update(read.version.0.clone())),
+        if text.len() as u64 > MAX_BYTES {
+            return Err(Error::Manifest {
+                manifest: address,
+                expected: format!("at most {MAX_BYTES} bytes"),
+                found: format!("{} bytes; keep fewer generations (--keep)", text.len()),
+            });
+        }
+        match &self.folder {
+            None => self.put_manifest(text, read, &address).await,
             Some(folder) => {
                 // Local filesystems have no conditional replacement: a lock takes its place.
                 let _lock = FolderLock::acquire(folder)?;
@@ -179,25 +211,47 @@ impl Destination {
                 if now.map(|now| now.version) != read.map(|read| read.version.clone()) {
                     return Err(Error::Conflict { manifest: address });
                 }
-                return self.put(&path, text.into(), PutMode::Overwrite, &address).await;
+                let mut new = NewFile::create(folder, MANIFEST, 0o666)?;
+                new.write(text.as_bytes())?;
+                new.publish()
             }
-        };
-        self.put(&path, text.into(), mode, &address).await
-    }
-
-    async fn put(&self, path: &StorePath, text: Bytes, mode: PutMode, address: &str) -> Result<()> {
-        let options = PutOptions { mode, ..PutOptions::default() };
-        match self.store.put_opts(path, text.into(), options).await {
-            Ok(_) => Ok(()),
-            Err(
-                object_store::Error::AlreadyExists { .. }
-                | object_store::Error::Precondition { .. },
-            ) => Err(Error::Conflict { manifest: address.to_owned() }),
-            Err(error) => Err(failure("write", address, &error)),
         }
     }
 
-    /// Starts the upload of an object.
+    async fn put_manifest(
+        &self,
+        text: String,
+        read: Option<&ReadManifest>,
+        address: &str,
+    ) -> Result<()> {
+        let mode = read.map_or(PutMode::Create, |read| PutMode::Update(read.version.0.clone()));
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let path = self.path.clone().join(MANIFEST);
+        let Err(error) = self.store.put_opts(&path, text.clone().into(), options).await else {
+            return Ok(());
+        };
+        // A request may have succeeded although its response was lost, and been repeated.
+        if let Ok(found) = self.store.get(&path).await
+            && found.bytes().await.is_ok_and(|found| found == text.as_bytes())
+        {
+            return Ok(());
+        }
+        Err(match error {
+            object_store::Error::AlreadyExists { .. }
+            | object_store::Error::Precondition { .. } => {
+                Error::Conflict { manifest: address.to_owned() }
+            }
+            error => failure("write", address, &error),
+        })
+    }
+
+    /// Creates the file of an object, if the destination is a folder. Its mode is at most this one.
+    pub(crate) fn new_file(&self, object: &str, mode: u32) -> Option<Result<NewFile>> {
+        let folder = self.folder.as_ref()?.join(OBJECTS);
+        Some(NewFile::create(&folder, object, mode))
+    }
+
+    /// Starts the upload of an object to a store.
     pub(crate) async fn upload(
         &self,
         object: &str,

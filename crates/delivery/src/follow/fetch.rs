@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::manifest::DataFile;
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,25 +14,25 @@ use tokio::time::Instant;
 /// Length of a range in bytes.
 const RANGE_BYTES: u64 = 4 << 20;
 /// Ranges that are requested at the same time.
-const RANGES_AT_ONCE: usize = 4;
+const MAX_CONCURRENT_RANGES: usize = 4;
 
 /// The progress of fetching a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Bytes that are in the folder, those of the generation before included.
+    /// Bytes of this generation that are in the folder, reused files included.
     pub bytes: u64,
     /// Bytes of all files.
     pub total_bytes: u64,
 }
 
 /// A limit of bytes per second.
-pub(super) struct Pace {
+pub(super) struct RateLimiter {
     bytes_per_second: Option<u64>,
     /// The time at which the next range may be requested.
     next: Instant,
 }
 
-impl Pace {
+impl RateLimiter {
     pub(super) fn new(bytes_per_second: Option<u64>) -> Self {
         Self { bytes_per_second, next: Instant::now() }
     }
@@ -43,8 +43,8 @@ impl Pace {
     }
 
     /// Returns how many ranges may be requested at the same time.
-    fn ranges_at_once(&self) -> usize {
-        if self.bytes_per_second.is_some() { 1 } else { RANGES_AT_ONCE }
+    fn max_concurrent_ranges(&self) -> usize {
+        if self.bytes_per_second.is_some() { 1 } else { MAX_CONCURRENT_RANGES }
     }
 
     /// Waits until bytes may be requested.
@@ -66,18 +66,26 @@ pub(super) struct Fetch<'a> {
 impl Fetch<'_> {
     /// Fetches the rest of the file into its partial file, and checks the hash of all of it.
     /// Returns the number of bytes that were fetched.
-    pub(super) async fn run(&self, pace: &mut Pace, progress: impl Fn(u64)) -> Result<u64> {
+    pub(super) async fn run(
+        &self,
+        limiter: &mut RateLimiter,
+        progress: impl Fn(u64),
+    ) -> Result<u64> {
         let path = self.folder.partial(self.file);
-        let fetched = self.fetch(&path, pace, progress).await;
-        if let Err(error) = &fetched
-            && is_useless(error)
-        {
+        let fetched = self.fetch(&path, limiter, progress).await;
+        // Its bytes are wrong, so they are fetched again.
+        if matches!(fetched, Err(Error::Contents { .. })) {
             let _ = fs::remove_file(&path);
         }
         fetched
     }
 
-    async fn fetch(&self, path: &Path, pace: &mut Pace, progress: impl Fn(u64)) -> Result<u64> {
+    async fn fetch(
+        &self,
+        path: &Path,
+        limiter: &mut RateLimiter,
+        progress: impl Fn(u64),
+    ) -> Result<u64> {
         let failed = |operation| move |e| Error::io(path, operation, e);
         let mut hasher = blake3::Hasher::new();
         let mut partial = open_partial(path).map_err(failed("open"))?;
@@ -86,9 +94,9 @@ impl Fetch<'_> {
         let (mut requested, mut written) = (start, start);
         let mut ranges = FuturesOrdered::new();
         while written < len {
-            if requested < len && ranges.len() < pace.ranges_at_once() {
-                let end = len.min(requested + pace.range_bytes());
-                pace.wait_for(end - requested).await;
+            if requested < len && ranges.len() < limiter.max_concurrent_ranges() {
+                let end = len.min(requested + limiter.range_bytes());
+                limiter.wait_for(end - requested).await;
                 let range = requested..end;
                 ranges.push_back(async {
                     let bytes = self.destination.read(&self.file.object, range.clone()).await?;
@@ -153,14 +161,4 @@ impl Fetch<'_> {
 
 fn open_partial(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
-}
-
-/// Returns whether the partial file is of no use for another attempt: its bytes are wrong, or the
-/// disk is full and others need the room.
-fn is_useless(error: &Error) -> bool {
-    match error {
-        Error::Contents { .. } => true,
-        Error::Io { source, .. } => source.kind() == ErrorKind::StorageFull,
-        _ => false,
-    }
 }

@@ -13,7 +13,7 @@ use super::folder_name::{folder_name, is_folder_name};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::manifest::{DataFile, Generation};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::symlink;
@@ -55,8 +55,7 @@ impl Folder {
         Ok(Self { own, path, _lock: file })
     }
 
-    /// Reads the state, and makes the link agree with it. Returns `None` if there is no generation,
-    /// or one of its files was removed.
+    /// Reads the state. Returns `None` if no generation was ever swapped in.
     pub(super) fn state(&self) -> Result<Option<State>> {
         let path = self.own.join(STATE);
         let text = match fs::read(&path) {
@@ -65,16 +64,25 @@ impl Folder {
             Err(error) => return Err(Error::io(&path, "read", error)),
         };
         // Written and renamed by this program: only another program can have damaged it.
-        let state: State = serde_json::from_slice(&text).map_err(|e| Error::Contents {
+        let state = serde_json::from_slice(&text).map_err(|e| Error::Contents {
             place: path.display().to_string(),
-            expected: "the state of a follower; remove the file to fetch everything again".into(),
+            expected: "the state of a follower; remove the file to fetch everything again, from \
+                       whatever the destination has"
+                .into(),
             found: e.to_string(),
         })?;
-        if !state.is_complete(&self.own.join(&state.folder)) {
-            return Ok(None);
-        }
-        self.point(&state.name, &state.folder)?;
         Ok(Some(state))
+    }
+
+    /// Returns whether the folder has all files of the state, with their lengths.
+    pub(super) fn is_complete(&self, state: &State) -> bool {
+        state.is_complete(&self.generation(state))
+    }
+
+    /// Returns whether the folder has all files of a generation, with their lengths.
+    pub(super) fn has(&self, generation: &Generation) -> bool {
+        let folder = self.own.join(folder_name(generation));
+        State::of(0, generation).is_complete(&folder)
     }
 
     /// Writes the state.
@@ -127,45 +135,53 @@ impl Folder {
             }
             _ => fs::create_dir(&path).map_err(|e| Error::io(&path, "create", e))?,
         }
-        Ok(NewGeneration { target: self.own.join(folder_name(generation)), path })
+        let target = self.own.join(folder_name(generation));
+        Ok(NewGeneration { path, target, taken: HashMap::new() })
     }
 
-    /// Makes the link point to a generation. Returns whether it did not before.
-    pub(super) fn point_to(&self, generation: &Generation) -> Result<bool> {
-        self.point(generation.name(), &folder_name(generation))
+    /// Fails if there is a file at the path of the link that is not a link of a follower.
+    pub(super) fn check_link(&self, name: &str) -> Result<()> {
+        self.link_target(name).map(drop)
     }
 
-    /// Replaces the link, unless it already points there.
-    fn point(&self, name: &str, folder: &str) -> Result<bool> {
-        let target = Path::new(OWN).join(folder).join(name);
-        let (link, new) = (self.link(name), self.own.join("link.new"));
+    /// Returns where the link points to, or `None` if there is none.
+    fn link_target(&self, name: &str) -> Result<Option<PathBuf>> {
+        let link = self.link(name);
         match fs::read_link(&link) {
-            Ok(now) if now == target => return Ok(false),
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(_) => {
-                return Err(Error::Contents {
-                    place: link.display().to_string(),
-                    expected: "no file, or a symbolic link of a follower".to_owned(),
-                    found: "another file; move it away".to_owned(),
-                });
-            }
+            Ok(target) => Ok(Some(target)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(_) => Err(Error::Contents {
+                place: link.display().to_string(),
+                expected: "no file, or a symbolic link of a follower".to_owned(),
+                found: "another file; move it away".to_owned(),
+            }),
         }
+    }
+
+    /// Makes the link of a name point to the folder of a generation.
+    pub(super) fn point_to(&self, name: &str, folder: &str) -> Result<()> {
+        let target = Path::new(OWN).join(folder).join(name);
+        if self.link_target(name)?.as_deref() == Some(&target) {
+            return Ok(());
+        }
+        let (link, new) = (self.link(name), self.own.join("link.new"));
         let _ = fs::remove_file(&new);
         symlink(&target, &new).map_err(|e| Error::io(&new, "create", e))?;
         fs::rename(&new, &link).map_err(|e| Error::io(&link, "rename", e))?;
-        sync(&self.path)?;
-        Ok(true)
+        sync(&self.path)
     }
 
-    /// Removes the link of a name that the snapshot no longer has.
-    pub(super) fn remove_link(&self, name: &str) -> Result<()> {
-        let link = self.link(name);
-        match fs::remove_file(&link) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(Error::io(&link, "remove", error))
-            }
-            _ => Ok(()),
+    /// Removes the link of a name that the snapshot no longer has, if that is possible.
+    pub(super) fn remove_link(&self, name: &str) {
+        let _ = fs::remove_file(self.link(name));
+    }
+
+    /// Removes what belongs to a generation that is not complete.
+    pub(super) fn remove_incomplete(&self) {
+        let _ = fs::remove_dir_all(self.own.join(NEW));
+        let partial = self.own.join(PARTIAL);
+        for entry in fs::read_dir(&partial).into_iter().flatten().flatten() {
+            let _ = fs::remove_file(entry.path());
         }
     }
 
@@ -194,6 +210,8 @@ impl Folder {
 pub(super) struct NewGeneration {
     path: PathBuf,
     target: PathBuf,
+    /// The files that were moved here, by their hash.
+    taken: HashMap<String, PathBuf>,
 }
 
 impl NewGeneration {
@@ -202,15 +220,22 @@ impl NewGeneration {
         self.path.join(name)
     }
 
-    /// Adds a file of an earlier generation. Returns false if that is not possible.
-    pub(super) fn link(&self, local: &Path, name: &str) -> bool {
-        fs::hard_link(local, self.path(name)).is_ok()
+    /// Adds a link to a file of an earlier generation.
+    pub(super) fn link(&self, local: &Path, file: &DataFile) -> Result<()> {
+        let to = self.path(&file.name);
+        fs::hard_link(local, &to).map_err(|e| Error::io(&to, "link", e))
     }
 
-    /// Moves a file that was fetched here. A generation may have the same contents twice.
-    pub(super) fn take(&self, from: &Path, name: &str) -> Result<()> {
-        let to = self.path(name);
-        fs::rename(from, &to).map_err(|e| Error::io(from, "rename", e))
+    /// Moves a partial file here that is complete. If a generation has the same contents under
+    /// several names, the first one was moved, and the others are links to it.
+    pub(super) fn take(&mut self, partial: &Path, file: &DataFile) -> Result<()> {
+        let to = self.path(&file.name);
+        if let Some(first) = self.taken.get(&file.blake3) {
+            return fs::hard_link(first, &to).map_err(|e| Error::io(&to, "link", e));
+        }
+        fs::rename(partial, &to).map_err(|e| Error::io(partial, "rename", e))?;
+        self.taken.insert(file.blake3.clone(), to);
+        Ok(())
     }
 
     /// Renames the folder to its name, after its files are synced.

@@ -7,10 +7,11 @@ mod state;
 
 use crate::destination::{Destination, ObjectVersion};
 use crate::error::{Error, Result};
-use crate::manifest::{Generation, Manifest};
+use crate::manifest::{DataFile, Generation, Manifest};
 use crate::signature::TrustedKey;
-use fetch::{Fetch, Pace};
+use fetch::{Fetch, RateLimiter};
 use folder::Folder;
+use folder_name::folder_name;
 use nuthatch_snapshot::Snapshot;
 use state::State;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ pub struct Follower {
     options: FollowOptions,
     /// The generation in the folder, if there is one.
     state: Option<State>,
+    /// Whether the files of that generation are there, and the link points to it.
+    is_in_place: bool,
     /// The version of the manifest that the folder agrees with.
     version: Option<ObjectVersion>,
 }
@@ -70,7 +73,11 @@ impl Follower {
     pub fn open(destination: Destination, folder: &Path, options: FollowOptions) -> Result<Self> {
         let folder = Folder::open(folder)?;
         let state = folder.state()?;
-        Ok(Self { destination, folder, options, state, version: None })
+        // What is missing is repaired by the next check, which reports what prevents it.
+        let is_in_place = state.as_ref().is_some_and(|state| {
+            folder.is_complete(state) && folder.point_to(&state.name, &state.folder).is_ok()
+        });
+        Ok(Self { destination, folder, options, state, is_in_place, version: None })
     }
 
     /// Returns the address of the destination, without secrets.
@@ -80,17 +87,21 @@ impl Follower {
 
     /// Returns the number of the generation in the folder.
     pub fn generation(&self) -> Option<u64> {
-        self.state.as_ref().map(|state| state.generation)
+        self.in_place().map(|state| state.generation)
     }
 
     /// Returns the time at which the generation in the folder was published.
     pub fn created(&self) -> Option<SystemTime> {
-        self.state.as_ref().map(|state| state.created)
+        self.in_place().map(|state| state.created)
     }
 
     /// Returns the path that programs open, if there is a generation in the folder.
     pub fn path(&self) -> Option<PathBuf> {
-        self.state.as_ref().map(|state| self.folder.link(&state.name))
+        self.in_place().map(|state| self.folder.link(&state.name))
+    }
+
+    fn in_place(&self) -> Option<&State> {
+        self.state.as_ref().filter(|_| self.is_in_place)
     }
 
     /// Checks the destination once. If it has another current generation, fetches its files,
@@ -103,28 +114,33 @@ impl Follower {
     /// [`Error::Store`], [`Error::Snapshot`] or [`Error::Io`]. After any of these, the folder still
     /// has the generation that it had, and the next check continues what was fetched.
     pub async fn check(&mut self, progress: impl Fn(Fetched)) -> Result<Option<Swapped>> {
+        let checked = self.try_check(progress).await;
+        if checked.as_ref().is_err_and(Error::is_full_disk) {
+            // Others may need the room, and a part of a generation is of no use while it is full.
+            self.folder.remove_incomplete();
+        }
+        checked
+    }
+
+    async fn try_check(&mut self, progress: impl Fn(Fetched)) -> Result<Option<Swapped>> {
         let trusted = &self.options.trusted_keys;
-        let read = self.destination.newer_manifest(self.version.as_ref(), trusted).await?;
+        let known = self.version.as_ref().filter(|_| self.is_in_place);
+        let read = self.destination.newer_manifest(known, trusted).await?;
         let Some(read) = read else { return Ok(None) };
         let manifest = read.envelope.manifest;
         self.refuse_older(&manifest)?;
         let wanted = manifest.current();
-        let swapped = if self.state.as_ref().is_some_and(|state| state.is_of(wanted)) {
-            self.keep(&manifest, wanted)?
-        } else {
-            Some(self.swap(&manifest, wanted, progress).await?)
+        let swapped = match &self.state {
+            Some(state) if self.is_in_place && state.is_of(wanted) => {
+                if state.serial != manifest.serial {
+                    self.write_state(&manifest, wanted)?;
+                }
+                None
+            }
+            _ => Some(self.swap(&manifest, wanted, progress).await?),
         };
         self.version = Some(read.version);
         Ok(swapped)
-    }
-
-    /// Stores the serial number of the manifest. Replaces the link if the swap failed to.
-    fn keep(&mut self, manifest: &Manifest, wanted: &Generation) -> Result<Option<Swapped>> {
-        if self.state.as_ref().is_none_or(|state| state.serial != manifest.serial) {
-            self.remember(manifest, wanted)?;
-        }
-        let is_new = self.folder.point_to(wanted)?;
-        Ok(is_new.then(|| self.swapped(wanted, 0)))
     }
 
     /// Fails if the manifest is older than one that was seen. It may come from a stale copy of the
@@ -146,34 +162,61 @@ impl Follower {
         wanted: &Generation,
         progress: impl Fn(Fetched),
     ) -> Result<Swapped> {
+        self.folder.check_link(wanted.name())?;
+        let mut fetched_bytes = 0;
+        if !self.folder.has(wanted) {
+            fetched_bytes = self.fetch(wanted, progress).await?;
+            self.assemble(wanted)?;
+        }
+        let old = self.state.clone();
+        self.write_state(manifest, wanted)?;
+        self.is_in_place = false;
+        self.folder.point_to(wanted.name(), &folder_name(wanted))?;
+        self.is_in_place = true;
+        if let Some(old) = old.filter(|old| old.name != wanted.name()) {
+            self.folder.remove_link(&old.name);
+        }
+        self.folder.prune(wanted, self.options.previous);
+        Ok(self.swapped(wanted, fetched_bytes))
+    }
+
+    /// Returns the path of a file of the last generation with the same contents.
+    fn local(&self, file: &DataFile) -> Option<PathBuf> {
+        let state = self.state.as_ref()?;
+        state.find(file, &self.folder.generation(state))
+    }
+
+    /// Fetches the files that are not in the folder, each into its partial file. Returns the number
+    /// of bytes that were fetched.
+    async fn fetch(&self, wanted: &Generation, progress: impl Fn(Fetched)) -> Result<u64> {
         self.folder.remove_other_partials(wanted)?;
-        let present = self.state.as_ref().map(|state| (state, self.folder.generation(state)));
         let total_bytes = wanted.bytes();
+        let mut limiter = RateLimiter::new(self.options.bytes_per_second);
         let (mut done, mut fetched_bytes) = (0, 0);
-        let mut pace = Pace::new(self.options.bytes_per_second);
-        let new = self.folder.new_generation(wanted)?;
         for file in &wanted.files {
-            let local = present.as_ref().and_then(|(state, path)| state.find(file, path));
-            if local.is_none_or(|local| !new.link(&local, &file.name)) {
+            if self.local(file).is_none() {
                 let fetch = Fetch { destination: &self.destination, folder: &self.folder, file };
                 let report = |bytes| progress(Fetched { bytes: done + bytes, total_bytes });
-                fetched_bytes += fetch.run(&mut pace, report).await?;
-                new.take(&self.folder.partial(file), &file.name)?;
+                fetched_bytes += fetch.run(&mut limiter, report).await?;
             }
             done += file.bytes;
             progress(Fetched { bytes: done, total_bytes });
         }
-        // The hashes hold, so this finds snapshots of another version, and files that are none.
-        Snapshot::open(new.path(&wanted.files[0].name))?;
-        new.publish()?;
-        let old = self.state.take();
-        self.remember(manifest, wanted)?;
-        self.folder.point_to(wanted)?;
-        if let Some(old) = old.filter(|old| old.name != wanted.name()) {
-            self.folder.remove_link(&old.name)?;
+        Ok(fetched_bytes)
+    }
+
+    /// Moves and links the files of a generation to its folder.
+    fn assemble(&self, wanted: &Generation) -> Result<()> {
+        let mut new = self.folder.new_generation(wanted)?;
+        for file in &wanted.files {
+            match self.local(file) {
+                Some(local) => new.link(&local, file)?,
+                None => new.take(&self.folder.partial(file), file)?,
+            }
         }
-        self.folder.prune(wanted, self.options.previous);
-        Ok(self.swapped(wanted, fetched_bytes))
+        // The hashes hold, so this finds snapshots of another version, and files that are none.
+        Snapshot::open(new.path(wanted.name()))?;
+        new.publish()
     }
 
     fn swapped(&self, generation: &Generation, fetched_bytes: u64) -> Swapped {
@@ -187,7 +230,7 @@ impl Follower {
 
     /// Writes the state, before the link is replaced: a follower that is killed in between replaces
     /// the link when it starts.
-    fn remember(&mut self, manifest: &Manifest, generation: &Generation) -> Result<()> {
+    fn write_state(&mut self, manifest: &Manifest, generation: &Generation) -> Result<()> {
         let state = State::of(manifest.serial, generation);
         self.folder.write_state(&state)?;
         self.state = Some(state);
@@ -195,10 +238,12 @@ impl Follower {
     }
 }
 
-/// Returns a delay of the interval, shortened or lengthened at random by up to a tenth, so that
-/// many followers do not ask at the same time. It doubles with each failure in a row, up to 16
-/// times the interval and at least a second.
+/// Returns the delay before the next check: the interval, shortened or lengthened by up to a tenth,
+/// so that many followers do not ask at the same time. After each further failure in a row it
+/// doubles, up to 16 times the interval; an interval below a second then counts as one. `random` is
+/// a random number from 0 to 1.
 pub fn delay_before_check(interval: Duration, failures: u32, random: f64) -> Duration {
-    let factor = f64::from(1_u32 << failures.min(4)) * (0.9 + 0.2 * random.clamp(0.0, 1.0));
-    interval.max(Duration::from_millis(if failures > 0 { 1000 } else { 0 })).mul_f64(factor)
+    let base = if failures > 0 { interval.max(Duration::from_secs(1)) } else { interval };
+    let doublings = failures.saturating_sub(1).min(4);
+    base.mul_f64(f64::from(1_u32 << doublings) * (0.9 + 0.2 * random.clamp(0.0, 1.0)))
 }

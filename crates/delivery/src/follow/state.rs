@@ -57,9 +57,11 @@ impl State {
         })
     }
 
-    /// Returns the path of a file with the same contents.
+    /// Returns the path of a file with the same contents, if it is there.
     pub(super) fn find(&self, wanted: &DataFile, folder: &Path) -> Option<PathBuf> {
         let same = |file: &&StoredFile| file.blake3 == wanted.blake3 && file.bytes == wanted.bytes;
-        self.files.iter().find(same).map(|file| folder.join(&file.name))
+        let path = self.files.iter().find(same).map(|file| folder.join(&file.name))?;
+        let found = std::fs::metadata(&path).ok()?;
+        (found.len() == wanted.bytes).then_some(path)
     }
 }

@@ -1,13 +1,15 @@
 //! Publishing: uploads the files of a snapshot, then replaces the manifest.
 
 mod retention;
+mod signer;
 mod source;
 mod upload;
 
 use crate::destination::{Destination, ReadManifest};
 use crate::error::{Error, Result};
-use crate::manifest::{DataFile, FORMAT, Generation, Manifest, is_plain_name};
+use crate::manifest::{DataFile, FORMAT, Generation, MAX_NUMBER, Manifest, is_plain_name};
 use crate::signature::{SigningKey, TrustedKey};
+use signer::Signer;
 use source::Source;
 use std::path::Path;
 use std::time::SystemTime;
@@ -22,6 +24,8 @@ pub struct PublishOptions {
     pub now: SystemTime,
     /// The key that signs the manifest. A manifest that is signed stays signed.
     pub signing_key: Option<SigningKey>,
+    /// Other keys that may have signed the manifest before, for a change of the key.
+    pub trusted_keys: Vec<TrustedKey>,
     /// The generations that are kept.
     pub retention: Retention,
     /// The name that the snapshot has at followers. `None`, the default, is for the name of the
@@ -33,16 +37,22 @@ impl PublishOptions {
     /// Returns the default options for a publication at this time.
     #[must_use]
     pub fn at(now: SystemTime) -> Self {
-        Self { now, signing_key: None, retention: Retention::default(), name: None }
+        Self {
+            now,
+            signing_key: None,
+            trusted_keys: Vec::new(),
+            retention: Retention::default(),
+            name: None,
+        }
     }
 }
 
-/// What publishing did.
+/// The result of a publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The number of the current generation.
     pub generation: u64,
-    /// Whether the current generation already had the same contents. Nothing was changed then.
+    /// Whether the current generation already had the same contents. There is no new one then.
     pub is_unchanged: bool,
     /// Bytes of the files of the generation.
     pub bytes: u64,
@@ -50,53 +60,68 @@ pub struct Published {
     pub uploaded_bytes: u64,
     /// The numbers of generations that the manifest no longer has.
     pub removed: Vec<u64>,
+    /// Why objects that no generation needs could not be removed. A later publication tries again.
+    pub cleanup_failure: Option<String>,
 }
 
 /// Publishes a snapshot: verifies it, uploads its files, and replaces the manifest if no other
 /// publisher has replaced it since this call began. Then it removes objects that no generation
 /// needs.
 ///
+/// With a signing key, generations of a manifest without a signature are not kept: a signature
+/// would vouch for them.
+///
 /// # Errors
 /// Returns [`Error::Snapshot`] if the file is not a valid snapshot, [`Error::Conflict`] if another
-/// publisher was faster, [`Error::SigningKeyMissing`] if the manifest is signed and there is no
-/// key, and [`Error::Store`], [`Error::Io`] or [`Error::Manifest`] if the destination cannot be
-/// read or written. After all of these, the manifest is as before. If only the removal of objects
-/// fails, publishing succeeds, and the next one tries again.
+/// publisher has replaced the manifest, [`Error::SigningKeyMissing`] if the manifest is signed and
+/// there is no key, [`Error::Signature`] if another key has signed it, and [`Error::Store`],
+/// [`Error::Io`] or [`Error::Manifest`] if the destination cannot be read or written. The manifest
+/// is then as before, unless the connection was lost while the manifest was being written, or the
+/// folder could not be synced.
 pub async fn publish(
     destination: &Destination,
     file: &Path,
     options: &PublishOptions,
     progress: impl Fn(Uploaded),
 ) -> Result<Published> {
+    destination.check_writable()?;
     let read = destination.manifest(&[]).await?;
-    check_key(destination, read.as_ref(), options.signing_key.as_ref())?;
+    let signer = Signer::new(options.signing_key.as_ref(), &options.trusted_keys);
+    let is_trusted = match &read {
+        Some(read) => signer.check(destination, &read.envelope)?,
+        None => true,
+    };
     let old = read.as_ref().map(|read| &read.envelope.manifest);
     let source = Source::read(file, &name_of(file, options, old)?)?;
-    if let Some(old) = old
-        && old.current().has_contents_of(&source.data_files())
-    {
-        return Ok(Published {
-            generation: old.current,
-            is_unchanged: true,
-            bytes: old.current().bytes(),
-            uploaded_bytes: 0,
-            removed: Vec::new(),
-        });
+    let mut manifest = next_version(destination, old)?;
+    if !is_trusted {
+        // Anyone with access to the destination can have added them.
+        manifest.generations.clear();
     }
-    let serial = old.map_or(1, |old| old.serial + 1);
-    let (files, uploaded_bytes) =
-        upload::upload(destination, &source, old, serial, progress).await?;
-    let mut manifest = with_generation(old, serial, (&source, options.now), files);
-    let removed = options.retention.apply(&mut manifest, options.now);
-    destination.replace_manifest(&manifest, options.signing_key.as_ref(), read.as_ref()).await?;
-    // What cannot be removed now is removed after a later publication.
-    let _ = retention::remove_objects(destination, old, &manifest, options.now).await;
+    let is_unchanged = manifest
+        .generation(manifest.current)
+        .is_some_and(|current| current.has_contents_of(&source.data_files()));
+    let mut uploaded_bytes = 0;
+    if !is_unchanged {
+        let (files, uploaded) = upload::upload(destination, &source, &manifest, progress).await?;
+        uploaded_bytes = uploaded;
+        add_generation(&mut manifest, old, (&source, options.now), files);
+    }
+    options.retention.apply(&mut manifest, options.now);
+    let removed = removed(old, &manifest);
+    let has_signature = read.as_ref().is_some_and(|read| signer.has_signed(&read.envelope));
+    let mut cleanup = Ok(());
+    if !is_unchanged || !removed.is_empty() || !has_signature {
+        destination.replace_manifest(&manifest, signer.key, read.as_ref()).await?;
+        cleanup = retention::remove_objects(destination, old, &manifest).await;
+    }
     Ok(Published {
         generation: manifest.current,
-        is_unchanged: false,
+        is_unchanged,
         bytes: manifest.current().bytes(),
         uploaded_bytes,
         removed,
+        cleanup_failure: cleanup.err().map(|error| error.to_string()),
     })
 }
 
@@ -119,7 +144,7 @@ async fn existing(destination: &Destination, trusted: &[TrustedKey]) -> Result<R
 /// Makes another generation the current one: an earlier one, or a later one after that.
 ///
 /// # Errors
-/// Returns [`Error::NoGeneration`] if the manifest does not have it, the errors of
+/// Returns [`Error::GenerationNotFound`] if the manifest does not have it, the errors of
 /// [`generations`], and those of [`publish`] for replacing the manifest.
 pub async fn roll_back(
     destination: &Destination,
@@ -127,21 +152,27 @@ pub async fn roll_back(
     key: Option<&SigningKey>,
     trusted: &[TrustedKey],
 ) -> Result<Manifest> {
-    let read = existing(destination, trusted).await?;
-    check_key(destination, Some(&read), key)?;
-    let mut manifest = read.envelope.manifest.clone();
-    if manifest.generation(generation).is_none() {
-        return Err(Error::NoGeneration {
+    destination.check_writable()?;
+    let read = existing(destination, &[]).await?;
+    let signer = Signer::new(key, trusted);
+    if !signer.check(destination, &read.envelope)? {
+        let manifest = destination.manifest_address();
+        return Err(Error::Signature { manifest, found: "none" });
+    }
+    let old = &read.envelope.manifest;
+    if old.generation(generation).is_none() {
+        return Err(Error::GenerationNotFound {
             destination: destination.address().to_owned(),
             generation,
-            available: manifest.generations.iter().map(|found| found.id).collect(),
+            available: old.generations.iter().map(|found| found.id).collect(),
         });
     }
-    if manifest.current != generation {
-        manifest.current = generation;
-        manifest.serial += 1;
-        destination.replace_manifest(&manifest, key, Some(&read)).await?;
+    if old.current == generation && signer.has_signed(&read.envelope) {
+        return Ok(old.clone());
     }
+    let mut manifest = next_version(destination, Some(old))?;
+    manifest.current = generation;
+    destination.replace_manifest(&manifest, key, Some(&read)).await?;
     Ok(manifest)
 }
 
@@ -162,33 +193,42 @@ fn name_of(file: &Path, options: &PublishOptions, old: Option<&Manifest>) -> Res
     })
 }
 
-/// Fails if the manifest is signed and there is no key: followers would refuse its next version.
-fn check_key(
-    destination: &Destination,
-    read: Option<&ReadManifest>,
-    key: Option<&SigningKey>,
-) -> Result<()> {
-    if key.is_none() && read.is_some_and(|read| read.envelope.is_signed) {
-        return Err(Error::SigningKeyMissing { manifest: destination.manifest_address() });
+/// Returns the next version of a manifest, with the same generations.
+fn next_version(destination: &Destination, old: Option<&Manifest>) -> Result<Manifest> {
+    let empty = || Manifest { format: FORMAT, serial: 0, current: 0, generations: Vec::new() };
+    let mut manifest = old.cloned().unwrap_or_else(empty);
+    manifest.serial += 1;
+    // Checked here, before anything is uploaded.
+    if manifest.serial > MAX_NUMBER {
+        return Err(Error::Manifest {
+            manifest: destination.manifest_address(),
+            expected: "a serial number below 2^53 - 1".to_owned(),
+            found: "that number".to_owned(),
+        });
     }
-    Ok(())
+    Ok(manifest)
 }
 
-/// Returns the next version of the manifest, with a new current generation.
-fn with_generation(
+/// Adds a generation and makes it the current one. Its number is higher than all that were used.
+fn add_generation(
+    manifest: &mut Manifest,
     old: Option<&Manifest>,
-    serial: u64,
     (source, created): (&Source, SystemTime),
     files: Vec<DataFile>,
-) -> Manifest {
-    let mut generations = old.map(|old| old.generations.clone()).unwrap_or_default();
-    let id = generations.last().map_or(1, |last| last.id + 1);
-    generations.push(Generation {
-        id,
+) {
+    let used = old.and_then(|old| old.generations.last()).map_or(0, |last| last.id);
+    manifest.current = used + 1;
+    manifest.generations.push(Generation {
+        id: used + 1,
         created,
         entries: source.entries,
         metadata: source.metadata.clone(),
         files,
     });
-    Manifest { format: FORMAT, serial, current: id, generations }
+}
+
+/// Returns the numbers of the generations that the new manifest no longer has.
+fn removed(old: Option<&Manifest>, new: &Manifest) -> Vec<u64> {
+    let ids = old.into_iter().flat_map(|old| &old.generations).map(|generation| generation.id);
+    ids.filter(|id| new.generation(*id).is_none()).collect()
 }

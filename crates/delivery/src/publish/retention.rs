@@ -9,25 +9,25 @@ use std::time::{Duration, SystemTime};
 /// that is uploading.
 const ORPHAN_AGE: Duration = Duration::from_hours(24);
 
-/// Which generations are kept. The current one always is.
+/// The limits of the generations that are kept. The current one always is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Maximum number of generations, at least one; 10 by default.
-    pub generations: usize,
+    pub max_generations: usize,
     /// Maximum age of a generation. `None`, the default, is for any age.
-    pub age: Option<Duration>,
+    pub max_age: Option<Duration>,
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { generations: 10, age: None }
+        Self { max_generations: 10, max_age: None }
     }
 }
 
 impl Retention {
     /// Removes generations from a manifest. Returns their numbers.
     pub(super) fn apply(&self, manifest: &mut Manifest, now: SystemTime) -> Vec<u64> {
-        let surplus = manifest.generations.len().saturating_sub(self.generations.max(1));
+        let surplus = manifest.generations.len().saturating_sub(self.max_generations.max(1));
         let current = manifest.current;
         let (mut at, mut removed) = (0, Vec::new());
         manifest.generations.retain(|generation| {
@@ -35,7 +35,7 @@ impl Retention {
             at += 1;
             // A clock that was set back makes a generation young, not old.
             let age = now.duration_since(generation.created).unwrap_or_default();
-            let is_old = self.age.is_some_and(|max| age > max);
+            let is_old = self.max_age.is_some_and(|max| age > max);
             let is_kept = generation.id == current || !(is_surplus || is_old);
             if !is_kept {
                 removed.push(generation.id);
@@ -47,23 +47,29 @@ impl Retention {
 }
 
 /// Removes the objects that the old manifest named and the new one does not, and old objects that
-/// no manifest names.
+/// no manifest names. If one cannot be removed, the others are. Returns the first failure.
 pub(super) async fn remove_objects(
     destination: &Destination,
     old: Option<&Manifest>,
     new: &Manifest,
-    now: SystemTime,
 ) -> Result<()> {
     let needed = new.objects();
     let dropped = old.map(Manifest::objects).unwrap_or_default();
-    for object in dropped.difference(&needed) {
-        destination.remove(object).await?;
-    }
-    for object in destination.objects().await? {
-        let age = now.duration_since(object.modified).unwrap_or_default();
-        if age > ORPHAN_AGE && !needed.contains(object.name.as_str()) {
-            destination.remove(&object.name).await?;
+    let mut surplus: Vec<String> =
+        dropped.difference(&needed).map(|name| (*name).to_owned()).collect();
+    let listed = destination.objects().await?;
+    // The time of the newest object is by the clock of the store; this machine may have another.
+    let now = listed.iter().map(|object| object.modified).max();
+    for object in listed {
+        let age = now.and_then(|now| now.duration_since(object.modified).ok()).unwrap_or_default();
+        let name = object.name;
+        if age > ORPHAN_AGE && !needed.contains(name.as_str()) && !dropped.contains(name.as_str()) {
+            surplus.push(name);
         }
     }
-    Ok(())
+    let mut result = Ok(());
+    for name in surplus {
+        result = result.and(destination.remove(&name).await);
+    }
+    result
 }

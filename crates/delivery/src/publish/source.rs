@@ -22,6 +22,8 @@ pub(super) struct SourceFile {
     pub(super) file: File,
     pub(super) bytes: u64,
     pub(super) blake3: String,
+    /// Its permissions, which a copy in a folder does not exceed.
+    pub(super) mode: u32,
 }
 
 impl Source {
@@ -76,9 +78,10 @@ impl SourceFile {
 fn open(path: &Path, name: &str) -> Result<SourceFile> {
     let failed = |operation| move |e| Error::io(path, operation, e);
     let mut file = File::open(path).map_err(failed("open"))?;
-    let bytes = file.metadata().map_err(failed("stat"))?.len();
+    let found = file.metadata().map_err(failed("stat"))?;
+    let (bytes, mode) = (found.len(), found.mode());
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(&mut file).map_err(failed("read"))?;
     let blake3 = hasher.finalize().to_hex().to_string();
-    Ok(SourceFile { path: path.to_owned(), name: name.to_owned(), file, bytes, blake3 })
+    Ok(SourceFile { path: path.to_owned(), name: name.to_owned(), file, bytes, blake3, mode })
 }

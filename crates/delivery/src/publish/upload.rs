@@ -1,7 +1,7 @@
 //! The upload of files as objects.
 
 use super::source::{Source, SourceFile};
-use crate::destination::Destination;
+use crate::destination::{Destination, NewFile};
 use crate::error::{Error, Result};
 use crate::manifest::{DataFile, Manifest};
 use bytes::Bytes;
@@ -13,38 +13,40 @@ const MIN_PART_BYTES: u64 = 8 << 20;
 /// Maximum number of parts, with some room below the limit of the stores.
 const MAX_PARTS: u64 = 9_000;
 /// Parts of a file that are uploaded at the same time.
-const PARTS_AT_ONCE: usize = 4;
+const MAX_CONCURRENT_PARTS: usize = 4;
 
 /// The progress of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uploaded {
-    /// Bytes that are at the destination, those of earlier generations included.
+    /// Bytes of this generation that are at the destination, reused files included.
     pub bytes: u64,
     /// Bytes of all files.
     pub total_bytes: u64,
 }
 
-/// Uploads the files that no generation of the manifest has. Returns all files with the names of
-/// their objects, and the number of uploaded bytes.
+/// Uploads the files that no generation of the next manifest has. Returns all files with the names
+/// of their objects, and the number of uploaded bytes.
 ///
 /// The name of an object begins with its hash. The serial number makes it new: another publisher
 /// may be removing an object with the same contents, which the manifest no longer names.
 pub(super) async fn upload(
     destination: &Destination,
     source: &Source,
-    old: Option<&Manifest>,
-    serial: u64,
+    manifest: &Manifest,
     progress: impl Fn(Uploaded),
 ) -> Result<(Vec<DataFile>, u64)> {
     let total_bytes = source.files.iter().map(|file| file.bytes).sum();
     let (mut files, mut present, mut uploaded) = (Vec::new(), 0, 0);
     for file in &source.files {
-        let object = if let Some(known) = old.and_then(|old| find(old, file)) {
+        let object = if let Some(known) = find(manifest, file) {
             known.object.clone()
         } else {
-            let object = format!("{}-{serial}", file.blake3);
+            let object = format!("{}-{}", file.blake3, manifest.serial);
             let report = |bytes| progress(Uploaded { bytes: present + bytes, total_bytes });
-            upload_file(destination, file, &object, report).await?;
+            match destination.new_file(&object, file.mode) {
+                Some(new) => copy_file(new?, file, report)?,
+                None => upload_file(destination, file, &object, report).await?,
+            }
             uploaded += file.bytes;
             object
         };
@@ -62,6 +64,31 @@ fn find<'m>(manifest: &'m Manifest, file: &SourceFile) -> Option<&'m DataFile> {
     files.find(|known| known.blake3 == file.blake3 && known.bytes == file.bytes)
 }
 
+fn copy_file(mut new: NewFile, file: &SourceFile, progress: impl Fn(u64)) -> Result<()> {
+    let (mut done, mut hasher) = (0, blake3::Hasher::new());
+    while done < file.bytes {
+        let bytes = part(file, done, MIN_PART_BYTES.min(file.bytes - done))?;
+        hasher.update(&bytes);
+        new.write(&bytes)?;
+        done += bytes.len() as u64;
+        progress(done);
+    }
+    check_unchanged(file, &hasher)?;
+    new.publish()
+}
+
+/// Fails if other bytes were sent than were hashed before.
+fn check_unchanged(file: &SourceFile, sent: &blake3::Hasher) -> Result<()> {
+    if sent.finalize().to_hex().as_str() == file.blake3 {
+        return Ok(());
+    }
+    Err(Error::Contents {
+        place: file.path.display().to_string(),
+        expected: "a file that does not change while it is published".to_owned(),
+        found: "other bytes than before".to_owned(),
+    })
+}
+
 async fn upload_file(
     destination: &Destination,
     file: &SourceFile,
@@ -75,7 +102,7 @@ async fn upload_file(
     let (mut read, mut done) = (0, 0);
     let sent: Result<()> = async {
         while done < file.bytes {
-            if read < file.bytes && parts.len() < PARTS_AT_ONCE {
+            if read < file.bytes && parts.len() < MAX_CONCURRENT_PARTS {
                 let bytes = part(file, read, part_bytes.min(file.bytes - read))?;
                 hasher.update(&bytes);
                 let len = bytes.len() as u64;
@@ -93,29 +120,22 @@ async fn upload_file(
             }
             progress(done);
         }
-        if hasher.finalize().to_hex().as_str() != file.blake3 {
-            return Err(Error::Contents {
-                place: file.path.display().to_string(),
-                expected: "a file that does not change while it is published".to_owned(),
-                found: "other bytes than before".to_owned(),
-            });
-        }
-        Ok(())
+        check_unchanged(file, &hasher)
     }
     .await;
     drop(parts);
-    match sent {
-        Ok(()) => upload
-            .complete()
-            .await
-            .map(drop)
-            .map_err(|e| destination.object_failure("write", object, &e)),
+    let completed = match sent {
+        Ok(()) => upload.complete().await.map(drop),
         Err(error) => {
-            // Otherwise the store keeps the parts.
             let _ = upload.abort().await;
-            Err(error)
+            return Err(error);
         }
+    };
+    if completed.is_err() {
+        // Otherwise the store keeps the parts.
+        let _ = upload.abort().await;
     }
+    completed.map_err(|e| destination.object_failure("write", object, &e))
 }
 
 fn part(file: &SourceFile, at: u64, len: u64) -> Result<Bytes> {

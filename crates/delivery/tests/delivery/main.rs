@@ -5,3 +5,4 @@ mod following;
 mod place;
 mod publishing;
 mod signatures;
+mod soak;

@@ -1,9 +1,12 @@
 //! Publications, and what they leave at the destination.
 
 use crate::place::{Place, now, options};
-use nuthatch_delivery::{Error, PublishOptions, Retention, generations, publish, roll_back};
+use nuthatch_delivery::{
+    Destination, Error, PublishOptions, Retention, generations, publish, roll_back,
+};
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 #[tokio::test]
@@ -103,7 +106,7 @@ async fn a_publisher_that_is_overtaken_changes_nothing() {
 async fn generations_beyond_the_retention_are_removed_with_their_objects() {
     let place = Place::new();
     let keep = |generations, age| PublishOptions {
-        retention: Retention { generations, age },
+        retention: Retention { max_generations: generations, max_age: age },
         ..options()
     };
     for seven in 1..=3 {
@@ -150,6 +153,51 @@ async fn a_rollback_makes_a_listed_generation_the_current_one() {
     let error = roll_back(&destination, 9, None, &[]).await.expect_err("no such generation");
     assert!(error.to_string().ends_with("expected a generation of 1, 2, 3, found 9"), "{error}");
     assert_eq!(place.publish(4).await.generation, 4);
+}
+
+#[tokio::test]
+async fn a_private_snapshot_stays_private_in_a_folder() {
+    let place = Place::new();
+    let mut before = Vec::new();
+    for (seven, mode) in [(1, 0o600), (2, 0o640)] {
+        let file = place.build("users.nut", 0, seven);
+        std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("a mode");
+        place.publish_file(&file, &options()).await.expect("published");
+        let new = place.objects().into_iter().find(|name| !before.contains(name));
+        before = place.objects();
+        let object = place.path("shared/objects").join(new.expect("an object"));
+        let found = std::fs::metadata(object).expect("an object").permissions().mode();
+        assert_eq!(found & 0o777 & !mode, 0, "{found:o}");
+    }
+}
+
+/// The name of the snapshot must differ from those of its shards.
+#[tokio::test]
+async fn a_manifest_that_readers_would_refuse_is_not_written() {
+    let place = Place::new();
+    let file = place.build("set/users.nut", 2, 1);
+    let shard = crate::place::names(&place.path("set")).into_iter().find(|n| n.ends_with("shard"));
+    let named = PublishOptions { name: shard, ..options() };
+    let error = place.publish_file(&file, &named).await.expect_err("the same name twice");
+    assert!(error.to_string().contains("expected each name once"), "{error}");
+    assert!(!place.path("shared/manifest.json").exists());
+    place.publish_file(&file, &options()).await.expect("published");
+}
+
+#[tokio::test]
+async fn relative_and_linked_folders_are_the_same_destination() {
+    let place = Place::new();
+    place.publish(1).await;
+    std::os::unix::fs::symlink(place.path("shared"), place.path("link")).expect("a link");
+    for path in ["link", "shared/", "nothing/../shared", "shared/objects/.."] {
+        if path.starts_with("nothing") {
+            std::fs::create_dir_all(place.path("nothing")).expect("a folder");
+        }
+        let path = place.path("").join(path);
+        let destination = Destination::open(path.to_str().expect("UTF-8")).expect("a folder");
+        let manifest = generations(&destination, &[]).await.expect("a manifest");
+        assert_eq!(manifest.current, 1, "{}", path.display());
+    }
 }
 
 #[tokio::test]

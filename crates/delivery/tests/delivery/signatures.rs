@@ -21,8 +21,12 @@ fn keys(place: &Place, name: &str) -> (PathBuf, PathBuf) {
     (private, public)
 }
 
-fn signed_by(key: &Path) -> PublishOptions {
-    let signing_key = Some(SigningKey::read(key).expect("a key"));
+fn key(path: &Path) -> SigningKey {
+    SigningKey::read(path).expect("a key")
+}
+
+fn signed_by(path: &Path) -> PublishOptions {
+    let signing_key = Some(key(path));
     PublishOptions { signing_key, ..options() }
 }
 
@@ -48,7 +52,7 @@ async fn a_follower_with_keys_takes_only_manifests_that_one_of_them_signed() {
     let file = place.build("users.nut", 0, 2);
     place.publish_file(&file, &signed_by(&theirs)).await.expect("published");
     let error = failure(&mut follower).await.to_string();
-    assert!(error.ends_with("found another one"), "{error}");
+    assert!(error.ends_with("found one by another key"), "{error}");
     drop(follower);
     let both = trusting(&[&our_public, &their_public]);
     let mut follower = place.follower_with(both).expect("a follower");
@@ -62,6 +66,41 @@ async fn a_follower_with_keys_takes_only_manifests_that_one_of_them_signed() {
         assert_eq!(failure(&mut follower).await.code(), "signature");
     }
     assert_eq!(place.seven(), Some(2));
+}
+
+/// A signature of ours would vouch for what another program has added.
+#[tokio::test]
+async fn generations_that_were_not_signed_are_not_kept() {
+    let place = Place::new();
+    let (ours, _) = keys(&place, "ours");
+    place.publish(1).await;
+    let error = roll_back(&place.destination(), 1, Some(&key(&ours)), &[]).await;
+    assert_eq!(error.expect_err("not signed").code(), "signature");
+    // Also if the contents are the same.
+    let file = place.build("users.nut", 0, 1);
+    let published = place.publish_file(&file, &signed_by(&ours)).await.expect("published");
+    assert_eq!((published.generation, &published.removed[..]), (2, &[1][..]));
+    assert_eq!(place.objects().len(), 1);
+    let again = place.publish_file(&file, &signed_by(&ours)).await.expect("published");
+    assert_eq!((again.generation, again.is_unchanged), (2, true));
+}
+
+#[tokio::test]
+async fn a_key_is_changed_by_trusting_the_one_before() {
+    let place = Place::new();
+    let (old, old_public) = keys(&place, "old");
+    let (new, new_public) = keys(&place, "new");
+    let file = place.build("users.nut", 0, 1);
+    place.publish_file(&file, &signed_by(&old)).await.expect("published");
+    let error = place.publish_file(&file, &signed_by(&new)).await.expect_err("another key");
+    assert!(error.to_string().contains("found one by another key; --trust-key"), "{error}");
+    let trusted_keys = vec![TrustedKey::read(&old_public).expect("a key")];
+    let both = PublishOptions { trusted_keys, ..signed_by(&new) };
+    // The contents are the same; only the signature is new.
+    let published = place.publish_file(&file, &both).await.expect("published");
+    assert_eq!((published.generation, published.is_unchanged), (1, true));
+    let mut follower = place.follower_with(trusting(&[&new_public])).expect("a follower");
+    check(&mut follower).await.expect("a generation");
 }
 
 #[tokio::test]

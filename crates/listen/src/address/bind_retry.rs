@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Maximum time that the previous owner may take to shut down.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Maximum number of retries. A server with too many clients also closes new connections, but
 /// continues to listen.

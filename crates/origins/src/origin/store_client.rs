@@ -2,11 +2,12 @@
 
 use super::http::innermost;
 use super::store::{Limits, client};
-use crate::address::{Address, Place};
+use crate::address::{Address, HttpPlace, Place};
 use crate::error::{Error, Result};
 use object_store::client::{HttpError, HttpErrorKind};
+use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{ObjectStore, RetryConfig};
+use object_store::{ClientOptions, ObjectStore, RetryConfig};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +26,12 @@ pub struct StoreClient {
     pub path: Path,
     /// The address without secrets.
     pub address: String,
+    /// Whether objects can only be read, as on an HTTP server.
+    pub is_read_only: bool,
 }
 
-/// Returns the client for an address such as `s3://bucket/path`, `gs://bucket/path` or
-/// `az://container/path`. Credentials come from the environment, as for the store's own tools.
+/// Returns the client for an address such as `s3://bucket/path`, `gs://bucket/path`,
+/// `az://container/path`, or `https://host/path` for reading. Credentials come from the environment, as for the store's own tools.
 /// Requests that fail for a passing reason are repeated for up to 30 seconds.
 ///
 /// # Errors
@@ -37,17 +40,45 @@ pub struct StoreClient {
 /// [`Error::Setup`] if a setting in the environment is missing or invalid.
 pub fn store_client(address: &str) -> Result<StoreClient> {
     let Address { place, plain } = Address::parse(address)?;
-    let expected = "s3://bucket/path, gs://bucket/path or az://container/path";
+    let expected = "s3://bucket/path, gs://bucket/path, az://container/path or https://host/path";
     let unexpected = || Error::Address { address: plain.clone(), expected };
-    let Place::Store(place) = place else { return Err(unexpected()) };
+    let place = match place {
+        Place::Store(place) => place,
+        Place::Http(place) => return http_client(&place, plain),
+        Place::File(_) => return Err(unexpected()),
+    };
     let name = place.name.trim_end_matches('/');
     let path = Path::parse(name).ok().filter(|path| path.as_ref() == name);
     let path = path.ok_or_else(unexpected)?;
-    let retry =
-        RetryConfig { max_retries: 4, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() };
-    let limits = Limits { retry, connect: CONNECT_TIMEOUT, response: RESPONSE_TIMEOUT };
+    let limits = Limits { retry: retry(), connect: CONNECT_TIMEOUT, response: RESPONSE_TIMEOUT };
     let store = client(&place, limits)?;
-    Ok(StoreClient { store, path, address: plain.trim_end_matches('/').to_owned() })
+    let address = plain.trim_end_matches('/').to_owned();
+    Ok(StoreClient { store, path, address, is_read_only: false })
+}
+
+fn retry() -> RetryConfig {
+    RetryConfig { max_retries: 4, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() }
+}
+
+/// Returns the client for objects below the address of an HTTP server.
+fn http_client(place: &HttpPlace, plain: String) -> Result<StoreClient> {
+    if place.user.is_some() || place.url.query().is_some() {
+        let expected = "an address without a user and a query";
+        return Err(Error::Address { address: plain, expected });
+    }
+    let options = ClientOptions::new()
+        .with_timeout(RESPONSE_TIMEOUT)
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_allow_http(place.url.scheme() == "http");
+    let address = plain.trim_end_matches('/').to_owned();
+    let store = HttpBuilder::new()
+        .with_url(address.clone())
+        .with_client_options(options)
+        .with_retry(retry())
+        .build();
+    let reason = || format!("{address}: its client cannot be created");
+    let store = store.map_err(|_| Error::Setup { what: "a store", reason: reason() })?;
+    Ok(StoreClient { store: Arc::new(store), path: Path::default(), address, is_read_only: true })
 }
 
 /// Returns the reason of a failed request, without the response of the store, which can contain

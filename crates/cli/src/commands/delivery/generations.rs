@@ -11,8 +11,11 @@ use nuthatch_units::{bytes, grouped};
 use std::fmt::Write;
 
 const NOTES: &str = "\
---rollback makes another generation the current one: followers fetch it, and the next publication
-gets a number after the last one. Generations are never changed.
+--rollback makes another generation the current one, older or newer, and followers fetch it. The
+next publication becomes current again, with a number after the last one: stop the job that
+publishes first. Generations are never changed.
+
+With --rollback, --sign-key signs the new manifest; it is required if the manifest is signed.
 
 --json prints an object on a line for each generation:
   {\"generation\":7,\"current\":true,\"created\":\"2026-11-27T09:30:00Z\",\"name\":\"users.nut\",

@@ -34,6 +34,11 @@ pub(super) struct TrustedKeyArgs {
 impl TrustedKeyArgs {
     /// Reads the keys.
     pub(super) fn read(&self) -> Result<Vec<TrustedKey>, Failure> {
-        Ok(self.trust_key.iter().map(|path| TrustedKey::read(path)).collect::<Result<_, _>>()?)
+        read_trusted(&self.trust_key)
     }
+}
+
+/// Reads public keys.
+pub(super) fn read_trusted(paths: &[PathBuf]) -> Result<Vec<TrustedKey>, Failure> {
+    Ok(paths.iter().map(|path| TrustedKey::read(path)).collect::<Result<_, _>>()?)
 }

@@ -1,11 +1,11 @@
 //! `nuthatch publish`.
 
-use super::keys::SigningKeyArg;
+use super::keys::{SigningKeyArg, read_trusted};
 use super::{now, runtime};
 use crate::arguments::parse_time;
 use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::{Display, print_result};
+use crate::terminal::{Display, print_message, print_result};
 use clap::Args;
 use nuthatch_delivery::{Destination, PublishOptions, Published, Retention, publish};
 use nuthatch_units::bytes;
@@ -16,16 +16,20 @@ const NOTES: &str = "\
 Verifies the snapshot, uploads its files under names that begin with their hash, and then replaces
 the manifest of DEST, which lists the generations. Files that a listed generation has are not
 uploaded again, so of a set only the changed shards are. If the current generation has the same
-contents, nothing is changed.
+contents, there is no new one.
 
-The manifest is replaced only if no other publisher has replaced it since this command began; else
-the command fails, and the other one's generation stays current.
+The manifest is replaced only if no other publisher has replaced it since this command began.
+Otherwise the command fails and leaves the manifest unchanged.
 
 Credentials for s3://, gs:// and az:// come from the environment, as for the store's own tools: for
 example AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL.
 
 Generations beyond --keep or older than --keep-age leave the manifest, and their files are removed.
 The current generation stays. Files of uploads that failed are removed after a day.
+
+With --sign-key, the generations of a manifest without a signature are not kept. A manifest that
+another key has signed is refused, unless --trust-key names that key: to change the key, publish
+once with both.
 
 A pair of keys for signatures: openssl genpkey -algorithm ed25519 -out sign.pem, and
 openssl pkey -in sign.pem -pubout -out trust.pem for the followers.
@@ -39,7 +43,9 @@ Exit status:
   0  the generation is the current one
   2  invalid command line
   3  any other error, for example: the snapshot is damaged, DEST cannot be written, or another
-     publisher was faster. The manifest is as before";
+     publisher has replaced the manifest. The manifest is as before, unless the connection was lost
+     while it was being written, the folder of DEST could not be synced, or the result could not be
+     written to standard output: `nuthatch generations DEST` shows it";
 
 /// Publish a snapshot as the current generation of a folder or an object store
 #[derive(Debug, Args)]
@@ -51,11 +57,15 @@ pub(crate) struct Publish {
     /// A folder, `s3://bucket/path`, `gs://bucket/path` or `az://container/path`, for one snapshot
     #[arg(value_name = "DEST")]
     destination: String,
-    /// Name of the snapshot at the followers; by default that of the last generation, or of FILE
+    /// Name of the snapshot at the followers; by default that of the current generation, or of FILE
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
     key: SigningKeyArg,
+    /// With --sign-key: accept a manifest that this Ed25519 public key (PEM) has signed; can be
+    /// repeated
+    #[arg(long, value_name = "FILE", requires = "sign_key")]
+    trust_key: Vec<PathBuf>,
     /// Maximum number of generations that are kept
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -77,8 +87,9 @@ impl Publish {
         let options = PublishOptions {
             now: now(),
             signing_key: self.key.read()?,
-            retention: Retention { generations: self.keep as usize, age: self.keep_age },
+            retention: Retention { max_generations: self.keep as usize, max_age: self.keep_age },
             name: self.name.clone(),
+            trusted_keys: read_trusted(&self.trust_key)?,
         };
         let display = Display::new(self.quiet || self.json, None);
         let show = |sent: nuthatch_delivery::Uploaded| {
@@ -87,6 +98,11 @@ impl Publish {
         let published = runtime()?.block_on(publish(&destination, &self.file, &options, show));
         display.finish();
         let published = published?;
+        if let Some(failure) = &published.cleanup_failure {
+            print_message(format_args!(
+                "warning: files that no generation needs were not removed: {failure}"
+            ));
+        }
         if self.json {
             print_result(&json(&published))?;
         } else if !self.quiet {

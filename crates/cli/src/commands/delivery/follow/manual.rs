@@ -8,23 +8,26 @@ swaps them in: DIR/NAME is a symbolic link, which a rename replaces. Programs op
 watch it. NAME is that of the snapshot, such as users.nut.";
 
 pub(super) const NOTES: &str = "\
-After any failure (SRC away, disk full, a manifest without a trusted signature, wrong bytes), the
-folder keeps the generation that it has, and the follower tries again: after the time of --interval,
-then twice as long, up to 16 times as long. What was fetched is continued, also after kill -9. A
-follower that is killed at any moment leaves a complete generation.
+After any failure (SRC is unreachable, the disk is full, the manifest has no trusted signature, a
+file has wrong bytes), the folder keeps its generation, and the follower tries again: after the time of
+--interval, then after twice that, up to 16 times. It continues with what it has fetched, also after
+kill -9; if the disk is full, it removes that. A follower that is killed at any moment leaves a
+complete generation.
 
 Files that the generation in DIR has are not fetched again, so of a set only the changed shards are.
-A manifest with a lower serial number than one that was seen before is refused: it comes from an old
-copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a folder.
+A manifest with a lower serial number than that of the generation in DIR is refused: it comes from
+an old copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a folder.
 
 Metrics at --admin (Prometheus text):
   nuthatch_follow_generation               number of the generation in DIR
   nuthatch_follow_age_seconds              time since its publication
-  nuthatch_follow_check_age_seconds        time since the last successful check
+  nuthatch_follow_check_age_seconds        time since the last successful check, fetch included
   nuthatch_follow_swaps_total              generations that were swapped in
-  nuthatch_follow_fetched_bytes_total      bytes of generations that were swapped in
-  nuthatch_follow_remaining_bytes          bytes that are missing of a generation that is fetched
-  nuthatch_follow_failures_total           failed checks by cause
+  nuthatch_follow_fetched_bytes_total      bytes fetched for completed swaps
+  nuthatch_follow_remaining_bytes          bytes left to fetch
+  nuthatch_follow_failures_total           failed checks by cause: contents (wrong bytes), io
+                                           (disk), manifest, nothing-published, older-manifest,
+                                           signature, snapshot, store (SRC)
 /healthz returns 503 while DIR has no generation, and with --max-age while it is too old.
 
 SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start.

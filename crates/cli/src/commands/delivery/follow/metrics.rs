@@ -83,9 +83,9 @@ impl MetricsSource for Status {
             .sample_if_known(state.checked.map(|checked| checked.elapsed().as_secs_f64()));
         text.counter("nuthatch_follow_swaps", "Generations that were swapped in.")
             .sample(&[], state.swaps);
-        let help = "Bytes that were fetched of generations that were swapped in.";
+        let help = "Bytes fetched for completed swaps.";
         text.counter("nuthatch_follow_fetched_bytes", help).sample(&[], state.fetched_bytes);
-        let help = "Bytes that are missing of a generation that is fetched.";
+        let help = "Bytes left to fetch.";
         text.gauge("nuthatch_follow_remaining_bytes", help).sample(&[], state.remaining_bytes);
         text.counter("nuthatch_follow_failures", "Failed checks by cause.")
             .by_label("cause", &state.failures);

@@ -13,7 +13,7 @@ use crate::process::{Request, ServerProcess, end_at_once};
 use crate::terminal::{Display, greet, print_result};
 use clap::Args;
 use metrics::Status;
-use nuthatch_delivery::{Destination, Error, FollowOptions, Follower, Swapped, delay_before_check};
+use nuthatch_delivery::{Destination, FollowOptions, Follower, Swapped, delay_before_check};
 use nuthatch_units::{bytes, parse_size};
 use on_swap::OnSwap;
 use std::hash::{BuildHasher, RandomState};
@@ -25,14 +25,14 @@ use tokio::sync::watch;
 #[derive(Debug, Args)]
 #[command(long_about = manual::ABOUT, after_long_help = manual::NOTES)]
 pub(crate) struct Follow {
-    /// The destination of "nuthatch publish"
+    /// The destination of "nuthatch publish", or `https://host/path` of a server with its files
     #[arg(value_name = "SRC")]
     source: String,
     /// The folder; it is created if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Check once, and exit when DIR has the current generation
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["interval", "max_age", "admin"])]
     once: bool,
     /// Time between checks, varied at random by a tenth
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
@@ -48,9 +48,11 @@ pub(crate) struct Follow {
     /// Run this command of the shell after each swap
     ///
     /// Its environment has `NUTHATCH_PATH`, the path that programs open, and `NUTHATCH_GENERATION`.
+    /// The next check waits for its end. If the follower ends first, the command is killed, and
+    /// does not run again.
     #[arg(long, value_name = "COMMAND")]
     on_swap: Option<String>,
-    /// Be unhealthy if the generation in DIR was published longer ago, such as 2h
+    /// Return 503 from /healthz when the generation in DIR was published longer ago, such as 2h
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     max_age: Option<Duration>,
     /// Allow admin endpoints that other machines can reach
@@ -72,31 +74,30 @@ impl Follow {
         if self.bandwidth == Some(0) {
             return Err(Failure::Usage("--bandwidth: expected at least 1 byte, found 0".into()));
         }
+        if self.interval.is_zero() {
+            return Err(Failure::Usage("--interval: expected more than 0s, found 0s".into()));
+        }
         let follower = Follower::open(destination, &self.folder, options)?;
         if self.once { self.follow_once(follower) } else { self.follow(follower) }
     }
 
     fn follow_once(&self, mut follower: Follower) -> Result<Outcome, Failure> {
-        let display = Display::new(false, None);
-        let swapped = runtime()?.block_on(follower.check(|fetched| {
+        let (runtime, display) = (runtime()?, Display::new(false, None));
+        let swapped = runtime.block_on(follower.check(|fetched| {
             display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
         }));
         display.finish();
-        match (swapped?, follower.path(), follower.generation()) {
-            (Some(swapped), ..) => {
-                print_result(&text(&swapped))?;
-                OnSwap::new(self.on_swap.as_deref()).run(&swapped)?;
-            }
-            (None, Some(path), Some(generation)) => {
-                let path = path.display();
-                print_result(&format!("{path}: generation {generation} is current\n"))?;
-            }
-            (None, ..) => unreachable!("a check that succeeds leaves a generation"),
+        if let Some(swapped) = swapped? {
+            print_result(&text(&swapped))?;
+            let on_swap = OnSwap::new(self.on_swap.as_deref());
+            runtime.block_on(on_swap.run(&swapped)).map_err(Failure::Error)?;
+        } else if let (Some(path), Some(generation)) = (follower.path(), follower.generation()) {
+            print_result(&format!("{}: generation {generation} is current\n", path.display()))?;
         }
         Ok(Outcome::Success)
     }
 
-    fn follow(&self, mut follower: Follower) -> Result<Outcome, Failure> {
+    fn follow(&self, follower: Follower) -> Result<Outcome, Failure> {
         let process = ServerProcess::begin()?;
         let _logs = self.monitoring.start_logs()?;
         let status = Status::new(&follower, self.max_age);
@@ -117,45 +118,40 @@ impl Follow {
         let line = format!("{folder} follows {from}, checked every {every}");
         greet("", &[], admin.addresses(), &line)?;
         server_started();
-        let on_swap = OnSwap::new(self.on_swap.as_deref());
-        let failed = runtime()?.block_on(async {
-            let mut failures = 0;
-            loop {
-                tokio::select! {
-                    checked = follower.check(|fetched| status.fetching(fetched)) => {
-                        failures = if checked.is_ok() { 0 } else { failures + 1 };
-                        status.checked(&follower, &checked);
-                        report(checked, &on_swap)?;
-                    }
-                    _ = stopped.wait_for(|stopped| *stopped) => return Ok(()),
-                }
-                let delay = delay_before_check(self.interval, failures, random());
-                tokio::select! {
-                    () = tokio::time::sleep(delay) => {}
-                    _ = stopped.wait_for(|stopped| *stopped) => return Ok(()),
-                }
+        runtime()?.block_on(async {
+            tokio::select! {
+                () = self.check_again_and_again(follower, &status) => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
             }
         });
-        failed.map(|()| Outcome::Success)
+        Ok(Outcome::Success)
     }
-}
 
-/// Prints a swap, or logs a failure. Fails if the output cannot be written.
-fn report(checked: Result<Option<Swapped>, Error>, on_swap: &OnSwap) -> Result<(), Failure> {
-    match checked {
-        Ok(Some(swapped)) => {
-            print_result(&text(&swapped))?;
-            if let Err(Failure::Error(problem)) = on_swap.run(&swapped) {
-                tracing::warn!(target: "nuthatch::follow", "{problem}");
+    /// Checks for as long as the returned future is polled.
+    async fn check_again_and_again(&self, mut follower: Follower, status: &Status) {
+        let on_swap = OnSwap::new(self.on_swap.as_deref());
+        let mut failures = 0;
+        loop {
+            let checked = follower.check(|fetched| status.fetching(fetched)).await;
+            failures = if checked.is_ok() { 0 } else { failures + 1 };
+            status.checked(&follower, &checked);
+            match checked {
+                Ok(Some(swapped)) => {
+                    // The reader of the output may have ended; the folder has others.
+                    let _ = print_result(&text(&swapped));
+                    if let Err(problem) = on_swap.run(&swapped).await {
+                        tracing::warn!(target: "nuthatch::follow", "{problem}");
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let code = error.code();
+                    tracing::warn!(target: "nuthatch::follow", code, "{error}");
+                }
             }
-        }
-        Ok(None) => {}
-        Err(error) => {
-            let code = error.code();
-            tracing::warn!(target: "nuthatch::follow", code, "{error}");
+            tokio::time::sleep(delay_before_check(self.interval, failures, random())).await;
         }
     }
-    Ok(())
 }
 
 fn text(swapped: &Swapped) -> String {

@@ -1,32 +1,59 @@
 //! The command that runs after a swap.
 
-use crate::outcome::Failure;
 use nuthatch_delivery::Swapped;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// The delay between checks whether the command has ended.
+const POLL: Duration = Duration::from_millis(20);
 
 /// The command that runs after a swap, if there is one.
 pub(super) struct OnSwap<'a>(Option<&'a str>);
+
+/// A command that runs. Dropping it kills the command.
+struct Running(Child);
 
 impl<'a> OnSwap<'a> {
     pub(super) fn new(command: Option<&'a str>) -> Self {
         Self(command)
     }
 
-    /// Runs the command and waits for its end.
-    pub(super) fn run(&self, swapped: &Swapped) -> Result<(), Failure> {
+    /// Runs the command and waits for its end. If the returned future is dropped, the command is
+    /// killed. Fails with a message.
+    pub(super) async fn run(&self, swapped: &Swapped) -> Result<(), String> {
         let Some(command) = self.0 else { return Ok(()) };
-        let status = Command::new("/bin/sh")
+        let child = Command::new("/bin/sh")
             .args(["-c", command])
             .env("NUTHATCH_PATH", &swapped.path)
             .env("NUTHATCH_GENERATION", swapped.generation.to_string())
             .stdin(Stdio::null())
-            .status();
-        match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => {
-                Err(Failure::Error(format!("--on-swap: the command ended with {status}")))
+            .spawn();
+        let mut running = Running(child.map_err(|e| format!("--on-swap: run /bin/sh: {e}"))?);
+        let status = running.wait().await.map_err(|e| format!("--on-swap: wait: {e}"))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("--on-swap: the command ended with {status}"))
+        }
+    }
+}
+
+impl Running {
+    async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
             }
-            Err(error) => Err(Failure::Error(format!("--on-swap: run /bin/sh: {error}"))),
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
         }
     }
 }
