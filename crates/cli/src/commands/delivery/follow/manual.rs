@@ -9,14 +9,15 @@ watch it. NAME is that of the snapshot, such as users.nut.";
 
 pub(super) const NOTES: &str = "\
 After any failure (SRC is unreachable, the disk is full, the manifest has no trusted signature, a
-file has wrong bytes), the folder keeps its generation, and the follower tries again: after the time of
---interval, then after twice that, up to 16 times. It continues with what it has fetched, also after
-kill -9; if the disk is full, it removes that. A follower that is killed at any moment leaves a
-complete generation.
+file has wrong bytes), the folder keeps its generation, and the follower tries again: after the time
+of --interval, then after twice that, up to 16 times. It continues with what it has fetched, also
+after kill -9; if the disk is full, it removes that. A follower that is killed at any moment leaves
+a complete generation.
 
 Files that the generation in DIR has are not fetched again, so of a set only the changed shards are.
 A manifest with a lower serial number than that of the generation in DIR is refused: it comes from
-an old copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a folder.
+an old copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a
+folder.
 
 Metrics at --admin (Prometheus text):
   nuthatch_follow_generation               number of the generation in DIR
