@@ -149,6 +149,10 @@ impl Manifest {
         if let Some([a, b]) = self.generations.array_windows().find(|[a, b]| a.id >= b.id) {
             return Some(("generations in ascending order", format!("{} before {}", a.id, b.id)));
         }
+        if let Some(last) = self.generations.last().filter(|last| last.id > self.serial) {
+            let found = format!("generation {} and serial {}", last.id, self.serial);
+            return Some(("generations up to the serial number", found));
+        }
         if self.generation(self.current).is_none() {
             let found = format!("generation {}, which is not listed", self.current);
             return Some(("the current generation in the list", found));

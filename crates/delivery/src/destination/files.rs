@@ -34,9 +34,11 @@ pub(super) fn list(folder: &Path) -> Result<Vec<StoredObject>> {
     for entry in entries {
         let entry = entry.map_err(failed)?;
         // Another publisher may remove it meanwhile. Its own names are UTF-8.
-        let modified = entry.metadata().and_then(|found| found.modified());
-        if let (Ok(modified), Ok(name)) = (modified, entry.file_name().into_string()) {
-            objects.push(StoredObject { name, modified });
+        let (Ok(found), Ok(name)) = (entry.metadata(), entry.file_name().into_string()) else {
+            continue;
+        };
+        if let Ok(modified) = found.modified() {
+            objects.push(StoredObject { name, bytes: found.len(), modified });
         }
     }
     Ok(objects)

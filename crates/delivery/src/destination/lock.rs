@@ -7,9 +7,14 @@ use std::path::Path;
 /// The name of the lock file. It stays, since removing it could give the lock to two publishers.
 const NAME: &str = ".lock";
 
-/// The lock of a folder. The system releases it when the file is closed, also after a crash.
-pub(super) struct FolderLock {
-    _file: File,
+/// The lock of a folder. The system releases it when the process ends, also after a crash.
+pub(super) struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // A child process that was just forked has the file open, too, until it runs its program.
+        let _ = self.0.unlock();
+    }
 }
 
 impl FolderLock {
@@ -20,6 +25,6 @@ impl FolderLock {
         let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = opened.map_err(|e| Error::io(&path, "open", e))?;
         file.lock().map_err(|e| Error::io(&path, "lock", e))?;
-        Ok(Self { _file: file })
+        Ok(Self(file))
     }
 }

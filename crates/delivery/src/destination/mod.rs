@@ -67,9 +67,10 @@ enum Found {
     Nothing,
 }
 
-/// An object that no manifest may name.
+/// An object that a destination has.
 pub(crate) struct StoredObject {
     pub(crate) name: String,
+    pub(crate) bytes: u64,
     pub(crate) modified: SystemTime,
 }
 
@@ -283,7 +284,8 @@ impl Destination {
             .map_err(|e| failure("list", &format!("{}/{OBJECTS}", self.address), &e))?;
         let objects = listed.into_iter().filter_map(|found| {
             let name = found.location.filename()?.to_owned();
-            Some(StoredObject { name, modified: found.last_modified.into() })
+            let modified = found.last_modified.into();
+            Some(StoredObject { name, bytes: found.size, modified })
         });
         Ok(objects.collect())
     }

@@ -16,7 +16,7 @@ use crate::manifest::{DataFile, Generation};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// The folder of the follower's own files.
@@ -33,8 +33,8 @@ const LOCK: &str = "lock";
 pub(super) struct Folder {
     path: PathBuf,
     own: PathBuf,
-    /// The lock, which the system releases when the file is closed.
-    _lock: File,
+    /// The lock, which the system releases when the process ends.
+    lock: File,
 }
 
 impl Folder {
@@ -52,7 +52,22 @@ impl Folder {
             Err(TryLockError::WouldBlock) => return Err(Error::InUse { folder: path }),
             Err(TryLockError::Error(error)) => return Err(Error::io(&lock, "lock", error)),
         }
-        Ok(Self { own, path, _lock: file })
+        Ok(Self { own, path, lock: file })
+    }
+
+    /// Returns whether the lock is still that of the folder at the path: the folder can have been
+    /// moved, removed or replaced.
+    pub(super) fn is_locked(&self) -> bool {
+        let found = fs::metadata(self.own.join(LOCK));
+        match (found, self.lock.metadata()) {
+            (Ok(found), Ok(held)) => (found.dev(), found.ino()) == (held.dev(), held.ino()),
+            _ => false,
+        }
+    }
+
+    /// Creates and locks the folder at the same path.
+    pub(super) fn open_again(&self) -> Result<Self> {
+        Self::open(&self.path)
     }
 
     /// Reads the state. Returns `None` if no generation was ever swapped in.
@@ -79,10 +94,10 @@ impl Folder {
         state.is_complete(&self.generation(state))
     }
 
-    /// Returns whether the folder has all files of a generation, with their lengths.
+    /// Returns whether the folder has all files of a generation, with their contents.
     pub(super) fn has(&self, generation: &Generation) -> bool {
         let folder = self.own.join(folder_name(generation));
-        State::of(0, generation).is_complete(&folder)
+        State::of(0, generation).is_valid(&folder)
     }
 
     /// Writes the state.
@@ -110,7 +125,12 @@ impl Folder {
 
     /// Returns the path of a file while it is being fetched.
     pub(super) fn partial(&self, file: &DataFile) -> PathBuf {
-        self.own.join(PARTIAL).join(&file.blake3)
+        self.partial_of(&file.blake3)
+    }
+
+    /// Returns the path of a file with this hash while it is being fetched.
+    pub(super) fn partial_of(&self, hash: &str) -> PathBuf {
+        self.own.join(PARTIAL).join(hash)
     }
 
     /// Removes the partial files that a generation does not have.
@@ -148,14 +168,20 @@ impl Folder {
     fn link_target(&self, name: &str) -> Result<Option<PathBuf>> {
         let link = self.link(name);
         match fs::read_link(&link) {
-            Ok(target) => Ok(Some(target)),
+            Ok(target) if target.starts_with(OWN) => Ok(Some(target)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(_) => Err(Error::Contents {
+            _ => Err(Error::Contents {
                 place: link.display().to_string(),
                 expected: "no file, or a symbolic link of a follower".to_owned(),
-                found: "another file; move it away".to_owned(),
+                found: "another file or link; move it away".to_owned(),
             }),
         }
+    }
+
+    /// Returns whether the link of a name points to the folder of a generation.
+    pub(super) fn points_to(&self, name: &str, folder: &str) -> bool {
+        let target = Path::new(OWN).join(folder).join(name);
+        fs::read_link(self.link(name)).is_ok_and(|found| found == target)
     }
 
     /// Makes the link of a name point to the folder of a generation.
@@ -171,9 +197,15 @@ impl Folder {
         sync(&self.path)
     }
 
-    /// Removes the link of a name that the snapshot no longer has, if that is possible.
-    pub(super) fn remove_link(&self, name: &str) {
-        let _ = fs::remove_file(self.link(name));
+    /// Removes the links of a follower but that of one name, as far as that is possible: those of
+    /// names that the snapshot had before.
+    pub(super) fn remove_other_links(&self, name: &str) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let is_own = fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(OWN));
+            if is_own && entry.file_name() != name {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Removes what belongs to a generation that is not complete.
@@ -203,6 +235,13 @@ impl Folder {
         for (_, path) in others.drain(..surplus) {
             let _ = fs::remove_dir_all(path);
         }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A child process that was just forked has the file open, too, until it runs its program.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -236,6 +275,13 @@ impl NewGeneration {
         fs::rename(partial, &to).map_err(|e| Error::io(partial, "rename", e))?;
         self.taken.insert(file.blake3.clone(), to);
         Ok(())
+    }
+
+    /// Moves the files that were moved here back to their partial files.
+    pub(super) fn give_back(self, partial_of: impl Fn(&str) -> PathBuf) {
+        for (hash, path) in &self.taken {
+            let _ = fs::rename(path, partial_of(hash));
+        }
     }
 
     /// Renames the folder to its name, after its files are synced.

@@ -77,6 +77,9 @@ impl Follower {
         let is_in_place = state.as_ref().is_some_and(|state| {
             folder.is_complete(state) && folder.point_to(&state.name, &state.folder).is_ok()
         });
+        if let Some(state) = state.as_ref().filter(|_| is_in_place) {
+            folder.remove_other_links(&state.name);
+        }
         Ok(Self { destination, folder, options, state, is_in_place, version: None })
     }
 
@@ -123,6 +126,7 @@ impl Follower {
     }
 
     async fn try_check(&mut self, progress: impl Fn(Fetched)) -> Result<Option<Swapped>> {
+        self.look_at_folder()?;
         let trusted = &self.options.trusted_keys;
         let known = self.version.as_ref().filter(|_| self.is_in_place);
         let read = self.destination.newer_manifest(known, trusted).await?;
@@ -141,6 +145,21 @@ impl Follower {
         };
         self.version = Some(read.version);
         Ok(swapped)
+    }
+
+    /// Checks what other programs have done to the folder since the last check: they can have
+    /// removed files or the link, or replaced the whole folder.
+    fn look_at_folder(&mut self) -> Result<()> {
+        if !self.folder.is_locked() {
+            self.is_in_place = false;
+            self.folder = self.folder.open_again()?;
+            self.state = self.folder.state()?;
+        }
+        let is_intact = |state: &State| {
+            self.folder.is_complete(state) && self.folder.points_to(&state.name, &state.folder)
+        };
+        self.is_in_place = self.is_in_place && self.state.as_ref().is_some_and(is_intact);
+        Ok(())
     }
 
     /// Fails if the manifest is older than one that was seen. It may come from a stale copy of the
@@ -165,17 +184,15 @@ impl Follower {
         self.folder.check_link(wanted.name())?;
         let mut fetched_bytes = 0;
         if !self.folder.has(wanted) {
-            fetched_bytes = self.fetch(wanted, progress).await?;
-            self.assemble(wanted)?;
+            let reused: Vec<_> = wanted.files.iter().map(|file| self.local(file)).collect();
+            fetched_bytes = self.fetch(wanted, &reused, progress).await?;
+            self.assemble(wanted, &reused)?;
         }
-        let old = self.state.clone();
         self.write_state(manifest, wanted)?;
         self.is_in_place = false;
         self.folder.point_to(wanted.name(), &folder_name(wanted))?;
         self.is_in_place = true;
-        if let Some(old) = old.filter(|old| old.name != wanted.name()) {
-            self.folder.remove_link(&old.name);
-        }
+        self.folder.remove_other_links(wanted.name());
         self.folder.prune(wanted, self.options.previous);
         Ok(self.swapped(wanted, fetched_bytes))
     }
@@ -188,13 +205,18 @@ impl Follower {
 
     /// Fetches the files that are not in the folder, each into its partial file. Returns the number
     /// of bytes that were fetched.
-    async fn fetch(&self, wanted: &Generation, progress: impl Fn(Fetched)) -> Result<u64> {
+    async fn fetch(
+        &self,
+        wanted: &Generation,
+        reused: &[Option<PathBuf>],
+        progress: impl Fn(Fetched),
+    ) -> Result<u64> {
         self.folder.remove_other_partials(wanted)?;
         let total_bytes = wanted.bytes();
         let mut limiter = RateLimiter::new(self.options.bytes_per_second);
         let (mut done, mut fetched_bytes) = (0, 0);
-        for file in &wanted.files {
-            if self.local(file).is_none() {
+        for (file, reused) in wanted.files.iter().zip(reused) {
+            if reused.is_none() {
                 let fetch = Fetch { destination: &self.destination, folder: &self.folder, file };
                 let report = |bytes| progress(Fetched { bytes: done + bytes, total_bytes });
                 fetched_bytes += fetch.run(&mut limiter, report).await?;
@@ -206,16 +228,20 @@ impl Follower {
     }
 
     /// Moves and links the files of a generation to its folder.
-    fn assemble(&self, wanted: &Generation) -> Result<()> {
+    fn assemble(&self, wanted: &Generation, reused: &[Option<PathBuf>]) -> Result<()> {
         let mut new = self.folder.new_generation(wanted)?;
-        for file in &wanted.files {
-            match self.local(file) {
-                Some(local) => new.link(&local, file)?,
+        for (file, reused) in wanted.files.iter().zip(reused) {
+            match reused {
+                Some(local) => new.link(local, file)?,
                 None => new.take(&self.folder.partial(file), file)?,
             }
         }
         // The hashes hold, so this finds snapshots of another version, and files that are none.
-        Snapshot::open(new.path(wanted.name()))?;
+        if let Err(error) = Snapshot::open(new.path(wanted.name())) {
+            // The next check needs not fetch them again.
+            new.give_back(|hash| self.folder.partial_of(hash));
+            return Err(error.into());
+        }
         new.publish()
     }
 

@@ -28,6 +28,16 @@ struct StoredFile {
     blake3: String,
 }
 
+/// Returns whether a file has contents with this hash.
+fn has_hash(path: &Path, blake3: &str) -> bool {
+    let mut hasher = blake3::Hasher::new();
+    let found = std::fs::File::open(path).and_then(|mut file| {
+        hasher.update_reader(&mut file)?;
+        Ok(hasher.finalize().to_hex())
+    });
+    found.is_ok_and(|found| found.as_str() == blake3)
+}
+
 impl State {
     pub(super) fn of(serial: u64, generation: &Generation) -> Self {
         let files = generation.files.iter().map(|file| StoredFile {
@@ -57,11 +67,16 @@ impl State {
         })
     }
 
-    /// Returns the path of a file with the same contents, if it is there.
+    /// Returns whether the folder has all files with their contents.
+    pub(super) fn is_valid(&self, folder: &Path) -> bool {
+        self.is_complete(folder)
+            && self.files.iter().all(|file| has_hash(&folder.join(&file.name), &file.blake3))
+    }
+
+    /// Returns the path of a file with the same contents, if it is there and not damaged.
     pub(super) fn find(&self, wanted: &DataFile, folder: &Path) -> Option<PathBuf> {
         let same = |file: &&StoredFile| file.blake3 == wanted.blake3 && file.bytes == wanted.bytes;
         let path = self.files.iter().find(same).map(|file| folder.join(&file.name))?;
-        let found = std::fs::metadata(&path).ok()?;
-        (found.len() == wanted.bytes).then_some(path)
+        has_hash(&path, &wanted.blake3).then_some(path)
     }
 }

@@ -3,6 +3,7 @@
 mod retention;
 mod signer;
 mod source;
+mod stored;
 mod upload;
 
 use crate::destination::{Destination, ReadManifest};
@@ -13,6 +14,7 @@ use signer::Signer;
 use source::Source;
 use std::path::Path;
 use std::time::SystemTime;
+use stored::StoredObjects;
 
 pub use retention::Retention;
 pub use upload::Uploaded;
@@ -98,14 +100,17 @@ pub async fn publish(
         // Anyone with access to the destination can have added them.
         manifest.generations.clear();
     }
-    let is_unchanged = manifest
-        .generation(manifest.current)
-        .is_some_and(|current| current.has_contents_of(&source.data_files()));
+    let stored = StoredObjects::list(destination).await?;
+    let is_unchanged = manifest.generation(manifest.current).is_some_and(|current| {
+        current.has_contents_of(&source.data_files())
+            && current.files.iter().all(|file| stored.has(file))
+    });
     let mut uploaded_bytes = 0;
     if !is_unchanged {
-        let (files, uploaded) = upload::upload(destination, &source, &manifest, progress).await?;
+        let (files, uploaded) =
+            upload::upload(destination, &source, (&mut manifest, &stored), progress).await?;
         uploaded_bytes = uploaded;
-        add_generation(&mut manifest, old, (&source, options.now), files);
+        add_generation(&mut manifest, (&source, options.now), files);
     }
     options.retention.apply(&mut manifest, options.now);
     let removed = removed(old, &manifest);
@@ -209,17 +214,16 @@ fn next_version(destination: &Destination, old: Option<&Manifest>) -> Result<Man
     Ok(manifest)
 }
 
-/// Adds a generation and makes it the current one. Its number is higher than all that were used.
+/// Adds a generation and makes it the current one. Its number is the serial number of the manifest,
+/// so that it is never used again, whatever generations are removed.
 fn add_generation(
     manifest: &mut Manifest,
-    old: Option<&Manifest>,
     (source, created): (&Source, SystemTime),
     files: Vec<DataFile>,
 ) {
-    let used = old.and_then(|old| old.generations.last()).map_or(0, |last| last.id);
-    manifest.current = used + 1;
+    manifest.current = manifest.serial;
     manifest.generations.push(Generation {
-        id: used + 1,
+        id: manifest.serial,
         created,
         entries: source.entries,
         metadata: source.metadata.clone(),

@@ -27,16 +27,21 @@ impl Default for Retention {
 impl Retention {
     /// Removes generations from a manifest. Returns their numbers.
     pub(super) fn apply(&self, manifest: &mut Manifest, now: SystemTime) -> Vec<u64> {
-        let surplus = manifest.generations.len().saturating_sub(self.max_generations.max(1));
         let current = manifest.current;
+        // The current one is kept, and as many of the newest others as there is room for.
+        let others = manifest.generations.iter().filter(|found| found.id != current).count();
+        let surplus = others.saturating_sub(self.max_generations.saturating_sub(1));
         let (mut at, mut removed) = (0, Vec::new());
         manifest.generations.retain(|generation| {
+            if generation.id == current {
+                return true;
+            }
             let is_surplus = at < surplus;
             at += 1;
             // A clock that was set back makes a generation young, not old.
             let age = now.duration_since(generation.created).unwrap_or_default();
             let is_old = self.max_age.is_some_and(|max| age > max);
-            let is_kept = generation.id == current || !(is_surplus || is_old);
+            let is_kept = !(is_surplus || is_old);
             if !is_kept {
                 removed.push(generation.id);
             }

@@ -77,6 +77,14 @@ impl SourceFile {
 
 fn open(path: &Path, name: &str) -> Result<SourceFile> {
     let failed = |operation| move |e| Error::io(path, operation, e);
+    // Opening a pipe would wait for a writer.
+    if !std::fs::metadata(path).map_err(failed("open"))?.is_file() {
+        return Err(Error::Contents {
+            place: path.display().to_string(),
+            expected: "a regular file".to_owned(),
+            found: "a folder, device, pipe or socket".to_owned(),
+        });
+    }
     let mut file = File::open(path).map_err(failed("open"))?;
     let found = file.metadata().map_err(failed("stat"))?;
     let (bytes, mode) = (found.len(), found.mode());

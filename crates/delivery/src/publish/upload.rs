@@ -1,6 +1,7 @@
 //! The upload of files as objects.
 
 use super::source::{Source, SourceFile};
+use super::stored::StoredObjects;
 use crate::destination::{Destination, NewFile};
 use crate::error::{Error, Result};
 use crate::manifest::{DataFile, Manifest};
@@ -32,13 +33,13 @@ pub struct Uploaded {
 pub(super) async fn upload(
     destination: &Destination,
     source: &Source,
-    manifest: &Manifest,
+    (manifest, stored): (&mut Manifest, &StoredObjects),
     progress: impl Fn(Uploaded),
 ) -> Result<(Vec<DataFile>, u64)> {
     let total_bytes = source.files.iter().map(|file| file.bytes).sum();
     let (mut files, mut present, mut uploaded) = (Vec::new(), 0, 0);
     for file in &source.files {
-        let object = if let Some(known) = find(manifest, file) {
+        let object = if let Some(known) = find(manifest, stored, file) {
             known.object.clone()
         } else {
             let object = format!("{}-{}", file.blake3, manifest.serial);
@@ -48,6 +49,7 @@ pub(super) async fn upload(
                 None => upload_file(destination, file, &object, report).await?,
             }
             uploaded += file.bytes;
+            repair(manifest, file, &object);
             object
         };
         present += file.bytes;
@@ -58,10 +60,24 @@ pub(super) async fn upload(
     Ok((files, uploaded))
 }
 
-/// Returns a file of any generation with the same contents.
-fn find<'m>(manifest: &'m Manifest, file: &SourceFile) -> Option<&'m DataFile> {
+/// Returns a file of any generation with the same contents, whose object is there.
+fn find<'m>(
+    manifest: &'m Manifest,
+    stored: &StoredObjects,
+    file: &SourceFile,
+) -> Option<&'m DataFile> {
     let mut files = manifest.generations.iter().flat_map(|generation| &generation.files);
-    files.find(|known| known.blake3 == file.blake3 && known.bytes == file.bytes)
+    files
+        .find(|known| known.blake3 == file.blake3 && known.bytes == file.bytes && stored.has(known))
+}
+
+/// Makes files of all generations with the same contents use a new object: theirs is missing or has
+/// another length.
+fn repair(manifest: &mut Manifest, file: &SourceFile, object: &str) {
+    let files = manifest.generations.iter_mut().flat_map(|generation| &mut generation.files);
+    for known in files.filter(|known| known.blake3 == file.blake3) {
+        object.clone_into(&mut known.object);
+    }
 }
 
 fn copy_file(mut new: NewFile, file: &SourceFile, progress: impl Fn(u64)) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Damage at the destination and in the folder: the folder keeps its generation.
 
 use crate::place::{Place, check, failure, names, options};
-use nuthatch_delivery::{Error, FollowOptions};
+use nuthatch_delivery::{Error, FollowOptions, roll_back};
 use std::fs;
+use std::path::Path;
 
 #[tokio::test]
 async fn an_object_with_other_bytes_is_refused_until_it_is_repaired() {
@@ -53,13 +54,67 @@ async fn a_partial_file_is_continued_if_its_bytes_are_right() {
         assert_eq!(swapped.fetched_bytes, fetched as u64);
         assert_eq!(place.seven(), Some(1));
     }
-    // Wrong bytes are found by the hash, and fetched again by the next check.
+    // Wrong bytes are found by the hash, and fetched again.
     let _ = fs::remove_dir_all(place.path("folder"));
     let mut follower = place.follower();
     fs::write(&partial, vec![0; half]).expect("a partial file");
-    assert_eq!(failure(&mut follower).await.code(), "contents");
     let swapped = check(&mut follower).await.expect("a generation");
     assert_eq!(swapped.fetched_bytes, published.bytes);
+}
+
+/// Flips a bit in the middle of a file, as a failing disk does.
+fn damage(path: &Path) {
+    let mut bytes = fs::read(path).expect("a file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).expect("a file");
+}
+
+#[tokio::test]
+async fn damaged_local_files_are_not_reused() {
+    let place = Place::new();
+    let mut follower = place.follower();
+    for seven in 1..=2 {
+        let file = place.build("set/users.nut", 4, seven);
+        place.publish_file(&file, &options()).await.expect("published");
+        if seven == 2 {
+            let generation = place.path("folder/.nuthatch").join(&place.generations()[0]);
+            for name in names(&generation) {
+                damage(&generation.join(name));
+            }
+        }
+        check(&mut follower).await.expect("a generation");
+        assert_eq!(place.seven(), Some(seven));
+    }
+    // The same for a generation that is still in the folder.
+    let first = place.generations().into_iter().find(|name| name.starts_with("1-"));
+    damage(&place.path("folder/.nuthatch").join(first.expect("a folder")).join("users.nut"));
+    roll_back(&place.destination(), 1, None, &[]).await.expect("rolled back");
+    check(&mut follower).await.expect("a generation");
+    assert_eq!(place.seven(), Some(1));
+}
+
+/// A fleet may get generations of a later version before it is upgraded.
+#[tokio::test]
+async fn files_that_cannot_be_opened_are_not_fetched_again() {
+    let place = Place::new();
+    place.publish(1).await;
+    let bytes = b"a snapshot of a later version";
+    let hash = blake3::hash(bytes).to_hex();
+    let text = fs::read_to_string(place.path("shared/manifest.json")).expect("a manifest");
+    let mut manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let file = &mut manifest["generations"][0]["files"][0];
+    file["bytes"] = bytes.len().into();
+    file["blake3"] = hash.as_str().into();
+    file["object"] = "later".into();
+    let object = place.path("shared/objects/later");
+    fs::write(&object, bytes).expect("an object");
+    fs::write(place.path("shared/manifest.json"), format!("{manifest}\n")).expect("a manifest");
+    let mut follower = place.follower();
+    assert_eq!(failure(&mut follower).await.code(), "snapshot");
+    // The object is not read again: that would be another failure.
+    fs::remove_file(&object).expect("removed");
+    assert_eq!(failure(&mut follower).await.code(), "snapshot");
 }
 
 #[tokio::test]

@@ -139,6 +139,50 @@ async fn a_set_with_a_missing_shard_is_continued_where_it_failed() {
     assert_eq!(place.seven(), Some(1));
 }
 
+#[tokio::test]
+async fn what_other_programs_remove_from_the_folder_is_noticed_and_restored() {
+    let place = Place::new();
+    place.publish(1).await;
+    let mut follower = place.follower();
+    check(&mut follower).await.expect("a generation");
+    let folder = place.path("folder");
+    for removed in ["users.nut", ".nuthatch", ""] {
+        let path = folder.join(removed);
+        if removed == "users.nut" {
+            std::fs::remove_file(&path).expect("removed");
+        } else {
+            std::fs::remove_dir_all(&path).expect("removed");
+        }
+        std::fs::rename(place.path("shared"), place.path("away")).expect("moved away");
+        follower.check(|_| {}).await.expect_err("nothing is published");
+        assert_eq!((follower.generation(), follower.path()), (None, None), "{removed}");
+        std::fs::rename(place.path("away"), place.path("shared")).expect("moved back");
+        check(&mut follower).await.expect("a generation");
+        assert_eq!((follower.generation(), place.seven()), (Some(1), Some(1)));
+        place.follower_with(FollowOptions::default()).expect_err("the new folder is locked");
+    }
+}
+
+#[tokio::test]
+async fn links_of_other_names_are_removed_and_those_of_users_stay() {
+    let place = Place::new();
+    place.publish(1).await;
+    let folder = place.path("folder");
+    std::fs::create_dir(&folder).expect("a folder");
+    let link = folder.join("users.nut");
+    std::os::unix::fs::symlink("users-monday.nut", &link).expect("a link");
+    let mut follower = place.follower();
+    let error = failure(&mut follower).await.to_string();
+    assert!(error.contains("found another file or link; move it away"), "{error}");
+    std::fs::rename(&link, folder.join("mine.nut")).expect("moved");
+    // A follower was killed between the new link and the removal of the old one.
+    std::os::unix::fs::symlink(".nuthatch/0-gone/old.nut", folder.join("old.nut")).expect("a link");
+    check(&mut follower).await.expect("a generation");
+    let mut found = names(&folder);
+    found.retain(|name| name != ".nuthatch");
+    assert_eq!(found, ["mine.nut", "users.nut"]);
+}
+
 /// The serial number is remembered even if the generation stays the same.
 #[tokio::test]
 async fn a_manifest_from_before_a_rollback_and_back_is_refused() {

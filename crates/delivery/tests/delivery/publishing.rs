@@ -1,6 +1,6 @@
 //! Publications, and what they leave at the destination.
 
-use crate::place::{Place, now, options};
+use crate::place::{Place, check, now, options};
 use nuthatch_delivery::{
     Destination, Error, PublishOptions, Retention, generations, publish, roll_back,
 };
@@ -121,7 +121,7 @@ async fn generations_beyond_the_retention_are_removed_with_their_objects() {
     let file = place.build("users.nut", 0, 5);
     let all = keep(10, Some(Duration::ZERO));
     let published = place.publish_file(&file, &all).await.expect("published");
-    assert_eq!((published.generation, published.removed.len()), (5, 2));
+    assert_eq!((published.generation, published.removed.len()), (6, 2));
     assert_eq!(place.objects().len(), 1);
 }
 
@@ -152,7 +152,7 @@ async fn a_rollback_makes_a_listed_generation_the_current_one() {
     assert_eq!((manifest.current, manifest.serial), (1, 4));
     let error = roll_back(&destination, 9, None, &[]).await.expect_err("no such generation");
     assert!(error.to_string().ends_with("expected a generation of 1, 2, 3, found 9"), "{error}");
-    assert_eq!(place.publish(4).await.generation, 4);
+    assert_eq!(place.publish(4).await.generation, 5, "the serial number of its manifest");
 }
 
 #[tokio::test]
@@ -198,6 +198,44 @@ async fn relative_and_linked_folders_are_the_same_destination() {
         let manifest = generations(&destination, &[]).await.expect("a manifest");
         assert_eq!(manifest.current, 1, "{}", path.display());
     }
+}
+
+#[tokio::test]
+async fn the_current_generation_counts_among_those_that_are_kept() {
+    let place = Place::new();
+    for seven in 1..=3 {
+        place.publish(seven).await;
+    }
+    roll_back(&place.destination(), 1, None, &[]).await.expect("rolled back");
+    let file = place.build("users.nut", 0, 1);
+    let retention = Retention { max_generations: 1, max_age: None };
+    let one = PublishOptions { retention, ..options() };
+    let published = place.publish_file(&file, &one).await.expect("published");
+    assert_eq!((published.is_unchanged, &published.removed[..]), (true, &[2, 3][..]));
+    // Its number was never used, though 2 and 3 are gone.
+    assert_eq!(place.publish(4).await.generation, 6);
+}
+
+/// The manifest lists objects that another program has removed or cut off.
+#[tokio::test]
+async fn objects_that_are_lost_are_uploaded_again() {
+    let place = Place::new();
+    for seven in 1..=2 {
+        place.publish(seven).await;
+    }
+    for name in place.objects() {
+        let path = place.path("shared/objects").join(name);
+        File::options().write(true).open(path).expect("an object").set_len(7).expect("cut off");
+    }
+    let published = place.publish(2).await;
+    assert_eq!((published.generation, published.is_unchanged), (3, false));
+    assert_eq!(published.uploaded_bytes, published.bytes);
+    check(&mut place.follower()).await.expect("a generation");
+    // The earlier generation with the same contents has them again, too.
+    roll_back(&place.destination(), 2, None, &[]).await.expect("rolled back");
+    check(&mut place.follower()).await.expect("a generation");
+    assert_eq!(place.seven(), Some(2));
+    assert!(place.publish(2).await.is_unchanged);
 }
 
 #[tokio::test]

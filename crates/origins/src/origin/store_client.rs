@@ -92,13 +92,12 @@ pub fn store_failure(error: &object_store::Error) -> String {
         E::PermissionDenied { .. } => "the credentials do not permit it (status 403)".to_owned(),
         E::Unauthenticated { .. } => "the credentials are not valid (status 401)".to_owned(),
         E::NotImplemented { .. } | E::NotSupported { .. } => {
-            "the store does not support it".to_owned()
+            "the store or server does not support it; HTTP servers must support ranges".to_owned()
         }
-        other => {
-            transport(other).or_else(|| status(other)).or_else(|| local(other)).unwrap_or_else(
-                || "no usable credentials, or a response that is none of the store".to_owned(),
-            )
-        }
+        other => transport(other)
+            .or_else(|| status(other))
+            .or_else(|| local(other))
+            .unwrap_or_else(|| "an unexpected response, or no usable credentials".to_owned()),
     }
 }
 

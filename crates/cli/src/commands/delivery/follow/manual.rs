@@ -14,7 +14,8 @@ of --interval, then after twice that, up to 16 times. It continues with what it 
 after kill -9; if the disk is full, it removes that. A follower that is killed at any moment leaves
 a complete generation.
 
-Files that the generation in DIR has are not fetched again, so of a set only the changed shards are.
+Files that the generation in DIR has are verified by their hash and not fetched again, so of a set
+only the changed shards are fetched.
 A manifest with a lower serial number than that of the generation in DIR is refused: it comes from
 an old copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a
 folder.
