@@ -277,6 +277,6 @@ fn a_set_goes_through_an_object_store() {
     let arguments = ["publish", "set/users.nut", "s3://no-bucket/users"];
     let run = with_moto(&folder, &moto, &arguments);
     assert_eq!(run.status, Some(3), "{run:?}");
-    let place = "s3://no-bucket/users/objects/";
+    let place = "s3://no-bucket/users/objects: ";
     assert!(run.stderr.contains(place) && run.stderr.contains("it does not exist"), "{run:?}");
 }

@@ -117,7 +117,11 @@ fn status(error: &object_store::Error) -> Option<String> {
     let text = error.to_string();
     let (_, rest) = text.split_once("status code: ")?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    (!digits.is_empty()).then(|| format!("the store answered with status {digits}"))
+    match digits.as_str() {
+        "" => None,
+        "404" => Some("it does not exist (status 404)".to_owned()),
+        digits => Some(format!("the store answered with status {digits}")),
+    }
 }
 
 /// Returns the error of the system, for files.
