@@ -76,6 +76,17 @@ impl Generation {
         &self.files[0].name
     }
 
+    /// Returns the first rule of the format that its files violate, and what was found.
+    pub(crate) fn violation(&self) -> Option<(&'static str, String)> {
+        files_violation(&self.files)
+    }
+
+    /// Returns whether both are the same generation, not one with its number of a destination that
+    /// was created again.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.id == other.id && self.has_contents_of(&other.files)
+    }
+
     /// Returns whether both have the same files with the same contents.
     pub(crate) fn has_contents_of(&self, files: &[DataFile]) -> bool {
         let same = |(a, b): (&DataFile, &DataFile)| a.name == b.name && a.blake3 == b.blake3;
@@ -158,7 +169,7 @@ impl Manifest {
             return Some(("the current generation in the list", found));
         }
         self.generations.iter().find_map(|generation| {
-            let (expected, found) = files_violation(&generation.files)?;
+            let (expected, found) = generation.violation()?;
             Some((expected, format!("{found} in generation {}", generation.id)))
         })
     }
@@ -205,16 +216,16 @@ pub fn timestamp(time: SystemTime) -> String {
 }
 
 /// Times as text, such as `2026-11-27T09:30:00Z`.
-pub(crate) mod timestamps {
+mod timestamps {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::SystemTime;
 
-    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&super::timestamp(*time))
     }
 
-    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<SystemTime, D::Error> {
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<SystemTime, D::Error> {
         let text = String::deserialize(from)?;
         humantime::parse_rfc3339(&text).map_err(D::Error::custom)
     }

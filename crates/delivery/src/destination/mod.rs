@@ -95,7 +95,7 @@ impl Destination {
             object: folder.display().to_string(),
             reason: e.to_string(),
         })?;
-        let store = Arc::new(LocalFileSystem::new().with_fsync(true));
+        let store = Arc::new(LocalFileSystem::new());
         let address = folder.display().to_string();
         Ok(Self { store, path, folder: Some(folder), address, is_read_only: false })
     }

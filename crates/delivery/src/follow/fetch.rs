@@ -72,19 +72,18 @@ impl Fetch<'_> {
         progress: impl Fn(u64),
     ) -> Result<u64> {
         let path = self.folder.partial(self.file);
-        let was_begun = fs::metadata(&path).is_ok_and(|found| found.len() > 0);
-        let mut fetched = self.fetch(&path, limiter, &progress).await;
-        // Its bytes are wrong. Those of an earlier attempt can be to blame.
-        if matches!(fetched, Err(Error::Contents { .. })) {
+        loop {
+            let is_continued = fs::metadata(&path).is_ok_and(|found| found.len() > 0);
+            let fetched = self.fetch(&path, limiter, &progress).await;
+            if !matches!(fetched, Err(Error::Contents { .. })) {
+                return fetched;
+            }
+            // Its bytes are wrong. Those of an earlier attempt can be the cause.
             let _ = fs::remove_file(&path);
-            if was_begun {
-                fetched = self.fetch(&path, limiter, &progress).await;
+            if !is_continued {
+                return fetched;
             }
         }
-        if matches!(fetched, Err(Error::Contents { .. })) {
-            let _ = fs::remove_file(&path);
-        }
-        fetched
     }
 
     async fn fetch(

@@ -79,25 +79,45 @@ impl Folder {
             Err(error) => return Err(Error::io(&path, "read", error)),
         };
         // Written and renamed by this program: only another program can have damaged it.
-        let state = serde_json::from_slice(&text).map_err(|e| Error::Contents {
+        let damaged = |found| Error::Contents {
             place: path.display().to_string(),
             expected: "the state of a follower; remove the file to fetch everything again, from \
                        whatever the destination has"
                 .into(),
-            found: e.to_string(),
-        })?;
-        Ok(Some(state))
+            found,
+        };
+        let state: State = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+        match state.generation.violation() {
+            Some((expected, found)) => Err(damaged(format!("{found} instead of {expected}"))),
+            None => Ok(Some(state)),
+        }
     }
 
-    /// Returns whether the folder has all files of the state, with their lengths.
-    pub(super) fn is_complete(&self, state: &State) -> bool {
-        state.is_complete(&self.generation(state))
+    /// Returns whether the folder has all files of a generation, with their lengths.
+    pub(super) fn is_complete(&self, generation: &Generation) -> bool {
+        let folder = self.generation(generation);
+        generation.files.iter().all(|file| {
+            let found = fs::metadata(folder.join(&file.name));
+            found.is_ok_and(|found| found.len() == file.bytes)
+        })
+    }
+
+    /// Returns whether the link points to a generation.
+    pub(super) fn is_linked_to(&self, generation: &Generation) -> bool {
+        fs::read_link(self.link(generation.name())).is_ok_and(|to| to == target(generation))
     }
 
     /// Returns whether the folder has all files of a generation, with their contents.
     pub(super) fn has(&self, generation: &Generation) -> bool {
-        let folder = self.own.join(folder_name(generation));
-        State::of(0, generation).is_valid(&folder)
+        let folder = self.generation(generation);
+        generation.files.iter().all(|file| has_contents(&folder.join(&file.name), file))
+    }
+
+    /// Returns the path of a file of a generation with the same contents, if it is not damaged.
+    pub(super) fn find(&self, wanted: &DataFile, generation: &Generation) -> Option<PathBuf> {
+        let file = generation.files.iter().find(|file| file.blake3 == wanted.blake3)?;
+        let path = self.generation(generation).join(&file.name);
+        has_contents(&path, wanted).then_some(path)
     }
 
     /// Writes the state.
@@ -119,8 +139,8 @@ impl Folder {
     }
 
     /// Returns the folder with the files of a generation.
-    pub(super) fn generation(&self, state: &State) -> PathBuf {
-        self.own.join(&state.folder)
+    fn generation(&self, generation: &Generation) -> PathBuf {
+        self.own.join(folder_name(generation))
     }
 
     /// Returns the path of a file while it is being fetched.
@@ -155,7 +175,7 @@ impl Folder {
             }
             _ => fs::create_dir(&path).map_err(|e| Error::io(&path, "create", e))?,
         }
-        let target = self.own.join(folder_name(generation));
+        let target = self.generation(generation);
         Ok(NewGeneration { path, target, taken: HashMap::new() })
     }
 
@@ -178,15 +198,9 @@ impl Folder {
         }
     }
 
-    /// Returns whether the link of a name points to the folder of a generation.
-    pub(super) fn points_to(&self, name: &str, folder: &str) -> bool {
-        let target = Path::new(OWN).join(folder).join(name);
-        fs::read_link(self.link(name)).is_ok_and(|found| found == target)
-    }
-
-    /// Makes the link of a name point to the folder of a generation.
-    pub(super) fn point_to(&self, name: &str, folder: &str) -> Result<()> {
-        let target = Path::new(OWN).join(folder).join(name);
+    /// Makes the link point to a generation.
+    pub(super) fn point_to(&self, generation: &Generation) -> Result<()> {
+        let (name, target) = (generation.name(), target(generation));
         if self.link_target(name)?.as_deref() == Some(&target) {
             return Ok(());
         }
@@ -296,6 +310,21 @@ impl NewGeneration {
         fs::rename(&self.path, &self.target).map_err(|e| Error::io(&self.target, "rename", e))?;
         self.target.parent().map_or(Ok(()), sync)
     }
+}
+
+/// Returns the target of the link to a generation.
+fn target(generation: &Generation) -> PathBuf {
+    Path::new(OWN).join(folder_name(generation)).join(generation.name())
+}
+
+/// Returns whether a file has the contents that a manifest describes.
+fn has_contents(path: &Path, expected: &DataFile) -> bool {
+    let mut hasher = blake3::Hasher::new();
+    let found = File::open(path).and_then(|mut file| {
+        hasher.update_reader(&mut file)?;
+        Ok(hasher.finalize().to_hex())
+    });
+    found.is_ok_and(|found| found.as_str() == expected.blake3)
 }
 
 fn sync(folder: &Path) -> Result<()> {

@@ -11,7 +11,6 @@ use crate::manifest::{DataFile, Generation, Manifest};
 use crate::signature::TrustedKey;
 use fetch::{Fetch, RateLimiter};
 use folder::Folder;
-use folder_name::folder_name;
 use nuthatch_snapshot::Snapshot;
 use state::State;
 use std::path::{Path, PathBuf};
@@ -73,12 +72,14 @@ impl Follower {
     pub fn open(destination: Destination, folder: &Path, options: FollowOptions) -> Result<Self> {
         let folder = Folder::open(folder)?;
         let state = folder.state()?;
-        // What is missing is repaired by the next check, which reports what prevents it.
-        let is_in_place = state.as_ref().is_some_and(|state| {
-            folder.is_complete(state) && folder.point_to(&state.name, &state.folder).is_ok()
-        });
-        if let Some(state) = state.as_ref().filter(|_| is_in_place) {
-            folder.remove_other_links(&state.name);
+        let mut is_in_place = false;
+        if let Some(State { generation, .. }) = &state {
+            // A follower that was killed may have left the old link. What else is missing is
+            // repaired by the next check, which reports what prevents it.
+            is_in_place = folder.is_complete(generation) && folder.point_to(generation).is_ok();
+            if is_in_place {
+                folder.remove_other_links(generation.name());
+            }
         }
         Ok(Self { destination, folder, options, state, is_in_place, version: None })
     }
@@ -90,21 +91,21 @@ impl Follower {
 
     /// Returns the number of the generation in the folder.
     pub fn generation(&self) -> Option<u64> {
-        self.in_place().map(|state| state.generation)
+        self.in_place().map(|generation| generation.id)
     }
 
     /// Returns the time at which the generation in the folder was published.
     pub fn created(&self) -> Option<SystemTime> {
-        self.in_place().map(|state| state.created)
+        self.in_place().map(|generation| generation.created)
     }
 
     /// Returns the path that programs open, if there is a generation in the folder.
     pub fn path(&self) -> Option<PathBuf> {
-        self.in_place().map(|state| self.folder.link(&state.name))
+        self.in_place().map(|generation| self.folder.link(generation.name()))
     }
 
-    fn in_place(&self) -> Option<&State> {
-        self.state.as_ref().filter(|_| self.is_in_place)
+    fn in_place(&self) -> Option<&Generation> {
+        self.state.as_ref().filter(|_| self.is_in_place).map(|state| &state.generation)
     }
 
     /// Checks the destination once. If it has another current generation, fetches its files,
@@ -112,14 +113,14 @@ impl Follower {
     ///
     /// # Errors
     /// Returns [`Error::NothingPublished`] if there is no manifest, [`Error::OlderManifest`] if the
-    /// manifest is older than one that was seen before, [`Error::Contents`] if a file has other
-    /// bytes than the manifest says, and [`Error::Manifest`], [`Error::Signature`],
+    /// manifest is older than that of the generation in the folder, [`Error::Contents`] if a file
+    /// has other bytes than the manifest says, and [`Error::Manifest`], [`Error::Signature`],
     /// [`Error::Store`], [`Error::Snapshot`] or [`Error::Io`]. After any of these, the folder still
     /// has the generation that it had, and the next check continues what was fetched.
     pub async fn check(&mut self, progress: impl Fn(Fetched)) -> Result<Option<Swapped>> {
         let checked = self.try_check(progress).await;
         if checked.as_ref().is_err_and(Error::is_full_disk) {
-            // Others may need the room, and a part of a generation is of no use while it is full.
+            // Other programs may need the space, and no file can be completed while there is none.
             self.folder.remove_incomplete();
         }
         checked
@@ -135,7 +136,7 @@ impl Follower {
         self.refuse_older(&manifest)?;
         let wanted = manifest.current();
         let swapped = match &self.state {
-            Some(state) if self.is_in_place && state.is_of(wanted) => {
+            Some(state) if self.is_in_place && state.generation.is(wanted) => {
                 if state.serial != manifest.serial {
                     self.write_state(&manifest, wanted)?;
                 }
@@ -155,15 +156,15 @@ impl Follower {
             self.folder = self.folder.open_again()?;
             self.state = self.folder.state()?;
         }
-        let is_intact = |state: &State| {
-            self.folder.is_complete(state) && self.folder.points_to(&state.name, &state.folder)
+        let is_intact = |State { generation, .. }: &State| {
+            self.folder.is_complete(generation) && self.folder.is_linked_to(generation)
         };
         self.is_in_place = self.is_in_place && self.state.as_ref().is_some_and(is_intact);
         Ok(())
     }
 
-    /// Fails if the manifest is older than one that was seen. It may come from a stale copy of the
-    /// store, or from an attacker who can replay one that was signed.
+    /// Fails if the manifest is older than that of the generation in the folder. It may come from a
+    /// stale copy of the store, or from an attacker who can replay one that was signed.
     fn refuse_older(&self, manifest: &Manifest) -> Result<()> {
         match &self.state {
             Some(state) if manifest.serial < state.serial => Err(Error::OlderManifest {
@@ -190,7 +191,7 @@ impl Follower {
         }
         self.write_state(manifest, wanted)?;
         self.is_in_place = false;
-        self.folder.point_to(wanted.name(), &folder_name(wanted))?;
+        self.folder.point_to(wanted)?;
         self.is_in_place = true;
         self.folder.remove_other_links(wanted.name());
         self.folder.prune(wanted, self.options.previous);
@@ -199,8 +200,7 @@ impl Follower {
 
     /// Returns the path of a file of the last generation with the same contents.
     fn local(&self, file: &DataFile) -> Option<PathBuf> {
-        let state = self.state.as_ref()?;
-        state.find(file, &self.folder.generation(state))
+        self.folder.find(file, &self.state.as_ref()?.generation)
     }
 
     /// Fetches the files that are not in the folder, each into its partial file. Returns the number
@@ -257,7 +257,7 @@ impl Follower {
     /// Writes the state, before the link is replaced: a follower that is killed in between replaces
     /// the link when it starts.
     fn write_state(&mut self, manifest: &Manifest, generation: &Generation) -> Result<()> {
-        let state = State::of(manifest.serial, generation);
+        let state = State { serial: manifest.serial, generation: generation.clone() };
         self.folder.write_state(&state)?;
         self.state = Some(state);
         Ok(())

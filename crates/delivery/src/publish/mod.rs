@@ -118,7 +118,7 @@ pub async fn publish(
     let mut cleanup = Ok(());
     if !is_unchanged || !removed.is_empty() || !has_signature {
         destination.replace_manifest(&manifest, signer.key, read.as_ref()).await?;
-        cleanup = retention::remove_objects(destination, old, &manifest).await;
+        cleanup = retention::remove_objects(destination, &stored, old, &manifest).await;
     }
     Ok(Published {
         generation: manifest.current,
@@ -146,7 +146,7 @@ async fn existing(destination: &Destination, trusted: &[TrustedKey]) -> Result<R
     read.ok_or_else(none)
 }
 
-/// Makes another generation the current one: an earlier one, or a later one after that.
+/// Makes another generation the current one, older or newer.
 ///
 /// # Errors
 /// Returns [`Error::GenerationNotFound`] if the manifest does not have it, the errors of

@@ -1,8 +1,10 @@
 //! The generations that are kept, and the removal of objects that none of them needs.
 
+use super::stored::StoredObjects;
 use crate::destination::Destination;
 use crate::error::Result;
 use crate::manifest::Manifest;
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 /// Age at which an object that no manifest names is removed. Younger ones may belong to a publisher
@@ -25,13 +27,13 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Removes generations from a manifest. Returns their numbers.
-    pub(super) fn apply(&self, manifest: &mut Manifest, now: SystemTime) -> Vec<u64> {
+    /// Removes generations from a manifest.
+    pub(super) fn apply(&self, manifest: &mut Manifest, now: SystemTime) {
         let current = manifest.current;
         // The current one is kept, and as many of the newest others as there is room for.
         let others = manifest.generations.iter().filter(|found| found.id != current).count();
         let surplus = others.saturating_sub(self.max_generations.saturating_sub(1));
-        let (mut at, mut removed) = (0, Vec::new());
+        let mut at = 0;
         manifest.generations.retain(|generation| {
             if generation.id == current {
                 return true;
@@ -41,13 +43,8 @@ impl Retention {
             // A clock that was set back makes a generation young, not old.
             let age = now.duration_since(generation.created).unwrap_or_default();
             let is_old = self.max_age.is_some_and(|max| age > max);
-            let is_kept = !(is_surplus || is_old);
-            if !is_kept {
-                removed.push(generation.id);
-            }
-            is_kept
+            !(is_surplus || is_old)
         });
-        removed
     }
 }
 
@@ -55,26 +52,17 @@ impl Retention {
 /// no manifest names. If one cannot be removed, the others are. Returns the first failure.
 pub(super) async fn remove_objects(
     destination: &Destination,
+    stored: &StoredObjects,
     old: Option<&Manifest>,
     new: &Manifest,
 ) -> Result<()> {
     let needed = new.objects();
     let dropped = old.map(Manifest::objects).unwrap_or_default();
-    let mut surplus: Vec<String> =
-        dropped.difference(&needed).map(|name| (*name).to_owned()).collect();
-    let listed = destination.objects().await?;
-    // The time of the newest object is by the clock of the store; this machine may have another.
-    let now = listed.iter().map(|object| object.modified).max();
-    for object in listed {
-        let age = now.and_then(|now| now.duration_since(object.modified).ok()).unwrap_or_default();
-        let name = object.name;
-        if age > ORPHAN_AGE && !needed.contains(name.as_str()) && !dropped.contains(name.as_str()) {
-            surplus.push(name);
-        }
-    }
+    let orphans = stored.older_than(ORPHAN_AGE).filter(|name| !needed.contains(name));
+    let surplus: HashSet<_> = dropped.difference(&needed).copied().chain(orphans).collect();
     let mut result = Ok(());
     for name in surplus {
-        result = result.and(destination.remove(&name).await);
+        result = result.and(destination.remove(name).await);
     }
     result
 }

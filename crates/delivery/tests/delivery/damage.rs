@@ -198,3 +198,18 @@ async fn a_damaged_state_says_what_to_do() {
     let error = place.follower_with(FollowOptions::default()).expect_err("damage").to_string();
     assert!(error.contains("remove the file to fetch everything again"), "{error}");
 }
+
+/// A state with the name of a file elsewhere must not make the follower replace that file.
+#[tokio::test]
+async fn a_state_that_names_files_elsewhere_is_refused() {
+    let place = Place::new();
+    place.publish(1).await;
+    check(&mut place.follower()).await.expect("a generation");
+    let path = place.path("folder/.nuthatch/state.json");
+    let state = fs::read_to_string(&path).expect("a state");
+    let hostile = state.replacen("\"users.nut\"", "\"../users.nut\"", 1);
+    assert_ne!(hostile, state);
+    fs::write(&path, hostile).expect("a state");
+    let error = place.follower_with(FollowOptions::default()).expect_err("a name elsewhere");
+    assert!(error.to_string().contains("a name of a file without a folder"), "{error}");
+}

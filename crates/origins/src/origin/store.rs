@@ -268,19 +268,26 @@ fn stamp_of(response: &GetResult) -> Stamp {
 
 /// Returns the fault of the connection, if the error is one.
 fn transport(error: &object_store::Error) -> Option<Fault> {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if let Some(http) = error.downcast_ref::<HttpError>() {
-            let what = match http.kind() {
-                HttpErrorKind::Connect => "cannot connect",
-                HttpErrorKind::Timeout => "timed out",
-                _ => "the connection was lost",
-            };
-            return Some(Fault::broken(format!("{what}: {}", innermost(http))));
-        }
-        next = error.source();
-    }
-    None
+    connection_failure(error).map(Fault::broken)
+}
+
+/// Returns how the connection failed, if that is the error.
+pub(super) fn connection_failure(error: &object_store::Error) -> Option<String> {
+    let http = causes(error).find_map(|cause| cause.downcast_ref::<HttpError>())?;
+    let what = match http.kind() {
+        HttpErrorKind::Connect => "cannot connect",
+        HttpErrorKind::Timeout => "timed out",
+        _ => "the connection was lost",
+    };
+    Some(format!("{what}: {}", innermost(http)))
+}
+
+/// Returns an error and its causes.
+pub(super) fn causes<'e>(
+    error: &'e object_store::Error,
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
+    let first: &(dyn std::error::Error + 'static) = error;
+    std::iter::successors(Some(first), |error| error.source())
 }
 
 /// The body of a response.

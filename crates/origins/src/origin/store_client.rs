@@ -1,10 +1,8 @@
 //! Clients of object stores for callers that write, too.
 
-use super::http::innermost;
-use super::store::{Limits, client};
+use super::store::{Limits, causes, client, connection_failure};
 use crate::address::{Address, HttpPlace, Place};
 use crate::error::{Error, Result};
-use object_store::client::{HttpError, HttpErrorKind};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
@@ -94,22 +92,11 @@ pub fn store_failure(error: &object_store::Error) -> String {
         E::NotImplemented { .. } | E::NotSupported { .. } => {
             "the store or server does not support it; HTTP servers must support ranges".to_owned()
         }
-        other => transport(other)
+        other => connection_failure(other)
             .or_else(|| status(other))
             .or_else(|| local(other))
             .unwrap_or_else(|| "an unexpected response, or no usable credentials".to_owned()),
     }
-}
-
-/// Returns the failure of the connection, if the error is one.
-fn transport(error: &object_store::Error) -> Option<String> {
-    let http = causes(error).find_map(|cause| cause.downcast_ref::<HttpError>())?;
-    let what = match http.kind() {
-        HttpErrorKind::Connect => "cannot connect",
-        HttpErrorKind::Timeout => "timed out",
-        _ => "the connection was lost",
-    };
-    Some(format!("{what}: {}", innermost(http)))
 }
 
 /// Returns the status, which the library has only in its text.
@@ -128,11 +115,4 @@ fn status(error: &object_store::Error) -> Option<String> {
 fn local(error: &object_store::Error) -> Option<String> {
     let found = causes(error).find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
     Some(found.to_string())
-}
-
-fn causes<'e>(
-    error: &'e object_store::Error,
-) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
-    let first: &(dyn std::error::Error + 'static) = error;
-    std::iter::successors(Some(first), |error| error.source())
 }

@@ -120,15 +120,15 @@ impl Follow {
         server_started();
         runtime()?.block_on(async {
             tokio::select! {
-                () = self.check_again_and_again(follower, &status) => {}
+                () = self.run_checks(follower, &status) => {}
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
         });
         Ok(Outcome::Success)
     }
 
-    /// Checks for as long as the returned future is polled.
-    async fn check_again_and_again(&self, mut follower: Follower, status: &Status) {
+    /// Checks, waits and checks again, for as long as the returned future is polled.
+    async fn run_checks(&self, mut follower: Follower, status: &Status) {
         let on_swap = OnSwap::new(self.on_swap.as_deref());
         let mut failures = 0;
         loop {
