@@ -32,6 +32,7 @@
 //! | folder or file | content |
 //! |---|---|
 //! | `inputs/` | files and standard input, read in chunks; threads that parse the chunks |
+//! | `convert.rs` | single values from text |
 //! | `formats/` | the parsers, one for each format |
 //! | `field_type.rs` | the types of values in formats without types |
 //! | `json/` | a scanner of JSON values, which all text formats use for lists |
@@ -39,6 +40,7 @@
 //! | `sink.rs`, `pattern.rs` | the receiver of rows, patterns of keys |
 //! | `fault.rs`, `error.rs` | errors, by offset and by line |
 
+mod convert;
 mod error;
 mod fault;
 mod field_type;
@@ -49,6 +51,7 @@ mod pattern;
 mod sink;
 mod text;
 
+pub use convert::Converter;
 pub use error::{Error, RowError, TextError};
 pub use field_type::FieldType;
 pub use formats::csv::parse_csv;

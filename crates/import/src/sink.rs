@@ -17,6 +17,9 @@ pub trait RowSink {
         value: Value<'_>,
     ) -> Result<(), nuthatch_snapshot::Error>;
 
+    /// Takes the key of a row that has no value. Ignores it by default.
+    fn absent(&mut self, _key: &[u8]) {}
+
     /// Returns whether the parser must pause after this row, so that the caller of the parser can
     /// empty the sink. `false` by default.
     fn is_full(&self) -> bool {

@@ -166,3 +166,31 @@ fn errors_of_section_lengths_expect_the_numbers_of_the_header() -> AnyResult {
     }
     Ok(())
 }
+
+/// A staged snapshot can be read, and replaces the old one only when it is published.
+#[test]
+fn a_staged_snapshot_is_published_or_removed() -> AnyResult {
+    for shards in [0, 3] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.nut");
+        let names = || std::fs::read_dir(folder.path()).expect("a folder").count();
+        let stage = |value: i64| -> nuthatch_snapshot::Result<nuthatch_snapshot::Staged> {
+            let mut writer = WriterOptions::new().shards(shards).create(&path)?;
+            for key in 0..100_u8 {
+                writer.insert(&[key], Value::I64(value))?;
+            }
+            writer.stage()
+        };
+        stage(1)?.publish()?;
+        let before = names();
+        let staged = stage(2)?;
+        assert_eq!(staged.summary().entries, 100);
+        assert_eq!(Snapshot::open(staged.path())?.get_i64(&[7])?, Some(2));
+        assert_eq!(Snapshot::open(&path)?.get_i64(&[7])?, Some(1));
+        drop(staged);
+        assert_eq!((names(), Snapshot::open(&path)?.get_i64(&[7])?), (before, Some(1)));
+        stage(2)?.publish()?;
+        assert_eq!((names(), Snapshot::open(&path)?.get_i64(&[7])?), (before, Some(2)));
+    }
+    Ok(())
+}

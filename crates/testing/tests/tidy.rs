@@ -36,6 +36,8 @@ const IMPORTS: &[Arrows] = &[
     ("units", &[]),
     ("uring", &[]),
     ("import", &["snapshot"]),
+    ("terminal", &["snapshot", "units"]),
+    ("populate", &["delivery", "import", "origins", "snapshot", "terminal", "units"]),
     (
         "cli",
         &[
@@ -52,6 +54,7 @@ const IMPORTS: &[Arrows] = &[
             "origins",
             "server",
             "rpc",
+            "terminal",
             "tier",
             "tiered",
             "units",

@@ -1,5 +1,9 @@
 //! Formats counts, sizes and durations for people, and parses sizes.
 
+mod quantity;
+
+pub use quantity::{format_duration, format_size, parse_duration, parse_time};
+
 use std::time::Duration;
 
 /// Formats a count with groups of three digits: `1534900` as `1,534,900`.

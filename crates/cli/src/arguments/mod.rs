@@ -4,7 +4,6 @@ mod input;
 mod listen;
 mod monitoring;
 mod output;
-mod quantity;
 mod tls;
 mod tokens;
 
@@ -12,6 +11,5 @@ pub(crate) use input::InputArgs;
 pub(crate) use listen::{MIN_LIMIT_MS, parse_address, start_failure};
 pub(crate) use monitoring::{EXPOSED_ADMIN, MonitoringArgs};
 pub(crate) use output::{Built, OutputArgs};
-pub(crate) use quantity::{format_duration, format_size, parse_duration, parse_time};
 pub(crate) use tls::{TlsArgs, server_tls};
 pub(crate) use tokens::read_tokens;

@@ -13,6 +13,7 @@ mod get;
 mod info;
 mod json_object;
 mod merge;
+mod populate;
 mod serve;
 mod store;
 mod tier;
@@ -32,6 +33,7 @@ Examples:
   nuthatch build users.jsonl -o users.nut     build a snapshot
   nuthatch get users.nut user:1.name          look up a key
   nuthatch dump users.nut | head              print its first entries
+  nuthatch populate users.toml                a snapshot of a database, checked and published
   nuthatch publish users.nut s3://bucket/u    its current version, for other machines
   nuthatch follow s3://bucket/u /srv/users    keep a folder at the current version
   nuthatch serve --memory 4GiB                a cache server for Redis and memcached
@@ -80,6 +82,7 @@ enum Command {
     Verify(verify::Verify),
     Diff(diff::Diff),
     Merge(merge::Merge),
+    Populate(populate::Populate),
     #[cfg(feature = "delivery")]
     Publish(delivery::publish::Publish),
     #[cfg(feature = "delivery")]
@@ -110,6 +113,7 @@ impl Cli {
             Command::Verify(verify) => verify.run(),
             Command::Diff(diff) => diff.run(),
             Command::Merge(merge) => merge.run(),
+            Command::Populate(populate) => populate.run(),
             #[cfg(feature = "delivery")]
             Command::Publish(publish) => publish.run(),
             #[cfg(feature = "delivery")]

@@ -1,7 +1,7 @@
 //! The values of settings in the notation of the command `CONFIG`.
 
 use super::setting_type::SettingType;
-use crate::arguments::{format_duration, format_size};
+use nuthatch_units::{format_duration, format_size};
 use std::time::Duration;
 use toml_edit::Value;
 

@@ -5,8 +5,7 @@ use super::listen_address::ListenAddress;
 use super::path_or_word::PathOrWord;
 use super::raw_value::RawValue;
 use super::secret::Secret;
-use crate::arguments::{format_size, parse_duration};
-use nuthatch_units::parse_size;
+use nuthatch_units::{format_size, parse_duration, parse_size};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

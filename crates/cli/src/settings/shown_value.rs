@@ -3,7 +3,7 @@
 use super::listen_address::ListenAddress;
 use super::path_or_word::PathOrWord;
 use super::setting_type::SettingType;
-use crate::arguments::{format_duration, format_size};
+use nuthatch_units::{format_duration, format_size};
 use serde_json::Value;
 use std::path::Path;
 

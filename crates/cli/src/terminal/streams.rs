@@ -1,7 +1,7 @@
 //! Standard output and standard error. Either can be a pipe whose reader closes it.
 
 use crate::outcome::Failure;
-use std::fmt::Display;
+use nuthatch_terminal::print_message;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
@@ -58,11 +58,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = Stdout::new();
     stdout.write(text.as_bytes())?;
     stdout.flush()
-}
-
-/// Writes a message to standard error. A message that cannot be written is dropped.
-pub(crate) fn print_message(message: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "nuthatch: {message}");
 }
 
 /// Writes the message of a failure to standard error, with what to do about the limit of open files

@@ -20,6 +20,12 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
+    /// Sets the key of the next value.
+    pub(crate) fn set_key(&mut self, key: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+    }
+
     /// Parses the name of a field as a key, and moves to its value.
     pub(super) fn read_name(&mut self, scanner: &mut Scanner<'_>) -> Scan<()> {
         let name = field_name(scanner, &mut self.name)?;
@@ -30,12 +36,12 @@ impl Buffers {
 }
 
 /// A sink for the rows of one object, and the line in which it begins.
-pub(super) struct Rows<'a, S> {
-    pub(super) sink: &'a mut S,
-    pub(super) line: u64,
+pub(crate) struct Rows<'a, S> {
+    pub(crate) sink: &'a mut S,
+    pub(crate) line: u64,
     /// The offset of the key, for errors.
-    pub(super) key_at: usize,
-    pub(super) f32_keys: &'a F32Keys,
+    pub(crate) key_at: usize,
+    pub(crate) f32_keys: &'a F32Keys,
 }
 
 /// Parses an object and adds its rows. The fields of `names` have the key and the value.
@@ -156,7 +162,7 @@ fn push_name(key: &mut Vec<u8>, name: &str) {
 
 /// Adds the value at the current position under the key in the buffer, or the values of the fields
 /// of an object. `depth` is the number of objects around the value.
-pub(super) fn add<S: RowSink>(
+pub(crate) fn add<S: RowSink>(
     scanner: &mut Scanner<'_>,
     depth: usize,
     buffers: &mut Buffers,

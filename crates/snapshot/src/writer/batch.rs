@@ -64,6 +64,13 @@ impl Batch {
         Self { shards: shards.collect(), rows: 0, bytes: 0, encoder }
     }
 
+    /// Returns another empty batch for the same writer, for threads without access to it.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let shards = if self.shards.len() > 1 { self.shards.len() as u32 } else { 0 };
+        Self::new(self.encoder.clone(), shards)
+    }
+
     /// Returns whether the writer with this encoder made the batch.
     pub(crate) fn is_from(&self, encoder: &Encoder) -> bool {
         self.encoder.is_same(encoder)

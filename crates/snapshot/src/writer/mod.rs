@@ -32,10 +32,12 @@ mod row;
 mod rows;
 mod scatter;
 mod set;
+mod shard_files;
 mod shard_rows;
 mod share;
 mod spill;
 mod spilled;
+mod staged;
 mod temporary;
 #[cfg(test)]
 mod tests;
@@ -45,7 +47,8 @@ pub use duplicates::OnDuplicate;
 pub use options::{Compression, WriterOptions};
 pub use progress::{Progress, Stage};
 pub(crate) use publish::NewFile;
-pub(crate) use set::remove;
+pub(crate) use shard_files::remove;
+pub use staged::Staged;
 
 use crate::error::{Error, Result};
 use crate::format::header::{Header, Shard, overhead_per_entry};
@@ -247,18 +250,27 @@ impl Writer {
     /// several rows, [`Error::Limit`](crate::Error::Limit) if the file would be too long or too
     /// many keys have the same hash, [`Error::Io`](crate::Error::Io) or `NotDurable`.
     pub fn finish(self) -> Result<Summary> {
+        self.stage()?.publish()
+    }
+
+    /// Writes and syncs the file, and does not publish it, so that it can be checked before:
+    /// [`Staged::path`] is its temporary path, and [`Staged::publish`] publishes it. Of a set, the
+    /// shards are at their paths, to which no manifest refers yet.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`finish`](Self::finish), except for `NotDurable`.
+    pub fn stage(self) -> Result<Staged> {
         let Self { options, file, blobs, rows, metadata, .. } = self;
         match rows {
             AddedRows::File(rows) => {
                 let (header, summary) =
                     write_file(&options, &file, &blobs, rows, (&metadata, None))?;
                 options.reporter.start(Stage::Syncing, 0);
-                let replaced = set::Replaced::at(file.path());
-                file.publish(&header.to_bytes(), header.file_len)?;
-                replaced.remove();
-                Ok(summary)
+                file.stage(&header.to_bytes(), header.file_len)?;
+                let replaced = shard_files::Replaced::at(file.path());
+                Ok(Staged { file, replaced, new: None, summary })
             }
-            AddedRows::Set(rows) => set::write(&options, file, &blobs, rows, &metadata),
+            AddedRows::Set(rows) => set::stage(&options, file, &blobs, rows, &metadata),
         }
     }
 

@@ -121,11 +121,32 @@ impl NewFile {
     /// # Errors
     /// Returns [`Error::NotDurable`] if the file is published but the sync of its folder fails, and
     /// [`Error::Io`] if it is not published.
-    pub(crate) fn publish(mut self, header: &[u8], len: u64) -> Result<()> {
+    pub(crate) fn publish(self, header: &[u8], len: u64) -> Result<()> {
+        self.stage(header, len)?;
+        self.publish_staged()
+    }
+
+    /// Writes the header, as the last part of the file, sets the length and syncs the file. The
+    /// file keeps its temporary name.
+    pub(crate) fn stage(&self, header: &[u8], len: u64) -> Result<()> {
+        self.complete(header, len)?;
+        self.file.sync_all().map_err(|e| Error::io(&self.path, "sync", e))
+    }
+
+    /// Publishes a file that [`stage`](Self::stage) has completed.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`publish`](Self::publish).
+    pub(crate) fn publish_staged(mut self) -> Result<()> {
         // Opened before the rename: if this fails, nothing is published.
         let folder = self.open_folder()?;
-        self.rename(header, len)?;
+        self.rename_staged()?;
         (self.sync_folder)(&folder).map_err(|e| Error::not_durable(&self.path, e))
+    }
+
+    /// Returns the path that the file has until it is published; `None` if it has no name.
+    pub(crate) fn temporary_path(&self) -> Option<&Path> {
+        self.temporary.as_deref()
     }
 
     /// Publishes the file as [`publish`](Self::publish) does, but does not sync the folder.
@@ -176,8 +197,11 @@ impl NewFile {
 
     /// Writes the header, sets the length, syncs the file and renames it.
     fn rename(&mut self, header: &[u8], len: u64) -> Result<()> {
-        self.complete(header, len)?;
-        self.file.sync_all().map_err(|e| Error::io(&self.path, "sync", e))?;
+        self.stage(header, len)?;
+        self.rename_staged()
+    }
+
+    fn rename_staged(&mut self) -> Result<()> {
         let Some(temporary) = &self.temporary else {
             let source = ErrorKind::InvalidInput.into();
             return Err(Error::io(&self.path, "publish (the file has no name)", source));

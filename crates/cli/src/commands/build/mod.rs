@@ -78,7 +78,7 @@ impl Build {
     ) -> Result<Built, nuthatch_import::Error> {
         let readers = reading_threads(self.output.threads(), self.output.memory());
         let mut writer = self.output.writer(Inputs::memory_bytes(readers), display)?;
-        inputs.feed(&mut writer, readers, |step| display.reading(step))?;
+        inputs.feed(&mut writer, readers, |step| display.reading(step.bytes, step.rows))?;
         Ok(self.output.finish(writer)?)
     }
 }

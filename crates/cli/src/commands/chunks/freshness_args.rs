@@ -1,9 +1,9 @@
 //! The arguments for requests to the origin: whether to send them, and the maximum age of a version
 //! that the origin does not confirm.
 
-use crate::arguments::parse_time;
 use clap::Args;
 use nuthatch_origins::Settings;
+use nuthatch_units::parse_time;
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Args)]

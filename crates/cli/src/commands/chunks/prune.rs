@@ -1,13 +1,12 @@
 //! `nuthatch chunks prune` and `clear`.
 
 use super::folder_args::FolderArgs;
-use crate::arguments::parse_duration;
 use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::print_summary;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Clock, SystemClock};
-use nuthatch_units::{bytes, parse_size};
+use nuthatch_units::{bytes, parse_duration, parse_size};
 use std::time::Duration;
 
 const PRUNE_NOTES: &str = "\

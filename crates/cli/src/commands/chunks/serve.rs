@@ -5,8 +5,7 @@ use super::freshness_args::FreshnessArgs;
 use super::header_args::HeaderArgs;
 use super::limit_args::LimitArgs;
 use crate::arguments::{
-    MIN_LIMIT_MS, MonitoringArgs, TlsArgs, parse_address, parse_time, read_tokens, server_tls,
-    start_failure,
+    MIN_LIMIT_MS, MonitoringArgs, TlsArgs, parse_address, read_tokens, server_tls, start_failure,
 };
 use crate::logs::{server_started, warn};
 use crate::outcome::{Failure, Outcome};

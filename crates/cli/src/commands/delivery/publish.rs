@@ -2,13 +2,12 @@
 
 use super::keys::{SigningKeyArg, read_trusted};
 use super::{now, runtime};
-use crate::arguments::parse_time;
 use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::{Display, print_message, print_result};
 use clap::Args;
 use nuthatch_delivery::{Destination, PublishOptions, Published, Retention, publish};
-use nuthatch_units::bytes;
+use nuthatch_units::{bytes, parse_time};
 use std::path::PathBuf;
 use std::time::Duration;
 

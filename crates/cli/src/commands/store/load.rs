@@ -8,7 +8,7 @@ use crate::terminal::Display;
 use crate::terminal::print_summary;
 use clap::Args;
 use nuthatch_cli::output::json_value;
-use nuthatch_import::{Inputs, ReadProgress, RowSink};
+use nuthatch_import::{Inputs, RowSink};
 use nuthatch_rpc::{Batch, BatchWriter, BatchWriterOptions};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Store, Table};
@@ -78,7 +78,7 @@ impl Load {
         let loaded = inputs.for_each(&mut sink, |sink, bytes| {
             if sink.is_full() {
                 rows += self.write(&target, sink)?;
-                display.reading(ReadProgress { bytes, rows });
+                display.reading(bytes, rows);
             }
             Ok::<_, Failure>(())
         });

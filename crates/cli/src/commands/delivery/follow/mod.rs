@@ -6,7 +6,7 @@ mod on_swap;
 
 use super::keys::TrustedKeyArgs;
 use super::runtime;
-use crate::arguments::{MonitoringArgs, format_duration, parse_time};
+use crate::arguments::MonitoringArgs;
 use crate::logs::server_started;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess, end_at_once};
@@ -14,7 +14,7 @@ use crate::terminal::{Display, greet, print_result};
 use clap::Args;
 use metrics::Status;
 use nuthatch_delivery::{Destination, FollowOptions, Follower, Swapped, delay_before_check};
-use nuthatch_units::{bytes, parse_size};
+use nuthatch_units::{bytes, format_duration, parse_size, parse_time};
 use on_swap::OnSwap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;

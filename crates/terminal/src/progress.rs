@@ -1,8 +1,7 @@
 //! The progress of a command on stderr: a bar on a terminal, otherwise a line every few seconds.
 
-use super::streams::print_message;
+use crate::message::print_message;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nuthatch_import::ReadProgress;
 use nuthatch_snapshot::{Progress, Stage};
 use nuthatch_units::{bytes, grouped};
 use std::io::{IsTerminal, stderr};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Shows the progress of a command.
-pub(crate) struct Display {
+pub struct Display {
     form: Form,
     total_bytes: Option<u64>,
     state: Mutex<State>,
@@ -33,7 +32,7 @@ struct State {
 
 impl Display {
     /// Starts a display. `total_bytes` is the length of the inputs, if it is known.
-    pub(crate) fn new(quiet: bool, total_bytes: Option<u64>) -> Self {
+    pub fn new(quiet: bool, total_bytes: Option<u64>) -> Self {
         let form = if quiet {
             Form::Quiet
         } else if stderr().is_terminal() {
@@ -46,17 +45,19 @@ impl Display {
         Self { form, total_bytes, state: Mutex::new(state) }
     }
 
-    /// Shows the progress of reading inputs.
-    pub(crate) fn reading(&self, step: ReadProgress) {
+    /// Shows how many bytes of the inputs are read, and how many rows they have.
+    pub fn reading(&self, read_bytes: u64, rows: u64) {
         match &self.form {
             Form::Quiet => {}
-            Form::Bar(bar) => bar.set_position(step.bytes),
-            Form::Lines => self.line(|elapsed| reading_line(step, self.total_bytes, elapsed)),
+            Form::Bar(bar) => bar.set_position(read_bytes),
+            Form::Lines => {
+                self.line(|elapsed| reading_line((read_bytes, rows), self.total_bytes, elapsed));
+            }
         }
     }
 
     /// Shows the progress of building a snapshot.
-    pub(crate) fn building(&self, progress: Progress) {
+    pub fn building(&self, progress: Progress) {
         let Progress { stage, done, total } = progress;
         let stage = match stage {
             Stage::Sorting => "sorting",
@@ -68,7 +69,7 @@ impl Display {
     }
 
     /// Shows how many rows or entries of a stage are done. A total of zero is unknown.
-    pub(crate) fn stage(&self, name: &'static str, done: u64, total: u64) {
+    pub fn stage(&self, name: &'static str, done: u64, total: u64) {
         if matches!(self.form, Form::Quiet) {
             return;
         }
@@ -79,8 +80,34 @@ impl Display {
         }
     }
 
+    /// Shows how many rows of a stage are done, with their bytes and rates. A total of zero is
+    /// unknown.
+    pub fn rows(&self, name: &'static str, done: u64, total: u64, read_bytes: u64) {
+        match &self.form {
+            Form::Quiet => {}
+            Form::Bar(bar) => {
+                if self.is_new_stage(name) {
+                    let template = "{msg} [{wide_bar}] {human_pos}/{human_len} rows, {per_sec}, \
+                                    {eta} left";
+                    let spinner = "{msg}, {human_pos} rows, {per_sec}, {elapsed}";
+                    bar.set_style(style(if total > 0 { template } else { spinner }));
+                    bar.set_length(total);
+                    bar.reset();
+                }
+                bar.set_message(format!("{name}, {}", bytes(read_bytes)));
+                // What is expected is an estimate.
+                bar.set_length(total.max(done));
+                bar.set_position(done);
+            }
+            Form::Lines => {
+                self.is_new_stage(name);
+                self.line(|elapsed| rows_line((name, done, total), read_bytes, elapsed));
+            }
+        }
+    }
+
     /// Shows how many bytes of a stage are done. `note` is appended to the name of the stage.
-    pub(crate) fn transferred(&self, name: &'static str, note: &str, done: u64, total: u64) {
+    pub fn transferred(&self, name: &'static str, note: &str, done: u64, total: u64) {
         match &self.form {
             Form::Quiet => {}
             Form::Bar(bar) => {
@@ -103,7 +130,7 @@ impl Display {
     }
 
     /// Calls `write` while the bar is hidden, so that `write` can write to the terminal.
-    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.form {
             Form::Bar(bar) => bar.suspend(write),
             Form::Quiet | Form::Lines => write(),
@@ -111,7 +138,7 @@ impl Display {
     }
 
     /// Clears the bar.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         if let Form::Bar(bar) = &self.form {
             bar.finish_and_clear();
         }
@@ -170,19 +197,33 @@ fn style(template: &str) -> ProgressStyle {
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
-fn reading_line(step: ReadProgress, total: Option<u64>, elapsed: Duration) -> String {
-    let rate = step.bytes as f64 / elapsed.as_secs_f64().max(0.001);
-    let (rows, read) = (grouped(step.rows), bytes(step.bytes));
+fn reading_line((read_bytes, rows): (u64, u64), total: Option<u64>, elapsed: Duration) -> String {
+    let rate = read_bytes as f64 / elapsed.as_secs_f64().max(0.001);
+    let (rows, read) = (grouped(rows), bytes(read_bytes));
     #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
     let rate_text = bytes(rate as u64);
     match total {
         Some(total) => {
-            let left = total.saturating_sub(step.bytes) as f64 / rate.max(1.0);
+            let left = total.saturating_sub(read_bytes) as f64 / rate.max(1.0);
             let total = bytes(total);
             format!("reading: {rows} rows, {read} of {total}, {rate_text}/s, {left:.0} s left")
         }
         None => format!("reading: {rows} rows, {read}, {rate_text}/s"),
     }
+}
+
+fn rows_line((stage, done, total): (&str, u64, u64), read_bytes: u64, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64().max(0.001);
+    let rate = done as f64 / seconds;
+    let (rows, read) = (grouped(done), bytes(read_bytes));
+    #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
+    let per_second = grouped(rate as u64);
+    if total == 0 {
+        return format!("{stage}: {rows} rows, {read}, {per_second} rows/s");
+    }
+    let left = total.saturating_sub(done) as f64 / rate.max(1.0);
+    let total = grouped(total.max(done));
+    format!("{stage}: {rows} of about {total} rows, {read}, {per_second} rows/s, {left:.0} s left")
 }
 
 fn transfer_line(stage: &str, note: &str, done: u64, total: u64, elapsed: Duration) -> String {
@@ -209,7 +250,7 @@ mod tests {
 
     #[test]
     fn lines_tell_rate_and_time_left() {
-        let step = ReadProgress { bytes: 30 << 20, rows: 1_000_000 };
+        let step = (30 << 20, 1_000_000);
         let elapsed = Duration::from_secs(10);
         assert_eq!(
             reading_line(step, Some(90 << 20), elapsed),
@@ -218,6 +259,14 @@ mod tests {
         assert_eq!(
             reading_line(step, None, elapsed),
             "reading: 1,000,000 rows, 30.0 MiB, 3.0 MiB/s"
+        );
+        assert_eq!(
+            rows_line(("reading", 1_000_000, 4_000_000), 30 << 20, elapsed),
+            "reading: 1,000,000 of about 4,000,000 rows, 30.0 MiB, 100,000 rows/s, 30 s left"
+        );
+        assert_eq!(
+            rows_line(("reading", 1_000, 0), 1 << 10, elapsed),
+            "reading: 1,000 rows, 1.0 KiB, 100 rows/s"
         );
         let line = stage_line("writing", 250, 1000, elapsed);
         assert_eq!(line, "writing: 250 of 1,000, 30 s left");

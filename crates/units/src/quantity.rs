@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 /// Formats a size: `1073741824` as `1GiB`, `1000` as `1000`.
-pub(crate) fn format_size(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     let units = ["TiB", "GiB", "MiB", "KiB"];
     let unit = units
         .iter()
@@ -24,14 +24,14 @@ pub(crate) fn format_size(bytes: u64) -> String {
 }
 
 /// Formats a duration: 90 seconds as `90s`, 120 as `2min`.
-pub(crate) fn format_duration(duration: Duration) -> String {
+pub fn format_duration(duration: Duration) -> String {
     let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let unit = UNITS.iter().find(|(_, unit)| ns > 0 && ns.is_multiple_of(*unit));
     unit.map_or_else(|| "0s".to_owned(), |(name, unit)| format!("{}{name}", ns / unit))
 }
 
-/// Parses a whole number with a unit, such as `30s`.
-pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+/// Parses a whole number with a unit, such as `30s`. Returns `None` for other text.
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = match unit.trim() {
@@ -45,14 +45,18 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 /// Parses a duration argument, such as `500ms`, `5s` or `1h`.
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+///
+/// Returns a message with examples if the text is not a duration.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "expected a time such as 500ms, 5s or 1h".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nuthatch_units::parse_size;
+    use crate::parse_size;
 
     #[test]
     fn sizes_come_back() {

@@ -1,0 +1,176 @@
+//! The receiver of rows that fills batches for the writer.
+
+use super::kept::{Counters, Kept};
+use super::sampler::Sampler;
+use crate::error::Error;
+use crate::job::Entries;
+use crate::rows::{Mapper, Row, RowFault};
+use crate::sources::{RowReceiver, Stop};
+use nuthatch_import::RowSink;
+use nuthatch_snapshot::{Batch, Value};
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+
+/// Maximum bytes of the batches of a part that are held, so that the part can be dropped.
+pub(super) const MAX_HELD_BYTES: usize = 16 << 20;
+/// Approximate bytes of a full batch.
+const BATCH_BYTES: usize = 1 << 20;
+/// Number of rows after which an interruption is looked for.
+const CHECK_ROWS: u64 = 1 << 10;
+
+/// A batch for the writer.
+pub(super) struct Filled {
+    pub(super) batch: Batch,
+    pub(super) entries: u64,
+}
+
+/// Makes entries of rows on one thread.
+pub(super) struct BatchReceiver<'a> {
+    pub(super) source: String,
+    pub(super) number: u16,
+    pub(super) entries: &'a Entries,
+    pub(super) mapper: Option<Mapper>,
+    /// A batch that stays empty, of which others are made.
+    pub(super) empty: Batch,
+    pub(super) batch: Batch,
+    /// Full batches of the part.
+    pub(super) held: Vec<Batch>,
+    pub(super) is_part_passed_on: bool,
+    pub(super) filled: SyncSender<Filled>,
+    pub(super) counters: &'a Counters,
+    pub(super) interrupted: &'a AtomicBool,
+    pub(super) sampler: Sampler,
+    pub(super) absent: Option<HashSet<Vec<u8>>>,
+    pub(super) kept: &'a Mutex<Kept>,
+    /// Rows received, for messages.
+    pub(super) rows: u64,
+}
+
+/// The sink of the entries of a row.
+struct EntrySink<'s> {
+    batch: &'s mut Batch,
+    absent: Option<&'s mut HashSet<Vec<u8>>>,
+    source: u16,
+}
+
+impl EntrySink<'_> {
+    /// Returns the position of a row for messages about duplicates.
+    fn position(&self, row: u64) -> u64 {
+        u64::from(self.source) << 48 | (row & ((1 << 48) - 1))
+    }
+}
+
+impl RowSink for EntrySink<'_> {
+    fn row(
+        &mut self,
+        row: u64,
+        key: &[u8],
+        value: Value<'_>,
+    ) -> Result<(), nuthatch_snapshot::Error> {
+        self.batch.push_with_position(self.position(row), key, value)
+    }
+
+    fn absent(&mut self, key: &[u8]) {
+        if let Some(absent) = &mut self.absent {
+            absent.insert(key.to_vec());
+        }
+    }
+}
+
+impl BatchReceiver<'_> {
+    /// Keeps the current batch with those of the part, or passes all of them on.
+    fn next_batch(&mut self) -> Result<(), Stop> {
+        let batch = std::mem::replace(&mut self.batch, self.empty.another());
+        self.held.push(batch);
+        if self.held.len() * BATCH_BYTES > MAX_HELD_BYTES {
+            self.is_part_passed_on = true;
+            self.pass_on()?;
+        }
+        Ok(())
+    }
+
+    fn pass_on(&mut self) -> Result<(), Stop> {
+        for batch in self.held.drain(..) {
+            let entries = batch.len() as u64;
+            // Fails if the writer failed, which is reported.
+            self.filled.send(Filled { batch, entries }).map_err(|_| Stop::Enough)?;
+        }
+        Ok(())
+    }
+}
+
+impl RowReceiver for BatchReceiver<'_> {
+    fn set_columns(&mut self, names: &[String]) -> Result<(), Stop> {
+        self.mapper = Some(self.entries.mapper(&self.source, names)?);
+        Ok(())
+    }
+
+    fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
+        self.rows += 1;
+        if self.rows.is_multiple_of(CHECK_ROWS) {
+            self.counters.rows.fetch_add(CHECK_ROWS, Ordering::Relaxed);
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Stop::Enough);
+            }
+        }
+        let Some(mapper) = &mut self.mapper else { return Ok(()) };
+        let absent = self.absent.as_mut();
+        let mut sink = EntrySink { batch: &mut self.batch, absent, source: self.number };
+        let added = mapper.add(self.rows, row, &mut sink);
+        added.map_err(|fault| fault_at(&self.source, self.rows, fault))?;
+        self.sampler.offer(mapper.mapping(), row);
+        if self.batch.is_full() {
+            self.next_batch()?;
+        }
+        Ok(())
+    }
+
+    fn begin_part(&mut self) {
+        self.is_part_passed_on = false;
+    }
+
+    fn end_part(&mut self) -> Result<(), Stop> {
+        if !self.batch.is_empty() {
+            let batch = std::mem::replace(&mut self.batch, self.empty.another());
+            self.held.push(batch);
+        }
+        self.pass_on()
+    }
+
+    fn drop_part(&mut self) -> bool {
+        self.held.clear();
+        self.batch = self.empty.another();
+        !self.is_part_passed_on
+    }
+
+    fn count_bytes(&mut self, bytes: u64) {
+        self.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for BatchReceiver<'_> {
+    fn drop(&mut self) {
+        self.counters.rows.fetch_add(self.rows % CHECK_ROWS, Ordering::Relaxed);
+        let Ok(mut kept) = self.kept.lock() else { return };
+        kept.sample.append(&mut self.sampler.take());
+        if let Some(absent) = self.absent.take() {
+            kept.absent.extend(absent);
+        }
+    }
+}
+
+/// Returns the error of a row.
+#[cold]
+pub(super) fn fault_at(source: &str, row: u64, fault: RowFault) -> Stop {
+    match fault {
+        RowFault::Row(message) => Error::source(source, format!("row {row}: {message}")).into(),
+        RowFault::Sink(nuthatch_snapshot::Error::Limit(limit)) => {
+            let (what, max, found) = (limit.what, limit.max, limit.found);
+            let message = format!("row {row}: expected a {what} of at most {max}, found {found}");
+            Error::source(source, message).into()
+        }
+        RowFault::Sink(error) => Error::Snapshot(error).into(),
+    }
+}

@@ -1,0 +1,93 @@
+//! The threads that pass rows to the writer of a snapshot.
+//!
+//! Threads of the sources make entries of rows and collect them in batches. The calling thread
+//! appends full batches to the writer. The number of batches between them is bounded.
+
+mod batches;
+mod kept;
+mod sampler;
+
+pub(crate) use kept::{Counters, Keep, Kept};
+pub(crate) use sampler::SampledRow;
+
+use crate::error::{Error, Result};
+use crate::job::Source;
+use crate::sources::{MakeReceiver, RowReceiver, Session, Stop};
+use batches::{BatchReceiver, Filled};
+use nuthatch_snapshot::Writer;
+use sampler::Sampler;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Approximate memory of a thread that reads a source, in bytes.
+pub(crate) const READER_MEMORY: usize = batches::MAX_HELD_BYTES + (6 << 20);
+/// Number of full batches that wait for the writer, for each thread.
+const BATCHES_PER_READER: usize = 2;
+
+/// Reads a source, or a query of it, and appends its entries to the writer. `report` is called
+/// after each batch.
+///
+/// # Errors
+///
+/// Returns [`Error::Source`] if the source cannot be read or has a row that cannot be stored,
+/// [`Error::Snapshot`] if the writer fails, and [`Error::Interrupted`] if `interrupted` is set.
+pub(crate) fn append(
+    (session, source, query): (&mut dyn Session, &Source, Option<&str>),
+    (writer, keep): (&mut Writer, Keep),
+    (counters, interrupted): (&Counters, &AtomicBool),
+    mut report: impl FnMut(),
+) -> Result<Kept> {
+    let (filled, batches) = sync_channel::<Filled>(source.readers * BATCHES_PER_READER);
+    let (template, kept) = (writer.batch(), Mutex::new(Kept::default()));
+    let make = {
+        let kept = &kept;
+        move || -> Box<dyn RowReceiver + '_> {
+            Box::new(BatchReceiver {
+                source: source.name(),
+                number: source.number,
+                entries: &source.entries,
+                mapper: None,
+                empty: template.another(),
+                batch: template.another(),
+                held: Vec::new(),
+                is_part_passed_on: false,
+                filled: filled.clone(),
+                counters,
+                interrupted,
+                sampler: Sampler::new(keep.sample),
+                absent: keep.absent.then(HashSet::new),
+                kept,
+                rows: 0,
+            })
+        }
+    };
+    let (read, appended) = thread::scope(|scope| {
+        let reading = scope.spawn(move || {
+            let make: Box<MakeReceiver<'_>> = Box::new(make);
+            session.read(source, query, &*make)
+        });
+        let mut appended = Ok(());
+        for Filled { batch, entries } in batches.iter() {
+            appended = writer.append(batch);
+            if appended.is_err() {
+                break;
+            }
+            counters.entries.fetch_add(entries, Ordering::Relaxed);
+            report();
+        }
+        // Senders fail from now on, so that the threads end.
+        drop(batches);
+        (reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), appended)
+    });
+    appended?;
+    match read {
+        Ok(()) => {}
+        Err(Stop::Fault(error)) => return Err(error),
+        Err(Stop::Enough) if interrupted.load(Ordering::Relaxed) => return Err(Error::Interrupted),
+        Err(Stop::Enough) => return Err(Error::System("a source ended early".to_owned())),
+    }
+    Ok(kept.into_inner().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,76 @@
+//! The arguments.
+
+use super::{Failure, manual, print, schedule, simple};
+use clap::Parser;
+use nuthatch_populate::{Job, Publish, preview};
+use nuthatch_units::parse_time;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Build a snapshot from databases and files, check it, and publish it
+#[derive(Debug, Parser)]
+#[command(name = "nuthatch populate", version, long_about = manual::ABOUT,
+          after_long_help = manual::NOTES)]
+pub(crate) struct Arguments {
+    /// Job file in TOML
+    #[arg(value_name = "JOB", required_unless_present = "source", conflicts_with = "source")]
+    job: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) source: simple::SourceArgs,
+    /// Snapshot file, or the manifest of a set; overrides that of the job
+    #[arg(short, long, value_name = "FILE", required_unless_present = "job")]
+    output: Option<PathBuf>,
+    /// Publish the snapshot, as "nuthatch publish" does; overrides that of the job
+    #[arg(long, value_name = "DEST")]
+    publish: Option<String>,
+    /// Print the entries of the first rows of each source, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Number of rows of --dry-run
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "dry_run")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+    /// Run again and again, with this time between the starts of two runs, such as 15min
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "dry_run")]
+    every: Option<Duration>,
+    /// Print errors only
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+    /// Print the report of each run as a JSON object, or the entries of --dry-run as JSON lines
+    #[arg(long, conflicts_with = "quiet")]
+    pub(super) json: bool,
+}
+
+impl Arguments {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let job = self.job()?;
+        if self.dry_run {
+            return print::entries(&preview(&job, self.rows)?);
+        }
+        schedule::run(&job, self.every, (self.quiet, self.json))
+    }
+
+    fn job(&self) -> Result<Job, Failure> {
+        let mut job = match &self.job {
+            Some(path) => Job::read(path)?,
+            None => self.source.job(self.output.as_deref())?,
+        };
+        if let (Some(output), Some(_)) = (&self.output, &self.job) {
+            job.output.clone_from(output);
+        }
+        if let Some(destination) = &self.publish {
+            let destination = destination.clone();
+            job.publish = Some(match job.publish {
+                Some(publish) => Publish { destination, ..publish },
+                None => Publish {
+                    destination,
+                    signing_key: None,
+                    trusted_keys: Vec::new(),
+                    keep: 10,
+                    keep_age: None,
+                },
+            });
+        }
+        Ok(job)
+    }
+}

@@ -1,0 +1,86 @@
+//! The errors of a job.
+
+use std::fmt;
+
+/// An error of a job.
+#[derive(Debug)]
+pub enum Error {
+    /// The job contradicts itself, its sources or its options. The message names the place.
+    Job(String),
+    /// A source cannot be read, or has a row that cannot be stored.
+    Source {
+        /// The source, without secrets.
+        source: String,
+        /// What failed, or what was expected and found.
+        message: String,
+        /// Whether it can pass, such as a lost connection, so that the job can run again.
+        is_transient: bool,
+    },
+    /// Several rows have the same key.
+    Duplicate(String),
+    /// Gates did not let the snapshot pass. Nothing was published.
+    Gates(Vec<String>),
+    /// The snapshot cannot be written or read.
+    Snapshot(nuthatch_snapshot::Error),
+    /// The snapshot cannot be published, or the last generation cannot be fetched.
+    Delivery(nuthatch_delivery::Error),
+    /// A thread or a file of the program itself failed.
+    System(String),
+    /// The job was interrupted by a signal.
+    Interrupted,
+}
+
+/// The result of a part of a job.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Returns an error of a source that stays when the job runs again.
+    pub(crate) fn source(source: &str, message: impl Into<String>) -> Self {
+        Self::Source { source: source.to_owned(), message: message.into(), is_transient: false }
+    }
+
+    /// Returns whether the job can succeed when it runs again without any change.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, Self::Source { is_transient: true, .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Job(message) | Self::Duplicate(message) | Self::System(message) => {
+                f.write_str(message)
+            }
+            Self::Source { source, message, .. } => write!(f, "{source}: {message}"),
+            Self::Gates(failures) => {
+                write!(f, "nothing was published, because of {} of the gates:", failures.len())?;
+                failures.iter().try_for_each(|failure| write!(f, "\n  {failure}"))
+            }
+            Self::Snapshot(error) => error.fmt(f),
+            Self::Delivery(error) => error.fmt(f),
+            Self::Interrupted => f.write_str("interrupted; nothing was published"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Snapshot(error) => Some(error),
+            Self::Delivery(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<nuthatch_snapshot::Error> for Error {
+    fn from(error: nuthatch_snapshot::Error) -> Self {
+        Self::Snapshot(error)
+    }
+}
+
+impl From<nuthatch_delivery::Error> for Error {
+    fn from(error: nuthatch_delivery::Error) -> Self {
+        Self::Delivery(error)
+    }
+}

@@ -1,0 +1,135 @@
+//! Gates: what must hold before a snapshot replaces the last generation.
+
+mod changes;
+mod first_value;
+mod sample;
+
+pub(crate) use first_value::first_value;
+
+use crate::build::Kept;
+use crate::error::Result;
+use crate::job::{Job, Ratio};
+use crate::sources::{Group, Literal};
+use nuthatch_snapshot::Snapshot;
+use nuthatch_units::grouped;
+
+/// The outcome of a gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateReport {
+    /// The gate, with its limit.
+    pub gate: String,
+    /// Whether it let the snapshot pass.
+    pub passed: bool,
+    /// What it saw.
+    pub found: String,
+}
+
+/// A snapshot that gates check.
+pub(crate) struct Candidate<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) snapshot: &'a Snapshot,
+    /// The last generation, if there is one.
+    pub(crate) previous: Option<&'a Snapshot>,
+    /// What was kept of each source.
+    pub(crate) kept: &'a [Kept],
+}
+
+/// Checks a snapshot by all gates of its job. The sources are still in the same snapshot of their
+/// database.
+///
+/// # Errors
+///
+/// Returns [`crate::Error::Source`] if a query of a gate fails, and [`crate::Error::Snapshot`] if a
+/// snapshot cannot be read.
+pub(crate) fn check(candidate: &Candidate<'_>, groups: &mut [Group]) -> Result<Vec<GateReport>> {
+    let mut reports = Vec::new();
+    check_counts(candidate, &mut reports);
+    check_changes(candidate, &mut reports)?;
+    for key in &candidate.job.gates.required_keys {
+        let passed = candidate.snapshot.contains(key.as_bytes())?;
+        let found = if passed { "it exists" } else { "it does not exist" };
+        let gate = format!("required_keys: \"{key}\"");
+        reports.push(GateReport { gate, passed, found: found.to_owned() });
+    }
+    for query in &candidate.job.gates.queries {
+        let source = &candidate.job.sources[usize::from(query.source) - 1];
+        let session = session_of(groups, usize::from(query.source) - 1);
+        let found = first_value(&mut *session.session, source, &query.query)?;
+        let passed = match &found {
+            Some(Literal::Int(int)) => *int != 0,
+            Some(Literal::Text(text)) => matches!(text.as_str(), "true" | "t" | "1"),
+            None => false,
+        };
+        let found = match found {
+            Some(Literal::Int(int)) => format!("it returned {int}"),
+            Some(Literal::Text(text)) => format!("it returned \"{text}\""),
+            None => "it returned no value".to_owned(),
+        };
+        reports.push(GateReport { gate: format!("query: {}", query.query), passed, found });
+    }
+    if candidate.job.gates.sample > 0 {
+        for (index, kept) in candidate.kept.iter().enumerate() {
+            let session = session_of(groups, index);
+            let source = &candidate.job.sources[index];
+            let rows = (&*kept.sample, candidate.job.gates.sample);
+            let report = sample::check(&mut *session.session, source, candidate.snapshot, rows)?;
+            reports.push(report);
+        }
+    }
+    Ok(reports)
+}
+
+/// Returns the group of a source.
+fn session_of(groups: &mut [Group], source: usize) -> &mut Group {
+    let found = groups.iter_mut().find(|group| group.sources.contains(&source));
+    found.expect("each source is in a group")
+}
+
+fn check_counts(candidate: &Candidate<'_>, reports: &mut Vec<GateReport>) {
+    let entries = candidate.snapshot.len();
+    if let Some(min) = candidate.job.gates.min_entries {
+        let gate = format!("min_entries: {}", grouped(min));
+        let found = format!("{} entries", grouped(entries));
+        reports.push(GateReport { gate, passed: entries >= min, found });
+    }
+}
+
+fn check_changes(candidate: &Candidate<'_>, reports: &mut Vec<GateReport>) -> Result<()> {
+    let gates = &candidate.job.gates;
+    let mut add = |name: &str, max: Option<Ratio>, measured: Option<(Ratio, String)>| {
+        let Some(max) = max else { return };
+        let gate = format!("{name}: {max}");
+        reports.push(match measured {
+            None => GateReport { gate, passed: true, found: "no last generation".to_owned() },
+            Some((ratio, found)) => {
+                GateReport { gate, passed: ratio <= max, found: format!("{ratio}: {found}") }
+            }
+        });
+    };
+    let new = candidate.snapshot;
+    let counts = |old: u64, new: u64, unit: &str| {
+        let text = format!("{} {unit} before, {} now", grouped(old), grouped(new));
+        (Ratio::of_change(old, new), text)
+    };
+    let entries = candidate.previous.map(|old| counts(old.len(), new.len(), "entries"));
+    add("max_entry_change", gates.max_entry_change, entries);
+    let bytes =
+        candidate.previous.map(|old| counts(old.stats().file_len, new.stats().file_len, "bytes"));
+    add("max_byte_change", gates.max_byte_change, bytes);
+    if gates.max_value_change.is_some() {
+        let changes = candidate.previous.map(|old| changes::count(old, new)).transpose()?;
+        let measured = changes.zip(candidate.previous).map(|(changes, old)| {
+            let all = changes.removed + changes.added + changes.changed;
+            let ratio = if old.is_empty() {
+                Ratio::of_change(0, all)
+            } else {
+                Ratio(all as f64 / old.len() as f64)
+            };
+            let (changed, added) = (grouped(changes.changed), grouped(changes.added));
+            let removed = grouped(changes.removed);
+            (ratio, format!("{changed} changed, {added} added, {removed} removed"))
+        });
+        add("max_value_change", gates.max_value_change, measured);
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! The value of a column in a row.
+
+use nuthatch_snapshot::{StringListBuf, Value};
+
+/// The value of a column in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cell<'a> {
+    /// SQL's NULL, or a value that is missing.
+    Null,
+    /// A value that can be stored as it is.
+    Value(Value<'a>),
+    /// The text of a JSON value, stored as text.
+    Json(&'a [u8]),
+    /// The text of a JSON array, stored as a list.
+    JsonList(&'a [u8]),
+}
+
+/// Buffers for values that differ from their form in the source. All rows of a thread use them.
+#[derive(Debug, Default)]
+pub(crate) struct CellBuffers {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) decoded: Vec<u8>,
+    pub(crate) text: String,
+    pub(crate) i64s: Vec<i64>,
+    pub(crate) f64s: Vec<f64>,
+    pub(crate) f32s: Vec<f32>,
+    pub(crate) strings: StringListBuf,
+}
+
+/// A row of a source.
+pub(crate) trait Row {
+    /// Returns the value of the column at this index.
+    ///
+    /// # Errors
+    ///
+    /// Returns what was expected and found if the value cannot be stored.
+    fn cell<'r>(&'r self, column: usize, buffers: &'r mut CellBuffers) -> Result<Cell<'r>, String>;
+}

@@ -1,0 +1,234 @@
+//! One run of a job.
+
+mod incremental;
+mod observer;
+mod preview;
+mod previous;
+mod publication;
+mod report;
+
+pub use crate::gates::GateReport;
+pub use observer::{Observer, Progress};
+pub use preview::{PreviewedEntry, preview};
+pub use report::{Report, SourceReport};
+
+use crate::build::{self, Counters, Keep, Kept, READER_MEMORY};
+use crate::error::{Error, Result};
+use crate::gates::{self, Candidate};
+use crate::job::{Job, Source};
+use crate::sources::{self, Group};
+use incremental::Plan;
+use nuthatch_snapshot::{OnDuplicate, Snapshot, Summary, Writer, WriterOptions};
+use previous::Previous;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Minimum memory of the writer.
+const MIN_WRITER_MEMORY: usize = 32 << 20;
+/// The wait before the second attempt; it doubles with each one.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_mins(1);
+
+/// Runs a job once: reads its sources, builds the snapshot, checks its gates and publishes it.
+/// Until all gates have let it pass, the last generation stays.
+///
+/// If a connection is lost, the job runs again from its start, up to the number of attempts of the
+/// job. Rows of PostgreSQL that are read in ranges are read again by their range.
+///
+/// # Errors
+///
+/// Returns [`Error::Source`], [`Error::Duplicate`], [`Error::Gates`], [`Error::Snapshot`],
+/// [`Error::Delivery`], [`Error::Job`], or [`Error::Interrupted`] after `interrupted` was set.
+pub fn run(
+    job: &Job,
+    now: SystemTime,
+    interrupted: &AtomicBool,
+    observer: &Arc<dyn Observer>,
+) -> Result<Report> {
+    let start = Instant::now();
+    let mut wait = FIRST_WAIT;
+    for attempt in 1.. {
+        match run_attempt(job, now, interrupted, observer) {
+            Ok(report) => return Ok(Report { attempts: attempt, time: start.elapsed(), ..report }),
+            Err(error) if error.is_transient() && attempt < job.attempts => {
+                observer.attempt_failed(attempt, &error, wait);
+                pause(wait, interrupted)?;
+                wait = (wait * 2).min(MAX_WAIT);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("the last attempt returns")
+}
+
+/// Waits, unless the job is interrupted.
+fn pause(wait: Duration, interrupted: &AtomicBool) -> Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < wait {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+fn run_attempt(
+    job: &Job,
+    now: SystemTime,
+    interrupted: &AtomicBool,
+    observer: &Arc<dyn Observer>,
+) -> Result<Report> {
+    publication::check(job)?;
+    let previous = Previous::find(job)?;
+    let plan = Plan::new(job, previous.snapshot(), now)?;
+    let mut groups = sources::open(&job.sources)?;
+    let marks = incremental::marks(job, &mut groups)?;
+    let mut writer = writer(job, &plan, observer)?;
+    for (name, value) in &job.snapshot.metadata {
+        writer.set_metadata(name, value.as_bytes())?;
+    }
+    plan.write_metadata(&mut writer, &marks)?;
+    let read = read_sources(job, &plan, (&mut groups, &mut writer), (interrupted, observer))?;
+    if let Some(last) = plan.last_generation() {
+        incremental::merge(last, &read.kept, &mut writer)?;
+    }
+    let staged = writer.stage().map_err(|error| duplicate(job, error))?;
+    observer.progress(Progress::Checking);
+    let snapshot = Snapshot::open(staged.path())?;
+    let candidate =
+        Candidate { job, snapshot: &snapshot, previous: previous.snapshot(), kept: &read.kept };
+    let reports = gates::check(&candidate, &mut groups)?;
+    let failures: Vec<_> = reports
+        .iter()
+        .filter(|report| !report.passed)
+        .map(|report| format!("{}: found {}", report.gate, report.found))
+        .collect();
+    if !failures.is_empty() {
+        return Err(Error::Gates(failures));
+    }
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    drop((snapshot, groups));
+    let summary: Summary = staged.publish()?;
+    let generation = publication::publish(job, now, observer)?;
+    Ok(Report {
+        output: job.output.clone(),
+        is_incremental: plan.last_generation().is_some(),
+        summary,
+        sources: read.reports,
+        gates: reports,
+        published: generation,
+        attempts: 1,
+        time: Duration::ZERO,
+    })
+}
+
+/// Returns the writer. The memory of the threads that read is a part of the budget.
+fn writer(job: &Job, plan: &Plan<'_>, observer: &Arc<dyn Observer>) -> Result<Writer> {
+    let options = &job.snapshot;
+    let readers = job.sources.iter().map(|source| source.readers).max().unwrap_or(1);
+    let memory = options.memory.saturating_sub(readers * READER_MEMORY).max(MIN_WRITER_MEMORY);
+    // Rows of an incremental run come before those of the last generation.
+    let is_merge = plan.last_generation().is_some();
+    let on_duplicate = if is_merge { OnDuplicate::First } else { options.on_duplicate };
+    let observer = Arc::clone(observer);
+    let mut writer_options = WriterOptions::new()
+        .on_duplicate(on_duplicate)
+        .compression(options.compression)
+        .shards(options.shards)
+        .memory(memory)
+        .progress(move |progress| observer.progress(Progress::Building(progress)));
+    if let Some(threads) = options.threads {
+        writer_options = writer_options.threads(threads);
+    }
+    Ok(writer_options.create(&job.output)?)
+}
+
+/// What was read of all sources.
+struct ReadSources {
+    reports: Vec<SourceReport>,
+    /// What was kept of each source.
+    kept: Vec<Kept>,
+}
+
+fn read_sources(
+    job: &Job,
+    plan: &Plan<'_>,
+    (groups, writer): (&mut [Group], &mut Writer),
+    (interrupted, observer): (&AtomicBool, &Arc<dyn Observer>),
+) -> Result<ReadSources> {
+    let is_ordered = job.snapshot.on_duplicate != OnDuplicate::Error;
+    let keep = Keep { sample: job.gates.sample, absent: plan.last_generation().is_some() };
+    let total_rows = estimated_rows(job, plan, groups);
+    let (mut reports, mut kept, mut rows_before, mut bytes_before) = (Vec::new(), Vec::new(), 0, 0);
+    for (index, source) in job.sources.iter().enumerate() {
+        let start = Instant::now();
+        let counters = Counters::default();
+        let group = groups.iter_mut().find(|group| group.sources.contains(&index));
+        let session = &mut *group.expect("each source is in a group").session;
+        let query = plan.query(index, source, session);
+        // With several readers, the order of rows would not be that of the source.
+        let readers = if is_ordered { 1 } else { source.readers };
+        let source = Source { readers, ..source.clone() };
+        let report = || {
+            observer.progress(Progress::Reading {
+                rows: rows_before + counters.rows.load(Ordering::Relaxed),
+                total_rows,
+                bytes: bytes_before + counters.bytes.load(Ordering::Relaxed),
+            });
+        };
+        let appended = build::append(
+            (session, &source, query.as_deref()),
+            (writer, keep),
+            (&counters, interrupted),
+            report,
+        );
+        kept.push(appended?);
+        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        rows_before += load(&counters.rows);
+        bytes_before += load(&counters.bytes);
+        reports.push(SourceReport {
+            source: source.name(),
+            rows: load(&counters.rows),
+            entries: load(&counters.entries),
+            time: start.elapsed(),
+        });
+    }
+    Ok(ReadSources { reports, kept })
+}
+
+/// Returns the number of rows that the sources expect; 0 if one does not know it.
+fn estimated_rows(job: &Job, plan: &Plan<'_>, groups: &mut [Group]) -> u64 {
+    if plan.last_generation().is_some() {
+        return 0;
+    }
+    let mut total = 0;
+    for group in groups {
+        for index in group.sources.clone() {
+            match group.session.estimated_rows(&job.sources[index]) {
+                Some(rows) => total += rows,
+                None => return 0,
+            }
+        }
+    }
+    total
+}
+
+/// Returns the error for rows with the same key, with their sources.
+fn duplicate(job: &Job, error: nuthatch_snapshot::Error) -> Error {
+    let nuthatch_snapshot::Error::Duplicate(duplicate) = error else { return error.into() };
+    let source = |position: u64| {
+        let number = (position >> 48) as usize;
+        let name = job.sources.get(number.wrapping_sub(1)).map(Source::name).unwrap_or_default();
+        format!("source {number} ({name})")
+    };
+    let (first, second) = (source(duplicate.first), source(duplicate.second));
+    let key = String::from_utf8_lossy(&duplicate.key).escape_debug().to_string();
+    Error::Duplicate(format!(
+        "{second}: expected each key once, found \"{key}\" again, first in {first}; \
+         on_duplicate = \"first\" or \"last\" keeps one"
+    ))
+}

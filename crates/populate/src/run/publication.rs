@@ -1,0 +1,49 @@
+//! Publication of the snapshot of a job.
+
+use super::observer::{Observer, Progress};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use nuthatch_delivery::{
+    Destination, PublishOptions, Published, Retention, SigningKey, TrustedKey, publish as upload,
+};
+use std::sync::Arc;
+use std::time::SystemTime;
+use tokio::runtime::{Builder, Runtime};
+
+/// Starts the runtime of a publication.
+pub(super) fn runtime() -> Result<Runtime> {
+    let built = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    built.map_err(|error| Error::System(format!("start a runtime: {error}")))
+}
+
+/// Checks the destination and the keys of a job, before anything is read.
+pub(super) fn check(job: &Job) -> Result<()> {
+    if let Some(publish) = &job.publish {
+        Destination::open(&publish.destination)?;
+        publish.signing_key.as_deref().map(SigningKey::read).transpose()?;
+        publish.trusted_keys.iter().try_for_each(|path| TrustedKey::read(path).map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// Publishes the snapshot, if the job has a destination.
+pub(super) fn publish(
+    job: &Job,
+    now: SystemTime,
+    observer: &Arc<dyn Observer>,
+) -> Result<Option<Published>> {
+    let Some(publish) = &job.publish else { return Ok(None) };
+    let destination = Destination::open(&publish.destination)?;
+    let trusted = publish.trusted_keys.iter().map(|path| TrustedKey::read(path));
+    let options = PublishOptions {
+        signing_key: publish.signing_key.as_deref().map(SigningKey::read).transpose()?,
+        trusted_keys: trusted.collect::<Result<Vec<_>, _>>()?,
+        retention: Retention { max_generations: publish.keep, max_age: publish.keep_age },
+        ..PublishOptions::at(now)
+    };
+    let published = runtime()?.block_on(upload(&destination, &job.output, &options, |sent| {
+        observer
+            .progress(Progress::Publishing { bytes: sent.bytes, total_bytes: sent.total_bytes });
+    }));
+    Ok(Some(published?))
+}

@@ -1,0 +1,129 @@
+//! Connections to PostgreSQL.
+
+use crate::error::{Error, Result};
+use crate::job::{Source, Tls};
+use crate::sources::tls;
+use ::postgres::config::SslMode;
+use ::postgres::error::SqlState;
+use ::postgres::{Client, Config, NoTls};
+use std::error::Error as _;
+use std::time::Duration;
+use tokio_postgres_rustls::MakeRustlsConnect;
+use url::Url;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Dates and times as text in a form that does not depend on the server, floats with all their
+/// digits, and no limit of the time that the transaction takes.
+const SETTINGS: &str = "set datestyle = 'ISO'; set intervalstyle = 'iso_8601'; \
+                        set timezone = 'UTC'; set extra_float_digits = 1; \
+                        set bytea_output = 'hex'; set client_encoding = 'UTF8'; \
+                        set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
+
+/// Connects to a database.
+pub(super) struct Connector {
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+    /// The address without secrets.
+    pub(super) name: String,
+}
+
+impl Connector {
+    /// Reads the password, and the certificates of authorities.
+    pub(super) fn new(source: &Source, url: &Url) -> Result<Self> {
+        let name = source.name();
+        let mode = tls::mode(source, url)?;
+        let mut config: Config = without_tls_parameters(url)
+            .as_str()
+            .parse()
+            .map_err(|error: ::postgres::Error| Error::source(&name, chain(&error)))?;
+        let variable = || std::env::var("PGPASSWORD").ok();
+        let password = source.password.as_ref().map(|secret| secret.read()).transpose()?;
+        if let Some(password) = password {
+            config.password(password);
+        } else if let Some(password) = variable().filter(|_| config.get_password().is_none()) {
+            config.password(password);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("nuthatch-populate");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        let tls = match mode {
+            Tls::Off => {
+                config.ssl_mode(SslMode::Disable);
+                None
+            }
+            mode => {
+                config.ssl_mode(SslMode::Require);
+                Some(MakeRustlsConnect::new(tls::client(source, mode)?))
+            }
+        };
+        Ok(Self { config, tls, name })
+    }
+
+    /// Connects.
+    pub(super) fn connect(&self) -> Result<Client> {
+        let connected = match &self.tls {
+            Some(tls) => self.config.connect(tls.clone()),
+            None => self.config.connect(NoTls),
+        };
+        let mut client = connected.map_err(|error| failure(&self.name, &error))?;
+        client.batch_execute(SETTINGS).map_err(|error| failure(&self.name, &error))?;
+        Ok(client)
+    }
+}
+
+/// Returns the address without the parameters that [`tls::mode`] reads, which the library does not
+/// know in all their forms.
+fn without_tls_parameters(url: &Url) -> Url {
+    let mut plain = url.clone();
+    let others: Vec<_> = url
+        .query_pairs()
+        .filter(|(name, _)| !name.starts_with("ssl"))
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
+    plain.set_query(None);
+    if !others.is_empty() {
+        plain.query_pairs_mut().extend_pairs(others);
+    }
+    plain
+}
+
+/// Returns the error of a source, with its causes.
+pub(super) fn failure(name: &str, error: &::postgres::Error) -> Error {
+    let is_transient = match error.code() {
+        Some(code) => {
+            let passing = [
+                SqlState::ADMIN_SHUTDOWN,
+                SqlState::CRASH_SHUTDOWN,
+                SqlState::CANNOT_CONNECT_NOW,
+                SqlState::TOO_MANY_CONNECTIONS,
+                // A standby removed rows that the snapshot needs.
+                SqlState::T_R_SERIALIZATION_FAILURE,
+            ];
+            passing.contains(code) || code.code().starts_with("08")
+        }
+        None => error.is_closed() || is_io(error),
+    };
+    Error::Source { source: name.to_owned(), message: chain(error), is_transient }
+}
+
+fn is_io(error: &::postgres::Error) -> bool {
+    error.source().is_some_and(|source| source.is::<std::io::Error>())
+}
+
+/// Returns the text of an error and of its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let part = error.to_string();
+        if !text.contains(&part) {
+            text.push_str(": ");
+            text.push_str(&part);
+        }
+        cause = error.source();
+    }
+    text
+}

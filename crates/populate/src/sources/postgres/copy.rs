@@ -1,0 +1,229 @@
+//! Rows of `COPY … TO STDOUT` in its text format: a line for each row, with tabs between values.
+
+use super::array;
+use super::connect::failure;
+use crate::error::Error;
+use crate::rows::{Cell, CellBuffers, Row};
+use crate::sources::{RowReceiver, Stop};
+use ::postgres::Client;
+use ::postgres::types::{Kind, Type};
+use nuthatch_snapshot::Value;
+use std::io::BufRead;
+
+/// How the text of a column becomes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnDecoder {
+    Bool,
+    Int,
+    Float,
+    Bytes,
+    Json,
+    Text,
+    IntArray,
+    F32Array,
+    F64Array,
+    TextArray,
+    Vector,
+}
+
+impl ColumnDecoder {
+    /// Returns the decoder of a type.
+    pub(super) fn of(column_type: &Type) -> Self {
+        match column_type.kind() {
+            Kind::Array(element) => match Self::of(element) {
+                Self::Int => Self::IntArray,
+                Self::Float if *element == Type::FLOAT4 => Self::F32Array,
+                Self::Float => Self::F64Array,
+                Self::Text => Self::TextArray,
+                _ => Self::Text,
+            },
+            Kind::Domain(base) => Self::of(base),
+            _ => match column_type {
+                &Type::BOOL => Self::Bool,
+                &Type::INT2 | &Type::INT4 | &Type::INT8 | &Type::OID => Self::Int,
+                &Type::FLOAT4 | &Type::FLOAT8 => Self::Float,
+                &Type::BYTEA => Self::Bytes,
+                &Type::JSON | &Type::JSONB => Self::Json,
+                other if matches!(other.name(), "vector" | "halfvec") => Self::Vector,
+                _ => Self::Text,
+            },
+        }
+    }
+
+    /// Returns whether values are integers.
+    pub(super) fn is_int(self) -> bool {
+        self == Self::Int
+    }
+}
+
+/// Copies the rows of a query to the receiver.
+pub(super) fn copy(
+    client: &mut Client,
+    query: &str,
+    decoders: &[ColumnDecoder],
+    receiver: &mut dyn RowReceiver,
+    name: &str,
+) -> Result<(), Stop> {
+    let started = client.copy_out(&format!("copy ({query}\n) to stdout"));
+    let mut reader = started.map_err(|error| failure(name, &error))?;
+    let mut line = CopyLine { decoders, line: Vec::new(), ends: Vec::new() };
+    loop {
+        line.line.clear();
+        // Each message of the protocol has a line, which `read_until` copies once.
+        let len =
+            reader.read_until(b'\n', &mut line.line).map_err(|error| read_failure(name, error))?;
+        if len == 0 {
+            return Ok(());
+        }
+        receiver.count_bytes(len as u64);
+        line.find_ends(name)?;
+        receiver.row(&line)?;
+    }
+}
+
+/// Returns the failure of the connection that the reader wraps.
+fn read_failure(name: &str, error: std::io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<::postgres::Error>()) {
+        Some(inner) => failure(name, inner),
+        None => {
+            let message = error.to_string();
+            Error::Source { source: name.to_owned(), message, is_transient: true }
+        }
+    }
+}
+
+/// A line: the values of a row.
+struct CopyLine<'a> {
+    decoders: &'a [ColumnDecoder],
+    line: Vec<u8>,
+    /// The offset after each value: of the tab, or of the end of the line.
+    ends: Vec<usize>,
+}
+
+impl CopyLine<'_> {
+    fn find_ends(&mut self, name: &str) -> Result<(), Error> {
+        self.ends.clear();
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+        }
+        self.ends.extend(memchr::memchr_iter(b'\t', &self.line));
+        self.ends.push(self.line.len());
+        let (expected, found) = (self.decoders.len(), self.ends.len());
+        if expected != found {
+            let message = format!("copy: expected {expected} values in a line, found {found}");
+            return Err(Error::source(name, message));
+        }
+        Ok(())
+    }
+}
+
+impl Row for CopyLine<'_> {
+    fn cell<'r>(&'r self, column: usize, buffers: &'r mut CellBuffers) -> Result<Cell<'r>, String> {
+        let start = column.checked_sub(1).map_or(0, |before| self.ends[before] + 1);
+        let raw = &self.line[start..self.ends[column]];
+        if raw == b"\\N" {
+            return Ok(Cell::Null);
+        }
+        let CellBuffers { bytes, decoded, text: unescaped, i64s, f64s, f32s, strings } = buffers;
+        let plain = if memchr::memchr(b'\\', raw).is_some() {
+            unescape(raw, bytes);
+            &bytes[..]
+        } else {
+            raw
+        };
+        let text = std::str::from_utf8(plain).map_err(|error| error.to_string())?;
+        Ok(match self.decoders[column] {
+            ColumnDecoder::Text => Cell::Value(Value::String(text)),
+            ColumnDecoder::Int => {
+                let int = text.parse().map_err(|_| format!("expected an integer, found {text}"))?;
+                Cell::Value(Value::I64(int))
+            }
+            ColumnDecoder::Float => {
+                let float = fast_float2::parse(text);
+                let float = float.map_err(|_| format!("expected a float, found {text}"))?;
+                Cell::Value(Value::F64(float))
+            }
+            ColumnDecoder::Bool => Cell::Value(Value::Bool(text == "t")),
+            ColumnDecoder::Json => Cell::Json(plain),
+            ColumnDecoder::Bytes => {
+                decode_hex(text, decoded)?;
+                Cell::Value(Value::Bytes(decoded))
+            }
+            ColumnDecoder::IntArray => {
+                array::ints(text, unescaped, i64s)?;
+                Cell::Value(Value::I64List(i64s))
+            }
+            ColumnDecoder::F32Array => {
+                array::floats(text, unescaped, f32s)?;
+                Cell::Value(Value::F32List(f32s))
+            }
+            ColumnDecoder::F64Array => {
+                array::floats(text, unescaped, f64s)?;
+                Cell::Value(Value::F64List(f64s))
+            }
+            ColumnDecoder::TextArray => {
+                array::texts(text, unescaped, strings)?;
+                Cell::Value(Value::StringList(strings.as_list()))
+            }
+            ColumnDecoder::Vector => {
+                array::vector(text, f32s)?;
+                Cell::Value(Value::F32List(f32s))
+            }
+        })
+    }
+}
+
+/// Removes the escapes of `COPY`.
+fn unescape(raw: &[u8], plain: &mut Vec<u8>) {
+    plain.clear();
+    let mut bytes = raw.iter();
+    while let Some(&byte) = bytes.next() {
+        plain.push(match byte {
+            b'\\' => match bytes.next() {
+                Some(b'b') => 8,
+                Some(b'f') => 12,
+                Some(b'n') => b'\n',
+                Some(b'r') => b'\r',
+                Some(b't') => b'\t',
+                Some(b'v') => 11,
+                Some(&other) => other,
+                None => b'\\',
+            },
+            byte => byte,
+        });
+    }
+}
+
+/// Decodes bytes in the form `\\x0102`.
+fn decode_hex(text: &str, decoded: &mut Vec<u8>) -> Result<(), String> {
+    decoded.clear();
+    let wrong = || "expected bytes in hexadecimal".to_owned();
+    let digits = text.strip_prefix("\\x").ok_or_else(wrong)?.as_bytes();
+    for pair in digits.chunks(2) {
+        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2);
+        let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        decoded.push(byte.ok_or_else(wrong)?);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_removed() {
+        let mut plain = Vec::new();
+        unescape(br"a\tb\\c\nd", &mut plain);
+        assert_eq!(plain, b"a\tb\\c\nd");
+    }
+
+    #[test]
+    fn bytes_are_decoded() {
+        let mut decoded = Vec::new();
+        decode_hex("\\x00ff", &mut decoded).expect("bytes");
+        assert_eq!(decoded, [0, 255]);
+        assert!(decode_hex("\\x0", &mut decoded).is_err());
+        assert!(decode_hex("00", &mut decoded).is_err());
+    }
+}

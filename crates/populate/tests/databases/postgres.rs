@@ -1,0 +1,247 @@
+//! Jobs that read PostgreSQL.
+
+use crate::place::{Place, Run};
+use nuthatch_testing::database::Database;
+use std::process::Stdio;
+
+const ROWS: u64 = 50_000;
+
+fn table(server: &Database) {
+    server.execute(&format!(
+        "create table t as select i::bigint as id, 'value ' || i as v, i / 4.0::float8 as f
+         from generate_series(1, {ROWS}) i; alter table t add primary key (id); analyze t"
+    ));
+}
+
+fn run(place: &Place, job: &str) -> Run {
+    place.file("job.toml", job);
+    let mut command = place.command(&["job.toml", "--json"]);
+    Run::of(command.env("PGPASSWORD", "a5ecret").output().expect("the command"))
+}
+
+fn job(server: &Database, query: &str, more: &str) -> String {
+    format!(
+        "output = \"a.nut\"\n[[source]]\nfrom = \"{}\"\nquery = \"\"\"{query}\"\"\"\n\
+         key = \"{{id}}.{{column}}\"\n{more}",
+        server.address()
+    )
+}
+
+#[test]
+fn each_type_is_stored_as_documented() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    server.execute(
+        r#"create type mood as enum ('sad', 'ok'); create domain positive as int check (value > 0);
+        create table t (id int, a smallint, b bigint, c real, d double precision, e numeric(9, 3),
+            f boolean, g text, h varchar(9), i char(3), j uuid, k date, l timestamptz, m bytea,
+            n json, o jsonb, p int[], q float8[], r real[], s text[], u mood, v positive, w inet,
+            x bool[], y text);
+        insert into t values (1, -2, 9223372036854775807, 0.1, 1e-300, 1.500, true,
+            E'a\tb\\c\nd', 'é', 'x', '123e4567-e89b-12d3-a456-426614174000', '2026-11-27',
+            '2026-11-27 10:00:00+02', '\x00ff5c', '{"a": [1, 2]}', '{"b": "\n"}', '{1,-2}',
+            '{0.5,NaN}', '{0.25}', '{"a b","c\"d",NULLS}', 'ok', 7, '10.0.0.1', '{t,f}', null);"#,
+    );
+    let more = "types = { e = \"f64\", n = \"flatten\" }";
+    let report = run(&place, &job(&server, "select * from t", more)).report();
+    assert_eq!(report["sources"][0]["rows"], 1);
+    assert_eq!(
+        place.entries("a.nut"),
+        [
+            "1.a=I64(-2)",
+            "1.b=I64(9223372036854775807)",
+            "1.c=F64(0.1)",
+            "1.d=F64(1e-300)",
+            "1.e=F64(1.5)",
+            "1.f=Bool(true)",
+            "1.g=String(\"a\\tb\\\\c\\nd\")",
+            "1.h=String(\"é\")",
+            "1.i=String(\"x  \")",
+            "1.j=String(\"123e4567-e89b-12d3-a456-426614174000\")",
+            "1.k=String(\"2026-11-27\")",
+            "1.l=String(\"2026-11-27 08:00:00+00\")",
+            "1.m=Bytes([0, 255, 92])",
+            "1.n.a=I64List([1, 2])",
+            "1.o=String(\"{\\\"b\\\": \\\"\\\\n\\\"}\")",
+            "1.p=I64List([1, -2])",
+            "1.q=F64List([0.5, NaN])",
+            "1.r=F32List([0.25])",
+            "1.s=StringList([\"a b\", \"c\\\"d\", \"NULLS\"])",
+            "1.u=String(\"ok\")",
+            "1.v=I64(7)",
+            "1.w=String(\"10.0.0.1\")",
+            "1.x=String(\"{t,f}\")",
+        ]
+    );
+    server.execute("create table bad as select 1 as id, '{1,null}'::int[] as p");
+    let failed = run(&place, &job(&server, "select * from bad", ""));
+    failed.failed(3, "row 1: column \"p\": expected an array without NULL");
+    run(&place, &job(&server, "select nothing from t", ""))
+        .failed(3, "column \"nothing\" does not");
+    run(&place, &job(&server, "delete from t returning id, a", ""))
+        .failed(3, "read-only transaction");
+}
+
+#[test]
+fn ranges_and_one_connection_make_the_same_bytes() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    table(&server);
+    server.execute("alter table t drop constraint t_pkey, alter id drop not null");
+    let query = "select id, v, f, coalesce(id, 0) as key from t";
+    let with_key = |more: &str| job(&server, query, more).replace("{id}.", "{key}.");
+    assert_eq!(run(&place, &with_key("")).report()["sources"][0]["rows"], ROWS);
+    let one = std::fs::read(place.path().join("a.nut")).expect("a file");
+    let report = run(&place, &with_key("split = \"id\"\nreaders = 4")).report();
+    assert_eq!(report["sources"][0]["rows"], ROWS);
+    assert!(std::fs::read(place.path().join("a.nut")).expect("a file") == one);
+    // A row without a value of the column is in one range, too.
+    server.execute("insert into t values (null, 'no id', 0)");
+    let report = run(&place, &with_key("split = \"id\"")).report();
+    assert_eq!(report["sources"][0]["rows"], ROWS + 1);
+    run(&place, &with_key("split = \"v\"")).failed(3, "split: expected a column of integers");
+    run(&place, &with_key("split = \"x\"")).failed(3, "split: expected a column of the query");
+}
+
+/// Starts a job whose second source is a pipe, and calls `change` after the first rows were read.
+fn change_midway(place: &Place, job: &str, change: impl FnOnce()) -> Run {
+    let pipe = place.path().join("pipe.csv");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).expect("a pipe");
+    place.file("job.toml", job);
+    let mut command = place.command(&["job.toml", "--json"]);
+    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the command");
+    let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).expect("a reader");
+    change();
+    std::io::Write::write_all(&mut writer, b"id,v\n0,x\n").expect("written");
+    drop(writer);
+    Run::of(child.wait_with_output().expect("the command"))
+}
+
+#[test]
+fn all_sources_and_gates_see_one_snapshot_of_the_database() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    table(&server);
+    let source = |key: &str, more: &str| {
+        format!(
+            "[[source]]\nfrom = \"{}\"\nquery = \"select id, v from t\"\nkey = \"{key}{{id}}\"\n{more}\n",
+            server.address()
+        )
+    };
+    let job = format!(
+        "output = \"a.nut\"\n{}[[source]]\nfrom = \"pipe.csv\"\nkey = \"pipe:{{id}}\"\n{}\
+         [gates]\nmin_entries = {}\n[[gates.query]]\nsql = \"select count(*) = {ROWS} from t\"\n",
+        source("a:", "split = \"id\""),
+        source("b:", "split = \"id\"\nreaders = 3"),
+        2 * ROWS + 1,
+    );
+    let run = change_midway(&place, &job, || {
+        server.execute("delete from t where id > 10; update t set v = 'changed'");
+    });
+    assert_eq!(run.report()["entries"], 2 * ROWS + 1);
+    let snapshot = nuthatch_snapshot::Snapshot::open(place.path().join("a.nut")).expect("a file");
+    for key in ["a:7", "b:7"] {
+        let value = snapshot.get_string(key.as_bytes()).expect("a string");
+        assert_eq!(value.as_deref(), Some("value 7"));
+    }
+}
+
+/// Connections of ranges are ended while they read; those ranges are read again.
+#[test]
+fn ranges_whose_connection_is_lost_are_read_again() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    table(&server);
+    place.file(
+        "job.toml",
+        job(
+            &server,
+            "select id, v, f, (case when id % 20 = 0 then pg_sleep(0.001) end)::text as z from t",
+            "values = [\"v\", \"f\"]\nsplit = \"id\"\nreaders = 4\n",
+        ),
+    );
+    let mut command = place.command(&["job.toml", "--json"]);
+    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the command");
+    let mut ended = 0;
+    while child.try_wait().expect("a child").is_none() {
+        if ended < 5 {
+            let count = server.execute(
+                "select count(pg_terminate_backend(pid)) from (select pid from pg_stat_activity
+                 where application_name = 'nuthatch-populate' and query like 'copy%' limit 1) a",
+            );
+            ended += count.parse::<u32>().expect("a count");
+        }
+        std::thread::yield_now();
+    }
+    let run = Run::of(child.wait_with_output().expect("the command"));
+    assert!(ended > 0, "no connection was ended");
+    let report = run.report();
+    assert_eq!((&report["attempts"], &report["entries"]), (&1.into(), &(2 * ROWS).into()));
+}
+
+/// A server that ends and comes back takes the snapshot with it: the job runs again.
+#[test]
+fn a_job_runs_again_after_a_crash_of_the_server() {
+    let place = Place::new();
+    let mut server = Database::postgres(place.path());
+    table(&server);
+    let job = job(
+        &server,
+        "select id, v, (case when id % 20 = 0 then pg_sleep(0.001) end)::text as z from t",
+        "values = [\"v\"]\n",
+    );
+    place.file("job.toml", job);
+    let mut command = place.command(&["job.toml", "--json"]);
+    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the command");
+    let running = "select count(*) from pg_stat_activity where query like 'copy%' \
+                   and application_name = 'nuthatch-populate'";
+    while server.execute(running) == "0" {
+        std::thread::yield_now();
+    }
+    server.crash_and_restart();
+    let run = Run::of(child.wait_with_output().expect("the command"));
+    assert!(run.stderr.contains("attempt 1: postgresql://postgres@127.0.0.1:"), "{run:?}");
+    let report = run.report();
+    assert!(report["attempts"].as_u64().expect("a number") > 1, "{report}");
+    assert_eq!(report["entries"], ROWS);
+}
+
+#[test]
+fn samples_and_changed_rows_are_queried() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    server.execute(
+        "create table t (id text, region text, v int, changed timestamptz);
+         insert into t values ('it''s \\ \"a\"', 'eu', 1, '2026-01-01'), ('b', 'us', 2, '2026-01-02')",
+    );
+    let job = format!(
+        "output = \"a.nut\"\n[[source]]\nfrom = \"{}\"\n\
+         query = \"select id, region, v, changed from t -- all of them\"\n\
+         key = \"{{region}}:{{id}}\"\nvalues = [\"v\"]\nsince = \"changed\"\n[gates]\nsample = 10\n",
+        server.address()
+    );
+    let report = run(&place, &job).report();
+    assert_eq!(report["gates"][0]["found"], "2 entries of 2 rows are equal");
+    server.execute("update t set v = 3, changed = '2026-01-03' where id = 'b'");
+    let report = run(&place, &job).report();
+    assert_eq!((&report["incremental"], &report["sources"][0]["rows"]), (&true.into(), &1.into()));
+    assert_eq!(place.entries("a.nut"), ["eu:it's \\ \"a\"=I64(1)", "us:b=I64(3)"]);
+}
+
+#[test]
+fn wrong_passwords_fail_at_once_and_are_not_shown() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    place.file("secret", "wr0ng\n");
+    let with = |more: &str| job(&server, "select 1 as id, 2 as v", more);
+    run(&place, &with("password_file = \"secret\"")).failed(3, "password authentication failed");
+    assert!(!run(&place, &with("password_file = \"secret\"")).stderr.contains("wr0ng"));
+    place.file("secret", "a5ecret\n");
+    run(&place, &with("password_file = \"secret\"")).report();
+    run(&place, &with("password_env = \"PGPASSWORD\"")).report();
+    run(&place, &with("password_env = \"NOT_SET\"")).failed(3, "the variable NOT_SET is not set");
+    run(&place, &with("tls = \"verify\"")).failed(3, "server does not support TLS");
+}

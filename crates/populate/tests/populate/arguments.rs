@@ -1,0 +1,85 @@
+//! The command line.
+
+use crate::place::Place;
+
+#[test]
+fn a_dry_run_prints_the_first_entries_and_writes_nothing() {
+    let place = Place::new();
+    place.sqlite(
+        "create table t(id integer, v text, b blob);
+         insert into t values (1, 'a', x'00'), (2, 'b', null), (3, 'c', null);",
+    );
+    let arguments = [
+        "--source=sqlite:a.db",
+        "--query=select * from t",
+        "--key={id}.{column}",
+        "-o=a.nut",
+        "--dry-run",
+        "--rows=2",
+    ];
+    let run = place.run(&arguments);
+    let expected = "{\"key\":\"1.v\",\"value\":\"a\"}\n\
+                    {\"key\":\"1.b\",\"value\":{\"$bytes\":\"AA==\"}}\n\
+                    {\"key\":\"2.v\",\"value\":\"b\"}\n";
+    assert_eq!((run.status, &run.stdout[..]), (Some(0), expected), "{run:?}");
+    assert_eq!(place.names(), ["a.db"]);
+}
+
+#[test]
+fn contradictions_are_errors_of_the_command_line() {
+    let place = Place::new();
+    for (arguments, expected) in [
+        (&[][..], "required arguments were not provided"),
+        (&["job.toml", "--source=a.csv"], "cannot be used with"),
+        (&["--source=a.csv", "-o=a.nut"], "--key <TEMPLATE>"),
+        (&["--source=a.csv", "--key={id}"], "--output <FILE>"),
+        (&["--source=a.csv", "--key=id", "-o=a.nut"], "without one, all rows have the same key"),
+        (&["--source=a.csv", "--key={id}", "-o=a.nut", "--query=x"], "query is for databases only"),
+        (&["--source=mysql://h/d", "--key={id}", "-o=a.nut"], "expected a query"),
+        (&["--source=a.csv", "--key={id}", "-o=a.nut", "--column=a"], "expected NAME:TYPE"),
+        (&["--source=a.csv", "--key={id}", "-o=a.nut", "--column=a:int"], "expected a type: bytes"),
+        (&["--source=oracle://h", "--key={id}", "-o=a.nut", "--query=x"], "found oracle://"),
+        (&["job.toml", "--every=soon"], "expected a time such as"),
+        (&["job.toml", "--quiet", "--json"], "cannot be used with"),
+    ] {
+        place.run(arguments).failed(2, expected);
+    }
+    place.run(&["job.toml"]).failed(3, "job.toml: read: No such file");
+    place.job("output = 1").failed(3, "job.toml: ");
+    place.job("output = \"a\"\n[[source]]\nfrom = \"a.csv\"\nkee = \"x\"\n").failed(3, "line 4");
+}
+
+#[test]
+fn passwords_are_not_shown() {
+    let place = Place::new();
+    for address in [
+        "postgresql://u:a5ecret@127.0.0.1:1/d?connect_timeout=1",
+        "mysql://u:a5ecret@127.0.0.1:1/d",
+        "postgresql://u:a5ecret@127.0.0.1:port/d",
+    ] {
+        let source = format!("from = \"{address}\"\nquery = \"select 1\"\nkey = \"{{a}}\"\n");
+        let run = place.job(&format!("output = \"a.nut\"\nattempts = 1\n[[source]]\n{source}"));
+        assert_eq!(run.status, Some(3), "{run:?}");
+        assert!(!run.stderr.contains("a5ecret"), "{}", run.stderr);
+    }
+    place.file("secret", "");
+    let run = place.job(
+        "output = \"a.nut\"\n[[source]]\nfrom = \"mysql://u@127.0.0.1:1/d\"\nquery = \"x\"\n\
+         key = \"{a}\"\npassword_file = \"missing\"\n",
+    );
+    run.failed(3, "password_file: ");
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    let place = Place::new();
+    place.file("a.csv", "id,v\n1,x\n");
+    let run = |output: &str| {
+        let output = format!("-o={output}");
+        place.run(&["--source=a.csv", "--key={id}", &output])
+    };
+    run("missing/a.nut").failed(3, "missing/");
+    run("/dev/null").failed(3, "/dev/null: create: expected a file to replace");
+    run(".").failed(3, "expected a path that ends in the name of a file");
+    assert_eq!(place.names(), ["a.csv"]);
+}

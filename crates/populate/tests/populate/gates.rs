@@ -1,0 +1,127 @@
+//! Gates, and what remains if one does not let a snapshot pass.
+
+use crate::place::Place;
+
+fn job(gates: &str) -> String {
+    format!(
+        "output = \"a.nut\"\npublish = \"shared\"\n\
+         [[source]]\nfrom = \"sqlite:a.db\"\nquery = \"select id, v from t\"\nkey = \"{{id}}\"\n\
+         [gates]\n{gates}\n"
+    )
+}
+
+const TABLE: &str = "
+    create table t(id integer primary key, v text);
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 100)
+    insert into t select i, 'value ' || i from n;
+";
+
+#[test]
+fn a_snapshot_that_all_gates_let_pass_is_published() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let gates = "min_entries = 100\nmax_entry_change = \"10%\"\nmax_byte_change = \"50%\"\n\
+                 max_value_change = \"10%\"\nrequired_keys = [\"1\", \"100\"]\nsample = 20\n\
+                 [[gates.query]]\nsql = \"select count(*) = 100 from t\"";
+    let report = place.job(&job(gates)).report();
+    assert_eq!(report["published"]["generation"], 1);
+    let all = report["gates"].as_array().expect("gates");
+    assert_eq!(all.len(), 8);
+    assert!(all.iter().all(|gate| gate["passed"] == true), "{all:?}");
+    assert_eq!(all[1]["found"], "no last generation");
+    let sample = all[7]["found"].as_str().expect("text");
+    assert_eq!(sample, "20 entries of 20 rows are equal");
+
+    place.sqlite("update t set v = 'new' where id <= 10");
+    let report = place.job(&job(gates)).report();
+    assert_eq!(report["gates"][3]["found"], "10.0%: 10 changed, 0 added, 0 removed");
+    assert_eq!(report["published"]["generation"], 2);
+    let report = place.job(&job(gates)).report();
+    assert_eq!(report["published"]["unchanged"], true);
+}
+
+#[test]
+fn a_gate_that_fails_leaves_the_last_generation() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.job(&job("")).report();
+    let before = std::fs::read(place.path().join("a.nut")).expect("a file");
+    let names = place.names();
+    place.sqlite(
+        "delete from t where id <= 20; insert into t values (200, 'x');
+         update t set v = v || ' and more' where id between 30 and 34;",
+    );
+    for (gates, expected) in [
+        ("min_entries = 1000", "min_entries: 1,000: found 81 entries"),
+        (
+            "max_entry_change = \"5%\"",
+            "max_entry_change: 5.00%: found 19.0%: 100 entries before, 81",
+        ),
+        ("max_byte_change = \"0.1%\"", "max_byte_change: 0.10%: found "),
+        (
+            "max_value_change = \"25%\"",
+            "max_value_change: 25.0%: found 26.0%: 5 changed, 1 added, 20 removed",
+        ),
+        ("required_keys = [\"1\"]", "required_keys: \"1\": found it does not exist"),
+        (
+            "[[gates.query]]\nsql = \"select count(*) > 90 from t\"",
+            "query: select count(*) > 90 from t: found it returned 0",
+        ),
+        ("[[gates.query]]\nsql = \"select 1 where false\"", "found it returned no value"),
+        ("[[gates.query]]\nsql = \"select 'no'\"", "found it returned \"no\""),
+    ] {
+        let run = place.job(&job(gates));
+        run.failed(1, expected);
+        run.failed(1, "nothing was published, because of 1 of the gates");
+        assert_eq!(std::fs::read(place.path().join("a.nut")).expect("a file"), before);
+        assert_eq!(place.names(), names, "no file remains");
+        assert_eq!(place.job(&job("")).status, Some(0));
+        std::fs::write(place.path().join("a.nut"), &before).expect("the last generation");
+    }
+}
+
+#[test]
+fn the_published_generation_is_the_last_one_if_there_is_no_file() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.job(&job("")).report();
+    std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+    place.sqlite("delete from t where id <= 50");
+    place.job(&job("max_entry_change = \"10%\"")).failed(1, "50.0%: 100 entries before, 50 now");
+    assert!(!place.path().join("a.nut").exists());
+    assert!(!place.names().iter().any(|name| name.contains(".last-")), "{:?}", place.names());
+}
+
+#[test]
+fn a_sample_finds_values_that_the_source_does_not_return_again() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let job = |column: &str| {
+        format!(
+            "output = \"a.nut\"\n[[source]]\nfrom = \"sqlite:a.db\"\n\
+             query = \"select id, {column} as v from t\"\nkey = \"{{id}}\"\n[gates]\nsample = 10\n"
+        )
+    };
+    place.job(&job("v")).report();
+    place.job(&job("random()")).failed(1, "10 entries of 10 rows: 10 differ");
+    place.file("a.csv", "id,v\n1,x\n2,y\n3,\n");
+    let files =
+        "output = \"b.nut\"\n[[source]]\nfrom = \"a.csv\"\nkey = \"{id}\"\n[gates]\nsample = 10\n";
+    let report = place.job(files).report();
+    assert_eq!(report["gates"][0]["found"], "2 entries of 3 rows are equal");
+}
+
+#[test]
+fn sets_of_shards_are_checked_before_their_manifest_is_published() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let sharded = |gates: &str| format!("shards = 3\n{}", job(gates));
+    place.job(&sharded("min_entries = 100")).report();
+    assert_eq!(place.entries("a.nut").len(), 100);
+    let names = place.names();
+    assert_eq!(names.iter().filter(|name| name.ends_with(".shard")).count(), 3);
+    place.sqlite("delete from t where id > 10");
+    place.job(&sharded("min_entries = 100")).failed(1, "found 10 entries");
+    assert_eq!(place.names(), names, "the new shards are removed");
+    assert_eq!(place.entries("a.nut").len(), 100);
+}

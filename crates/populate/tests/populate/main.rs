@@ -1,0 +1,10 @@
+//! Jobs with SQLite and files, run by the command.
+
+mod arguments;
+mod files;
+mod gates;
+mod incremental;
+mod place;
+mod publishing;
+mod remote;
+mod sqlite;
