@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "docs/cache.md",
     "docs/chunks.md",
@@ -21,6 +21,7 @@ const PAGES: [&str; 9] = [
     "docs/migrating-from-mrcache.md",
     "docs/migrating-from-poor-mans-cache.md",
     "docs/delivery.md",
+    "docs/populate.md",
     "docs/snapshots.md",
     "docs/store.md",
 ];

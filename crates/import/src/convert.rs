@@ -79,6 +79,7 @@ impl Converter {
 }
 
 /// Returns the error for a fault in a text of one value. Its column is the character in the text.
+#[expect(clippy::unnecessary_box_returns, reason = "errors of text are boxed everywhere")]
 fn invalid(text: &[u8], fault: Fault) -> Box<TextError> {
     let before = &text[..fault.at().min(text.len())];
     let column = before.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64 + 1;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Maximum time until a server accepts connections.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running server. Dropping it ends the process.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Database {
         self.wait_until_ready();
     }
 
-    /// Encrypts connections of PostgreSQL with a certificate and its key, in PEM.
+    /// Sets the certificate of a server of PostgreSQL, and its key, in PEM, and encrypts with them.
     ///
     /// # Panics
     ///

@@ -27,7 +27,7 @@ impl Populate {
         Err(Failure::Error(match error.kind() {
             ErrorKind::NotFound => format!(
                 "{PROGRAM}: expected this program, which has the drivers of databases, beside \
-                 nuthatch or in PATH, found none; install the package {PROGRAM}"
+                 nuthatch or in PATH, found none; its source is crates/populate"
             ),
             _ => format!("{}: start: {error}", program.display()),
         }))

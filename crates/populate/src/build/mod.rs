@@ -70,7 +70,7 @@ pub(crate) fn append(
             session.read(source, query, &*make)
         });
         let mut appended = Ok(());
-        for Filled { batch, entries } in batches.iter() {
+        for Filled { batch, entries } in &batches {
             appended = writer.append(batch);
             if appended.is_err() {
                 break;

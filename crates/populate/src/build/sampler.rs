@@ -49,6 +49,7 @@ impl Sampler {
             }
             return;
         }
+        #[expect(clippy::cast_sign_loss, reason = "a number between 0 and 1")]
         let index = (self.random() * self.size as f64) as usize;
         self.rows[index.min(self.size - 1)] = literals;
         self.advance(at);
@@ -118,7 +119,7 @@ mod tests {
         let mut tenths = [0; 10];
         for row in rows {
             let [Literal::Int(id)] = row[..] else { panic!("an integer") };
-            tenths[(id / 10_000) as usize] += 1;
+            tenths[usize::try_from(id / 10_000).expect("no sign")] += 1;
         }
         // The chance of a tenth with fewer than 40 or more than 160 is below 10^-9.
         assert!(tenths.iter().all(|count| (40..160).contains(count)), "{tenths:?}");

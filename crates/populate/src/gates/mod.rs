@@ -125,9 +125,9 @@ fn check_changes(candidate: &Candidate<'_>, reports: &mut Vec<GateReport>) -> Re
             } else {
                 Ratio(all as f64 / old.len() as f64)
             };
-            let (changed, added) = (grouped(changes.changed), grouped(changes.added));
+            let (other, added) = (grouped(changes.changed), grouped(changes.added));
             let removed = grouped(changes.removed);
-            (ratio, format!("{changed} changed, {added} added, {removed} removed"))
+            (ratio, format!("{other} changed, {added} added, {removed} removed"))
         });
         add("max_value_change", gates.max_value_change, measured);
     }

@@ -193,9 +193,10 @@ impl PublishTable {
         };
         let is_path = !fields.to.contains("://");
         Ok(Publish {
-            destination: match is_path {
-                true => folder.join(&fields.to).display().to_string(),
-                false => fields.to,
+            destination: if is_path {
+                folder.join(&fields.to).display().to_string()
+            } else {
+                fields.to
             },
             signing_key: fields.sign_key.map(|path| folder.join(path)),
             trusted_keys: fields.trust_key.iter().map(|path| folder.join(path)).collect(),

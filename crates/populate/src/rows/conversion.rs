@@ -4,6 +4,9 @@ use super::cell::Cell;
 use nuthatch_import::{Converter, FieldType, TextError};
 use nuthatch_snapshot::{StringListBuf, Value};
 
+/// Floats below this number are integers of at most 64 bits if they have no fraction: 2^63.
+const MAX_EXACT: f64 = 9_223_372_036_854_775_808.0;
+
 /// The type that a job names for a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
@@ -77,7 +80,7 @@ impl Buffers {
             (Value::I64(int @ (0 | 1)), FieldType::Bool) => Ok(Value::Bool(int == 1)),
             (Value::Bool(truth), FieldType::I64) => Ok(Value::I64(i64::from(truth))),
             (Value::F64(float), FieldType::I64)
-                if float.fract() == 0.0 && (float as i64) as f64 == float =>
+                if float.fract() == 0.0 && float.abs() < MAX_EXACT =>
             {
                 Ok(Value::I64(float as i64))
             }
@@ -103,7 +106,9 @@ impl Buffers {
             }
             (Value::I64List(list), FieldType::StringList) => {
                 self.strings.clear();
-                list.iter().for_each(|int| self.strings.push(&int.to_string()));
+                for int in list {
+                    self.strings.push(&int.to_string());
+                }
                 Ok(Value::StringList(self.strings.as_list()))
             }
             (value, FieldType::String | FieldType::Bytes) => {
@@ -168,9 +173,12 @@ pub(super) fn push_key_text(cell: Cell<'_>, key: &mut Vec<u8>) -> Result<(), Str
     match cell {
         Cell::Null => return Err("expected a value for the key, found NULL".to_owned()),
         Cell::Json(text) | Cell::JsonList(text) | Cell::Value(Value::Bytes(text)) => {
-            key.extend_from_slice(text)
+            key.extend_from_slice(text);
         }
         Cell::Value(Value::String(text)) => key.extend_from_slice(text.as_bytes()),
+        Cell::Value(Value::I64(int)) => {
+            key.extend_from_slice(itoa::Buffer::new().format(int).as_bytes());
+        }
         Cell::Value(value) => {
             let text = plain_text(&value).ok_or_else(|| {
                 let found = value.value_type().name();

@@ -2,7 +2,7 @@
 
 use super::{Dialect, MakeReceiver, Session, Stop, tls};
 use crate::error::{Error, Result};
-use crate::job::{Source, Tls};
+use crate::job::{Secret, Source, Tls};
 use crate::rows::{Cell, CellBuffers, Row};
 use mysql_async::consts::{ColumnFlags, ColumnType};
 use mysql_async::prelude::Queryable;
@@ -55,7 +55,7 @@ fn options(source: &Source, url: &Url) -> Result<Opts> {
         .prefer_socket(false)
         .stmt_cache_size(0);
     let variable = || std::env::var("MYSQL_PWD").ok().filter(|_| url.password().is_none());
-    let password = source.password.as_ref().map(|secret| secret.read()).transpose()?;
+    let password = source.password.as_ref().map(Secret::read).transpose()?;
     if let Some(password) = password.or_else(variable) {
         options = options.pass(Some(password));
     }

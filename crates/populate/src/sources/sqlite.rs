@@ -52,7 +52,7 @@ impl Session for SqliteSession {
             let message = "query: expected one that only reads, found one that writes";
             return Err(Error::source(&self.name, message).into());
         }
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut receiver = make_receiver();
         receiver.set_columns(&names)?;
         let mut rows = statement.query([]).map_err(fault)?;

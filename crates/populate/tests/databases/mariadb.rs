@@ -23,11 +23,12 @@ fn each_type_is_stored_as_documented() {
     let place = Place::new();
     let server = Database::mariadb(place.path());
     server.execute(
-        "set names utf8mb4; use app; create table t (id int primary key, a tinyint, b bigint unsigned,
-             c float, d double, e decimal(9, 3), f varchar(20), g varbinary(9), h text, i blob,
-             j date, k timestamp, l json, m enum('x', 'y'), n bit(3), o bool, p text) charset utf8mb4;
-         insert into t values (1, -2, 7, 0.5, 1e-300, 1.5, 'é', x'00ff', 'a''b', x'5c', '2026-11-27',
-             '2026-11-27 10:00:00', '{\"a\": [1, 2]}', 'y', b'101', true, null)",
+        "set names utf8mb4; use app;
+         create table t (id int primary key, a tinyint, b bigint unsigned, c float, d double,
+             e decimal(9, 3), f varchar(20), g varbinary(9), h text, i blob, j date, k timestamp,
+             l json, m enum('x', 'y'), n bit(3), o bool, p text) charset utf8mb4;
+         insert into t values (1, -2, 7, 0.5, 1e-300, 1.5, 'é', x'00ff', 'a''b', x'5c',
+             '2026-11-27', '2026-11-27 10:00:00', '{\"a\": [1, 2]}', 'y', b'101', true, null)",
     );
     let more = "types = { l = \"flatten\", e = \"f64\" }";
     run(&place, &job(&server, "select * from t", more)).report();
@@ -72,7 +73,8 @@ fn all_sources_see_one_snapshot_and_samples_are_queried() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).expect("a pipe");
     let source = |prefix: &str| {
         format!(
-            "[[source]]\nfrom = \"{}\"\nquery = \"select id, v from t\"\nkey = \"{prefix}{{id}}\"\n",
+            "[[source]]\nfrom = \"{}\"\nquery = \"select id, v from t\"\n\
+             key = \"{prefix}{{id}}\"\n",
             server.address()
         )
     };
@@ -100,7 +102,8 @@ fn all_sources_see_one_snapshot_and_samples_are_queried() {
     assert_eq!(place.entries("a.nut"), expected);
 
     let sample = format!(
-        "output = \"b.nut\"\n{}[gates]\nsample = 5\n[[gates.query]]\nsql = \"select count(*) = 2 from t\"\n",
+        "output = \"b.nut\"\n{}[gates]\nsample = 5\n\
+         [[gates.query]]\nsql = \"select count(*) = 2 from t\"\n",
         source("")
     );
     let report = run(&place, &sample).report();

@@ -125,7 +125,8 @@ fn all_sources_and_gates_see_one_snapshot_of_the_database() {
     table(&server);
     let source = |key: &str, more: &str| {
         format!(
-            "[[source]]\nfrom = \"{}\"\nquery = \"select id, v from t\"\nkey = \"{key}{{id}}\"\n{more}\n",
+            "[[source]]\nfrom = \"{}\"\nquery = \"select id, v from t\"\n\
+             key = \"{key}{{id}}\"\n{more}\n",
             server.address()
         )
     };
@@ -215,12 +216,14 @@ fn samples_and_changed_rows_are_queried() {
     let server = Database::postgres(place.path());
     server.execute(
         "create table t (id text, region text, v int, changed timestamptz);
-         insert into t values ('it''s \\ \"a\"', 'eu', 1, '2026-01-01'), ('b', 'us', 2, '2026-01-02')",
+         insert into t values ('it''s \\ \"a\"', 'eu', 1, '2026-01-01'),
+             ('b', 'us', 2, '2026-01-02')",
     );
     let job = format!(
         "output = \"a.nut\"\n[[source]]\nfrom = \"{}\"\n\
          query = \"select id, region, v, changed from t -- all of them\"\n\
-         key = \"{{region}}:{{id}}\"\nvalues = [\"v\"]\nsince = \"changed\"\n[gates]\nsample = 10\n",
+         key = \"{{region}}:{{id}}\"\nvalues = [\"v\"]\nsince = \"changed\"\n\
+         [gates]\nsample = 10\n",
         server.address()
     );
     let report = run(&place, &job).report();

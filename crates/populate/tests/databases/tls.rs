@@ -29,7 +29,8 @@ fn the_certificate_of_a_server_is_verified() {
         let address = server.address().replace("127.0.0.1", host);
         format!(
             "output = \"a.nut\"\nattempts = 1\n[[source]]\nfrom = \"{address}\"\n\
-             query = \"select 1 as id, ssl::text as v from pg_stat_ssl where pid = pg_backend_pid()\"\n\
+             query = \"select 1 as id, ssl::text as v from pg_stat_ssl \
+             where pid = pg_backend_pid()\"\n\
              key = \"{{id}}\"\n{more}"
         )
     };

@@ -140,6 +140,8 @@ fn batch(first: i64, rows: i64) -> RecordBatch {
         vectors.values().append_slice(&[*id as f32, 0.5]);
         vectors.append(true);
     }
+    let flags: BooleanArray = ids.iter().map(|id| Some(id % 2 == 0)).collect();
+    let small: Int32Array = ids.iter().map(|id| (id % 2 == 0).then_some(7)).collect();
     let columns: [(&str, ArrayRef); 11] = [
         ("id", Arc::new(Int64Array::from(ids.clone()))),
         ("name", Arc::new(StringArray::from(strings))),
@@ -148,8 +150,8 @@ fn batch(first: i64, rows: i64) -> RecordBatch {
         ("tags", Arc::new(tags.finish())),
         ("vector", Arc::new(vectors.finish())),
         ("day", Arc::new(Date32Array::from_iter_values(ids.iter().map(|id| *id as i32)))),
-        ("flag", Arc::new(BooleanArray::from_iter(ids.iter().map(|id| Some(id % 2 == 0))))),
-        ("small", Arc::new(Int32Array::from_iter(ids.iter().map(|id| (id % 2 == 0).then_some(7))))),
+        ("flag", Arc::new(flags)),
+        ("small", Arc::new(small)),
         ("big", Arc::new(UInt64Array::from_iter_values(ids.iter().map(|id| id.unsigned_abs())))),
         ("score", Arc::new(Float64Array::from_iter_values(ids.iter().map(|id| *id as f64 / 4.0)))),
     ];

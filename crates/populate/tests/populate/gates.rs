@@ -119,7 +119,7 @@ fn sets_of_shards_are_checked_before_their_manifest_is_published() {
     place.job(&sharded("min_entries = 100")).report();
     assert_eq!(place.entries("a.nut").len(), 100);
     let names = place.names();
-    assert_eq!(names.iter().filter(|name| name.ends_with(".shard")).count(), 3);
+    assert_eq!(names.iter().filter(|name| name.contains(".shard")).count(), 3);
     place.sqlite("delete from t where id > 10");
     place.job(&sharded("min_entries = 100")).failed(1, "found 10 entries");
     assert_eq!(place.names(), names, "the new shards are removed");

@@ -2,6 +2,7 @@
 
 use crate::place::{Place, Run};
 use nuthatch_testing::moto::Moto;
+use std::fmt::Write;
 
 #[test]
 fn objects_that_match_a_pattern_are_read_and_the_snapshot_is_published() {
@@ -15,7 +16,7 @@ fn objects_that_match_a_pattern_are_read_and_the_snapshot_is_published() {
     // Longer than one request.
     let mut long = String::from("id,v\n");
     for id in 10..900_010 {
-        long.push_str(&format!("{id},value\n"));
+        let _ = writeln!(long, "{id},value");
     }
     moto.request("PUT", "/bucket/data/part-3.csv", long.as_bytes());
     place.file(

@@ -45,14 +45,13 @@ pub(super) fn read(
         _ => invalid(file, error.to_string()),
     };
     let mut record = ByteRecord::new();
-    let names = match &source.header {
-        Some(names) => names.clone(),
-        None => {
-            if !reader.read_byte_record(&mut record).map_err(fault)? {
-                return Err(invalid(file, "expected a header line, found an empty file").into());
-            }
-            header(&record).map_err(|message| invalid(file, message))?
+    let names = if let Some(names) = &source.header {
+        names.clone()
+    } else {
+        if !reader.read_byte_record(&mut record).map_err(fault)? {
+            return Err(invalid(file, "expected a header line, found an empty file").into());
         }
+        header(&record).map_err(|message| invalid(file, message))?
     };
     receiver.set_columns(&names)?;
     while reader.read_byte_record(&mut record).map_err(fault)? {

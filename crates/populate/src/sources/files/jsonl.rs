@@ -161,8 +161,9 @@ fn number(json: &str) -> Result<Value<'static>, String> {
             .map_err(|_| format!("expected an integer of at most 64 bits, found {json}"));
     }
     let float: f64 = fast_float2::parse(json).map_err(|error| error.to_string())?;
-    match float.is_finite() {
-        true => Ok(Value::F64(float)),
-        false => Err(format!("expected a number that a 64-bit float can be, found {json}")),
+    if float.is_finite() {
+        Ok(Value::F64(float))
+    } else {
+        Err(format!("expected a number that a 64-bit float can be, found {json}"))
     }
 }

@@ -1,13 +1,14 @@
 //! Connections to PostgreSQL.
 
 use crate::error::{Error, Result};
-use crate::job::{Source, Tls};
+use crate::job::{Secret, Source, Tls};
 use crate::sources::tls;
-use ::postgres::config::SslMode;
-use ::postgres::error::SqlState;
-use ::postgres::{Client, Config, NoTls};
 use std::error::Error as _;
 use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
@@ -35,9 +36,9 @@ impl Connector {
         let mut config: Config = without_tls_parameters(url)
             .as_str()
             .parse()
-            .map_err(|error: ::postgres::Error| Error::source(&name, chain(&error)))?;
+            .map_err(|error: tokio_postgres::Error| Error::source(&name, chain(&error)))?;
         let variable = || std::env::var("PGPASSWORD").ok();
-        let password = source.password.as_ref().map(|secret| secret.read()).transpose()?;
+        let password = source.password.as_ref().map(Secret::read).transpose()?;
         if let Some(password) = password {
             config.password(password);
         } else if let Some(password) = variable().filter(|_| config.get_password().is_none()) {
@@ -63,14 +64,58 @@ impl Connector {
     }
 
     /// Connects.
-    pub(super) fn connect(&self) -> Result<Client> {
-        let connected = match &self.tls {
-            Some(tls) => self.config.connect(tls.clone()),
-            None => self.config.connect(NoTls),
-        };
-        let mut client = connected.map_err(|error| failure(&self.name, &error))?;
-        client.batch_execute(SETTINGS).map_err(|error| failure(&self.name, &error))?;
-        Ok(client)
+    pub(super) fn connect(&self) -> Result<Connection> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime =
+            runtime.map_err(|error| Error::System(format!("start a runtime: {error}")))?;
+        let connected = runtime.block_on(async {
+            // The task of a connection ends with the runtime; its errors are those of requests.
+            let client = if let Some(tls) = &self.tls {
+                let (client, connection) = self.config.connect(tls.clone()).await?;
+                tokio::spawn(connection);
+                client
+            } else {
+                let (client, connection) = self.config.connect(NoTls).await?;
+                tokio::spawn(connection);
+                client
+            };
+            client.batch_execute(SETTINGS).await?;
+            Ok(client)
+        });
+        let client = connected.map_err(|error| failure(&self.name, &error))?;
+        Ok(Connection { runtime, client, name: self.name.clone() })
+    }
+}
+
+/// A connection for one thread.
+pub(super) struct Connection {
+    pub(super) runtime: Runtime,
+    pub(super) client: Client,
+    /// The address without secrets.
+    pub(super) name: String,
+}
+
+impl Connection {
+    /// Executes statements.
+    pub(super) fn execute(&self, statements: &str) -> Result<()> {
+        let done = self.runtime.block_on(self.client.batch_execute(statements));
+        done.map_err(|error| failure(&self.name, &error))
+    }
+
+    /// Prepares a query, which tells its columns.
+    pub(super) fn prepare(&self, query: &str) -> Result<Statement> {
+        let prepared = self.runtime.block_on(self.client.prepare(query));
+        prepared.map_err(|error| failure(&self.name, &error))
+    }
+
+    /// Returns the first value of the first row of a query, as text.
+    pub(super) fn first_value(&self, query: &str) -> Result<Option<String>> {
+        let messages = self.runtime.block_on(self.client.simple_query(query));
+        let messages = messages.map_err(|error| failure(&self.name, &error))?;
+        Ok(messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        }))
     }
 }
 
@@ -91,7 +136,7 @@ fn without_tls_parameters(url: &Url) -> Url {
 }
 
 /// Returns the error of a source, with its causes.
-pub(super) fn failure(name: &str, error: &::postgres::Error) -> Error {
+pub(super) fn failure(name: &str, error: &tokio_postgres::Error) -> Error {
     let is_transient = match error.code() {
         Some(code) => {
             let passing = [
@@ -109,8 +154,8 @@ pub(super) fn failure(name: &str, error: &::postgres::Error) -> Error {
     Error::Source { source: name.to_owned(), message: chain(error), is_transient }
 }
 
-fn is_io(error: &::postgres::Error) -> bool {
-    error.source().is_some_and(|source| source.is::<std::io::Error>())
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    error.source().is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
 /// Returns the text of an error and of its causes.

@@ -1,14 +1,13 @@
 //! Rows of `COPY … TO STDOUT` in its text format: a line for each row, with tabs between values.
 
 use super::array;
-use super::connect::failure;
+use super::connect::{Connection, failure};
 use crate::error::Error;
 use crate::rows::{Cell, CellBuffers, Row};
 use crate::sources::{RowReceiver, Stop};
-use ::postgres::Client;
-use ::postgres::types::{Kind, Type};
+use futures_util::{StreamExt, pin_mut};
 use nuthatch_snapshot::Value;
-use std::io::BufRead;
+use tokio_postgres::types::{Kind, Type};
 
 /// How the text of a column becomes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,63 +57,61 @@ impl ColumnDecoder {
 
 /// Copies the rows of a query to the receiver.
 pub(super) fn copy(
-    client: &mut Client,
+    connection: &Connection,
     query: &str,
     decoders: &[ColumnDecoder],
     receiver: &mut dyn RowReceiver,
-    name: &str,
 ) -> Result<(), Stop> {
-    let started = client.copy_out(&format!("copy ({query}\n) to stdout"));
-    let mut reader = started.map_err(|error| failure(name, &error))?;
-    let mut line = CopyLine { decoders, line: Vec::new(), ends: Vec::new() };
-    loop {
-        line.line.clear();
-        // Each message of the protocol has a line, which `read_until` copies once.
-        let len =
-            reader.read_until(b'\n', &mut line.line).map_err(|error| read_failure(name, error))?;
-        if len == 0 {
-            return Ok(());
+    let Connection { runtime, client, name } = connection;
+    let fault = |error| Stop::from(failure(name, &error));
+    runtime.block_on(async {
+        let copy = format!("copy ({query}\n) to stdout");
+        let stream = client.copy_out(&copy).await.map_err(fault)?;
+        pin_mut!(stream);
+        let mut ends = Vec::with_capacity(decoders.len());
+        // The start of a line whose end is in the next message.
+        let mut start = Vec::new();
+        while let Some(message) = stream.next().await {
+            let message = message.map_err(fault)?;
+            receiver.count_bytes(message.len() as u64);
+            let mut rest = &message[..];
+            // Servers send a message for each line, but need not.
+            while let Some(end) = memchr::memchr(b'\n', rest) {
+                let line = if start.is_empty() {
+                    &rest[..end]
+                } else {
+                    start.extend_from_slice(&rest[..end]);
+                    &start
+                };
+                find_ends(line, decoders.len(), &mut ends)
+                    .map_err(|message| Error::source(name, message))?;
+                receiver.row(&CopyLine { decoders, line, ends: &ends })?;
+                start.clear();
+                rest = &rest[end + 1..];
+            }
+            start.extend_from_slice(rest);
         }
-        receiver.count_bytes(len as u64);
-        line.find_ends(name)?;
-        receiver.row(&line)?;
-    }
+        Ok(())
+    })
 }
 
-/// Returns the failure of the connection that the reader wraps.
-fn read_failure(name: &str, error: std::io::Error) -> Error {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<::postgres::Error>()) {
-        Some(inner) => failure(name, inner),
-        None => {
-            let message = error.to_string();
-            Error::Source { source: name.to_owned(), message, is_transient: true }
-        }
+/// Finds the offset after each value of a line: of the tab, or of the end of the line.
+fn find_ends(line: &[u8], expected: usize, ends: &mut Vec<usize>) -> Result<(), String> {
+    ends.clear();
+    ends.extend(memchr::memchr_iter(b'\t', line));
+    ends.push(line.len());
+    match ends.len() {
+        found if found == expected => Ok(()),
+        found => Err(format!("copy: expected {expected} values in a line, found {found}")),
     }
 }
 
 /// A line: the values of a row.
 struct CopyLine<'a> {
     decoders: &'a [ColumnDecoder],
-    line: Vec<u8>,
-    /// The offset after each value: of the tab, or of the end of the line.
-    ends: Vec<usize>,
-}
-
-impl CopyLine<'_> {
-    fn find_ends(&mut self, name: &str) -> Result<(), Error> {
-        self.ends.clear();
-        if self.line.last() == Some(&b'\n') {
-            self.line.pop();
-        }
-        self.ends.extend(memchr::memchr_iter(b'\t', &self.line));
-        self.ends.push(self.line.len());
-        let (expected, found) = (self.decoders.len(), self.ends.len());
-        if expected != found {
-            let message = format!("copy: expected {expected} values in a line, found {found}");
-            return Err(Error::source(name, message));
-        }
-        Ok(())
-    }
+    line: &'a [u8],
+    /// The offset after each value.
+    ends: &'a [usize],
 }
 
 impl Row for CopyLine<'_> {

@@ -13,8 +13,7 @@ use super::parts::read_parts;
 use super::{Dialect, MakeReceiver, RowReceiver, Session, Stop};
 use crate::error::Result;
 use crate::job::Source;
-use ::postgres::{Client, SimpleQueryMessage};
-use connect::{Connector, failure};
+use connect::{Connection, Connector};
 use copy::ColumnDecoder;
 use std::collections::VecDeque;
 use std::thread;
@@ -28,7 +27,7 @@ const RANGE_RETRY_WAIT: Duration = Duration::from_secs(1);
 
 /// A connection whose transaction keeps the snapshot that all connections of the session share.
 pub(super) struct PostgresSession {
-    client: Client,
+    connection: Connection,
     shared: SharedSnapshot,
 }
 
@@ -41,7 +40,7 @@ struct SharedSnapshot {
 /// The state of a thread that reads ranges.
 #[derive(Default)]
 struct Reader {
-    client: Option<Client>,
+    connection: Option<Connection>,
     has_columns: bool,
 }
 
@@ -55,19 +54,15 @@ impl PostgresSession {
     /// Connects, begins the transaction and exports its snapshot.
     pub(super) fn open(source: &Source, url: &Url) -> Result<Self> {
         let connector = Connector::new(source, url)?;
-        let mut client = connector.connect()?;
-        let begin = "begin isolation level repeatable read read only";
-        client.batch_execute(begin).map_err(|error| failure(&connector.name, &error))?;
-        let exported = client.query_one("select pg_export_snapshot()", &[]);
-        let row = exported.map_err(|error| failure(&connector.name, &error))?;
-        let shared = SharedSnapshot { snapshot: row.get(0), connector };
-        Ok(Self { client, shared })
+        let connection = connector.connect()?;
+        connection.execute("begin isolation level repeatable read read only")?;
+        let snapshot = connection.first_value("select pg_export_snapshot()")?.unwrap_or_default();
+        Ok(Self { connection, shared: SharedSnapshot { connector, snapshot } })
     }
 
     /// Returns the columns of a query.
-    fn columns(&mut self, query: &str) -> Result<Columns> {
-        let prepared = self.client.prepare(query);
-        let statement = prepared.map_err(|error| failure(&self.shared.connector.name, &error))?;
+    fn columns(&self, query: &str) -> Result<Columns> {
+        let statement = self.connection.prepare(query)?;
         let columns = statement.columns();
         Ok(Columns {
             names: columns.iter().map(|column| column.name().to_owned()).collect(),
@@ -75,27 +70,19 @@ impl PostgresSession {
         })
     }
 
-    /// Returns the first value of the first row of a query.
-    fn first_value(&mut self, query: &str) -> Result<Option<String>> {
-        let messages = self.client.simple_query(query);
-        let messages = messages.map_err(|error| failure(&self.shared.connector.name, &error))?;
-        Ok(messages.iter().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-            _ => None,
-        }))
-    }
-
     /// Returns the number of rows and of bytes that the planner expects.
-    fn estimate(&mut self, query: &str) -> Option<(u64, u64)> {
+    fn estimate(&self, query: &str) -> Option<(u64, u64)> {
         // A failure of the query itself is reported when it is read, in a transaction that goes on.
-        self.client.batch_execute("savepoint estimate").ok()?;
-        let plan = self.first_value(&format!("explain (format json) {query}"));
-        self.client.batch_execute("rollback to savepoint estimate").ok()?;
+        self.connection.execute("savepoint estimate").ok()?;
+        let plan = self.connection.first_value(&format!("explain (format json) {query}"));
+        self.connection.execute("rollback to savepoint estimate").ok()?;
         let plan = plan.ok()??;
         let plan: serde_json::Value = serde_json::from_str(&plan).ok()?;
         let plan = &plan[0]["Plan"];
         let (rows, width) = (plan["Plan Rows"].as_f64()?, plan["Plan Width"].as_f64()?);
-        Some((rows as u64, (rows * width) as u64))
+        #[expect(clippy::cast_sign_loss, reason = "the planner expects no fewer than zero")]
+        let estimate = (rows as u64, (rows * width) as u64);
+        Some(estimate)
     }
 }
 
@@ -105,20 +92,21 @@ impl SharedSnapshot {
         &self,
         query: &str,
         columns: &Columns,
-        client: &mut Option<Client>,
+        connection: &mut Option<Connection>,
         receiver: &mut dyn RowReceiver,
     ) -> Result<(), Stop> {
         let mut reads = 0;
         loop {
             reads += 1;
             receiver.begin_part();
-            let result = self.connected(client).map_err(Stop::from).and_then(|client| {
-                copy::copy(client, query, &columns.decoders, receiver, &self.connector.name)
-            });
+            let result = self
+                .connected(connection)
+                .map_err(Stop::from)
+                .and_then(|connection| copy::copy(connection, query, &columns.decoders, receiver));
             match result {
                 Ok(()) => return receiver.end_part(),
                 Err(Stop::Fault(error)) if error.is_transient() => {
-                    *client = None;
+                    *connection = None;
                     if !receiver.drop_part() || reads == MAX_RANGE_READS {
                         return Err(error.into());
                     }
@@ -130,23 +118,19 @@ impl SharedSnapshot {
         }
     }
 
-    /// Returns the client, after connecting with the snapshot of the session if there is none.
-    fn connected<'c>(&self, client: &'c mut Option<Client>) -> Result<&'c mut Client> {
-        let connected = match client.take() {
-            Some(client) => client,
-            None => {
-                let mut client = self.connector.connect()?;
-                let begin = format!(
-                    "begin isolation level repeatable read read only; \
-                     set transaction snapshot '{}'",
-                    self.snapshot
-                );
-                let begun = client.batch_execute(&begin);
-                begun.map_err(|error| failure(&self.connector.name, &error))?;
-                client
-            }
+    /// Returns the connection, after connecting with the snapshot of the session if there is none.
+    fn connected<'c>(&self, connection: &'c mut Option<Connection>) -> Result<&'c Connection> {
+        let connected = if let Some(connected) = connection.take() {
+            connected
+        } else {
+            let connected = self.connector.connect()?;
+            connected.execute(&format!(
+                "begin isolation level repeatable read read only; set transaction snapshot '{}'",
+                self.snapshot
+            ))?;
+            connected
         };
-        Ok(client.insert(connected))
+        Ok(connection.insert(connected))
     }
 }
 
@@ -181,14 +165,13 @@ impl Session for PostgresSession {
                         receiver.set_columns(&columns.names)?;
                         reader.has_columns = true;
                     }
-                    shared.read_range(query, &columns, &mut reader.client, receiver)
+                    shared.read_range(query, &columns, &mut reader.connection, receiver)
                 },
             );
         }
         let mut receiver = make_receiver();
         receiver.set_columns(&columns.names)?;
-        let Self { client, shared } = self;
-        copy::copy(client, &text, &columns.decoders, &mut *receiver, &shared.connector.name)?;
+        copy::copy(&self.connection, &text, &columns.decoders, &mut *receiver)?;
         receiver.end_part()
     }
 

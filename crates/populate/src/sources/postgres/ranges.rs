@@ -11,7 +11,7 @@ const MAX_RANGES: u64 = 100_000;
 
 /// Returns the queries of the ranges. Together they have all rows, each once.
 pub(super) fn ranges(
-    session: &mut PostgresSession,
+    session: &PostgresSession,
     (source, query, column): (&Source, &str, &str),
     columns: &Columns,
 ) -> Result<VecDeque<String>> {
@@ -27,7 +27,7 @@ pub(super) fn ranges(
     let bounds = format!(
         "select min({name})::text || ' ' || max({name})::text from ({query}\n) as source_rows"
     );
-    let Some(bounds) = session.first_value(&bounds)? else { return Ok(VecDeque::new()) };
+    let Some(bounds) = session.connection.first_value(&bounds)? else { return Ok(VecDeque::new()) };
     let parsed = bounds
         .split_once(' ')
         .and_then(|(min, max)| Some((min.parse::<i64>().ok()?, max.parse::<i64>().ok()?)));
