@@ -13,19 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-const PAGES: [&str; 10] = [
-    "README.md",
-    "docs/cache.md",
-    "docs/chunks.md",
-    "docs/compression.md",
-    "docs/migrating-from-mrcache.md",
-    "docs/migrating-from-poor-mans-cache.md",
-    "docs/delivery.md",
-    "docs/populate.md",
-    "docs/snapshots.md",
-    "docs/store.md",
-];
-
 const RESP: &str = "127.0.0.1:6379";
 
 /// The usual address of each kind of listener, and text in the line that a server prints for it.
@@ -183,44 +170,33 @@ fn check(page: &str) {
     }
 }
 
-#[test]
-fn the_sessions_of_the_readme_print_what_it_shows() {
-    check(PAGES[0]);
+/// Defines the pages, and a test for each of them.
+macro_rules! pages {
+    ($($test:ident: $page:literal,)*) => {
+        const PAGES: &[&str] = &[$($page),*];
+
+        $(
+            #[test]
+            fn $test() {
+                check($page);
+            }
+        )*
+    };
 }
 
-#[test]
-fn the_sessions_of_the_cache_chapter_print_what_it_shows() {
-    check(PAGES[1]);
-}
-
-#[test]
-fn the_sessions_of_the_chunk_cache_chapter_print_what_it_shows() {
-    check(PAGES[2]);
-}
-
-#[test]
-fn the_sessions_of_the_compression_chapter_print_what_it_shows() {
-    check(PAGES[3]);
-}
-
-#[test]
-fn the_sessions_for_users_of_mrcache_print_what_the_page_shows() {
-    check(PAGES[4]);
-}
-
-#[test]
-fn the_sessions_for_users_of_poor_mans_cache_print_what_the_page_shows() {
-    check(PAGES[5]);
-}
-
-#[test]
-fn the_sessions_of_the_snapshot_chapter_print_what_it_shows() {
-    check(PAGES[6]);
-}
-
-#[test]
-fn the_sessions_of_the_store_chapter_print_what_it_shows() {
-    check(PAGES[7]);
+pages! {
+    the_sessions_of_the_readme_print_what_it_shows: "README.md",
+    the_sessions_of_the_cache_chapter_print_what_it_shows: "docs/cache.md",
+    the_sessions_of_the_chunk_cache_chapter_print_what_it_shows: "docs/chunks.md",
+    the_sessions_of_the_compression_chapter_print_what_it_shows: "docs/compression.md",
+    the_sessions_of_the_delivery_chapter_print_what_it_shows: "docs/delivery.md",
+    the_sessions_for_users_of_mrcache_print_what_the_page_shows:
+        "docs/migrating-from-mrcache.md",
+    the_sessions_for_users_of_poor_mans_cache_print_what_the_page_shows:
+        "docs/migrating-from-poor-mans-cache.md",
+    the_sessions_of_the_populate_chapter_print_what_it_shows: "docs/populate.md",
+    the_sessions_of_the_snapshot_chapter_print_what_it_shows: "docs/snapshots.md",
+    the_sessions_of_the_store_chapter_print_what_it_shows: "docs/store.md",
 }
 
 #[test]
@@ -232,7 +208,8 @@ fn every_page_with_sessions_is_run() {
         .filter(|page| !steps(page).is_empty())
         .collect();
     pages.insert("README.md".to_owned());
-    assert_eq!(pages, PAGES.map(str::to_owned).into());
+    let run: BTreeSet<String> = PAGES.iter().map(|page| (*page).to_owned()).collect();
+    assert_eq!(pages, run);
 }
 
 #[test]

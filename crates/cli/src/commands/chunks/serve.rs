@@ -15,7 +15,7 @@ use clap::Args;
 use nuthatch_chunk_server::{Options, Server};
 use nuthatch_chunks::Options as FolderOptions;
 use nuthatch_origins::{Prefix, Settings};
-use nuthatch_units::{bytes, parse_size};
+use nuthatch_units::{bytes, parse_size, parse_time};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
