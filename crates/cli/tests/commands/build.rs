@@ -101,8 +101,9 @@ fn any_number_of_threads_builds_the_same_bytes() {
     assert!(folder.bytes("1.nut") == folder.bytes("9.nut"), "nine threads, little memory");
 }
 
-/// Peak memory besides the budget: program, threads, allocator and the longest row.
-const BESIDES: u64 = 16 << 20;
+/// Peak memory besides the budget: program, threads, allocator and the longest row. Usually it is
+/// 12 MiB; batches that wait on a busy machine take more.
+const BESIDES: u64 = 24 << 20;
 
 /// All rows of one key were in memory at once: 218 MiB instead of 32 MiB.
 #[test]
