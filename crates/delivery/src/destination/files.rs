@@ -44,6 +44,19 @@ pub(super) fn list(folder: &Path) -> Result<Vec<StoredObject>> {
     Ok(objects)
 }
 
+/// Fails if there is something else than a file at a path: opening a pipe would wait for a writer.
+pub(super) fn check_regular(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(Error::Contents {
+            place: path.display().to_string(),
+            expected: "a regular file".to_owned(),
+            found: "a folder, device, pipe or socket".to_owned(),
+        }),
+        // What else is wrong is reported when the file is read.
+        _ => Ok(()),
+    }
+}
+
 /// Removes a file, if it exists.
 pub(super) fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {

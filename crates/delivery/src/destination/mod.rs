@@ -161,6 +161,9 @@ impl Destination {
 
     async fn get_manifest(&self, options: GetOptions, trusted: &[TrustedKey]) -> Result<Found> {
         let address = self.manifest_address();
+        if let Some(folder) = &self.folder {
+            files::check_regular(&folder.join(MANIFEST))?;
+        }
         let failed = |e| failure("read", &address, &e);
         let path = self.path.clone().join(MANIFEST);
         let response = match self.store.get_opts(&path, options).await {
@@ -207,7 +210,7 @@ impl Destination {
             None => self.put_manifest(text, read, &address).await,
             Some(folder) => {
                 // Local filesystems have no conditional replacement: a lock takes its place.
-                let _lock = FolderLock::acquire(folder)?;
+                let _lock = FolderLock::acquire(folder).await?;
                 let now = self.manifest(&[]).await?;
                 if now.map(|now| now.version) != read.map(|read| read.version.clone()) {
                     return Err(Error::Conflict { manifest: address });

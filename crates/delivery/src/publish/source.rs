@@ -37,6 +37,13 @@ impl Source {
         let mut files = vec![first];
         for shard in snapshot.shard_paths() {
             let name = shard.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name == files[0].name {
+                return Err(Error::Contents {
+                    place: path.display().to_string(),
+                    expected: "another name than those of its shards (--name)".to_owned(),
+                    found: format!("{name:?}"),
+                });
+            }
             files.push(open(shard, name)?);
         }
         let text = |value| String::from_utf8_lossy(value).into_owned();

@@ -213,3 +213,33 @@ async fn a_state_that_names_files_elsewhere_is_refused() {
     let error = place.follower_with(FollowOptions::default()).expect_err("a name elsewhere");
     assert!(error.to_string().contains("a name of a file without a folder"), "{error}");
 }
+
+/// Opening a pipe waits for a writer: publishers and followers would wait without a word.
+#[tokio::test]
+async fn a_pipe_in_place_of_the_manifest_is_an_error() {
+    let place = Place::new();
+    place.publish(1).await;
+    let manifest = place.path("shared/manifest.json");
+    fs::remove_file(&manifest).expect("a manifest");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &manifest, 0o600.into()).expect("a pipe");
+    let mut follower = place.follower();
+    for error in [
+        place.publish_file(&place.path("users.nut"), &options()).await.expect_err("a pipe"),
+        follower.check(|_| {}).await.expect_err("a pipe"),
+    ] {
+        let text = error.to_string();
+        assert!(text.contains("manifest.json: expected a regular file"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_name_of_a_shard_is_refused_before_anything_is_uploaded() {
+    let place = Place::new();
+    let file = place.build("set/users.nut", 2, 1);
+    let shard = names(&place.path("set")).into_iter().find(|name| name.contains(".shard"));
+    let with_name = nuthatch_delivery::PublishOptions { name: shard, ..options() };
+    let error = place.publish_file(&file, &with_name).await.expect_err("the name of a shard");
+    assert!(error.to_string().contains("another name than those of its shards"), "{error}");
+    assert!(!place.path("shared").exists());
+    place.publish_file(&file, &options()).await.expect("published");
+}

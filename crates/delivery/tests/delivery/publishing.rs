@@ -171,19 +171,6 @@ async fn a_private_snapshot_stays_private_in_a_folder() {
     }
 }
 
-/// The name of the snapshot must differ from those of its shards.
-#[tokio::test]
-async fn a_manifest_that_readers_would_refuse_is_not_written() {
-    let place = Place::new();
-    let file = place.build("set/users.nut", 2, 1);
-    let shard = crate::place::names(&place.path("set")).into_iter().find(|n| n.ends_with("shard"));
-    let named = PublishOptions { name: shard, ..options() };
-    let error = place.publish_file(&file, &named).await.expect_err("the same name twice");
-    assert!(error.to_string().contains("expected each name once"), "{error}");
-    assert!(!place.path("shared/manifest.json").exists());
-    place.publish_file(&file, &options()).await.expect("published");
-}
-
 #[tokio::test]
 async fn relative_and_linked_folders_are_the_same_destination() {
     let place = Place::new();
