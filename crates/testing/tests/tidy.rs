@@ -29,7 +29,11 @@ const IMPORTS: &[Arrows] = &[
     ("origins", &["chunks"]),
     ("chunk-server", &["chunks", "listen", "origins"]),
     ("delivery", &["snapshot", "origins"]),
-    ("server", &["cache", "compress", "listen", "tier", "tiered", "uring"]),
+    ("value-text", &["snapshot"]),
+    (
+        "server",
+        &["cache", "compress", "listen", "snapshot", "tier", "tiered", "uring", "value-text"],
+    ),
     ("rpc", &["store", "listen"]),
     ("tier", &["clock"]),
     ("tiered", &["cache", "tier"]),
@@ -58,6 +62,7 @@ const IMPORTS: &[Arrows] = &[
             "tier",
             "tiered",
             "units",
+            "value-text",
         ],
     ),
 ];

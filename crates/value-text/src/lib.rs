@@ -1,4 +1,5 @@
-//! Values as text and bytes. `nuthatch-import` reads the text back without loss.
+//! Values of snapshots as text and bytes, as `nuthatch get` prints them and the cache server sends
+//! them. `nuthatch-import` reads the text back without loss.
 
 mod json;
 mod raw;
