@@ -66,8 +66,8 @@ pub use format::layout;
 #[doc(hidden)]
 pub use reader::SnapshotFile;
 pub use reader::{
-    Entry, Iter, IterVerified, Metadata, OpenOptions, Readahead, Residency, Scratch, Snapshot,
-    Stats, StoredValue,
+    Entry, Iter, IterVerified, Metadata, OpenOptions, Prefetched, Readahead, Residency, Scratch,
+    Snapshot, Stats, StoredValue,
 };
 pub use values::{
     CowStringList, CowValue, OwnedStringList, OwnedValue, StringList, StringListBuf, Value,

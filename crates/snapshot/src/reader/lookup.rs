@@ -231,6 +231,13 @@ impl SnapshotFile {
         Probe { first, line, end: first + lines, remaining: max_probe }
     }
 
+    /// Returns the probe sequence of the keys with this home line.
+    pub(super) fn probe_from(&self, line: u64) -> Probe {
+        let lines = u64::from(self.header.lines_per_partition);
+        let first = line / lines * lines;
+        Probe { first, line, end: first + lines, remaining: self.header.max_probe }
+    }
+
     /// Returns a line of the index.
     pub(super) fn line(&self, line: u64) -> Result<Line<'_>> {
         match self.map.index().get(line as usize) {

@@ -3,12 +3,13 @@
 //! A [`Snapshot`] is one [`file`] or a [`set`] of them, and [`snapshot`] opens it. The other
 //! modules add operations: [`lookup`] finds one key, [`many`] finds batches of keys, [`typed`]
 //! finds values of a known type, [`usual`] does the same for other languages, [`iter`] iterates,
-//! [`verify`] validates all bytes, [`stats`] and [`metadata`] describe the snapshot, [`readahead`]
+//! [`hash_range`] iterates in steps, [`verify`] validates all bytes, [`stats`] and [`metadata`] describe the snapshot, [`readahead`]
 //! advises the system.
 
 mod checksums;
 mod decompress;
 mod file;
+mod hash_range;
 mod iter;
 mod lookup;
 mod many;
@@ -27,6 +28,7 @@ pub use decompress::Scratch;
 #[doc(hidden)]
 pub use file::SnapshotFile;
 pub use iter::{Entry, Iter, IterVerified};
+pub use many::Prefetched;
 pub use map::Residency;
 pub use metadata::Metadata;
 pub use readahead::Readahead;

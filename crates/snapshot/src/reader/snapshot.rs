@@ -271,6 +271,19 @@ impl Snapshot {
         self.first.check_readable()?;
         self.others.iter().try_for_each(SnapshotFile::check_readable)
     }
+
+    /// Does the same as [`check_readable`](Self::check_readable) for the one file that lookups of
+    /// this key read.
+    ///
+    /// # Errors
+    /// Returns the same error as [`check_readable`](Self::check_readable).
+    #[inline]
+    pub fn check_readable_for(&self, key: &[u8]) -> Result<()> {
+        match self.one_file() {
+            Some(file) => file.check_readable(),
+            None => self.shard_of(key).0.check_readable(),
+        }
+    }
 }
 
 impl fmt::Debug for Snapshot {

@@ -99,6 +99,12 @@ impl<T> Handle<T> {
         &self.value
     }
 
+    /// Returns the value that was read last.
+    #[inline]
+    pub(crate) fn last(&self) -> &T {
+        &self.value
+    }
+
     #[cold]
     fn refresh(&mut self) {
         self.seen = self.cell.replaced();

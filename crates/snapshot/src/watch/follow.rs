@@ -55,7 +55,7 @@ struct Progress {
 struct RejectedGeneration {
     identity: Identity,
     error: String,
-    /// Whether a retry may succeed: after a failed system call, not after damage.
+    /// Whether a retry may succeed: after a failed system call or a limit, not after damage.
     is_transient: bool,
     /// Number of failures.
     failures: u32,
@@ -191,7 +191,10 @@ impl Follower {
                 progress.rejected = Some(RejectedGeneration {
                     identity,
                     error: error.to_string(),
-                    is_transient: matches!(error, Error::Io(_) | Error::Unreadable(_)),
+                    is_transient: matches!(
+                        error,
+                        Error::Io(_) | Error::Unreadable(_) | Error::Limit(_)
+                    ),
                     failures,
                     polls_to_skip: (1 << (failures - 1).min(16)).min(MAX_SKIPPED_POLLS + 1) - 1,
                 });

@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// Opens a generation.
+type Opening = std::sync::Arc<dyn Fn(&Path) -> Result<Snapshot> + Send + Sync>;
+
 /// Options of a watch.
 ///
 /// ```no_run
@@ -36,7 +39,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct WatchOptions {
-    open: OpenOptions,
+    open: Opening,
     verify: bool,
     interval: Duration,
     report: Report,
@@ -45,7 +48,7 @@ pub struct WatchOptions {
 impl Default for WatchOptions {
     fn default() -> Self {
         Self {
-            open: OpenOptions::default(),
+            open: std::sync::Arc::new(|path| Snapshot::open(path)),
             verify: false,
             interval: Duration::from_millis(250),
             report: std::sync::Arc::new(|_| ()),
@@ -62,8 +65,20 @@ impl WatchOptions {
 
     /// Sets how generations are opened.
     #[must_use]
-    pub fn open_options(mut self, options: OpenOptions) -> Self {
-        self.open = options;
+    pub fn open_options(self, options: OpenOptions) -> Self {
+        self.open_with(move |path| options.open(path))
+    }
+
+    /// Sets the function that opens a generation, in place of
+    /// [`open_options`](Self::open_options). It can reject one, such as one that is too large:
+    /// readers keep the generation that they have. The error of a limit ([`Error::Limit`]) is
+    /// retried as that of a system call.
+    #[must_use]
+    pub fn open_with(
+        mut self,
+        open: impl Fn(&Path) -> Result<Snapshot> + Send + Sync + 'static,
+    ) -> Self {
+        self.open = std::sync::Arc::new(open);
         self
     }
 
@@ -120,7 +135,6 @@ impl WatchOptions {
 impl fmt::Debug for WatchOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatchOptions")
-            .field("open", &self.open)
             .field("verify", &self.verify)
             .field("interval", &self.interval)
             .finish_non_exhaustive()
@@ -157,6 +171,13 @@ impl WatchReader {
     pub fn current(&mut self) -> &Snapshot {
         self.handle.get()
     }
+
+    /// Returns the generation that the last call of [`current`](Self::current) returned, or that
+    /// was the newest when this reader was created. So several reads can be of one generation.
+    #[inline]
+    pub fn last(&self) -> &Snapshot {
+        self.handle.last()
+    }
 }
 
 impl Watch {
@@ -179,7 +200,7 @@ impl Watch {
     fn start(options: WatchOptions, source: Source) -> Result<Self> {
         let WatchOptions { open, verify, interval, report } = options;
         let opener = Box::new(move |path: &Path| {
-            let snapshot = open.open(path)?;
+            let snapshot = open(path)?;
             if verify {
                 snapshot.verify()?;
             }
