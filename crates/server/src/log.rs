@@ -10,6 +10,7 @@ use nuthatch_tiered::Event;
 use std::fmt::Display;
 use std::io;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tracing::{Level, enabled, error, event, info, warn};
 
@@ -17,6 +18,7 @@ use tracing::{Level, enabled, error, event, info, warn};
 const SERVER: &str = "nuthatch::server";
 const CONNECTIONS: &str = "nuthatch::connections";
 const USERS: &str = "nuthatch::users";
+const SNAPSHOTS: &str = "nuthatch::snapshots";
 
 /// Maximum bytes of a user name that are logged, since clients choose them.
 const MAX_NAME_LEN: usize = 64;
@@ -107,6 +109,48 @@ pub(crate) fn dump_removed(items: u64) {
 
 pub(crate) fn restore_cut(restored: u64, lost: u64) {
     warn!(target: SERVER, restored, lost, "the server stops before all items were restored");
+}
+
+pub(crate) fn snapshot_opened(name: &str, path: &Path, entries: u64) {
+    info!(target: SNAPSHOTS, snapshot = name, path = %path.display(), entries, "serving a snapshot");
+}
+
+pub(crate) fn snapshot_switched(name: &str, path: &Path, entries: u64) {
+    info!(
+        target: SNAPSHOTS,
+        snapshot = name, path = %path.display(), entries, "switched to a new generation"
+    );
+}
+
+pub(crate) fn snapshot_rejected(name: &str, error: &impl Display) {
+    error!(
+        target: SNAPSHOTS,
+        snapshot = name, %error, "the new generation is not used, the one before still serves"
+    );
+}
+
+pub(crate) fn snapshot_oversized(name: &str, error: &impl Display) {
+    warn!(
+        target: SNAPSHOTS,
+        snapshot = name, %error, "a snapshot exceeds the memory: requests wait for the disk"
+    );
+}
+
+pub(crate) fn snapshot_not_replaceable(name: &str, bytes: u64) {
+    warn!(
+        target: SNAPSHOTS,
+        snapshot = name,
+        bytes,
+        "a new generation as long as this one does not fit in memory beside it and will be refused"
+    );
+}
+
+pub(crate) fn snapshot_damaged(name: &str, error: &impl Display) {
+    rate_limited!(ERROR, SNAPSHOTS, snapshot = name, %error, "a lookup met damage in a snapshot");
+}
+
+pub(crate) fn snapshot_write_refused(peer: &str, error: &str) {
+    rate_limited!(WARN, SNAPSHOTS, peer, error, "connection closed: a write to a snapshot");
 }
 
 /// Logs an event of the disk tier.

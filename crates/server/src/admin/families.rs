@@ -5,7 +5,7 @@
 
 use super::process;
 use crate::compression::SavedByDictionary;
-use crate::state::{DISK_FIELDS, Server, Totals, bucket_end_ns};
+use crate::state::{DISK_FIELDS, SNAPSHOT_FIELDS, Server, SnapshotField, Totals, bucket_end_ns};
 use crate::warm_restart::RestoreProgress;
 use nuthatch_cache::Stats;
 use nuthatch_listen::{MetricsFormat, MetricsText};
@@ -28,6 +28,7 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
     items(&mut text, &stats);
     restore(&mut text, server);
     disk(&mut text, server);
+    snapshots(&mut text, server);
     memory(&mut text, server, &stats);
     compression(&mut text, server);
     connections(&mut text, server, &totals);
@@ -138,6 +139,18 @@ fn disk(text: &mut MetricsText, server: &Server) {
             text.gauge(field.metric, field.help)
         };
         family.sample(&[], (field.value)(&report));
+    }
+}
+
+fn snapshots(text: &mut MetricsText, server: &Server) {
+    let Some(snapshots) = &server.snapshots else { return };
+    let reports = snapshots.reports();
+    for SnapshotField { metric, is_counter, help, value } in SNAPSHOT_FIELDS {
+        let mut family =
+            if *is_counter { text.counter(metric, help) } else { text.gauge(metric, help) };
+        for report in &reports {
+            family.sample(&[("snapshot", &report.name)], value(report));
+        }
     }
 }
 

@@ -61,6 +61,13 @@ pub fn error(out: &mut Vec<u8>, error: Error) {
     out.extend_from_slice(LINE_END);
 }
 
+/// Writes an error that is about the request.
+pub fn client_error(out: &mut Vec<u8>, why: &str) {
+    out.extend_from_slice(b"CLIENT_ERROR ");
+    out.extend_from_slice(why.as_bytes());
+    out.extend_from_slice(LINE_END);
+}
+
 /// Writes an error after which the connection is closed.
 pub fn server_error(out: &mut Vec<u8>, why: &str) {
     out.extend_from_slice(b"SERVER_ERROR ");

@@ -6,7 +6,7 @@
 use super::{Framing, Request};
 use crate::full::Full;
 use crate::output::ZeroCopyValues;
-use crate::state::{OtherRequest, Server, values};
+use crate::state::{OtherRequest, Server, SnapshotKey, values};
 use nuthatch_cache::{Error, Guard, Outcome, Result as CacheResult, Write};
 
 /// Executes a request and appends its reply, if it has one.
@@ -24,6 +24,10 @@ pub fn execute(
 ) -> Result<(), Full> {
     match *request {
         Request::Get { key } | Request::GetZ { key } => {
+            if let Some(key) = server.snapshot_key(key) {
+                reply_snapshot(server, framing, key, out);
+                return Ok(());
+            }
             let start = out.len();
             // The length of a value may exceed the field if another protocol stored it.
             let item = guard
@@ -47,6 +51,22 @@ pub fn execute(
         }
         // The counters of the server are available as metrics.
         Request::Stat => Ok(()),
+    }
+}
+
+/// Replies with the value of a key of a snapshot. A damaged one is a miss: the protocol has no error
+/// replies.
+fn reply_snapshot(server: &Server, framing: Framing, key: SnapshotKey<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    let read = key.text(server.max_reply_len(), |text| {
+        let text = text?;
+        framing.value_header(out, text.len())?;
+        out.extend_from_slice(text);
+        Some(())
+    });
+    if !matches!(read, Ok(Some(()))) {
+        out.truncate(start);
+        framing.miss(out);
     }
 }
 

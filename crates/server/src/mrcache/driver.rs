@@ -108,6 +108,15 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
             }
             context.connection.note_admitted(context.server);
         }
+        if commands::writes(parsed)
+            && let Some(snapshots) = &context.server.snapshots
+            && let Some(text) = commands::key(parsed).and_then(|key| snapshots.refuse_write(key))
+        {
+            // There is no reply for it, and the client would take the write for done.
+            log::snapshot_write_refused(context.connection.client.peer(), &text);
+            context.connection.state.close();
+            return Ok(());
+        }
         let (kind, len) = commands::kind(parsed);
         let Connection { client, out, .. } = &mut *context.connection;
         let start = out.len();

@@ -184,9 +184,15 @@ impl Batch {
     ) {
         let Self { hashes, spans, .. } = self;
         hashes.clear();
+        // Allocates nothing without keys of snapshots.
+        let mut snapshot_keys = Vec::new();
         for (number, queued) in queued.iter().enumerate() {
             let replaced = D::replaces(&queued.request);
             D::keys(&queued.request, spans, |key| {
+                if let Some(key) = server.snapshot_key(key) {
+                    snapshot_keys.push(key.prefetch());
+                    return snapshot_keys.len() < MAX_PREFETCHED_KEYS;
+                }
                 let hash = server.cache.hash(key);
                 if replaced {
                     guard.prefetch_to_write(hash);
@@ -196,6 +202,9 @@ impl Batch {
                 hashes.push((hash, number as u32, replaced));
                 hashes.len() < MAX_PREFETCHED_KEYS
             });
+        }
+        if let Some(snapshots) = &server.snapshots {
+            snapshot_keys.into_iter().for_each(|key| snapshots.prefetch_record(key));
         }
         for (hash, number, replaced) in hashes {
             if *replaced {

@@ -7,7 +7,7 @@ use super::{Reply, Request, Span};
 use crate::full::Full;
 use crate::output::ZeroCopyValues;
 use crate::resp::commands::Client;
-use crate::state::{Denied, OtherRequest, Server, values};
+use crate::state::{Denied, OtherRequest, Server, SnapshotKey, values};
 use nuthatch_cache::{Error, Guard, Item, Write};
 
 /// Executes the request of a message and appends its reply.
@@ -24,6 +24,10 @@ pub fn execute(
     (out, zero_copy): (&mut Vec<u8>, &mut ZeroCopyValues),
 ) -> Result<(), Full> {
     let part = |span: Span| span.of(message).unwrap_or_default();
+    if let Some(found) = key(message, request).and_then(|key| server.snapshot_key(key)) {
+        execute_on_snapshot((server, found), message, request, out);
+        return Ok(());
+    }
     let mut reply = Reply::new(out);
     match request {
         Request::Get { key } => match guard.get(part(key)) {
@@ -47,6 +51,36 @@ pub fn execute(
         Request::Fault(fault) => reply.fault(fault),
     }
     Ok(())
+}
+
+/// Executes a request with a key of a snapshot.
+fn execute_on_snapshot(
+    (server, found): (&Server, SnapshotKey<'_>),
+    message: &[u8],
+    request: Request,
+    out: &mut Vec<u8>,
+) {
+    if !matches!(request, Request::Get { .. }) {
+        let key = key(message, request).unwrap_or_default();
+        let refused = server.snapshots.as_ref().and_then(|snapshots| snapshots.refuse_write(key));
+        return Reply::new(out).error(&refused.unwrap_or_default());
+    }
+    let start = out.len();
+    let read = found.text(server.max_reply_len(), |text| {
+        let mut reply = Reply::new(out);
+        match text {
+            Some(text) if reply.takes(text) => {
+                out.extend_from_slice(text);
+                Reply::new(out).value_end();
+            }
+            Some(_) => {}
+            None => reply.miss(),
+        }
+    });
+    if let Err(error) = read {
+        out.truncate(start);
+        Reply::new(out).error(&error.to_string());
+    }
 }
 
 /// Replies with a value that is stored compressed.

@@ -23,6 +23,11 @@ impl<'a> Reply<'a> {
         self.version
     }
 
+    /// Returns the length of the buffer in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.out.len()
+    }
+
     /// Appends `OK`.
     pub fn ok(&mut self) {
         self.out.extend_from_slice(b"+OK\r\n");

@@ -244,6 +244,14 @@ impl Running {
             _prefill: prefill,
         };
         running.start_training()?;
+        if let Some(snapshots) = &running.common.server.snapshots {
+            let common = Arc::downgrade(&running.common);
+            snapshots.wake_by(move || {
+                if let Some(common) = common.upgrade() {
+                    common.wake();
+                }
+            });
+        }
         for (number, listening) in sockets.into_iter().enumerate() {
             running.spawn(number, listening)?;
         }

@@ -44,6 +44,9 @@ pub struct Flags {
     pub never_queued: bool,
     /// Its first argument selects a subcommand, such as `list` of `client list`.
     pub container: bool,
+    /// It reads its keys in snapshots, too. Without this flag, a command with a key of a snapshot
+    /// is refused.
+    pub reads_snapshots: bool,
 }
 
 impl Flags {
@@ -54,7 +57,10 @@ impl Flags {
         before_auth: false,
         never_queued: false,
         container: false,
+        reads_snapshots: false,
     };
+    /// A command that reads keys of the cache and of snapshots.
+    pub const LOOKS_UP: Self = Self { reads_snapshots: true, ..Self::READS };
     /// A command that writes.
     pub const WRITES: Self = Self { writes: true, ..Self::READS };
     /// A command that writes several keys atomically.
@@ -65,7 +71,7 @@ impl Flags {
 
 /// The number of RESP commands, with those such as `client|list`. `resp/commands/table.rs` compares
 /// it with its tables at compile time.
-pub(crate) const RESP_COMMANDS: usize = 119;
+pub(crate) const RESP_COMMANDS: usize = 122;
 
 /// The properties of a command.
 #[derive(Clone, Copy, Debug)]

@@ -21,6 +21,7 @@ mod server;
 pub(crate) mod settings;
 mod shedding;
 pub(crate) mod slowlog;
+mod snapshots;
 pub(crate) mod users;
 mod value_limit;
 pub(crate) mod values;
@@ -42,5 +43,10 @@ pub use permissions::Denied;
 pub(crate) use permissions::Permissions;
 pub use server::{Exposition, Rewrite, Server};
 pub use settings::Settings;
+pub use snapshots::{OpenError, SnapshotMemory, SnapshotSource, Snapshots};
+pub(crate) use snapshots::{
+    ReadError, SNAPSHOT_FIELDS, SnapshotField, SnapshotKey, SnapshotReport, is_list,
+    is_snapshot_cursor,
+};
 pub use users::{User, Users, UsersError};
 pub use value_limit::ValueLimit;

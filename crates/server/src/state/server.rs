@@ -8,6 +8,7 @@ use super::metrics::{Metrics, Totals};
 use super::rates::{PerSecond, Rates, Sample};
 use super::settings::Settings;
 use super::slowlog::SlowLog;
+use super::snapshots::{SnapshotKey, Snapshots};
 use super::users::Users;
 use super::value_limit::ValueLimit;
 use crate::compression::Compression;
@@ -133,6 +134,8 @@ pub struct Server {
     pub compression: Arc<Compression>,
     /// Keeps the items when the server stops and starts again. `None` if they are lost.
     pub warm_restart: Option<Arc<WarmRestart>>,
+    /// The snapshots whose keys are served beside those of the cache, if there are any.
+    pub snapshots: Option<Snapshots>,
     /// The disk tier of the cache, if it has one.
     pub disk: Option<Arc<TieredCache>>,
     /// Maximum time for writing the items of the memory to the disk tier when the server stops.
@@ -182,6 +185,7 @@ impl Server {
             extra_metrics: Vec::new(),
             compression: Arc::default(),
             warm_restart: None,
+            snapshots: None,
             disk: None,
             max_dump_time: Duration::from_secs(30),
             must_keep_password: false,
@@ -205,6 +209,17 @@ impl Server {
     #[must_use]
     pub fn with_users(self, users: Users) -> Self {
         Self { users: RwLock::new(users), ..self }
+    }
+
+    /// Returns the key of a snapshot that this key stands for; `None` for a key of the cache.
+    #[inline]
+    pub(crate) fn snapshot_key<'a>(&'a self, key: &'a [u8]) -> Option<SnapshotKey<'a>> {
+        self.snapshots.as_ref()?.key(key)
+    }
+
+    /// Returns the number of keys: items of the cache and entries of snapshots.
+    pub(crate) fn keys(&self) -> u64 {
+        self.cache.len() + self.snapshots.as_ref().map_or(0, Snapshots::entries)
     }
 
     /// Makes threads stop, and ends `DEBUG SLEEP`.

@@ -46,21 +46,6 @@ pub(crate) fn raw_item<'i>(
     server.compression.raw_item(item, buffer)
 }
 
-/// Returns the raw value of a key, in `buffer` if it is compressed; an empty one if the key has
-/// none. Counts a read, as [`Guard::get`].
-///
-/// # Errors
-///
-/// [`Error::Full`](nuthatch_cache::Error::Full) if it cannot be decompressed.
-pub(crate) fn value<'i>(
-    (guard, server): Place<'i>,
-    key: &[u8],
-    buffer: &'i mut Vec<u8>,
-) -> Result<&'i [u8]> {
-    let Some(item) = guard.get(key) else { return Ok(&[]) };
-    Ok(raw_item(server, item, buffer)?.value())
-}
-
 /// Stores a value like [`Guard::set`]. The condition must not be about the value: see
 /// [`set_if_equal`].
 #[inline]

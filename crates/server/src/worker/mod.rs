@@ -233,6 +233,9 @@ impl<'c> Worker<'c> {
         if self.clock.is_due() {
             self.common.server.sample_rates();
         }
+        if let Some(snapshots) = &self.common.server.snapshots {
+            snapshots.renew_thread();
+        }
         self.end_reads(events);
         self.take_done_by_disk();
         self.resume_waiting();

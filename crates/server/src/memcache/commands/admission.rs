@@ -43,7 +43,7 @@ fn log_in(client: &mut Client, server: &Server, value: &[u8]) -> bool {
 }
 
 /// Returns the RESP command whose permission a request needs.
-fn command(request: &Request<'_>) -> &'static str {
+pub(crate) fn command(request: &Request<'_>) -> &'static str {
     let store = |mode| match mode {
         StoreMode::Set | StoreMode::Add | StoreMode::Replace => "set",
         StoreMode::Append | StoreMode::Prepend => "append",

@@ -5,7 +5,7 @@ use crate::ZeroCopyValues;
 use crate::memcache::Flags;
 use crate::memcache::reply::{self, LINE_END, Line};
 use crate::state::values::{self, Place};
-use crate::state::{MemcachedState, Server};
+use crate::state::{MemcachedState, Server, SnapshotKey};
 use nuthatch_cache::{Guard, Item};
 
 /// All that the execution of a request needs.
@@ -28,6 +28,21 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn place(&self) -> Place<'a> {
         (self.guard, self.server)
+    }
+
+    /// Replies with the value of a key of a snapshot, with flags 0; with nothing if it is missing.
+    /// `cas` is the CAS number, if the reply has one.
+    pub(crate) fn snapshot_value(
+        &mut self,
+        (found, key): (SnapshotKey<'_>, &[u8]),
+        cas: Option<u64>,
+    ) -> Result {
+        let out = &mut *self.out;
+        Ok(found.text(self.server.max_reply_len(), |text| {
+            if let Some(text) = text {
+                reply::value(out, key, 0, text, cas);
+            }
+        })?)
     }
 
     /// Replies with the raw value of an item, after its header line.

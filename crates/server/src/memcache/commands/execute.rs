@@ -1,5 +1,6 @@
 //! Executes requests.
 
+use super::admission::command;
 use super::refusal::{Refusal, Result};
 use super::time::End;
 use super::{Call, Next, meta, stats, text};
@@ -8,7 +9,8 @@ use crate::memcache::reply::{self, Line};
 use crate::memcache::{
     Arith, Direction, Error, KeyBuffer, Meta, MetaVerb, Request, Store, StoreMode, TooLarge,
 };
-use crate::state::OtherRequest;
+use crate::resp::commands::writes;
+use crate::state::{OtherRequest, Snapshots};
 
 /// Executes a request and appends its reply.
 ///
@@ -20,6 +22,14 @@ use crate::state::OtherRequest;
 pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Result<Next, Full> {
     call.shared.flush_if_due(call.guard);
     let start = call.out.len();
+    if let Some(snapshots) = &call.server.snapshots
+        && let Some(text) = refused_by_snapshots(snapshots, request)
+    {
+        if !noreply(request) {
+            reply::client_error(call.out, &text);
+        }
+        return Ok(Next::Continue);
+    }
     let result = run(call, request);
     if call.guard.needs_disk() {
         // The request found less than there is.
@@ -44,6 +54,16 @@ pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Resul
 /// renewed. Removes the old value if the request would have replaced it unconditionally.
 pub fn out_of_memory(call: &mut Call<'_>, request: &Request<'_>) {
     refuse(call, request, Error::OutOfMemory);
+}
+
+/// Returns the error for a request that would write to a key of a snapshot.
+#[inline(never)]
+fn refused_by_snapshots(snapshots: &Snapshots, request: &Request<'_>) -> Option<String> {
+    if !writes(command(request)) {
+        return None;
+    }
+    let mut room = KeyBuffer::default();
+    keys(request, &mut room).find_map(|key| snapshots.refuse_write(key))
 }
 
 /// Returns the keys that a request looks up, for prefetching.
@@ -177,6 +197,7 @@ fn noreply(request: &Request<'_>) -> bool {
         Request::Store(Store { noreply, .. })
         | Request::Arith(Arith { noreply, .. })
         | Request::TooLarge(TooLarge { noreply, .. })
+        | Request::Delete { noreply, .. }
         | Request::Touch { noreply, .. } => noreply,
         _ => false,
     }

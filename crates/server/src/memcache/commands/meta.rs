@@ -21,10 +21,7 @@ pub(crate) fn run(call: &mut Call<'_>, request: &Meta<'_>) -> Result {
         MetaVerb::Set(mode) => set(call, request, key, mode),
         MetaVerb::Delete => delete(call, request, key),
         MetaVerb::Arith(direction) => arith(call, request, key, direction),
-        MetaVerb::Debug => {
-            debug(call, request, key);
-            Ok(())
-        }
+        MetaVerb::Debug => debug(call, request, key),
     }
 }
 
@@ -137,11 +134,21 @@ fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Directi
 }
 
 /// Executes `me`. There are no slab classes, and the overhead of an item is not reported.
-fn debug(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) {
+fn debug(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
+    if let Some(key) = call.server.snapshot_key(key) {
+        let stored = key.stored_len()?.map(|stored_len| meta_reply::Stored {
+            item: Item::default(),
+            class: 1,
+            stored_len,
+        });
+        meta_reply::debug(call.out, request, stored.as_ref());
+        return Ok(());
+    }
     let stored = call.guard.peek(key).map(|item| meta_reply::Stored {
         item: meta_get::facts(&item, call.guard.now_ms()),
         class: 1,
         stored_len: key.len() + item.value().len(),
     });
     meta_reply::debug(call.out, request, stored.as_ref());
+    Ok(())
 }

@@ -7,8 +7,8 @@ use super::time::End;
 use crate::memcache::Meta;
 use crate::memcache::meta_reply::{self, Item as Facts, Outcome, Renewal};
 use crate::memcache::reply::LINE_END;
-use crate::state::update;
 use crate::state::values::raw_len;
+use crate::state::{SnapshotKey, update};
 use nuthatch_cache::Item;
 
 /// The changes that a request may make.
@@ -59,6 +59,9 @@ impl Wants {
 /// Executes `mg`.
 #[inline]
 pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
+    if let Some(found) = call.server.snapshot_key(key) {
+        return get_of_snapshot(call, request, found);
+    }
     let wants = Wants::of(request, call.guard.now_ms());
     let bump = !request.flags.no_bump();
     let found = if bump { call.guard.get(key) } else { call.guard.peek(key) };
@@ -79,6 +82,20 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
         }
     }
     Ok(())
+}
+
+/// Replies with a value of a snapshot: with flags 0, CAS number 0, and without expiry.
+fn get_of_snapshot(call: &mut Call<'_>, request: &Meta<'_>, key: SnapshotKey<'_>) -> Result {
+    let out = &mut *call.out;
+    Ok(key.text(call.server.max_reply_len(), |text| match text {
+        Some(text) => {
+            let facts = Facts { len: text.len(), ..Facts::default() };
+            reply_item(out, request, &facts, text);
+        }
+        None => {
+            meta_reply::reply(out, request, Outcome::NotFound);
+        }
+    })?)
 }
 
 /// Returns the metadata of an item.

@@ -1,6 +1,7 @@
 //! Errors of memcached commands.
 
 use crate::memcache::Error;
+use crate::state::ReadError;
 
 /// The result of a command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Refusal>;
@@ -16,6 +17,15 @@ pub(crate) enum Refusal {
 
 /// There is no memory for a value that is derived from another one.
 pub(crate) const OUT_OF_MEMORY: Refusal = Refusal::Reply(Error::OutOfMemory);
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        Self::Reply(match error {
+            ReadError::TooLong => Error::ReplyTooLong,
+            ReadError::Damaged(_) => Error::SnapshotDamaged,
+        })
+    }
+}
 
 impl From<nuthatch_cache::Error> for Refusal {
     fn from(error: nuthatch_cache::Error) -> Self {

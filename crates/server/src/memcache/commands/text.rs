@@ -11,12 +11,17 @@ use crate::memcache::{Arith, Error, Get, Store};
 use crate::state::update;
 use crate::state::values::raw_len;
 
+/// The CAS number of all values of snapshots, which no request can replace.
+pub(crate) const SNAPSHOT_CAS: u64 = 0;
+
 /// Executes `get`, `gets`, `gat` and `gats`.
 #[inline]
 pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
     let max = call.out.len() + call.server.max_reply_len();
     for key in get.keys {
-        if let Some(exptime) = get.exptime {
+        if let Some(found) = call.server.snapshot_key(key) {
+            call.snapshot_value((found, key), get.cas.then_some(SNAPSHOT_CAS))?;
+        } else if let Some(exptime) = get.exptime {
             get_and_touch(call, key, exptime, get.cas)?;
         } else if get.cas {
             if let Some((item, cas)) = call.guard.get_with_cas(key)? {

@@ -77,6 +77,8 @@ errors! {
     TooLarge = "SERVER_ERROR object too large for cache",
     /// The values of a reply exceed the available memory.
     ReplyTooLong = "SERVER_ERROR out of memory writing get response",
+    /// The file of a snapshot is damaged at this key.
+    SnapshotDamaged = "SERVER_ERROR the file of the snapshot is damaged at this key",
     /// There is no memory for an item.
     OutOfMemory = "SERVER_ERROR out of memory storing object",
 }

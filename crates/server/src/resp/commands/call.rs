@@ -5,7 +5,7 @@ use super::{Args, Result};
 use crate::output::MIN_VALUE_REF_LEN;
 use crate::resp::{Reply, Span};
 use crate::state::values::{self, Place};
-use crate::state::{Flags, Keys, Server};
+use crate::state::{Flags, Keys, Server, SnapshotKey};
 use nuthatch_cache::{Guard, Item};
 use std::fmt;
 
@@ -92,16 +92,18 @@ pub(crate) struct Watched {
     pub(crate) item: Option<Seen>,
 }
 
-/// The identity of an item: its CAS number and its expiry, which can change without the number.
+/// What `WATCH` remembers of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) cas: Option<u64>,
-    pub(crate) expires_ms: Option<u64>,
+pub(crate) enum Seen {
+    /// The identity of an item: its CAS number and its expiry, which can change without the number.
+    Item { cas: Option<u64>, expires_ms: Option<u64> },
+    /// The hash of a value in a snapshot.
+    Snapshot(u64),
 }
 
 impl Seen {
     pub(crate) fn new(item: Item<'_>) -> Self {
-        Self { cas: item.cas(), expires_ms: item.expires_ms() }
+        Self::Item { cas: item.cas(), expires_ms: item.expires_ms() }
     }
 }
 
@@ -145,6 +147,45 @@ impl<'a> Call<'a> {
         values::send(place, item, (&mut *self.out, &mut self.client.zero_copy))?;
         self.reply().bulk_end();
         Ok(())
+    }
+
+    /// Returns the key of a snapshot that this key stands for; `None` for a key of the cache.
+    #[inline]
+    pub(crate) fn snapshot_key<'k>(&self, key: &'k [u8]) -> Option<SnapshotKey<'k>>
+    where
+        'a: 'k,
+    {
+        self.server.snapshot_key(key)
+    }
+
+    /// Replies with the text of a value of a snapshot, or null for a missing key.
+    #[inline]
+    pub(crate) fn reply_snapshot(&mut self, key: SnapshotKey<'_>) -> Result {
+        let mut reply = Reply::new(self.out, self.client.version);
+        Ok(key.text(self.server.max_reply_len(), |text| match text {
+            Some(text) => reply.bulk(text),
+            None => reply.null(),
+        })?)
+    }
+
+    /// Returns the raw value of a key of the cache or the text of one of a snapshot; `None` if the
+    /// key is missing. The value is in `buffer` unless it is in the cache as it is. Counts a read.
+    pub(crate) fn find_value<'i>(
+        &self,
+        key: &[u8],
+        buffer: &'i mut Vec<u8>,
+    ) -> Result<Option<&'i [u8]>>
+    where
+        'a: 'i,
+    {
+        if let Some(key) = self.snapshot_key(key) {
+            let is_found = key.text(self.server.max_reply_len(), |text| {
+                text.inspect(|text| buffer.extend_from_slice(text)).is_some()
+            })?;
+            return Ok(is_found.then_some(buffer));
+        }
+        let Some(item) = self.guard.get(key) else { return Ok(None) };
+        Ok(Some(values::raw_item(self.server, item, buffer)?.value()))
     }
 
     /// Returns the maximum length of the output buffer after this reply, for replies that may be

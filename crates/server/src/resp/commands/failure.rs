@@ -1,6 +1,6 @@
 //! Errors of RESP commands.
 
-use crate::state::{Denied, ValueLimit};
+use crate::state::{Denied, ReadError, ValueLimit};
 use std::borrow::Cow;
 
 /// The result of a command.
@@ -50,6 +50,15 @@ impl From<nuthatch_cache::Error> for Failure {
                 value_too_long(ValueLimit::of_cache(max))
             }
             other => Self::Reply(format!("ERR {other}").into()),
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::TooLong => REPLY_TOO_LONG,
+            ReadError::Damaged(text) => Self::Reply(format!("ERR {text}").into()),
         }
     }
 }

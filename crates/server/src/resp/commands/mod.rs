@@ -32,4 +32,5 @@ pub use execute::{execute, execute_found};
 pub(crate) use failure::NOT_AN_INTEGER;
 pub use failure::{Failure, Result};
 pub use run::OUT_OF_MEMORY;
+pub(crate) use table::writes;
 pub use table::{all, find, lookup};

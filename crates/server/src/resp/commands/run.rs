@@ -1,7 +1,7 @@
 //! Runs a command, counts it and measures its time.
 
 use super::{Args, Call, Command, Failure, Found, Result, slow_request};
-use crate::state::{Denied, Keys, Metrics, Permissions};
+use crate::state::{Denied, Keys, Metrics, Permissions, Snapshots};
 
 /// The error for a request for which there is no memory even after the guard was renewed.
 pub const OUT_OF_MEMORY: Failure =
@@ -24,7 +24,10 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     let short =
         command.keys == Keys::ONE && Metrics::is_short_len(call.args.request_len(), settings);
     call.client.metrics.begin(short, settings);
-    let result = (command.run)(call);
+    let result = match refused_by_snapshots(call, command) {
+        None => (command.run)(call),
+        Some(failure) => Err(failure),
+    };
     if call.guard.needs_disk() {
         // The command found less than there is.
         call.truncate_output(start);
@@ -50,6 +53,27 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     connection.command.set(number as u64 + 1);
     connection.active_ms.set(call.guard.now_ms());
     Ok(())
+}
+
+/// Returns the error for a command that has a key of a snapshot, but writes, or cannot read
+/// snapshots.
+#[inline]
+pub(crate) fn refused_by_snapshots(call: &Call<'_>, command: &Command) -> Option<Failure> {
+    match &call.server.snapshots {
+        Some(snapshots) if !command.flags.reads_snapshots => refused(call, command, snapshots),
+        _ => None,
+    }
+}
+
+#[inline(never)]
+fn refused(call: &Call<'_>, command: &Command, snapshots: &Snapshots) -> Option<Failure> {
+    let key = call.args.keys(command.keys).find(|key| snapshots.key(key).is_some())?;
+    if command.flags.writes {
+        let text = snapshots.refuse_write(key)?;
+        return Some(Failure::Reply(format!("ERR {text}").into()));
+    }
+    let text = format!("ERR the command '{}' does not read keys of snapshots", command.name);
+    Some(Failure::Reply(text.into()))
 }
 
 #[cold]

@@ -3,7 +3,7 @@
 use super::connection::{acl, client, hello, transactions};
 use super::container::container;
 use super::data::{
-    bitfield, bits, compressed, expiry, keys, lcs, multi_key, numbers, object, ranges, scan,
+    bitfield, bits, compressed, expiry, keys, lcs, lists, multi_key, numbers, object, ranges, scan,
     strings,
 };
 use super::name_index::Index;
@@ -26,6 +26,7 @@ const TABLES: &[&[Command]] = &[
     bits::COMMANDS,
     bitfield::COMMANDS,
     lcs::COMMANDS,
+    lists::COMMANDS,
     compressed::COMMANDS,
     hello::COMMANDS,
     transactions::COMMANDS,
@@ -68,6 +69,11 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
 #[inline]
 pub fn lookup(name: &[u8]) -> Option<Found> {
     INDEX.find(name)
+}
+
+/// Returns whether the command with this name writes.
+pub(crate) fn writes(name: &str) -> bool {
+    find(name.as_bytes()).is_none_or(|command| command.flags.writes)
 }
 
 /// Returns all commands without subcommands.

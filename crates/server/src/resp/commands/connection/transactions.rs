@@ -11,8 +11,8 @@ use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::run::{OUT_OF_MEMORY, check, run};
 use crate::resp::commands::{Args, Call, Client, Command, Failure, Found, Result};
 use crate::span::Span;
+use crate::state::values::Place;
 use crate::state::{Denied, Flags, Keys, State, Version};
-use nuthatch_cache::Guard;
 
 const AT_ONCE: Flags = Flags { never_queued: true, ..Flags::READS };
 
@@ -26,7 +26,13 @@ pub(crate) const COMMANDS: &[Command] = &[
         run: exec,
     },
     Command { name: "discard", arity: 1, keys: Keys::NONE, flags: AT_ONCE, run: discard },
-    Command { name: "watch", arity: -2, keys: Keys::ALL, flags: AT_ONCE, run: watch },
+    Command {
+        name: "watch",
+        arity: -2,
+        keys: Keys::ALL,
+        flags: Flags { reads_snapshots: true, ..AT_ONCE },
+        run: watch,
+    },
     Command { name: "unwatch", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: unwatch },
 ];
 
@@ -72,19 +78,25 @@ impl Transaction {
         Ok(())
     }
 
-    fn watch(&mut self, guard: &Guard<'_>, key: &[u8]) -> Result {
+    fn watch(&mut self, (guard, server): Place<'_>, key: &[u8]) -> Result {
         if self.watched.iter().any(|watched| *watched.key == *key) {
             return Ok(());
         }
-        // Looks up the item first, since there may be no memory for its CAS number.
-        let item = guard.get_with_cas(key)?.map(|(item, _)| Seen::new(item));
+        let item = match server.snapshot_key(key) {
+            Some(key) => key.digest()?.map(Seen::Snapshot),
+            // Looks up the item first, since there may be no memory for its CAS number.
+            None => guard.get_with_cas(key)?.map(|(item, _)| Seen::new(item)),
+        };
         self.take_room(key.len() + size_of::<Watched>())?;
         self.watched.push(Watched { key: key.into(), item });
         Ok(())
     }
 
-    fn has_changed(&self, guard: &Guard<'_>) -> bool {
-        self.watched.iter().any(|watched| guard.peek(&watched.key).map(Seen::new) != watched.item)
+    fn has_changed(&self, (guard, server): Place<'_>) -> bool {
+        self.watched.iter().any(|Watched { key, item }| match server.snapshot_key(key) {
+            Some(key) => key.digest().map(|digest| digest.map(Seen::Snapshot)) != Ok(*item),
+            None => guard.peek(key).map(Seen::new) != *item,
+        })
     }
 }
 
@@ -148,7 +160,7 @@ fn watch(call: &mut Call<'_>) -> Result {
         return Err(Failure::reply("ERR WATCH inside MULTI is not allowed"));
     }
     for key in call.args.from(1) {
-        call.client.session.transaction.watch(call.guard, key)?;
+        call.client.session.transaction.watch(call.place(), key)?;
     }
     call.reply().ok();
     Ok(())
@@ -176,7 +188,7 @@ fn exec(call: &mut Call<'_>) -> Result {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(Failure::reply(text));
     }
-    if transaction.has_changed(call.guard) {
+    if transaction.has_changed(call.place()) {
         call.reply().null_array();
         return Ok(());
     }

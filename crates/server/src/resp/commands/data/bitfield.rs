@@ -5,11 +5,11 @@ use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::{check_len, in_place_of};
 use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::resp::{Reply, integer};
-use crate::state::{Flags, update, values};
+use crate::state::{Flags, update};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("bitfield", -2, Flags::WRITES, bitfield),
-    Command::of_key("bitfield_ro", -2, Flags::READS, bitfield_ro),
+    Command::of_key("bitfield_ro", -2, Flags::LOOKS_UP, bitfield_ro),
 ];
 
 const NOT_A_TYPE: Failure = Failure::reply(
@@ -187,7 +187,7 @@ fn writes_to(operations: &[(Field, Operation)]) -> Option<usize> {
 
 fn read(call: &mut Call<'_>, operations: &[(Field, Operation)]) -> Result {
     let mut buffer = Vec::new();
-    let value = values::value(call.place(), call.args.get(1), &mut buffer)?;
+    let value = call.find_value(call.args.get(1), &mut buffer)?.unwrap_or_default();
     call.reply().array(operations.len());
     for (field, _) in operations {
         call.reply().integer(field.get(value) as i64);

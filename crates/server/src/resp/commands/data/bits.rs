@@ -13,9 +13,9 @@ const BITOP_KEYS: Keys = Keys { first: 2, last: -1, step: 1 };
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("setbit", 4, Flags::WRITES, setbit),
-    Command::of_key("getbit", 3, Flags::READS, getbit),
-    Command::of_key("bitcount", -2, Flags::READS, bitcount),
-    Command::of_key("bitpos", -3, Flags::READS, bitpos),
+    Command::of_key("getbit", 3, Flags::LOOKS_UP, getbit),
+    Command::of_key("bitcount", -2, Flags::LOOKS_UP, bitcount),
+    Command::of_key("bitpos", -3, Flags::LOOKS_UP, bitpos),
     Command {
         name: "bitop",
         arity: -4,
@@ -78,7 +78,7 @@ fn setbit(call: &mut Call<'_>) -> Result {
 fn getbit(call: &mut Call<'_>) -> Result {
     let offset = offset(call.args.get(2), None)?;
     let mut buffer = Vec::new();
-    let value = values::value(call.place(), call.args.get(1), &mut buffer)?;
+    let value = call.find_value(call.args.get(1), &mut buffer)?.unwrap_or_default();
     let byte = value.get((offset / 8) as usize).copied().unwrap_or(0);
     call.reply().integer(i64::from(byte >> (7 - offset % 8) & 1));
     Ok(())
@@ -114,12 +114,11 @@ fn cut(byte: u8, at: usize, first: usize, last: usize) -> u8 {
 fn bitcount(call: &mut Call<'_>) -> Result {
     let args = call.args;
     // As in Redis 7.0, the range is checked only if there is a value.
-    let Some(item) = call.guard.get(args.get(1)) else {
+    let mut buffer = Vec::new();
+    let Some(value) = call.find_value(args.get(1), &mut buffer)? else {
         call.reply().integer(0);
         return Ok(());
     };
-    let mut buffer = Vec::new();
-    let value = values::raw_item(call.server, item, &mut buffer)?.value();
     let range = match args.len() {
         2 => bit_range(0, -1, value.len(), false),
         4 | 5 => {
@@ -155,12 +154,11 @@ fn bitpos(call: &mut Call<'_>) -> Result {
         bit @ (0 | 1) => bit == 1,
         _ => return Err(Failure::reply("ERR The bit argument must be 1 or 0.")),
     };
-    let Some(item) = call.guard.get(args.get(1)) else {
+    let mut buffer = Vec::new();
+    let Some(value) = call.find_value(args.get(1), &mut buffer)? else {
         call.reply().integer(if set { -1 } else { 0 });
         return Ok(());
     };
-    let mut buffer = Vec::new();
-    let value = values::raw_item(call.server, item, &mut buffer)?.value();
     let range = match args.len() {
         3 => bit_range(0, -1, value.len(), false),
         4..=6 => {

@@ -3,13 +3,13 @@
 
 use crate::resp::commands::failure::{REPLY_TOO_LONG, failure_of};
 use crate::resp::commands::{Call, Command, Failure, Result};
-use crate::resp::integer;
-use crate::state::{Denied, Flags, Keys};
+use crate::resp::{Reply, integer};
+use crate::state::{Denied, Flags, Keys, SnapshotKey};
 use nuthatch_compress::ValueInfo;
 use std::num::NonZeroU32;
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::of_key("nuthatch.getz", 2, Flags::READS, getz),
+    Command::of_key("nuthatch.getz", 2, Flags::LOOKS_UP, getz),
     Command {
         name: "nuthatch.dict",
         arity: 2,
@@ -27,7 +27,11 @@ const NOT_AN_ID: Failure = Failure::reply("ERR expected the id of a dictionary, 
 /// `NUTHATCH.GETZ key`: replies with the stored form of a value, and before it with the id of the
 /// dictionary that decompressing it needs: -1 if it is not compressed, 0 if it needs none.
 fn getz(call: &mut Call<'_>) -> Result {
-    let Some(item) = call.guard.get(call.args.get(1)) else {
+    let key = call.args.get(1);
+    if let Some(key) = call.snapshot_key(key) {
+        return getz_of_snapshot(call, key);
+    }
+    let Some(item) = call.guard.get(key) else {
         call.reply().null();
         return Ok(());
     };
@@ -44,6 +48,20 @@ fn getz(call: &mut Call<'_>) -> Result {
     call.client.zero_copy.value(call.guard, &call.server.cache, &item, call.out);
     call.reply().bulk_end();
     Ok(())
+}
+
+/// Replies with a value of a snapshot as with one that is not compressed: the dictionary of a
+/// snapshot is part of its file.
+fn getz_of_snapshot(call: &mut Call<'_>, key: SnapshotKey<'_>) -> Result {
+    let mut reply = Reply::new(call.out, call.client.version);
+    Ok(key.text(call.server.max_reply_len(), |text| match text {
+        Some(text) => {
+            reply.array(2);
+            reply.integer(RAW);
+            reply.bulk(text);
+        }
+        None => reply.null(),
+    })?)
 }
 
 /// `NUTHATCH.DICT id`: replies with a dictionary, in zstd's format. It contains parts of values, so

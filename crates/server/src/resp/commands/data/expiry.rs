@@ -12,10 +12,10 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("pexpire", -3, Flags::WRITES, |call| expire(call, Time::PX, "pexpire")),
     Command::of_key("expireat", -3, Flags::WRITES, |call| expire(call, Time::EXAT, "expireat")),
     Command::of_key("pexpireat", -3, Flags::WRITES, |call| expire(call, Time::PXAT, "pexpireat")),
-    Command::of_key("ttl", 2, Flags::READS, |call| reply_expiry(call, Time::EX)),
-    Command::of_key("pttl", 2, Flags::READS, |call| reply_expiry(call, Time::PX)),
-    Command::of_key("expiretime", 2, Flags::READS, |call| reply_expiry(call, Time::EXAT)),
-    Command::of_key("pexpiretime", 2, Flags::READS, |call| reply_expiry(call, Time::PXAT)),
+    Command::of_key("ttl", 2, Flags::LOOKS_UP, |call| reply_expiry(call, Time::EX)),
+    Command::of_key("pttl", 2, Flags::LOOKS_UP, |call| reply_expiry(call, Time::PX)),
+    Command::of_key("expiretime", 2, Flags::LOOKS_UP, |call| reply_expiry(call, Time::EXAT)),
+    Command::of_key("pexpiretime", 2, Flags::LOOKS_UP, |call| reply_expiry(call, Time::PXAT)),
     Command::of_key("persist", 2, Flags::WRITES, persist),
 ];
 
@@ -92,7 +92,12 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
 
 /// `TTL key`, and `PTTL`, `EXPIRETIME`, `PEXPIRETIME`
 fn reply_expiry(call: &mut Call<'_>, time: Time) -> Result {
-    let answer = match call.guard.peek(call.args.get(1)).map(|item| item.expires_ms()) {
+    let key = call.args.get(1);
+    let expires_ms = match call.snapshot_key(key) {
+        Some(key) => key.value_type()?.map(|_| None),
+        None => call.guard.peek(key).map(|item| item.expires_ms()),
+    };
+    let answer = match expires_ms {
         None => -2,
         Some(None) => -1,
         Some(Some(at_ms)) => {

@@ -2,7 +2,7 @@
 
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::{Call, Command, Failure, Result};
-use crate::state::{Flags, Keys, values};
+use crate::state::{Flags, Keys, is_list, values};
 use nuthatch_cache::{Expiry, Item, Write};
 
 const fn of_keys(
@@ -18,9 +18,9 @@ const fn of_keys(
 pub(crate) const COMMANDS: &[Command] = &[
     of_keys("del", -2, Flags::WRITES, remove),
     of_keys("unlink", -2, Flags::WRITES, remove),
-    of_keys("exists", -2, Flags::READS, exists),
-    of_keys("touch", -2, Flags::READS, touch),
-    Command::of_key("type", 2, Flags::READS, type_of),
+    of_keys("exists", -2, Flags::LOOKS_UP, exists),
+    of_keys("touch", -2, Flags::LOOKS_UP, touch),
+    Command::of_key("type", 2, Flags::LOOKS_UP, type_of),
     of_keys("rename", 3, Flags::WRITES_TOGETHER, rename),
     of_keys("renamenx", 3, Flags::WRITES_TOGETHER, renamenx),
     Command { name: "copy", arity: -3, keys: Keys::TWO, flags: Flags::WRITES_TOGETHER, run: copy },
@@ -30,7 +30,15 @@ const NO_SUCH_KEY: Failure = Failure::reply("ERR no such key");
 
 /// Replies with the number of keys for which `holds` is true.
 fn count(call: &mut Call<'_>, mut holds: impl FnMut(&Call<'_>, &[u8]) -> bool) -> Result {
-    let count = call.args.from(1).filter(|key| holds(call, key)).count();
+    let mut count = 0;
+    for key in call.args.from(1) {
+        let is_counted = match call.snapshot_key(key) {
+            // Writes to such a key are refused before.
+            Some(key) => key.value_type()?.is_some(),
+            None => holds(call, key),
+        };
+        count += usize::from(is_counted);
+    }
     call.reply_count(count);
     Ok(())
 }
@@ -53,8 +61,17 @@ fn touch(call: &mut Call<'_>) -> Result {
 
 /// `TYPE key`
 fn type_of(call: &mut Call<'_>) -> Result {
-    let exists = call.guard.peek(call.args.get(1)).is_some();
-    call.reply().simple(if exists { b"string" } else { b"none" });
+    let key = call.args.get(1);
+    let name: &[u8] = match call.snapshot_key(key) {
+        Some(key) => match key.value_type()? {
+            Some(value_type) if is_list(value_type) => b"list",
+            Some(_) => b"string",
+            None => b"none",
+        },
+        None if call.guard.peek(key).is_some() => b"string",
+        None => b"none",
+    };
+    call.reply().simple(name);
     Ok(())
 }
 

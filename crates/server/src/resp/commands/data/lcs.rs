@@ -3,10 +3,10 @@
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::signed;
 use crate::resp::commands::{Args, Call, Command, Failure, Result};
-use crate::state::{Flags, Keys, values};
+use crate::state::{Flags, Keys};
 
 pub(crate) const COMMANDS: &[Command] =
-    &[Command { name: "lcs", arity: -3, keys: Keys::TWO, flags: Flags::READS, run: lcs }];
+    &[Command { name: "lcs", arity: -3, keys: Keys::TWO, flags: Flags::LOOKS_UP, run: lcs }];
 
 /// Maximum steps of a request. Redis uses four bytes for each, and refuses requests that exceed
 /// this memory.
@@ -50,8 +50,8 @@ impl Options {
 /// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]`
 fn lcs(call: &mut Call<'_>) -> Result {
     let (mut a, mut b) = (Vec::new(), Vec::new());
-    let a = values::value(call.place(), call.args.get(1), &mut a)?;
-    let b = values::value(call.place(), call.args.get(2), &mut b)?;
+    let a = call.find_value(call.args.get(1), &mut a)?.unwrap_or_default();
+    let b = call.find_value(call.args.get(2), &mut b)?.unwrap_or_default();
     let options = Options::parse(call.args)?;
     if (a.len() + 1).saturating_mul(b.len() + 1) > MAX_STEPS {
         return Err(TOO_MANY_STEPS);

@@ -8,6 +8,7 @@ pub(crate) mod expiry;
 mod extended;
 pub(crate) mod keys;
 pub(crate) mod lcs;
+pub(crate) mod lists;
 pub(crate) mod multi_key;
 pub(crate) mod numbers;
 pub(crate) mod object;

@@ -8,7 +8,7 @@ use crate::state::{Flags, Keys};
 use nuthatch_cache::Write;
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command { name: "mget", arity: -2, keys: Keys::ALL, flags: Flags::READS, run: mget },
+    Command { name: "mget", arity: -2, keys: Keys::ALL, flags: Flags::LOOKS_UP, run: mget },
     Command {
         name: "mset",
         arity: -3,
@@ -45,9 +45,12 @@ fn mget(call: &mut Call<'_>) -> Result {
             call.guard.prefetch_item(*hash);
         }
         for (key, hash) in args.from(start).zip(&hashes) {
-            match call.guard.get_hashed(key, *hash) {
-                Some(item) => call.reply_value(&item)?,
-                None => call.reply().null(),
+            if let Some(key) = call.snapshot_key(key) {
+                call.reply_snapshot(key)?;
+            } else if let Some(item) = call.guard.get_hashed(key, *hash) {
+                call.reply_value(&item)?;
+            } else {
+                call.reply().null();
             }
             if call.out.len() > max {
                 return Err(REPLY_TOO_LONG);

@@ -1,14 +1,14 @@
 //! `OBJECT`: metadata of items.
 
 use crate::resp::commands::{Call, Command, Failure, Result};
-use crate::resp::integer;
-use crate::state::{Flags, Keys, values};
+use crate::resp::{Reply, integer};
+use crate::state::{Flags, Keys, SnapshotKey, is_list, values};
 
 pub(crate) const COMMANDS: &[Command] = &[Command {
     name: "object",
     arity: -2,
     keys: Keys { first: 2, last: 2, step: 1 },
-    flags: Flags::READS,
+    flags: Flags::LOOKS_UP,
     run: object,
 }];
 
@@ -50,15 +50,40 @@ fn object(call: &mut Call<'_>) -> Result {
     if call.args.len() != 3 {
         return Err(wrong_count(&String::from_utf8_lossy(&name)));
     }
+    if let Some(key) = call.snapshot_key(call.args.get(2)) {
+        return object_of_snapshot(call, key, fact);
+    }
     let mut buffer = Vec::new();
     let item = call.guard.peek(call.args.get(2));
     let item = item.map(|item| values::raw_item(call.server, item, &mut buffer)).transpose()?;
-    match item.map(|item| fact(item.value(), item.frequency())) {
-        Some(Fact::Text(text)) => call.reply().bulk(text.as_bytes()),
-        Some(Fact::Number(number)) => call.reply().integer(i64::from(number)),
-        None => call.reply().null(),
-    }
+    reply_fact(&mut call.reply(), item.map(|item| fact(item.value(), item.frequency())));
     Ok(())
+}
+
+fn reply_fact(reply: &mut Reply<'_>, fact: Option<Fact>) {
+    match fact {
+        Some(Fact::Text(text)) => reply.bulk(text.as_bytes()),
+        Some(Fact::Number(number)) => reply.integer(i64::from(number)),
+        None => reply.null(),
+    }
+}
+
+/// Replies with a fact about a value of a snapshot. Its reads are not counted, and a list has the
+/// encoding of a list.
+fn object_of_snapshot(
+    call: &mut Call<'_>,
+    key: SnapshotKey<'_>,
+    fact: fn(&[u8], u32) -> Fact,
+) -> Result {
+    let is_list = key.value_type()?.is_some_and(is_list);
+    let mut reply = Reply::new(call.out, call.client.version);
+    Ok(key.text(call.server.max_reply_len(), |text| {
+        let fact = text.map(|text| match fact(text, 0) {
+            Fact::Text(_) if is_list => Fact::Text("listpack"),
+            other => other,
+        });
+        reply_fact(&mut reply, fact);
+    })?)
 }
 
 enum Fact {

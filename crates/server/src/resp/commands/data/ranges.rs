@@ -7,9 +7,9 @@ use crate::state::{update, values};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("append", 3, Flags::WRITES, append),
-    Command::of_key("strlen", 2, Flags::READS, strlen),
-    Command::of_key("getrange", 4, Flags::READS, getrange),
-    Command::of_key("substr", 4, Flags::READS, getrange),
+    Command::of_key("strlen", 2, Flags::LOOKS_UP, strlen),
+    Command::of_key("getrange", 4, Flags::LOOKS_UP, getrange),
+    Command::of_key("substr", 4, Flags::LOOKS_UP, getrange),
     Command::of_key("setrange", 4, Flags::WRITES, setrange),
 ];
 
@@ -35,7 +35,11 @@ fn append(call: &mut Call<'_>) -> Result {
 
 /// `STRLEN key`
 fn strlen(call: &mut Call<'_>) -> Result {
-    let len = call.guard.get(call.args.get(1)).map_or(0, |item| values::raw_len(&item));
+    let key = call.args.get(1);
+    let len = match call.snapshot_key(key) {
+        Some(key) => key.text(call.server.max_reply_len(), |text| text.map_or(0, <[u8]>::len))?,
+        None => call.guard.get(key).map_or(0, |item| values::raw_len(&item)),
+    };
     call.reply_count(len);
     Ok(())
 }
@@ -44,7 +48,7 @@ fn strlen(call: &mut Call<'_>) -> Result {
 fn getrange(call: &mut Call<'_>) -> Result {
     let (start, end) = (call.args.integer(2)?, call.args.integer(3)?);
     let mut buffer = Vec::new();
-    let value = values::value(call.place(), call.args.get(1), &mut buffer)?;
+    let value = call.find_value(call.args.get(1), &mut buffer)?.unwrap_or_default();
     // The order is checked before clamping only for two negative numbers.
     let reversed = start < 0 && end < 0 && start > end;
     match clamp(start, end, value.len()) {

@@ -10,7 +10,7 @@ use crate::state::values;
 use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::of_key("get", 2, Flags::READS, get),
+    Command::of_key("get", 2, Flags::LOOKS_UP, get),
     Command::of_key("set", -3, Flags::WRITES, set),
     Command::of_key("setnx", 3, Flags::WRITES, setnx),
     Command::of_key("setex", 4, Flags::WRITES, setex),
@@ -22,7 +22,11 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 /// `GET key`
 fn get(call: &mut Call<'_>) -> Result {
-    match call.guard.get(call.args.get(1)) {
+    let key = call.args.get(1);
+    if let Some(key) = call.snapshot_key(key) {
+        return call.reply_snapshot(key);
+    }
+    match call.guard.get(key) {
         Some(item) => call.reply_value(&item)?,
         None => call.reply().null(),
     }

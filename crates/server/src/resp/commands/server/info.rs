@@ -5,9 +5,10 @@ use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
 use crate::resp::commands::{Call, Result};
 use crate::state::histogram::quantile_ns;
 use crate::state::process::Process;
-use crate::state::{DISK_FIELDS, Server};
+use crate::state::{DISK_FIELDS, Server, SnapshotReport};
 use nuthatch_cache::Guard;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 
 /// A section, and whether it is included by default.
 type Section = (&'static str, bool, fn(&Server, &mut String, &Guard<'_>));
@@ -18,6 +19,7 @@ const SECTIONS: &[Section] = &[
     ("Memory", true, memory),
     ("Persistence", true, persistence),
     ("Disk", true, disk),
+    ("Snapshots", true, snapshots),
     ("Stats", true, stats),
     ("Compression", true, compression),
     ("CPU", true, cpu),
@@ -238,6 +240,28 @@ fn compression(server: &Server, text: &mut String, _: &Guard<'_>) {
     }
 }
 
+/// Writes a line for each snapshot.
+fn snapshots(server: &Server, text: &mut String, _: &Guard<'_>) {
+    let Some(snapshots) = &server.snapshots else { return };
+    let plain = |bytes: &[u8]| bytes.escape_ascii().to_string().replace(',', "\\x2c");
+    for report in snapshots.reports() {
+        let SnapshotReport { name, entries, bytes, switches, rejected, hits, misses, .. } = &report;
+        let SnapshotReport { errors, refused_writes, age_seconds, .. } = &report;
+        let (prefix, path) = (plain(&report.prefix), plain(report.path.as_os_str().as_bytes()));
+        let error =
+            report.error.as_deref().map_or_else(String::new, |error| plain(error.as_bytes()));
+        line(
+            text,
+            format_args!(
+                "snapshot_{name}:prefix={prefix},path={path},entries={entries},bytes={bytes},\
+                 age_seconds={age_seconds:.0},switches={switches},rejected={rejected},hits={hits},\
+                 misses={misses},read_errors={errors},refused_writes={refused_writes},\
+                 error={error}"
+            ),
+        );
+    }
+}
+
 fn replication(_: &Server, text: &mut String, _: &Guard<'_>) {
     lines(text, [("role", "master".to_owned()), ("connected_slaves", number(0))]);
 }
@@ -297,7 +321,7 @@ struct Sampled {
 /// Writes the number of keys. The number of expiring ones is estimated from the first items in hash
 /// order, and exact if these are all.
 fn keyspace(server: &Server, text: &mut String, guard: &Guard<'_>) {
-    let keys = server.cache.len();
+    let (keys, in_cache) = (server.keys(), server.cache.len());
     if keys == 0 {
         return;
     }
@@ -313,7 +337,7 @@ fn keyspace(server: &Server, text: &mut String, guard: &Guard<'_>) {
     let expires = match (cursor, items) {
         (0, _) => expiring,
         (_, 0) => 0,
-        _ => (u128::from(keys) * u128::from(expiring) / u128::from(items)) as u64,
+        _ => (u128::from(in_cache) * u128::from(expiring) / u128::from(items)) as u64,
     };
     let avg_ttl = ttl_ms.checked_div(expiring).unwrap_or(0);
     line(text, format_args!("db0:keys={keys},expires={expires},avg_ttl={avg_ttl}"));

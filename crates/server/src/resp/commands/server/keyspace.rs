@@ -17,7 +17,7 @@ const TOGETHER: Flags = Flags::WRITES_TOGETHER;
 
 /// `DBSIZE`
 fn dbsize(call: &mut Call<'_>) -> Result {
-    let len = call.server.cache.len();
+    let len = call.server.keys();
     call.reply().integer(len.cast_signed());
     Ok(())
 }

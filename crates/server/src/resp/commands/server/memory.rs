@@ -11,7 +11,7 @@ pub(crate) const SUBCOMMANDS: &[Command] = &[
         name: "memory|usage",
         arity: -3,
         keys: Keys { first: 2, last: 2, step: 1 },
-        flags: Flags::READS,
+        flags: Flags::LOOKS_UP,
         run: usage,
     },
     part("memory|stats", 2, stats),
@@ -57,8 +57,12 @@ fn usage(call: &mut Call<'_>) -> Result {
         at += 2;
     }
     // A compressed value counts as it is stored.
-    let item = call.guard.peek(call.args.get(2));
-    match item.map(|item| item.key().len() + item.value().len()) {
+    let key = call.args.get(2);
+    let len = match call.server.snapshot_key(key) {
+        Some(key) => key.stored_len()?,
+        None => call.guard.peek(key).map(|item| item.key().len() + item.value().len()),
+    };
+    match len {
         Some(len) => call.reply().integer((len + OVERHEAD).cast_signed() as i64),
         None => call.reply().null(),
     }
