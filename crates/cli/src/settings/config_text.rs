@@ -17,6 +17,8 @@ impl<S> SettingType<S> {
             Self::Bool(field) => Some(if *(field.get)(of) { "yes" } else { "no" }.to_owned()),
             Self::Path(field) => Some((field.get)(of).as_ref()?.to_string_lossy().into_owned()),
             Self::Addresses(_)
+            | Self::NamedPaths(_)
+            | Self::Texts(_)
             | Self::CountOrAuto(..)
             | Self::Choice(..)
             | Self::PathOrWord(..)

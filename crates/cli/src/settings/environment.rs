@@ -52,7 +52,7 @@ impl Environment {
 
 fn raw_value(setting: &Setting, value: String) -> RawValue {
     match setting.value_type {
-        SettingType::Addresses(_) => {
+        SettingType::Addresses(_) | SettingType::NamedPaths(_) | SettingType::Texts(_) => {
             RawValue::List(value.split(',').map(|one| one.trim().to_owned()).collect())
         }
         _ => RawValue::Untyped(value),

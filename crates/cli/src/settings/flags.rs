@@ -58,7 +58,9 @@ fn flag(setting: &'static Setting, heading: &'static str) -> Arg {
         flag = flag.default_value(setting.default);
     }
     match setting.value_type {
-        SettingType::Addresses(_) => flag.action(ArgAction::Append),
+        SettingType::Addresses(_) | SettingType::NamedPaths(_) | SettingType::Texts(_) => {
+            flag.action(ArgAction::Append)
+        }
         SettingType::Choice(_, choices) => flag.value_parser(choice(choices)),
         // `--insecure` without a value means true.
         SettingType::Bool(_) => {

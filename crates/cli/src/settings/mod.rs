@@ -9,6 +9,7 @@ mod environment;
 mod flags;
 mod listen_address;
 mod loaded;
+mod named_path;
 mod path_or_word;
 mod raw_value;
 mod secret;

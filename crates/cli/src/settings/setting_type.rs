@@ -2,6 +2,7 @@
 
 use super::duration_unit::DurationUnit;
 use super::listen_address::ListenAddress;
+use super::named_path::NamedPath;
 use super::path_or_word::PathOrWord;
 use super::raw_value::RawValue;
 use super::secret::Secret;
@@ -28,6 +29,10 @@ pub(crate) type Choices = &'static [(&'static str, &'static str)];
 pub(crate) enum SettingType<S> {
     /// Addresses to listen at; `off` for none.
     Addresses(Field<S, Vec<ListenAddress>>),
+    /// Paths with names: `NAME=PATH`.
+    NamedPaths(Field<S, Vec<NamedPath>>),
+    /// Texts, none of them empty.
+    Texts(Field<S, Vec<String>>),
     /// A number of bytes.
     Size(Field<S, u64>, u64, u64),
     /// A duration of whole units, up to this number of them, or `off`.
@@ -61,6 +66,15 @@ impl<S> SettingType<S> {
         let text = || value.as_text().filter(|text| !text.is_empty());
         match self {
             Self::Addresses(field) => field.set(to, addresses(value, folder)?),
+            Self::NamedPaths(field) => {
+                let texts = texts(value).ok_or_else(wrong)?;
+                let paths = texts.iter().map(|text| NamedPath::parse(text, folder));
+                field.set(to, paths.collect::<Result<_, _>>()?);
+            }
+            Self::Texts(field) => {
+                let texts = texts(value).filter(|texts| !texts.contains(&String::new()));
+                field.set(to, texts.ok_or_else(wrong)?);
+            }
             Self::Size(field, min, max) => {
                 let size = match value {
                     RawValue::Integer(_) => value.as_number(),
@@ -129,6 +143,8 @@ impl<S> SettingType<S> {
     fn expected(&self) -> String {
         match self {
             Self::Addresses(_) => EXPECTED_ADDRESSES.to_owned(),
+            Self::NamedPaths(_) => "NAME=PATH, or a list of such texts".to_owned(),
+            Self::Texts(_) => "a text, or a list of texts".to_owned(),
             Self::Size(..) => "a size such as 512M, 2GiB or 64MB".to_owned(),
             Self::Duration(_, unit, _) => {
                 format!("whole {} such as {}, or off", unit.name, unit.example)
@@ -145,6 +161,15 @@ impl<S> SettingType<S> {
             Self::Text(..) => "a text".to_owned(),
             Self::Secret(_) => "a text in quotes".to_owned(),
         }
+    }
+}
+
+/// Returns the texts of a list, or the only text.
+fn texts(value: &RawValue) -> Option<Vec<String>> {
+    match value {
+        RawValue::List(texts) => Some(texts.clone()),
+        RawValue::String(text) | RawValue::Untyped(text) => Some(vec![text.clone()]),
+        _ => None,
     }
 }
 

@@ -15,6 +15,8 @@ impl<S> SettingType<S> {
                 [] => vec!["off"].into(),
                 addresses => addresses.iter().map(ListenAddress::absolute).collect(),
             },
+            Self::NamedPaths(field) => list((field.get)(of)),
+            Self::Texts(field) => list((field.get)(of)),
             Self::Size(field, ..) => format_size(*(field.get)(of)).into(),
             Self::Duration(field, ..) => {
                 (field.get)(of).map_or_else(|| "off".to_owned(), format_duration).into()
@@ -36,6 +38,14 @@ impl<S> SettingType<S> {
             }
         }
     }
+}
+
+/// Returns a list of texts, or null for an empty one.
+fn list(items: &[impl ToString]) -> Value {
+    if items.is_empty() {
+        return Value::Null;
+    }
+    items.iter().map(ToString::to_string).collect()
 }
 
 fn absolute(path: &Path) -> Value {

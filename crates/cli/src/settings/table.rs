@@ -7,6 +7,7 @@
 use super::declare::settings;
 use super::duration_unit::{MICROSECONDS, SECONDS};
 use super::listen_address::ListenAddress;
+use super::named_path::NamedPath;
 use super::path_or_word::PathOrWord;
 use super::secret::Secret;
 use super::setting::ConfigName::{Changeable, ReadOnly};
@@ -216,6 +217,37 @@ settings! {
                    level info with --disk. Allow this, --drain-ms and the time of a sync before a \
                    supervisor kills the server. A second signal ends the server at once: without \
                    a dump, and with --disk without the items that are only in memory.",
+        }
+    }
+
+    "Snapshots" {
+        snapshot: Vec<NamedPath> = NamedPaths {
+            value_name: "NAME=PATH",
+            help: "Serve the keys of a snapshot, read-only, as NAME:KEY; can be repeated",
+            more: "PATH is a snapshot, the manifest of a set, or a symbolic link such as `nuthatch \
+                   follow` keeps. All its bytes are read and verified before it serves. When \
+                   another file replaces it, the new one serves; one that is damaged or too large \
+                   is logged, and the one before still serves. Clients of all protocols read these \
+                   keys; requests that would write to them fail. See docs/serving-snapshots.md.",
+        }
+
+        snapshot_prefix: Vec<String> = Texts {
+            value_name: "[NAME=]PREFIX",
+            help: "Start of the keys of a snapshot, in place of NAME: ; can be repeated",
+            more: "NAME= can be left out if there is one snapshot. If several prefixes match a key, \
+                   the longest one counts. Items of the cache whose keys begin with a prefix cannot \
+                   be reached.",
+        }
+
+        snapshot_oversize: &'static str = Choice(&[
+            ("refuse", "do not start; a new generation that does not fit is rejected"),
+            ("allow", "read it from the disk: requests of all clients may wait for it"),
+        ]) {
+            value_name: "POLICY",
+            default: "refuse",
+            help: "What to do with a snapshot that does not fit in memory beside --memory",
+            more: "A new generation must fit beside the one that it replaces, which requests read \
+                   until the new one is complete.",
         }
     }
 

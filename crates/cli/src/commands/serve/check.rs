@@ -2,7 +2,7 @@
 //! starts and reloads, and `--show-config` runs them before it prints.
 
 use super::listeners::listeners;
-use super::{access, disk, store_server};
+use super::{access, disk, snapshots, store_server};
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
 
@@ -14,5 +14,6 @@ pub(crate) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     listeners(loaded)?;
     access::tls_files(loaded)?;
     disk::check(loaded)?;
+    snapshots::sources(loaded)?;
     store_server::check(loaded)
 }

@@ -21,6 +21,7 @@ Examples:
   nuthatch serve --data-dir /var/lib/nuthatch --disk 100GiB
   nuthatch serve --compress zstd    values take less memory, with trained dictionaries
   nuthatch serve --show-config >nuthatch.toml; nuthatch serve --config nuthatch.toml
+  nuthatch serve --snapshot users=/srv/users.nut      also its keys, as users:KEY, read-only
   redis-cli set greeting hello      any Redis or memcached client works
   nuthatch serve --store users      the cache, and the store in folder users at 7380
   curl http://127.0.0.1:9464/metrics      metrics for Prometheus

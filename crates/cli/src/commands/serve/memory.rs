@@ -57,6 +57,6 @@ pub(super) fn set_default_memory(loaded: &mut LoadedSettings) {
 }
 
 /// Returns the budget of the store; 0 without a store.
-fn store_memory(settings: &Settings) -> u64 {
+pub(super) fn store_memory(settings: &Settings) -> u64 {
     settings.store.as_ref().map_or(0, |_| settings.store_memory)
 }

@@ -16,6 +16,7 @@ mod memory;
 mod reload;
 mod run;
 mod shutdown;
+mod snapshots;
 mod store_server;
 mod warm_restart;
 

@@ -9,6 +9,7 @@ use super::listeners::{listeners, start_failure, warn_skipped};
 use super::memory::cache;
 use super::reload::ReloadState;
 use super::shutdown::Shutdown;
+use super::snapshots::snapshots;
 use super::store_server::{StoreServer, StoreThread};
 use super::warm_restart::warm_restart;
 use super::{access, config_rewrite};
@@ -51,7 +52,9 @@ pub(super) fn serve(
         Some(disk) => Arc::clone(disk.cache()),
         None => Arc::new(cache(loaded, warm_restart.as_deref())?),
     };
+    let snapshots = snapshots(loaded)?;
     let mut server = Server::new(cache).with_users(users);
+    server.snapshots = snapshots;
     server.warm_restart = warm_restart;
     server.disk = disk;
     server.max_dump_time = Duration::from_millis(settings.dump_ms);
