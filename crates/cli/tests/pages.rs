@@ -195,6 +195,8 @@ pages! {
     the_sessions_for_users_of_poor_mans_cache_print_what_the_page_shows:
         "docs/migrating-from-poor-mans-cache.md",
     the_sessions_of_the_populate_chapter_print_what_it_shows: "docs/populate.md",
+    the_sessions_of_the_chapter_on_serving_snapshots_print_what_it_shows:
+        "docs/serving-snapshots.md",
     the_sessions_of_the_snapshot_chapter_print_what_it_shows: "docs/snapshots.md",
     the_sessions_of_the_store_chapter_print_what_it_shows: "docs/store.md",
 }

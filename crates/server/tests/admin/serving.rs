@@ -2,8 +2,9 @@
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::mrcache::Framing;
-use nuthatch_server::state::Server;
+use nuthatch_server::state::{Server, SnapshotMemory, SnapshotSource, Snapshots};
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use nuthatch_snapshot::Writer;
 use nuthatch_tiered::{Options as DiskOptions, TieredCache};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -33,7 +34,7 @@ fn serve_with(protocols: &[Protocol], admin: &[&str], threads: usize) -> Running
     Running::start(Arc::new(cache), &options).expect("a server")
 }
 
-/// Starts a server with a disk tier.
+/// Starts a server with a disk tier and a snapshot.
 pub(crate) fn serve_with_disk(folder: &Path) -> Running {
     let any: Address = "127.0.0.1:0".parse().expect("an address");
     let options = Options::new(vec![Listener::new(Protocol::Resp, any.clone())]).admin(vec![any]);
@@ -41,6 +42,11 @@ pub(crate) fn serve_with_disk(folder: &Path) -> Running {
     let disk = TieredCache::open(CacheOptions::new().memory(64 << 20), &disk).expect("a tier");
     let mut server = Server::new(Arc::clone(disk.cache()));
     server.disk = Some(Arc::new(disk));
+    let path = folder.join("a.nut");
+    Writer::create(&path).and_then(Writer::finish).expect("a snapshot");
+    let source = SnapshotSource { name: "a".to_owned(), prefix: b"a:".to_vec(), path };
+    let snapshots = Snapshots::open(vec![source], SnapshotMemory::default());
+    server.snapshots = Some(snapshots.expect("a snapshot"));
     Running::serve(server, &options).expect("a server")
 }
 

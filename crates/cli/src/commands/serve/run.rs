@@ -46,13 +46,14 @@ pub(super) fn serve(
     // A signal from here on stops the server in an orderly way: it must not end while its dump is
     // open.
     let process = ServerProcess::begin()?;
+    // Before the cache, which takes memory.
+    let snapshots = snapshots(loaded)?;
     let warm_restart = warm_restart(loaded)?;
     let disk = disk(loaded, compression.as_ref())?;
     let cache = match &disk {
         Some(disk) => Arc::clone(disk.cache()),
         None => Arc::new(cache(loaded, warm_restart.as_deref())?),
     };
-    let snapshots = snapshots(loaded)?;
     let mut server = Server::new(cache).with_users(users);
     server.snapshots = snapshots;
     server.warm_restart = warm_restart;

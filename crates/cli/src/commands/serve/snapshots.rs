@@ -1,6 +1,6 @@
 //! The snapshots whose keys are served beside those of the cache.
 
-use super::memory::store_memory;
+use super::memory::{check_memory, store_memory};
 use crate::outcome::Failure;
 use crate::process::MemoryLimit;
 use crate::settings::{LoadedSettings, Settings};
@@ -56,6 +56,7 @@ pub(super) fn snapshots(loaded: &LoadedSettings) -> Result<Option<Snapshots>, Fa
     if sources.is_empty() {
         return Ok(None);
     }
+    check_memory(loaded)?;
     let settings = &loaded.settings;
     let others = settings.memory.saturating_add(store_memory(settings));
     let limit = MemoryLimit::of_this_process();

@@ -13,5 +13,6 @@ mod messages;
 mod old_server;
 mod reload;
 mod resources;
+mod snapshots;
 pub(crate) mod stored;
 mod warm_restart;
