@@ -112,7 +112,8 @@ pub(crate) fn restore_cut(restored: u64, lost: u64) {
 }
 
 pub(crate) fn snapshot_opened(name: &str, path: &Path, entries: u64) {
-    info!(target: SNAPSHOTS, snapshot = name, path = %path.display(), entries, "serving a snapshot");
+    let path = path.display();
+    info!(target: SNAPSHOTS, snapshot = name, %path, entries, "serving a snapshot");
 }
 
 pub(crate) fn snapshot_switched(name: &str, path: &Path, entries: u64) {

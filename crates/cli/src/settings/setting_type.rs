@@ -66,15 +66,8 @@ impl<S> SettingType<S> {
         let text = || value.as_text().filter(|text| !text.is_empty());
         match self {
             Self::Addresses(field) => field.set(to, addresses(value, folder)?),
-            Self::NamedPaths(field) => {
-                let texts = texts(value).ok_or_else(wrong)?;
-                let paths = texts.iter().map(|text| NamedPath::parse(text, folder));
-                field.set(to, paths.collect::<Result<_, _>>()?);
-            }
-            Self::Texts(field) => {
-                let texts = texts(value).filter(|texts| !texts.contains(&String::new()));
-                field.set(to, texts.ok_or_else(wrong)?);
-            }
+            Self::NamedPaths(field) => field.set(to, named_paths(value, folder)?),
+            Self::Texts(field) => field.set(to, texts(value).ok_or_else(wrong)?),
             Self::Size(field, min, max) => {
                 let size = match value {
                     RawValue::Integer(_) => value.as_number(),
@@ -143,7 +136,7 @@ impl<S> SettingType<S> {
     fn expected(&self) -> String {
         match self {
             Self::Addresses(_) => EXPECTED_ADDRESSES.to_owned(),
-            Self::NamedPaths(_) => "NAME=PATH, or a list of such texts".to_owned(),
+            Self::NamedPaths(_) => EXPECTED_NAMED_PATHS.to_owned(),
             Self::Texts(_) => "a text, or a list of texts".to_owned(),
             Self::Size(..) => "a size such as 512M, 2GiB or 64MB".to_owned(),
             Self::Duration(_, unit, _) => {
@@ -164,13 +157,20 @@ impl<S> SettingType<S> {
     }
 }
 
-/// Returns the texts of a list, or the only text.
+fn named_paths(value: &RawValue, folder: &Path) -> Result<Vec<NamedPath>, String> {
+    let wrong = || format!("expected {EXPECTED_NAMED_PATHS}, found {}", value.describe());
+    let texts = texts(value).ok_or_else(wrong)?;
+    texts.iter().map(|text| NamedPath::parse(text, folder)).collect()
+}
+
+/// Returns the texts of a list, or the only text, if none is empty.
 fn texts(value: &RawValue) -> Option<Vec<String>> {
-    match value {
-        RawValue::List(texts) => Some(texts.clone()),
-        RawValue::String(text) | RawValue::Untyped(text) => Some(vec![text.clone()]),
-        _ => None,
-    }
+    let texts = match value {
+        RawValue::List(texts) => texts.clone(),
+        RawValue::String(text) | RawValue::Untyped(text) => vec![text.clone()],
+        _ => return None,
+    };
+    texts.iter().all(|text| !text.is_empty()).then_some(texts)
 }
 
 /// Returns the number of a value if it is within bounds.
@@ -192,6 +192,8 @@ pub(crate) const MAX_SIZE: u64 = i64::MAX as u64;
 
 const EXPECTED_ADDRESSES: &str =
     "addresses such as [\"127.0.0.1:6379\", \"unix:/run/nuthatch.sock\"], or off";
+
+const EXPECTED_NAMED_PATHS: &str = "NAME=PATH, or a list of such texts";
 
 fn addresses(value: &RawValue, folder: &Path) -> Result<Vec<ListenAddress>, String> {
     let one;

@@ -54,8 +54,8 @@ pub fn execute(
     }
 }
 
-/// Replies with the value of a key of a snapshot. A damaged one is a miss: the protocol has no error
-/// replies.
+/// Replies with the value of a key of a snapshot. A damaged one is a miss: the protocol has no
+/// error replies.
 fn reply_snapshot(server: &Server, framing: Framing, key: SnapshotKey<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     let read = key.text(server.max_reply_len(), |text| {

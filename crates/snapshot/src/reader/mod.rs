@@ -3,8 +3,8 @@
 //! A [`Snapshot`] is one [`file`] or a [`set`] of them, and [`snapshot`] opens it. The other
 //! modules add operations: [`lookup`] finds one key, [`many`] finds batches of keys, [`typed`]
 //! finds values of a known type, [`usual`] does the same for other languages, [`iter`] iterates,
-//! [`hash_range`] iterates in steps, [`verify`] validates all bytes, [`stats`] and [`metadata`] describe the snapshot, [`readahead`]
-//! advises the system.
+//! [`hash_range`] iterates in steps, [`verify`] validates all bytes, [`stats`] and [`metadata`]
+//! describe the snapshot, [`readahead`] advises the system.
 
 mod checksums;
 mod decompress;

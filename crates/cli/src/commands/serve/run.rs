@@ -19,7 +19,7 @@ use crate::process::ServerProcess;
 use crate::settings::{Environment, LoadedSettings, Settings};
 use crate::terminal::{Stdout, metrics_at};
 use nuthatch_server::state::{Debugging, Server};
-use nuthatch_server::{IoBackend, Options, Running};
+use nuthatch_server::{IoBackend, Listener, Options, Running};
 use nuthatch_units::bytes;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -68,12 +68,8 @@ pub(super) fn serve(
     let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
     limits.apply(loaded, &server)?;
     server.rewrite = config_rewrite::rewrite(loaded);
-    let admin =
-        settings.admin.iter().map(|listen_address| listen_address.address.clone()).collect();
-    let options = Options::new(listeners).admin(admin).threads(threads);
-    let mut options = options.io_backend(reactors(settings));
+    let mut options = options(loaded, listeners).threads(threads);
     options.tls = tls;
-    options.admin_optional = !loaded.is_set("admin");
     let stored = StoreServer::start(loaded, limits.store)?;
     server.extra_metrics.extend(stored.as_ref().map(StoreServer::exposition));
     let running =
@@ -99,6 +95,16 @@ pub(super) fn serve(
     stored.map_or(Ok(()), StoreThread::wait)?;
     ended?;
     Ok(Outcome::Success)
+}
+
+/// Returns the options of the cache server, except threads and TLS.
+fn options(loaded: &LoadedSettings, listeners: Vec<Listener>) -> Options {
+    let settings = &loaded.settings;
+    let admin = settings.admin.iter().map(|listen_address| listen_address.address.clone());
+    let options = Options::new(listeners).admin(admin.collect());
+    let mut options = options.io_backend(reactors(settings));
+    options.admin_optional = !loaded.is_set("admin");
+    options
 }
 
 fn reactors(settings: &Settings) -> IoBackend {

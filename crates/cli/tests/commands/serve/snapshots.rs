@@ -22,7 +22,7 @@ const ROWS: &str = r#"{"key": "name", "value": "Ada"}
 
 fn build(folder: &Folder, rows: &str, file: &str) {
     folder.file("rows.jsonl", rows);
-    let run = folder.run(&["build", "rows.jsonl", "-o", file, "--quiet"], "");
+    let run = folder.run(&["build", "rows.jsonl", "-o", file, "--quiet"]);
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
 }
 
@@ -43,7 +43,7 @@ fn clients_get_what_the_command_get_prints() {
     build(&folder, ROWS, "users.nut");
     let server = folder.serve(&["--snapshot=users=users.nut"], &[]);
     for key in ROWS.lines().map(|row| row.split('"').nth(3).expect("a key")) {
-        let run = folder.run(&["get", "users.nut", key], "");
+        let run = folder.run(&["get", "users.nut", key]);
         assert_eq!(format!("{}\n", get(&server, &format!("users:{key}"))), run.stdout, "{key}");
     }
     let (status, messages) = server.stop();

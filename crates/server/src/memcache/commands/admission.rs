@@ -1,7 +1,8 @@
 //! Permissions of memcached clients. Clients log in with their first `set`, as in memcached.
 
+use super::resp_command::command;
 use crate::memcache::reply::{self, Line};
-use crate::memcache::{Error, KeyBuffer, Meta, MetaVerb, Request, Store, StoreMode};
+use crate::memcache::{Error, KeyBuffer, Request, Store, StoreMode};
 use crate::resp::commands::Client;
 use crate::state::{Denied, Server};
 
@@ -40,33 +41,4 @@ fn log_in(client: &mut Client, server: &Server, value: &[u8]) -> bool {
     let space = value.iter().position(|byte| *byte == b' ');
     let Some((name, password)) = space.map(|at| value.split_at(at)) else { return false };
     client.log_in(server, name, &password[1..])
-}
-
-/// Returns the RESP command whose permission a request needs.
-pub(crate) fn command(request: &Request<'_>) -> &'static str {
-    let store = |mode| match mode {
-        StoreMode::Set | StoreMode::Add | StoreMode::Replace => "set",
-        StoreMode::Append | StoreMode::Prepend => "append",
-    };
-    match request {
-        Request::Get(get) if get.exptime.is_some() => "getex",
-        Request::Get(_) => "get",
-        Request::Store(Store { mode, .. }) => store(*mode),
-        Request::Arith(_) => "incrby",
-        Request::Touch { .. } => "expire",
-        Request::Delete { .. } => "del",
-        Request::FlushAll { .. } => "flushall",
-        Request::Stats { .. } => "info",
-        Request::Meta(Meta { verb, flags, .. }) => match verb {
-            // These flags create items, change their expiry, or mark them.
-            MetaVerb::Get if [b'N', b'T', b'R'].iter().any(|flag| flags.has(*flag)) => "getex",
-            MetaVerb::Get => "get",
-            MetaVerb::Set(mode) => store(*mode),
-            MetaVerb::Delete => "del",
-            MetaVerb::Arith(_) => "incrby",
-            MetaVerb::Debug => "object",
-        },
-        Request::TooLarge(_) => "set",
-        Request::Version | Request::Verbosity { .. } | Request::Noop | Request::Quit => "ping",
-    }
 }

@@ -1,7 +1,7 @@
 //! Executes requests.
 
-use super::admission::command;
 use super::refusal::{Refusal, Result};
+use super::resp_command::command;
 use super::time::End;
 use super::{Call, Next, meta, stats, text};
 use crate::full::Full;

@@ -23,6 +23,7 @@ mod execute;
 mod meta;
 mod meta_get;
 mod refusal;
+mod resp_command;
 mod rewrite;
 mod stats;
 mod store;

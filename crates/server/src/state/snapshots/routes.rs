@@ -131,8 +131,8 @@ fn check(sources: &[SnapshotSource]) -> Result<(), String> {
             if other.prefix == *prefix {
                 let (prefix, other) = (prefix.escape_ascii(), &other.name);
                 return Err(format!(
-                    "expected a prefix of its own for each snapshot, found \"{prefix}\" for {other} \
-                     and {name}"
+                    "expected a prefix of its own for each snapshot, found \"{prefix}\" for \
+                     {other} and {name}"
                 ));
             }
         }

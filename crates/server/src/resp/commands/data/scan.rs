@@ -150,8 +150,8 @@ impl Found {
         Self { count: 0, replies: Vec::new(), max_len }
     }
 
-    /// Adds the key of an item, unless it has the prefix of a snapshot: requests do not find such an
-    /// item, which an earlier server without the snapshot has left.
+    /// Adds the key of an item, unless it has the prefix of a snapshot: requests do not find such
+    /// an item, which an earlier server without the snapshot has left.
     #[inline]
     fn add_item(&mut self, server: &Server, filter: &Filter<'_>, key: &[u8]) {
         if server.snapshot_key(key).is_none() {
