@@ -204,7 +204,9 @@ impl Batch {
             });
         }
         if let Some(snapshots) = &server.snapshots {
-            snapshot_keys.into_iter().for_each(|key| snapshots.prefetch_record(key));
+            for key in snapshot_keys {
+                snapshots.prefetch_record(key);
+            }
         }
         for (hash, number, replaced) in hashes {
             if *replaced {

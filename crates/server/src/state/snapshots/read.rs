@@ -114,16 +114,14 @@ impl SnapshotKey<'_> {
             let (reader, counts) = &readers[self.number];
             let snapshot = reader.last();
             let damaged = |error: &Error| self.damaged(counts, error);
-            let result = match snapshot.find(self.key).map_err(|error| damaged(&error))? {
-                Some(stored) => {
-                    let value = stored.decompress(scratch).map_err(|error| damaged(&error))?;
-                    counts.hits.add(1);
-                    read(Some(&value))
-                }
-                None => {
-                    counts.misses.add(1);
-                    read(None)
-                }
+            let stored = snapshot.find(self.key).map_err(|error| damaged(&error))?;
+            let result = if let Some(stored) = stored {
+                let value = stored.decompress(scratch).map_err(|error| damaged(&error))?;
+                counts.hits.add(1);
+                read(Some(&value))
+            } else {
+                counts.misses.add(1);
+                read(None)
             };
             self.check_readable(snapshot, counts)?;
             Ok(result)

@@ -2,6 +2,7 @@
 
 use super::opening::{self, Ledger, OpenError, SnapshotMemory};
 use super::served::{Served, SnapshotSource};
+use nuthatch_snapshot::Snapshot;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const MAX_SNAPSHOTS: usize = 64;
 /// Maximum bytes of a name.
 const MAX_NAME_LEN: usize = 64;
+
+/// The next value of [`Snapshots::id`].
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// The snapshots of a server.
 pub struct Snapshots {
@@ -59,7 +63,6 @@ impl Snapshots {
         let served = sources.into_iter().enumerate();
         let served = served.map(|(number, source)| opening::open(&ledger, number, source));
         let served = served.collect::<Result<_, _>>()?;
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         Ok(Self { id, served, first_bytes, has_nested, hasher: RandomState::new() })
     }
@@ -90,7 +93,7 @@ impl Snapshots {
 
     /// Returns the number of entries of all snapshots.
     pub(crate) fn entries(&self) -> u64 {
-        (0..self.served.len()).map(|number| self.with_last(number, |snapshot| snapshot.len())).sum()
+        (0..self.served.len()).map(|number| self.with_last(number, Snapshot::len)).sum()
     }
 
     /// Sets the function that wakes all threads of the server, so that they take a new generation

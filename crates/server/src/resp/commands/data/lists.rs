@@ -102,13 +102,13 @@ fn lrange(call: &mut Call<'_>) -> Result {
     let before = call.out.len();
     with_list(call, |mut reply, list| {
         let range = list.and_then(|list| Some((list, clamp(start, end, list.len())?)));
-        let Some((list, (first, last))) = range else {
+        let Some((list, (from, to))) = range else {
             reply.array(0);
             return Ok(());
         };
-        reply.array(last - first + 1);
+        reply.array(to - from + 1);
         let mut buffer = Vec::new();
-        for at in first..=last {
+        for at in from..=to {
             list.reply_element(at, &mut reply, &mut buffer);
             if at % STEP == 0 && reply.len() - before > max {
                 return Err(REPLY_TOO_LONG);

@@ -56,14 +56,15 @@ fn object(call: &mut Call<'_>) -> Result {
     let mut buffer = Vec::new();
     let item = call.guard.peek(call.args.get(2));
     let item = item.map(|item| values::raw_item(call.server, item, &mut buffer)).transpose()?;
-    reply_fact(&mut call.reply(), item.map(|item| fact(item.value(), item.frequency())));
+    let fact = item.map(|item| fact(item.value(), item.frequency()));
+    reply_fact(&mut call.reply(), fact.as_ref());
     Ok(())
 }
 
-fn reply_fact(reply: &mut Reply<'_>, fact: Option<Fact>) {
+fn reply_fact(reply: &mut Reply<'_>, fact: Option<&Fact>) {
     match fact {
         Some(Fact::Text(text)) => reply.bulk(text.as_bytes()),
-        Some(Fact::Number(number)) => reply.integer(i64::from(number)),
+        Some(Fact::Number(number)) => reply.integer(i64::from(*number)),
         None => reply.null(),
     }
 }
@@ -82,7 +83,7 @@ fn object_of_snapshot(
             Fact::Text(_) if is_list => Fact::Text("listpack"),
             other => other,
         });
-        reply_fact(&mut reply, fact);
+        reply_fact(&mut reply, fact.as_ref());
     })?)
 }
 
