@@ -58,12 +58,15 @@ pub fn execute(
 /// error replies.
 fn reply_snapshot(server: &Server, framing: Framing, key: SnapshotKey<'_>, out: &mut Vec<u8>) {
     let start = out.len();
-    let read = key.text(server.max_reply_len(), |text| {
-        let text = text?;
-        framing.value_header(out, text.len())?;
-        out.extend_from_slice(text);
-        Some(())
-    });
+    let read = key.text(
+        || server.max_reply_len(),
+        |text| {
+            let text = text?;
+            framing.value_header(out, text.len())?;
+            out.extend_from_slice(text);
+            Some(())
+        },
+    );
     if !matches!(read, Ok(Some(()))) {
         out.truncate(start);
         framing.miss(out);

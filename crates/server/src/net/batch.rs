@@ -12,7 +12,7 @@ use super::reactor::{Number, Reactor};
 use super::work::{Held, Progress, Work};
 use crate::full::Full;
 use crate::span::Span;
-use crate::state::{MemcachedState, Server};
+use crate::state::{MemcachedState, PrefetchedKey, Server};
 use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 
@@ -57,6 +57,8 @@ pub(crate) struct Batch {
     /// The hash of each key of the batch, the number of its request, and whether the request
     /// replaces its item.
     hashes: Vec<(KeyHash, u32, bool)>,
+    /// Keys of snapshots whose index lines are prefetched.
+    snapshot_keys: Vec<PrefetchedKey>,
     /// Connections with value references that are not sent yet.
     unsent: Vec<Number>,
 }
@@ -182,10 +184,8 @@ impl Batch {
         server: &Server,
         guard: &Guard<'_>,
     ) {
-        let Self { hashes, spans, .. } = self;
+        let Self { hashes, spans, snapshot_keys, .. } = self;
         hashes.clear();
-        // Allocates nothing without keys of snapshots.
-        let mut snapshot_keys = Vec::new();
         for (number, queued) in queued.iter().enumerate() {
             let replaced = D::replaces(&queued.request);
             D::keys(&queued.request, spans, |key| {
@@ -204,7 +204,7 @@ impl Batch {
             });
         }
         if let Some(snapshots) = &server.snapshots {
-            for key in snapshot_keys {
+            for key in snapshot_keys.drain(..) {
                 snapshots.prefetch_record(key);
             }
         }

@@ -66,17 +66,20 @@ fn execute_on_snapshot(
         return Reply::new(out).error(&refused.unwrap_or_default());
     }
     let start = out.len();
-    let read = found.text(server.max_reply_len(), |text| {
-        let mut reply = Reply::new(out);
-        match text {
-            Some(text) if reply.takes(text) => {
-                out.extend_from_slice(text);
-                Reply::new(out).value_end();
+    let read = found.text(
+        || server.max_reply_len(),
+        |text| {
+            let mut reply = Reply::new(out);
+            match text {
+                Some(text) if reply.takes(text) => {
+                    out.extend_from_slice(text);
+                    Reply::new(out).value_end();
+                }
+                Some(_) => {}
+                None => reply.miss(),
             }
-            Some(_) => {}
-            None => reply.miss(),
-        }
-    });
+        },
+    );
     if let Err(error) = read {
         out.truncate(start);
         Reply::new(out).error(&error.to_string());

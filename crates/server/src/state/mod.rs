@@ -45,7 +45,7 @@ pub use server::{Exposition, Rewrite, Server};
 pub use settings::Settings;
 pub use snapshots::{OpenError, SnapshotMemory, SnapshotSource, Snapshots};
 pub(crate) use snapshots::{
-    ReadError, SNAPSHOT_FIELDS, SnapshotField, SnapshotKey, SnapshotReport, is_list,
+    PrefetchedKey, ReadError, SNAPSHOT_FIELDS, SnapshotField, SnapshotKey, SnapshotReport, is_list,
     is_snapshot_cursor,
 };
 pub use users::{User, Users, UsersError};

@@ -8,10 +8,21 @@ use nuthatch_snapshot::{StringListBuf, Value, WriterOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Ends a test that would hang.
 const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Waits until a condition holds.
+#[track_caller]
+pub(crate) fn wait_until(expected: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "expected within {PATIENCE:?}: {expected}");
+        thread::yield_now();
+    }
+}
 
 /// A folder with snapshots, and a server of them.
 pub(crate) struct Site {
@@ -221,8 +232,8 @@ impl Resp {
         value.unwrap_or_else(|| panic!("no {field} in {line}")).to_owned()
     }
 
-    /// Repeats until a field of the line about a snapshot has a value for which `is_done` holds.
+    /// Waits until a field of the line about a snapshot has a value for which `is_done` holds.
     pub(crate) fn wait_for(&mut self, snapshot: &str, field: &str, is_done: impl Fn(&str) -> bool) {
-        while !is_done(&self.report(snapshot, field)) {}
+        wait_until(field, || is_done(&self.report(snapshot, field)));
     }
 }

@@ -1,6 +1,6 @@
 //! Tests new generations: they replace the one before while clients read, or are rejected.
 
-use crate::harness::{Reply, Setup, Site, build, file, open};
+use crate::harness::{Reply, Setup, Site, build, file, open, wait_until};
 use crate::served::with_every_io_backend;
 use nuthatch_server::IoBackend;
 use nuthatch_server::state::{OpenError, SnapshotMemory};
@@ -82,13 +82,10 @@ fn an_idle_server_frees_the_old_generation(io_backend: IoBackend) {
     client.wait_for("users", "switches", |now| now == "1");
     // The file of the old generation has no name, and no longer a map.
     let path = site.path("users").display().to_string();
-    loop {
+    wait_until("an unmapped file", || {
         let maps = fs::read_to_string("/proc/self/maps").expect("the maps of this process");
-        if !maps.lines().any(|line| line.contains(&path) && line.ends_with("(deleted)")) {
-            break;
-        }
-        thread::yield_now();
-    }
+        !maps.lines().any(|line| line.contains(&path) && line.ends_with("(deleted)"))
+    });
 }
 
 #[test]

@@ -38,11 +38,14 @@ impl<'a> Call<'a> {
         cas: Option<u64>,
     ) -> Result {
         let out = &mut *self.out;
-        Ok(found.text(self.server.max_reply_len(), |text| {
-            if let Some(text) = text {
-                reply::value(out, key, 0, text, cas);
-            }
-        })?)
+        Ok(found.text(
+            || self.server.max_reply_len(),
+            |text| {
+                if let Some(text) = text {
+                    reply::value(out, key, 0, text, cas);
+                }
+            },
+        )?)
     }
 
     /// Replies with the raw value of an item, after its header line.

@@ -87,15 +87,18 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
 /// Replies with a value of a snapshot: with flags 0, CAS number 0, and without expiry.
 fn get_of_snapshot(call: &mut Call<'_>, request: &Meta<'_>, key: SnapshotKey<'_>) -> Result {
     let out = &mut *call.out;
-    Ok(key.text(call.server.max_reply_len(), |text| match text {
-        Some(text) => {
-            let facts = Facts { len: text.len(), ..Facts::default() };
-            reply_item(out, request, &facts, text);
-        }
-        None => {
-            meta_reply::reply(out, request, Outcome::NotFound);
-        }
-    })?)
+    Ok(key.text(
+        || call.server.max_reply_len(),
+        |text| match text {
+            Some(text) => {
+                let facts = Facts { len: text.len(), ..Facts::default() };
+                reply_item(out, request, &facts, text);
+            }
+            None => {
+                meta_reply::reply(out, request, Outcome::NotFound);
+            }
+        },
+    )?)
 }
 
 /// Returns the metadata of an item.

@@ -162,10 +162,13 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn reply_snapshot(&mut self, key: SnapshotKey<'_>) -> Result {
         let mut reply = Reply::new(self.out, self.client.version);
-        Ok(key.text(self.server.max_reply_len(), |text| match text {
-            Some(text) => reply.bulk(text),
-            None => reply.null(),
-        })?)
+        Ok(key.text(
+            || self.server.max_reply_len(),
+            |text| match text {
+                Some(text) => reply.bulk(text),
+                None => reply.null(),
+            },
+        )?)
     }
 
     /// Returns the raw value of a key of the cache or the text of one of a snapshot; `None` if the
@@ -179,9 +182,10 @@ impl<'a> Call<'a> {
         'a: 'i,
     {
         if let Some(key) = self.snapshot_key(key) {
-            let is_found = key.text(self.server.max_reply_len(), |text| {
-                text.inspect(|text| buffer.extend_from_slice(text)).is_some()
-            })?;
+            let is_found = key.text(
+                || self.server.max_reply_len(),
+                |text| text.inspect(|text| buffer.extend_from_slice(text)).is_some(),
+            )?;
             return Ok(is_found.then_some(buffer));
         }
         let Some(item) = self.guard.get(key) else { return Ok(None) };

@@ -16,7 +16,7 @@ mod served;
 mod thread;
 
 pub use opening::{OpenError, SnapshotMemory};
-pub(crate) use read::{ReadError, is_list};
+pub(crate) use read::{PrefetchedKey, ReadError, is_list};
 pub(crate) use report::{SNAPSHOT_FIELDS, SnapshotField, SnapshotReport};
 pub(crate) use routes::SnapshotKey;
 pub use routes::Snapshots;

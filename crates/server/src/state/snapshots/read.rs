@@ -13,6 +13,9 @@ use std::hash::BuildHasher;
 /// byte becomes an escape of six.
 const MAX_TEXT_RATIO: usize = 6;
 
+/// Texts of up to this many bytes are sent without a check: a reply may always be as long.
+const SHORT_TEXT_LEN: usize = 64 << 10;
+
 /// Maximum bytes of a key that an error quotes.
 const MAX_QUOTED_LEN: usize = 64;
 
@@ -58,12 +61,13 @@ impl SnapshotKey<'_> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::TooLong`] if the text may exceed `max_len` bytes, and [`ReadError::Damaged`],
-    /// also after `read` was called: the caller must discard its result.
+    /// [`ReadError::TooLong`] if the text may exceed `max_len`, which is called only for texts of
+    /// more than 64 KiB, and [`ReadError::Damaged`], also after `read` was called: the caller must
+    /// discard its result.
     #[inline]
     pub(crate) fn text<R>(
         self,
-        max_len: usize,
+        max_len: impl Fn() -> usize,
         read: impl FnOnce(Option<&[u8]>) -> R,
     ) -> Result<R, ReadError> {
         self.snapshots.with_thread(|thread| {
@@ -80,20 +84,15 @@ impl SnapshotKey<'_> {
                 Err(error) => return Err(self.damaged(counts, &error)),
             };
             counts.hits.add(1);
-            let result = match stored.decompress(scratch) {
-                Ok(Value::String(value)) if value.len() <= max_len => read(Some(value.as_bytes())),
-                Ok(Value::Bytes(value)) if value.len() <= max_len => read(Some(value)),
-                Ok(Value::String(_) | Value::Bytes(_)) => return Err(ReadError::TooLong),
-                Ok(value) => {
-                    let is_list = is_list(stored.value_type());
-                    if is_list && stored_len(&value).saturating_mul(MAX_TEXT_RATIO) > max_len {
-                        return Err(ReadError::TooLong);
-                    }
-                    text.clear();
-                    tsv_value(&value, text);
-                    read(Some(text))
-                }
-                Err(error) => return Err(self.damaged(counts, &error)),
+            let is_text = matches!(stored.value_type(), ValueType::String | ValueType::Bytes);
+            let result = if is_text && !stored.is_compressed() {
+                // The usual case. Whether a string is UTF-8 was verified when the file was opened.
+                check_len(max_len, stored.bytes().len())?;
+                read(Some(stored.bytes()))
+            } else {
+                let value = stored.decompress(scratch);
+                let value = value.map_err(|error| self.damaged(counts, &error))?;
+                text_of(max_len, &value, text).map(|text| read(Some(text)))?
             };
             self.check_readable(snapshot, counts)?;
             Ok(result)
@@ -200,6 +199,32 @@ impl Snapshots {
     pub(super) fn note_damage(&self, number: usize, counts: &Counts, error: &Error) {
         counts.errors.add(1);
         log::snapshot_damaged(&self.served[number].source.name, error);
+    }
+}
+
+/// Checks the length of a text against the maximum of a reply.
+#[inline]
+fn check_len(max_len: impl Fn() -> usize, len: usize) -> Result<(), ReadError> {
+    // Most texts are short, and the maximum takes longer to determine.
+    let fits = len <= SHORT_TEXT_LEN || len <= max_len();
+    if fits { Ok(()) } else { Err(ReadError::TooLong) }
+}
+
+/// Returns the text of a value, in `buffer` unless the value is a text.
+fn text_of<'v>(
+    max_len: impl Fn() -> usize,
+    value: &'v Value<'_>,
+    buffer: &'v mut Vec<u8>,
+) -> Result<&'v [u8], ReadError> {
+    match value {
+        Value::String(text) => check_len(max_len, text.len()).map(|()| text.as_bytes()),
+        Value::Bytes(bytes) => check_len(max_len, bytes.len()).map(|()| *bytes),
+        _ => {
+            check_len(max_len, stored_len(value).saturating_mul(MAX_TEXT_RATIO))?;
+            buffer.clear();
+            tsv_value(value, buffer);
+            Ok(buffer)
+        }
     }
 }
 

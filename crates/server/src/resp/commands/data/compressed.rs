@@ -54,14 +54,17 @@ fn getz(call: &mut Call<'_>) -> Result {
 /// snapshot is part of its file.
 fn getz_of_snapshot(call: &mut Call<'_>, key: SnapshotKey<'_>) -> Result {
     let mut reply = Reply::new(call.out, call.client.version);
-    Ok(key.text(call.server.max_reply_len(), |text| match text {
-        Some(text) => {
-            reply.array(2);
-            reply.integer(RAW);
-            reply.bulk(text);
-        }
-        None => reply.null(),
-    })?)
+    Ok(key.text(
+        || call.server.max_reply_len(),
+        |text| match text {
+            Some(text) => {
+                reply.array(2);
+                reply.integer(RAW);
+                reply.bulk(text);
+            }
+            None => reply.null(),
+        },
+    )?)
 }
 
 /// `NUTHATCH.DICT id`: replies with a dictionary, in zstd's format. It contains parts of values, so

@@ -78,13 +78,16 @@ fn object_of_snapshot(
 ) -> Result {
     let is_list = key.value_type()?.is_some_and(is_list);
     let mut reply = Reply::new(call.out, call.client.version);
-    Ok(key.text(call.server.max_reply_len(), |text| {
-        let fact = text.map(|text| match fact(text, 0) {
-            Fact::Text(_) if is_list => Fact::Text("listpack"),
-            other => other,
-        });
-        reply_fact(&mut reply, fact.as_ref());
-    })?)
+    Ok(key.text(
+        || call.server.max_reply_len(),
+        |text| {
+            let fact = text.map(|text| match fact(text, 0) {
+                Fact::Text(_) if is_list => Fact::Text("listpack"),
+                other => other,
+            });
+            reply_fact(&mut reply, fact.as_ref());
+        },
+    )?)
 }
 
 enum Fact {
