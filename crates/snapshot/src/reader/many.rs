@@ -19,6 +19,9 @@ const PREFETCH_GROUP: usize = 64;
 /// are prefetched.
 const PREFETCH_BYTES: u64 = 24;
 
+/// Number of cache lines of a record that are prefetched for a caller that reads its value.
+const PREFETCH_RECORD_LINES: usize = 4;
+
 /// The offset for a key whose home line has no slot with its fingerprint.
 const NO_CANDIDATE: u64 = u64::MAX;
 
@@ -80,10 +83,17 @@ impl Snapshot {
         Prefetched(hash)
     }
 
-    /// Reads the prefetched index line of a key, and prefetches the record to which it points.
+    /// Reads the prefetched index line of a key, and prefetches the first 256 bytes of the record to
+    /// which it points: key, and all of a short value, since the caller reads it soon.
     #[inline]
     pub fn prefetch_record(&self, Prefetched(hash): Prefetched) {
-        self.shard_at(hash).candidate(hash);
+        let file = self.shard_at(hash);
+        let record = file.candidate(hash);
+        if let Some(window) = file.map.window(record) {
+            for line in 1..PREFETCH_RECORD_LINES {
+                prefetch(&window[line * 64]);
+            }
+        }
     }
 }
 
