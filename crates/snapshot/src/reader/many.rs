@@ -83,8 +83,8 @@ impl Snapshot {
         Prefetched(hash)
     }
 
-    /// Reads the prefetched index line of a key, and prefetches the first 256 bytes of the record to
-    /// which it points: key, and all of a short value, since the caller reads it soon.
+    /// Reads the prefetched index line of a key, and prefetches the first 256 bytes of the record
+    /// to which it points: key, and all of a short value, since the caller reads it soon.
     #[inline]
     pub fn prefetch_record(&self, Prefetched(hash): Prefetched) {
         let file = self.shard_at(hash);

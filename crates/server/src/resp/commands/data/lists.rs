@@ -123,20 +123,23 @@ fn llen(call: &mut Call<'_>) -> Result {
     with_list(call, |mut reply, list| reply.integer(signed(list.map_or(0, List::len))))
 }
 
-/// `LINDEX key index`
+/// `LINDEX key index`: as in Redis, the index is checked only if there is a list.
 fn lindex(call: &mut Call<'_>) -> Result {
-    let index = call.args.integer(2)?;
+    let args = call.args;
     with_list(call, |mut reply, list| {
-        let found = list.and_then(|list| {
-            let at = match usize::try_from(index) {
-                Ok(at) => at,
-                Err(_) => list.len().checked_sub(index.unsigned_abs() as usize)?,
-            };
-            (at < list.len()).then_some((list, at))
-        });
-        match found {
-            Some((list, at)) => list.reply_element(at, &mut reply, &mut Vec::new()),
+        let Some(list) = list else {
+            reply.null();
+            return Ok(());
+        };
+        let index = args.integer(2)?;
+        let at = match usize::try_from(index) {
+            Ok(at) => Some(at),
+            Err(_) => list.len().checked_sub(index.unsigned_abs() as usize),
+        };
+        match at.filter(|at| *at < list.len()) {
+            Some(at) => list.reply_element(at, &mut reply, &mut Vec::new()),
             None => reply.null(),
         }
-    })
+        Ok(())
+    })?
 }
