@@ -62,3 +62,39 @@ impl Snapshots {
         self.with_thread(|thread| read(thread.readers[number].0.last()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{SnapshotMemory, SnapshotSource};
+    use nuthatch_snapshot::{Value, Writer};
+    use std::path::Path;
+
+    fn build(path: &Path, number: i64) {
+        let mut writer = Writer::create(path).expect("a writer");
+        writer.insert(b"k", Value::I64(number)).expect("an entry");
+        writer.finish().expect("a snapshot");
+    }
+
+    #[test]
+    fn a_thread_reads_one_generation_until_it_is_renewed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.nut");
+        build(&path, 1);
+        let source = SnapshotSource { name: "a".into(), prefix: b"a:".to_vec(), path };
+        let snapshots = Snapshots::open(vec![source.clone()], SnapshotMemory::default());
+        let snapshots = snapshots.expect("a snapshot");
+        let read = || {
+            let key = snapshots.key(b"a:k").expect("a key of the snapshot");
+            let text = key.text(|| usize::MAX, |text| text.map(<[u8]>::to_vec));
+            let value = key.value(|value| value.copied().map(|value| value == Value::I64(1)));
+            (text.expect("a text").expect("a value"), value.expect("a value"))
+        };
+        assert_eq!(read(), (b"1".to_vec(), Some(true)));
+        build(&source.path, 2);
+        snapshots.served[0].watch.refresh();
+        assert_eq!(read(), (b"1".to_vec(), Some(true)), "a request has not ended");
+        snapshots.renew_thread();
+        assert_eq!(read(), (b"2".to_vec(), Some(false)));
+    }
+}
