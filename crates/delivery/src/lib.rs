@@ -49,6 +49,6 @@ pub use error::{Error, Result};
 pub use follow::{Fetched, FollowOptions, Follower, Swapped, delay_before_check};
 pub use manifest::{DataFile, Generation, Manifest, timestamp};
 pub use publish::{
-    PublishOptions, Published, Retention, Uploaded, generations, publish, roll_back,
+    PublishOptions, Published, Retention, Uploaded, generations, has_contents, publish, roll_back,
 };
 pub use signature::{SigningKey, TrustedKey};

@@ -1,5 +1,6 @@
 //! The errors of a job.
 
+use crate::gate_report::GateReport;
 use std::fmt;
 
 /// An error of a job.
@@ -18,8 +19,8 @@ pub enum Error {
     },
     /// Several rows have the same key.
     Duplicate(String),
-    /// Gates did not let the snapshot pass. Nothing was published.
-    Gates(Vec<String>),
+    /// Gates did not let the snapshot pass: the outcome of all of them. Nothing was published.
+    Gates(Vec<GateReport>),
     /// The snapshot cannot be written or read.
     Snapshot(nuthatch_snapshot::Error),
     /// The snapshot cannot be published, or the last generation cannot be fetched.
@@ -52,9 +53,11 @@ impl fmt::Display for Error {
                 f.write_str(message)
             }
             Self::Source { source, message, .. } => write!(f, "{source}: {message}"),
-            Self::Gates(failures) => {
-                write!(f, "nothing was published, because of {} of the gates:", failures.len())?;
-                failures.iter().try_for_each(|failure| write!(f, "\n  {failure}"))
+            Self::Gates(reports) => {
+                let failed = || reports.iter().filter(|report| !report.passed);
+                let gates = if failed().count() == 1 { "gate" } else { "gates" };
+                write!(f, "{} {gates} failed, so nothing was published:", failed().count())?;
+                failed().try_for_each(|report| write!(f, "\n  {report}"))
             }
             Self::Snapshot(error) => error.fmt(f),
             Self::Delivery(error) => error.fmt(f),

@@ -14,10 +14,11 @@
 //! | `sources/` | readers of databases and files, one file or folder for each |
 //! | `job/` | jobs, and their form in TOML |
 //! | `rows/` | rows, templates of keys, conversion of values |
-//! | `error.rs` | errors |
+//! | `error.rs`, `gate_report.rs` | errors, and the outcome of gates |
 
 mod build;
 mod error;
+mod gate_report;
 mod gates;
 mod job;
 mod rows;
@@ -25,8 +26,9 @@ mod run;
 mod sources;
 
 pub use error::{Error, Result};
+pub use gate_report::GateReport;
 pub use job::{
     Address, Format, GateQuery, Gates, Job, Publish, Ratio, Secret, SnapshotOptions, Source, Tls,
 };
 pub use rows::ColumnType;
-pub use run::{GateReport, Observer, PreviewedEntry, Progress, Report, SourceReport, preview, run};
+pub use run::{Observer, PreviewedEntry, Progress, Report, SourceReport, preview, run};

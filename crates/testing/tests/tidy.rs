@@ -41,7 +41,7 @@ const IMPORTS: &[Arrows] = &[
     ("uring", &[]),
     ("import", &["snapshot"]),
     ("terminal", &["snapshot", "units"]),
-    ("populate", &["delivery", "import", "origins", "snapshot", "terminal", "units"]),
+    ("populate", &["delivery", "import", "origins", "snapshot", "terminal", "units", "value-text"]),
     (
         "cli",
         &[

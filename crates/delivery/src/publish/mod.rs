@@ -198,6 +198,16 @@ fn name_of(file: &Path, options: &PublishOptions, old: Option<&Manifest>) -> Res
     })
 }
 
+/// Returns whether a snapshot has the contents of a generation. Its name does not count.
+///
+/// # Errors
+/// Returns [`Error::Snapshot`] if the file is not a valid snapshot, and [`Error::Io`] if it cannot
+/// be read.
+pub fn has_contents(generation: &Generation, file: &Path) -> Result<bool> {
+    let source = Source::read(file, generation.name())?;
+    Ok(generation.has_contents_of(&source.data_files()))
+}
+
 /// Returns the next version of a manifest, with the same generations.
 fn next_version(destination: &Destination, old: Option<&Manifest>) -> Result<Manifest> {
     let empty = || Manifest { format: FORMAT, serial: 0, current: 0, generations: Vec::new() };

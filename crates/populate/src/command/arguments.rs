@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Build a snapshot from databases and files, check it, and publish it
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Parser)]
 #[command(name = "nuthatch populate", version, long_about = manual::ABOUT,
           after_long_help = manual::NOTES)]
@@ -17,13 +18,14 @@ pub(crate) struct Arguments {
     job: Option<PathBuf>,
     #[command(flatten)]
     pub(super) source: simple::SourceArgs,
-    /// Snapshot file, or the manifest of a set; overrides that of the job
-    #[arg(short, long, value_name = "FILE", required_unless_present = "job")]
+    /// Snapshot file, or the manifest of a set; overrides that of the job, and is relative to the
+    /// working directory
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["job", "dry_run"])]
     output: Option<PathBuf>,
     /// Publish the snapshot, as "nuthatch publish" does; overrides that of the job
     #[arg(long, value_name = "DEST")]
     publish: Option<String>,
-    /// Print the entries of the first rows of each source, and write nothing
+    /// Print the entries of the first rows of each source as JSON lines, and write nothing
     #[arg(long)]
     dry_run: bool,
     /// Number of rows of --dry-run
@@ -33,10 +35,13 @@ pub(crate) struct Arguments {
     /// Run again and again, with this time between the starts of two runs, such as 15min
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "dry_run")]
     every: Option<Duration>,
+    /// Accept any change against the last generation in this run, whatever its gates are
+    #[arg(long, conflicts_with_all = ["dry_run", "every"])]
+    accept_change: bool,
     /// Print errors only
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// Print the report of each run as a JSON object, or the entries of --dry-run as JSON lines
+    /// Print the report of each run as a JSON object, also of those that fail
     #[arg(long, conflicts_with = "quiet")]
     pub(super) json: bool,
 }
@@ -70,6 +75,12 @@ impl Arguments {
                     keep_age: None,
                 },
             });
+        }
+        if self.accept_change {
+            let gates = &mut job.gates;
+            gates.max_entry_change = None;
+            gates.max_byte_change = None;
+            gates.max_value_change = None;
         }
         Ok(job)
     }

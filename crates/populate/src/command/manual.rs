@@ -3,10 +3,10 @@
 pub(super) const ABOUT: &str = "\
 Build a snapshot from databases and files, check it, and publish it.
 
-A job file in TOML names the sources, how their rows become entries, what must hold before the
-snapshot replaces the last one (gates), and where it is published. For one source, options are
-enough. Sources are PostgreSQL, MySQL and MariaDB, SQLite, and CSV, JSON lines, Parquet and Arrow
-files on disk, on web servers or in object stores.";
+A job file in TOML names the sources, how their rows become entries, the conditions that a snapshot
+must meet before it replaces the last one (gates), and where it is published. For one source without
+gates, options are enough. Sources are PostgreSQL, MySQL and MariaDB, SQLite, and CSV, JSON lines,
+Parquet and Arrow files on disk, on web servers or in object stores.";
 
 pub(super) const NOTES: &str = "\
 A job:
@@ -27,21 +27,22 @@ A job:
   required_keys = [\"user:1.name\"]
   sample = 100                             # rows that are read again and compared
 
-docs/populate.md has all fields, and the type that each column is stored as. NULL has no entry,
-unless nulls is \"empty\" or \"error\".
+docs/populate.md has all fields, and the type that each column is stored as. A NULL makes no entry,
+unless nulls = \"empty\" or \"error\" in the source.
 
 All sources of one database are read in one snapshot of it. Rows are streamed. Passwords are not
-shown. Connections to other machines are encrypted and verified, unless tls or sslmode says
-otherwise.
+shown. Connections to other machines are encrypted and verified, unless tls in the source or sslmode
+in its address says otherwise.
 
-If a gate does not let the snapshot pass, nothing is published: the file of --output and the
-generation of the destination stay. The message has what each gate found.
+If a gate fails, nothing is published: the file of --output and the generation of the destination
+stay. The message has what each failed gate found. A snapshot without entries is refused unless
+min_entries = 0 in the gates. --accept-change accepts a large change once.
 
 With --every, the command runs until it is interrupted: a run that fails is reported, and the next
 one begins at its time.
 
 --json prints the report of a run as an object on a line, with output, incremental, entries, bytes,
-sources, gates, published, attempts and seconds.
+sources, gates, published, attempts and seconds; of a run that failed, with error and gates.
 
 Examples:
   nuthatch populate users.toml
@@ -49,10 +50,11 @@ Examples:
   nuthatch populate users.toml --dry-run
   nuthatch populate --source sqlite:users.db --query \"select id, name, score from users\" \\
     --key \"user:{id}.{column}\" -o users.nut
-  nuthatch populate --source data/*.parquet --key \"{id}\" --value score -o scores.nut
+  nuthatch populate --source 'data/*.parquet' --key \"{id}\" --value score -o scores.nut
 
 Exit status:
   0  success
-  1  a gate did not let the snapshot pass
+  1  a gate failed
   2  invalid command line
-  3  any other error, for example: the job is invalid, or a source cannot be read";
+  3  any other error, for example: the job is invalid, a source cannot be read, or the run was
+     interrupted (with --every, an interruption is a success)";

@@ -1,57 +1,42 @@
 //! Output of the command.
 
 use super::Failure;
-use nuthatch_populate::{PreviewedEntry, Report};
+use nuthatch_populate::{Error, GateReport, PreviewedEntry, Report};
 use nuthatch_snapshot::Value;
 use nuthatch_units::{bytes, duration, grouped};
+use nuthatch_value_text::json_value;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
 
 /// Prints entries as JSON lines that "nuthatch build" accepts.
 pub(super) fn entries(entries: &[PreviewedEntry]) -> Result<(), Failure> {
-    let mut text = String::new();
+    let mut text = Vec::new();
     for entry in entries {
-        let key = match std::str::from_utf8(&entry.key) {
-            Ok(key) => json!(key),
-            Err(_) => bytes_json(&entry.key),
-        };
-        let value = value_json(entry.value.as_value());
-        let _ = writeln!(text, "{{\"key\":{key},\"value\":{value}}}");
+        let key = std::str::from_utf8(&entry.key).map_or(Value::Bytes(&entry.key), Value::String);
+        text.extend_from_slice(b"{\"key\":");
+        json_value(&key, &mut text);
+        text.extend_from_slice(b",\"value\":");
+        json_value(&entry.value.as_value(), &mut text);
+        text.extend_from_slice(b"}\n");
     }
     print(&text)
 }
 
-fn value_json(value: Value<'_>) -> serde_json::Value {
-    let float = |float: f64| match serde_json::Number::from_f64(float) {
-        Some(number) => serde_json::Value::Number(number),
-        None if float.is_nan() => json!({ "$f64": "NaN" }),
-        None if float > 0.0 => json!({ "$f64": "Infinity" }),
-        None => json!({ "$f64": "-Infinity" }),
+/// Prints the report of a run that failed.
+pub(super) fn failure(error: &Error) -> Result<(), Failure> {
+    let gates: Vec<_> = match error {
+        Error::Gates(reports) => reports.iter().map(GateReport::json).collect(),
+        _ => Vec::new(),
     };
-    match value {
-        Value::Bytes(bytes) => bytes_json(bytes),
-        Value::String(text) => json!(text),
-        Value::Bool(truth) => json!(truth),
-        Value::I64(int) => json!(int),
-        Value::F64(number) => float(number),
-        Value::I64List(list) => json!(list),
-        Value::F64List(list) => list.iter().map(|number| float(*number)).collect(),
-        Value::F32List(list) => json!({ "$f32": list }),
-        Value::StringList(list) => list.iter().collect(),
-        _ => json!([]),
-    }
-}
-
-fn bytes_json(bytes: &[u8]) -> serde_json::Value {
-    use base64::Engine as _;
-    json!({ "$bytes": base64::engine::general_purpose::STANDARD.encode(bytes) })
+    let report = json!({ "error": error.to_string(), "gates": gates });
+    print(format!("{report}\n").as_bytes())
 }
 
 /// Prints the report of a run.
 pub(super) fn report(report: &Report, as_json: bool) -> Result<(), Failure> {
     if as_json {
-        return print(&format!("{}\n", report.json()));
+        return print(format!("{}\n", report.json()).as_bytes());
     }
     let rows: u64 = report.sources.iter().map(|source| source.rows).sum();
     let mut text = format!(
@@ -75,13 +60,13 @@ pub(super) fn report(report: &Report, as_json: bool) -> Result<(), Failure> {
         }
         None => {}
     }
-    print(&(text + "\n"))
+    print((text + "\n").as_bytes())
 }
 
 /// Writes to standard output. A reader that closes it needs no more of it.
-fn print(text: &str) -> Result<(), Failure> {
+fn print(text: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(text).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Output(error)),
         _ => Ok(()),
     }

@@ -38,7 +38,12 @@ pub(super) fn run(
         let printed = match result {
             Ok(report) if !is_quiet => print::report(&report, as_json),
             Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                if as_json {
+                    print::failure(&error)?;
+                }
+                Err(error.into())
+            }
         };
         let Some(every) = every else { return printed };
         match printed {

@@ -33,14 +33,14 @@ pub(crate) struct SourceArgs {
     /// entry for each field of a JSON object.
     #[arg(long = "column", value_name = "NAME:TYPE", requires = "source", help_heading = "Source")]
     columns: Vec<String>,
-    /// Column of integers by whose ranges PostgreSQL is read in parallel
+    /// Read PostgreSQL in parallel, by ranges of this column of integers
     #[arg(long, value_name = "COLUMN", requires = "source", help_heading = "Source")]
     split: Option<String>,
-    /// Column that grows whenever a row changes: only changed rows are read, and merged with the
-    /// last generation
+    /// Read only rows that changed, by this column, which grows with each change of a row; they are
+    /// merged with the last generation
     #[arg(long, value_name = "COLUMN", requires = "source", help_heading = "Source")]
     since: Option<String>,
-    /// Maximum time between full builds with --since [default: 24h]
+    /// Maximum time between full runs with --since [default: 24h]
     #[arg(long, value_name = "TIME", requires = "since", help_heading = "Source")]
     full_every: Option<String>,
 }

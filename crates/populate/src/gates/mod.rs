@@ -8,21 +8,11 @@ pub(crate) use first_value::first_value;
 
 use crate::build::Kept;
 use crate::error::Result;
+use crate::gate_report::GateReport;
 use crate::job::{Job, Ratio};
 use crate::sources::{Group, Literal};
 use nuthatch_snapshot::Snapshot;
 use nuthatch_units::grouped;
-
-/// The outcome of a gate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GateReport {
-    /// The gate, with its limit.
-    pub gate: String,
-    /// Whether it let the snapshot pass.
-    pub passed: bool,
-    /// What it saw.
-    pub found: String,
-}
 
 /// A snapshot that gates check.
 pub(crate) struct Candidate<'a> {
@@ -47,9 +37,9 @@ pub(crate) fn check(candidate: &Candidate<'_>, groups: &mut [Group]) -> Result<V
     check_changes(candidate, &mut reports)?;
     for key in &candidate.job.gates.required_keys {
         let passed = candidate.snapshot.contains(key.as_bytes())?;
-        let found = if passed { "it exists" } else { "it does not exist" };
-        let gate = format!("required_keys: \"{key}\"");
-        reports.push(GateReport { gate, passed, found: found.to_owned() });
+        let found = if passed { "the key" } else { "no such key" }.to_owned();
+        let expected = format!("\"{key}\"");
+        reports.push(GateReport { gate: "required_keys", expected, found, passed });
     }
     for query in &candidate.job.gates.queries {
         let source = &candidate.job.sources[usize::from(query.source) - 1];
@@ -61,11 +51,12 @@ pub(crate) fn check(candidate: &Candidate<'_>, groups: &mut [Group]) -> Result<V
             None => false,
         };
         let found = match found {
-            Some(Literal::Int(int)) => format!("it returned {int}"),
-            Some(Literal::Text(text)) => format!("it returned \"{text}\""),
-            None => "it returned no value".to_owned(),
+            Some(Literal::Int(int)) => int.to_string(),
+            Some(Literal::Text(text)) => format!("\"{text}\""),
+            None => "no value".to_owned(),
         };
-        reports.push(GateReport { gate: format!("query: {}", query.query), passed, found });
+        let expected = format!("true from {}", query.query);
+        reports.push(GateReport { gate: "query", expected, found, passed });
     }
     if candidate.job.gates.sample > 0 {
         for (index, kept) in candidate.kept.iter().enumerate() {
@@ -88,23 +79,25 @@ fn session_of(groups: &mut [Group], source: usize) -> &mut Group {
 fn check_counts(candidate: &Candidate<'_>, reports: &mut Vec<GateReport>) {
     let entries = candidate.snapshot.len();
     if let Some(min) = candidate.job.gates.min_entries {
-        let gate = format!("min_entries: {}", grouped(min));
-        let found = format!("{} entries", grouped(entries));
-        reports.push(GateReport { gate, passed: entries >= min, found });
+        reports.push(GateReport {
+            gate: "min_entries",
+            expected: format!("at least {}", grouped(min)),
+            found: grouped(entries),
+            passed: entries >= min,
+        });
     }
 }
 
 fn check_changes(candidate: &Candidate<'_>, reports: &mut Vec<GateReport>) -> Result<()> {
     let gates = &candidate.job.gates;
-    let mut add = |name: &str, max: Option<Ratio>, measured: Option<(Ratio, String)>| {
+    let mut add = |gate: &'static str, max: Option<Ratio>, measured: Option<(Ratio, String)>| {
         let Some(max) = max else { return };
-        let gate = format!("{name}: {max}");
-        reports.push(match measured {
-            None => GateReport { gate, passed: true, found: "no last generation".to_owned() },
-            Some((ratio, found)) => {
-                GateReport { gate, passed: ratio <= max, found: format!("{ratio}: {found}") }
-            }
-        });
+        let expected = format!("at most {max}");
+        let (passed, found) = match measured {
+            None => (true, "no last generation".to_owned()),
+            Some((ratio, found)) => (ratio <= max, format!("{ratio}: {found}")),
+        };
+        reports.push(GateReport { gate, expected, found, passed });
     };
     let new = candidate.snapshot;
     let counts = |old: u64, new: u64, unit: &str| {

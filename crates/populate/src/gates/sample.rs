@@ -1,8 +1,8 @@
 //! A sample of rows that is read again, and compared with the snapshot.
 
-use super::GateReport;
 use crate::build::SampledRow;
 use crate::error::Result;
+use crate::gate_report::GateReport;
 use crate::job::Source;
 use crate::rows::{Cell, CellBuffers, Mapper, Row, RowFault};
 use crate::sources::{Literal, MakeReceiver, RowReceiver, Session, Stop};
@@ -33,11 +33,14 @@ pub(super) fn check(
     snapshot: &Snapshot,
     (sample, wanted): (&[SampledRow], usize),
 ) -> Result<GateReport> {
-    let gate = format!("sample: {wanted} rows of source {}", source.number);
+    let report = |found: String, passed: bool| {
+        let expected = format!("{wanted} rows of source {} as they are stored", source.number);
+        GateReport { gate: "sample", expected, found, passed }
+    };
     let sample = &sample[..sample.len().min(wanted)];
     if sample.is_empty() {
         let found = "no row whose key can be looked up".to_owned();
-        return Ok(GateReport { gate, passed: true, found });
+        return Ok(report(found, true));
     }
     let compared = Mutex::new(Compared::default());
     let wanted_rows: HashSet<&SampledRow> = sample.iter().collect();
@@ -87,7 +90,7 @@ pub(super) fn check(
             found = format!("{found}; {difference}");
         }
     }
-    Ok(GateReport { gate, passed, found })
+    Ok(report(found, passed))
 }
 
 /// Compares the rows of the sample.

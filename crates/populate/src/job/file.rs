@@ -310,7 +310,7 @@ impl GatesTable {
             queries.push(GateQuery { source, query: table.sql });
         }
         Ok(Gates {
-            min_entries: self.min_entries,
+            min_entries: Some(self.min_entries.unwrap_or(1)),
             max_entry_change: ratio("max_entry_change", self.max_entry_change)?,
             max_byte_change: ratio("max_byte_change", self.max_byte_change)?,
             max_value_change: ratio("max_value_change", self.max_value_change)?,

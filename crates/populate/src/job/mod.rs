@@ -30,7 +30,7 @@ pub struct Job {
     pub snapshot: SnapshotOptions,
     /// What must hold before the snapshot replaces the last generation.
     pub gates: Gates,
-    /// Maximum time between full builds of an incremental job.
+    /// Maximum time between full runs of an incremental job.
     pub full_every: Duration,
     /// Maximum number of attempts, with a wait between them, if connections are lost.
     pub attempts: u32,

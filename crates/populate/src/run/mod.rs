@@ -7,7 +7,6 @@ mod previous;
 mod publication;
 mod report;
 
-pub use crate::gates::GateReport;
 pub use observer::{Observer, Progress};
 pub use preview::{PreviewedEntry, preview};
 pub use report::{Report, SourceReport};
@@ -100,13 +99,8 @@ fn run_attempt(
     let candidate =
         Candidate { job, snapshot: &snapshot, previous: previous.snapshot(), kept: &read.kept };
     let reports = gates::check(&candidate, &mut groups)?;
-    let failures: Vec<_> = reports
-        .iter()
-        .filter(|report| !report.passed)
-        .map(|report| format!("{}: found {}", report.gate, report.found))
-        .collect();
-    if !failures.is_empty() {
-        return Err(Error::Gates(failures));
+    if reports.iter().any(|report| !report.passed) {
+        return Err(Error::Gates(reports));
     }
     if interrupted.load(Ordering::Relaxed) {
         return Err(Error::Interrupted);

@@ -1,9 +1,12 @@
-//! The last generation: the file at the path of the output, else the one that is published.
+//! The last generation: the current one of the destination, else the file at the path of the
+//! output. A run whose publication failed, or that was rolled back, did not build it.
 
 use super::publication::runtime;
 use crate::error::{Error, Result};
-use crate::job::{Job, Publish};
-use nuthatch_delivery::{Destination, FollowOptions, Follower, TrustedKey};
+use crate::job::Job;
+use nuthatch_delivery::{
+    Destination, FollowOptions, Follower, TrustedKey, generations, has_contents,
+};
 use nuthatch_snapshot::Snapshot;
 use std::path::{Path, PathBuf};
 
@@ -25,31 +28,36 @@ impl Previous {
         if !is_compared && !job.is_incremental() {
             return Ok(none);
         }
-        if job.output.exists() {
-            return Ok(Self { snapshot: Some(Snapshot::open(&job.output)?), ..none });
+        let Some(publish) = &job.publish else { return Self::of_output(job) };
+        let destination = Destination::open(&publish.destination)?;
+        let trusted = publish.trusted_keys.iter().map(|path| TrustedKey::read(path));
+        let trusted = trusted.collect::<Result<Vec<_>, _>>()?;
+        let manifest = match runtime()?.block_on(generations(&destination, &trusted)) {
+            Ok(manifest) => manifest,
+            Err(nuthatch_delivery::Error::NothingPublished { .. }) => return Self::of_output(job),
+            Err(error) => return Err(error.into()),
+        };
+        // A file that is damaged, or of another kind, is not the last generation.
+        if has_contents(manifest.current(), &job.output).unwrap_or(false) {
+            return Self::of_output(job);
         }
-        let Some(publish) = &job.publish else { return Ok(none) };
         let folder = TemporaryFolder::beside(&job.output)?;
-        let Some(path) = fetch(publish, &folder.0)? else { return Ok(none) };
-        Ok(Self { snapshot: Some(Snapshot::open(path)?), _folder: Some(folder) })
+        let options = FollowOptions { trusted_keys: trusted, ..FollowOptions::default() };
+        let mut follower = Follower::open(destination, &folder.0, options)?;
+        let swapped = runtime()?.block_on(follower.check(|_| {}))?;
+        let snapshot = swapped.map(|swapped| Snapshot::open(swapped.path)).transpose()?;
+        Ok(Self { snapshot, _folder: Some(folder) })
+    }
+
+    /// Opens the file at the path of the output, if there is one.
+    fn of_output(job: &Job) -> Result<Self> {
+        let exists = job.output.exists();
+        let snapshot = exists.then(|| Snapshot::open(&job.output)).transpose()?;
+        Ok(Self { snapshot, _folder: None })
     }
 
     pub(super) fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
-    }
-}
-
-/// Fetches the current generation. Returns `None` if nothing is published.
-fn fetch(publish: &Publish, folder: &Path) -> Result<Option<PathBuf>> {
-    let destination = Destination::open(&publish.destination)?;
-    let trusted = publish.trusted_keys.iter().map(|path| TrustedKey::read(path));
-    let trusted_keys = trusted.collect::<Result<Vec<_>, _>>()?;
-    let options = FollowOptions { trusted_keys, ..FollowOptions::default() };
-    let mut follower = Follower::open(destination, folder, options)?;
-    match runtime()?.block_on(follower.check(|_| {})) {
-        Ok(swapped) => Ok(swapped.map(|swapped| swapped.path)),
-        Err(nuthatch_delivery::Error::NothingPublished { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The report of a run.
 
-use crate::gates::GateReport;
+use crate::gate_report::GateReport;
 use nuthatch_snapshot::Summary;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -55,11 +55,7 @@ impl Report {
                 })
             })
             .collect();
-        let gates: Vec<_> = self
-            .gates
-            .iter()
-            .map(|gate| json!({"gate": gate.gate, "passed": gate.passed, "found": gate.found}))
-            .collect();
+        let gates: Vec<_> = self.gates.iter().map(GateReport::json).collect();
         let published = self.published.as_ref().map(|published| {
             json!({
                 "generation": published.generation,

@@ -8,18 +8,31 @@ use mysql_async::consts::{ColumnFlags, ColumnType};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Opts, OptsBuilder, SslOpts, Value as SqlValue};
 use nuthatch_snapshot::Value;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 const DIALECT: Dialect = Dialect { name_quote: '`', has_backslash_escapes: true };
 /// The number of the character set of columns of bytes.
 const BINARY: u16 = 63;
+/// Maximum time in which a session is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection with an open transaction.
 pub(super) struct MysqlSession {
     runtime: Runtime,
-    connection: Conn,
+    /// `None` only while the session is closed.
+    connection: Option<Conn>,
     name: String,
+}
+
+impl Drop for MysqlSession {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        // Ends the session; the server would count an aborted connection otherwise.
+        let closing = async { tokio::time::timeout(CLOSE_TIMEOUT, connection.disconnect()).await };
+        let _ = self.runtime.block_on(closing);
+    }
 }
 
 impl MysqlSession {
@@ -43,7 +56,7 @@ impl MysqlSession {
             Ok(connection)
         });
         let connection = connected.map_err(|error| failure(&name, &error))?;
-        Ok(Self { runtime, connection, name })
+        Ok(Self { runtime, connection: Some(connection), name })
     }
 }
 
@@ -82,7 +95,8 @@ impl Session for MysqlSession {
         query: Option<&str>,
         make_receiver: &MakeReceiver<'_>,
     ) -> Result<(), Stop> {
-        let Self { runtime, connection, name } = self;
+        let (runtime, name) = (&self.runtime, &self.name);
+        let connection = self.connection.as_mut().expect("an open session");
         let fault = |error: mysql_async::Error| failure(name, &error);
         let query = query.or(source.query.as_deref()).unwrap_or_default();
         let mut receiver = make_receiver();

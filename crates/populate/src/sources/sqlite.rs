@@ -10,7 +10,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-const DIALECT: Dialect = Dialect { name_quote: '"', has_backslash_escapes: false };
+/// In double quotes, SQLite takes a name that does not exist for a text.
+const DIALECT: Dialect = Dialect { name_quote: '`', has_backslash_escapes: false };
 /// Maximum time to wait for a writer that locks the whole file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 

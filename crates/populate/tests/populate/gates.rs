@@ -26,7 +26,7 @@ fn a_snapshot_that_all_gates_let_pass_is_published() {
     let report = place.job(&job(gates)).report();
     assert_eq!(report["published"]["generation"], 1);
     let all = report["gates"].as_array().expect("gates");
-    assert_eq!(all.len(), 8);
+    assert_eq!(all.len(), 8, "{all:?}");
     assert!(all.iter().all(|gate| gate["passed"] == true), "{all:?}");
     assert_eq!(all[1]["found"], "no last generation");
     let sample = all[7]["found"].as_str().expect("text");
@@ -52,31 +52,32 @@ fn a_gate_that_fails_leaves_the_last_generation() {
          update t set v = v || ' and more' where id between 30 and 34;",
     );
     for (gates, expected) in [
-        ("min_entries = 1000", "min_entries: 1,000: found 81 entries"),
+        ("min_entries = 1000", "min_entries: expected at least 1,000, found 81"),
         (
             "max_entry_change = \"5%\"",
-            "max_entry_change: 5.00%: found 19.0%: 100 entries before, 81",
+            "max_entry_change: expected at most 5.00%, found 19.0%: 100 entries before, 81",
         ),
-        ("max_byte_change = \"0.1%\"", "max_byte_change: 0.10%: found "),
+        ("max_byte_change = \"0.1%\"", "max_byte_change: expected at most 0.10%, found "),
         (
             "max_value_change = \"25%\"",
-            "max_value_change: 25.0%: found 26.0%: 5 changed, 1 added, 20 removed",
+            "max_value_change: expected at most 25.0%, found 26.0%: 5 changed, 1 added, 20 removed",
         ),
-        ("required_keys = [\"1\"]", "required_keys: \"1\": found it does not exist"),
+        ("required_keys = [\"1\"]", "required_keys: expected \"1\", found no such key"),
         (
             "[[gates.query]]\nsql = \"select count(*) > 90 from t\"",
-            "query: select count(*) > 90 from t: found it returned 0",
+            "query: expected true from select count(*) > 90 from t, found 0",
         ),
-        ("[[gates.query]]\nsql = \"select 1 where false\"", "found it returned no value"),
-        ("[[gates.query]]\nsql = \"select 'no'\"", "found it returned \"no\""),
+        ("[[gates.query]]\nsql = \"select 1 where false\"", "found no value"),
+        ("[[gates.query]]\nsql = \"select 'no'\"", "found \"no\""),
     ] {
         let run = place.job(&job(gates));
         run.failed(1, expected);
-        run.failed(1, "nothing was published, because of 1 of the gates");
+        run.failed(1, "1 gate failed, so nothing was published:");
+        let report: serde_json::Value = serde_json::from_str(&run.stdout).expect("a report");
+        let all = report["gates"].as_array().expect("gates");
+        assert_eq!(all.iter().filter(|gate| gate["passed"] == false).count(), 1, "{report}");
         assert_eq!(std::fs::read(place.path().join("a.nut")).expect("a file"), before);
         assert_eq!(place.names(), names, "no file remains");
-        assert_eq!(place.job(&job("")).status, Some(0));
-        std::fs::write(place.path().join("a.nut"), &before).expect("the last generation");
     }
 }
 
@@ -108,7 +109,7 @@ fn a_sample_finds_values_that_the_source_does_not_return_again() {
     let files =
         "output = \"b.nut\"\n[[source]]\nfrom = \"a.csv\"\nkey = \"{id}\"\n[gates]\nsample = 10\n";
     let report = place.job(files).report();
-    assert_eq!(report["gates"][0]["found"], "2 entries of 3 rows are equal");
+    assert_eq!(report["gates"][1]["found"], "2 entries of 3 rows are equal");
 }
 
 #[test]
@@ -121,7 +122,49 @@ fn sets_of_shards_are_checked_before_their_manifest_is_published() {
     let names = place.names();
     assert_eq!(names.iter().filter(|name| name.contains(".shard")).count(), 3);
     place.sqlite("delete from t where id > 10");
-    place.job(&sharded("min_entries = 100")).failed(1, "found 10 entries");
+    place.job(&sharded("min_entries = 100")).failed(1, "at least 100, found 10");
     assert_eq!(place.names(), names, "the new shards are removed");
     assert_eq!(place.entries("a.nut").len(), 100);
+}
+
+#[test]
+fn a_snapshot_without_entries_is_not_published_unless_the_job_says_so() {
+    let place = Place::new();
+    place.sqlite("create table t(id integer, v text)");
+    place.job(&job("")).failed(1, "min_entries: expected at least 1, found 0");
+    assert!(!place.path().join("a.nut").exists() && !place.path().join("shared").exists());
+    assert_eq!(place.job(&job("min_entries = 0")).report()["entries"], 0);
+}
+
+#[test]
+fn gates_compare_with_what_followers_have() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let gates = "max_value_change = \"5%\"";
+    place.job(&job(gates)).report();
+    // A bad generation is accepted, and rolled back.
+    place.sqlite("update t set v = 'bad' where id <= 50");
+    place.file("job.toml", job(gates));
+    place.run(&["job.toml"]).failed(1, "found 50.0%");
+    let run = place.run(&["job.toml", "--accept-change", "--json"]);
+    assert_eq!(run.report()["published"]["generation"], 2);
+    let destination =
+        nuthatch_delivery::Destination::open(place.path().join("shared").to_str().expect("UTF-8"));
+    let destination = destination.expect("a folder");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let rolled_back = nuthatch_delivery::roll_back(&destination, 1, None, &[]);
+    runtime.expect("a runtime").block_on(rolled_back).expect("generation 1");
+    // The file of the last run is the bad generation, which followers no longer have.
+    place.run(&["job.toml"]).failed(1, "found 50.0%");
+    place.sqlite("update t set v = 'value ' || id");
+    place.job(&job(gates)).report();
+    // A run that could not publish is not the last generation either.
+    place.sqlite("update t set v = 'other' where id <= 4");
+    let shared = place.path().join("shared/manifest.json");
+    let manifest = std::fs::read(&shared).expect("a manifest");
+    std::fs::write(&shared, "damaged").expect("a manifest");
+    assert_eq!(place.job(&job(gates)).status, Some(3));
+    std::fs::write(&shared, manifest).expect("a manifest");
+    place.sqlite("update t set v = 'other' where id <= 8");
+    place.job(&job(gates)).failed(1, "found 8.00%: 8 changed");
 }

@@ -6,6 +6,7 @@ use crate::sources::tls;
 use std::error::Error as _;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
@@ -13,6 +14,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time in which a connection is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Dates and times as text in a form that does not depend on the server, floats with all their
 /// digits, and no limit of the time that the transaction takes.
 const SETTINGS: &str = "set datestyle = 'ISO'; set intervalstyle = 'iso_8601'; \
@@ -69,48 +72,65 @@ impl Connector {
         let runtime =
             runtime.map_err(|error| Error::System(format!("start a runtime: {error}")))?;
         let connected = runtime.block_on(async {
-            // The task of a connection ends with the runtime; its errors are those of requests.
-            let client = if let Some(tls) = &self.tls {
+            // The errors of a connection are those of its requests.
+            let (client, task) = if let Some(tls) = &self.tls {
                 let (client, connection) = self.config.connect(tls.clone()).await?;
-                tokio::spawn(connection);
-                client
+                (client, tokio::spawn(async { drop(connection.await) }))
             } else {
                 let (client, connection) = self.config.connect(NoTls).await?;
-                tokio::spawn(connection);
-                client
+                (client, tokio::spawn(async { drop(connection.await) }))
             };
             client.batch_execute(SETTINGS).await?;
-            Ok(client)
+            Ok((client, task))
         });
-        let client = connected.map_err(|error| failure(&self.name, &error))?;
-        Ok(Connection { runtime, client, name: self.name.clone() })
+        let (client, task) = connected.map_err(|error| failure(&self.name, &error))?;
+        Ok(Connection { runtime, client: Some(client), task, name: self.name.clone() })
     }
 }
 
 /// A connection for one thread.
 pub(super) struct Connection {
-    pub(super) runtime: Runtime,
-    pub(super) client: Client,
+    runtime: Runtime,
+    /// `None` only while the connection is closed.
+    client: Option<Client>,
+    task: JoinHandle<()>,
     /// The address without secrets.
     pub(super) name: String,
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Without the client, the task ends the session; the server would log an error otherwise.
+        self.client = None;
+        let closing = async { tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await };
+        let _ = self.runtime.block_on(closing);
+    }
+}
+
 impl Connection {
+    /// Returns the client, and the runtime in which its requests run.
+    pub(super) fn parts(&self) -> (&Runtime, &Client) {
+        (&self.runtime, self.client.as_ref().expect("an open connection"))
+    }
+
     /// Executes statements.
     pub(super) fn execute(&self, statements: &str) -> Result<()> {
-        let done = self.runtime.block_on(self.client.batch_execute(statements));
+        let (runtime, client) = self.parts();
+        let done = runtime.block_on(client.batch_execute(statements));
         done.map_err(|error| failure(&self.name, &error))
     }
 
     /// Prepares a query, which tells its columns.
     pub(super) fn prepare(&self, query: &str) -> Result<Statement> {
-        let prepared = self.runtime.block_on(self.client.prepare(query));
+        let (runtime, client) = self.parts();
+        let prepared = runtime.block_on(client.prepare(query));
         prepared.map_err(|error| failure(&self.name, &error))
     }
 
     /// Returns the first value of the first row of a query, as text.
     pub(super) fn first_value(&self, query: &str) -> Result<Option<String>> {
-        let messages = self.runtime.block_on(self.client.simple_query(query));
+        let (runtime, client) = self.parts();
+        let messages = runtime.block_on(client.simple_query(query));
         let messages = messages.map_err(|error| failure(&self.name, &error))?;
         Ok(messages.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),

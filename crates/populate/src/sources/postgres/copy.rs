@@ -62,7 +62,7 @@ pub(super) fn copy(
     decoders: &[ColumnDecoder],
     receiver: &mut dyn RowReceiver,
 ) -> Result<(), Stop> {
-    let Connection { runtime, client, name } = connection;
+    let (name, (runtime, client)) = (&connection.name, connection.parts());
     let fault = |error| Stop::from(failure(name, &error));
     runtime.block_on(async {
         let copy = format!("copy ({query}\n) to stdout");
