@@ -1,9 +1,7 @@
 //! A random sample of rows, of equal chance for each: reservoir sampling by Algorithm L of Kim-Hung
 //! Li, "Reservoir-Sampling Algorithms of Time Complexity O(n(1+log(N/n)))", 1994.
 
-use crate::rows::{Cell, CellBuffers, Mapping, Row};
-use crate::sources::Literal;
-use nuthatch_snapshot::Value;
+use crate::rows::{CellBuffers, Literal, Mapping, Row};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
@@ -38,7 +36,7 @@ impl Sampler {
         if self.size == 0 || (self.rows.len() == self.size && at != self.next) {
             return;
         }
-        let Some(literals) = self.literals(mapping, row) else {
+        let Some(literals) = mapping.key_literals(row, &mut self.cells) else {
             self.next = at + 1;
             return;
         };
@@ -53,17 +51,6 @@ impl Sampler {
         let index = (self.random() * self.size as f64) as usize;
         self.rows[index.min(self.size - 1)] = literals;
         self.advance(at);
-    }
-
-    /// Returns the values of the columns of the key; `None` if one cannot be compared in a query.
-    fn literals(&mut self, mapping: &Mapping, row: &dyn Row) -> Option<SampledRow> {
-        let cells = &mut self.cells;
-        let literal = |column| match row.cell(column, cells).ok()? {
-            Cell::Value(Value::I64(int)) => Some(Literal::Int(int)),
-            Cell::Value(Value::String(text)) => Some(Literal::Text(text.to_owned())),
-            _ => None,
-        };
-        mapping.key_columns().map(literal).collect()
     }
 
     /// Chooses the next row after this one.
@@ -94,7 +81,8 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{KeyTemplate, Nulls};
+    use crate::rows::{Cell, KeyTemplate, Nulls};
+    use nuthatch_snapshot::Value;
     use std::collections::BTreeMap;
 
     struct Number(i64);

@@ -10,7 +10,8 @@ use std::time::Duration;
 /// Build a snapshot from databases and files, check it, and publish it
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Parser)]
-#[command(name = "nuthatch populate", version, long_about = manual::ABOUT,
+#[command(name = "nuthatch populate", bin_name = "nuthatch populate", version,
+          arg_required_else_help = true, max_term_width = 100, long_about = manual::ABOUT,
           after_long_help = manual::NOTES)]
 pub(crate) struct Arguments {
     /// Job file in TOML

@@ -4,8 +4,8 @@ use crate::build::SampledRow;
 use crate::error::Result;
 use crate::gate_report::GateReport;
 use crate::job::Source;
-use crate::rows::{Cell, CellBuffers, Mapper, Row, RowFault};
-use crate::sources::{Literal, MakeReceiver, RowReceiver, Session, Stop};
+use crate::rows::{CellBuffers, Literal, Mapper, Row, RowFault};
+use crate::sources::{MakeReceiver, RowReceiver, Session, Stop};
 use nuthatch_import::RowSink;
 use nuthatch_snapshot::{Scratch, Snapshot, Value};
 use std::collections::HashSet;
@@ -107,14 +107,8 @@ impl Comparison<'_> {
     /// Returns whether a row is in the sample.
     fn is_wanted(&mut self, row: &dyn Row) -> bool {
         let Some(mapper) = &self.mapper else { return false };
-        let cells = &mut self.cells;
-        let literals =
-            mapper.mapping().key_columns().map(|column| match row.cell(column, cells).ok()? {
-                Cell::Value(Value::I64(int)) => Some(Literal::Int(int)),
-                Cell::Value(Value::String(text)) => Some(Literal::Text(text.to_owned())),
-                _ => None,
-            });
-        literals.collect::<Option<SampledRow>>().is_some_and(|row| self.wanted.contains(&row))
+        let literals = mapper.mapping().key_literals(row, &mut self.cells);
+        literals.is_some_and(|row| self.wanted.contains(&row))
     }
 }
 

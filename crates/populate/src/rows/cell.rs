@@ -15,6 +15,24 @@ pub(crate) enum Cell<'a> {
     JsonList(&'a [u8]),
 }
 
+/// A value that a query can compare a column with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Literal {
+    Int(i64),
+    Text(String),
+}
+
+impl Cell<'_> {
+    /// Returns the value as a literal; `None` for other values than integers and texts.
+    pub(crate) fn literal(&self) -> Option<Literal> {
+        match self {
+            Cell::Value(Value::I64(int)) => Some(Literal::Int(*int)),
+            Cell::Value(Value::String(text)) => Some(Literal::Text((*text).to_owned())),
+            _ => None,
+        }
+    }
+}
+
 /// Buffers for values that differ from their form in the source. All rows of a thread use them.
 #[derive(Debug, Default)]
 pub(crate) struct CellBuffers {

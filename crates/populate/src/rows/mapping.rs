@@ -1,6 +1,6 @@
 //! Entries from rows: keys by a template, values from columns.
 
-use super::cell::{Cell, CellBuffers, Row};
+use super::cell::{Cell, CellBuffers, Literal, Row};
 use super::conversion::{self, ColumnType, push_key_text};
 use super::template::{KeyTemplate, Segment};
 use nuthatch_import::{RowError, RowSink};
@@ -109,12 +109,17 @@ impl Mapping {
         Ok(Self { key, common_parts, values: columns, names: names.to_vec(), nulls })
     }
 
-    /// Returns the indexes of the columns whose values keys contain.
-    pub(crate) fn key_columns(&self) -> impl Iterator<Item = usize> {
-        self.key.iter().filter_map(|part| match part {
+    /// Returns the values of a row that its key contains; `None` if a query cannot compare one.
+    pub(crate) fn key_literals(
+        &self,
+        row: &dyn Row,
+        cells: &mut CellBuffers,
+    ) -> Option<Vec<Literal>> {
+        let columns = self.key.iter().filter_map(|part| match part {
             Part::Column(index) => Some(*index),
             Part::Text(_) | Part::Name => None,
-        })
+        });
+        columns.map(|column| row.cell(column, cells).ok()?.literal()).collect()
     }
 }
 

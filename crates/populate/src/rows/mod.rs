@@ -5,7 +5,7 @@ mod conversion;
 mod mapping;
 mod template;
 
-pub(crate) use cell::{Cell, CellBuffers, Row};
+pub(crate) use cell::{Cell, CellBuffers, Literal, Row};
 pub use conversion::ColumnType;
 pub(crate) use mapping::{Mapper, Mapping, Nulls, RowFault};
 pub(crate) use template::KeyTemplate;

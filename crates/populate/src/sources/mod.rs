@@ -15,6 +15,7 @@ pub(crate) use receiver::{MakeReceiver, RowReceiver, Stop};
 
 use crate::error::Result;
 use crate::job::{Address, Source};
+use crate::rows::Literal;
 
 /// An open database, in one snapshot of it, or files.
 pub(crate) trait Session: Send {
@@ -37,13 +38,6 @@ pub(crate) trait Session: Send {
 
     /// Returns how queries are written; `None` if the source has no queries.
     fn dialect(&self) -> Option<Dialect>;
-}
-
-/// A value that a query can compare a column with.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Literal {
-    Int(i64),
-    Text(String),
 }
 
 /// The sources of one database, by their index in the job.

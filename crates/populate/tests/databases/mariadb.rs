@@ -1,22 +1,9 @@
 //! Jobs that read MariaDB.
 
+use crate::job::{job, run};
 use crate::place::{Place, Run};
 use nuthatch_testing::database::Database;
 use std::process::Stdio;
-
-fn run(place: &Place, job: &str) -> Run {
-    place.file("job.toml", job);
-    let mut command = place.command(&["job.toml", "--json"]);
-    Run::of(command.env("MYSQL_PWD", "a5ecret").output().expect("the command"))
-}
-
-fn job(server: &Database, query: &str, more: &str) -> String {
-    format!(
-        "output = \"a.nut\"\n[[source]]\nfrom = \"{}\"\nquery = \"\"\"{query}\"\"\"\n\
-         key = \"{{id}}.{{column}}\"\n{more}",
-        server.address()
-    )
-}
 
 #[test]
 fn each_type_is_stored_as_documented() {

@@ -1,5 +1,6 @@
 //! Jobs that read PostgreSQL.
 
+use crate::job::{job, run};
 use crate::place::{Place, Run};
 use nuthatch_testing::database::Database;
 use std::process::Stdio;
@@ -11,20 +12,6 @@ fn table(server: &Database) {
         "create table t as select i::bigint as id, 'value ' || i as v, i / 4.0::float8 as f
          from generate_series(1, {ROWS}) i; alter table t add primary key (id); analyze t"
     ));
-}
-
-fn run(place: &Place, job: &str) -> Run {
-    place.file("job.toml", job);
-    let mut command = place.command(&["job.toml", "--json"]);
-    Run::of(command.env("PGPASSWORD", "a5ecret").output().expect("the command"))
-}
-
-fn job(server: &Database, query: &str, more: &str) -> String {
-    format!(
-        "output = \"a.nut\"\n[[source]]\nfrom = \"{}\"\nquery = \"\"\"{query}\"\"\"\n\
-         key = \"{{id}}.{{column}}\"\n{more}",
-        server.address()
-    )
 }
 
 #[test]

@@ -1,14 +1,9 @@
 //! Encrypted connections.
 
-use crate::place::{Place, Run};
+use crate::job::run;
+use crate::place::Place;
 use nuthatch_testing::database::Database;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
-fn run(place: &Place, job: &str) -> Run {
-    place.file("job.toml", job);
-    let mut command = place.command(&["job.toml", "--json"]);
-    Run::of(command.env("PGPASSWORD", "a5ecret").output().expect("the command"))
-}
 
 #[test]
 fn the_certificate_of_a_server_is_verified() {

@@ -29,7 +29,7 @@ fn a_dry_run_prints_the_first_entries_and_writes_nothing() {
 fn contradictions_are_errors_of_the_command_line() {
     let place = Place::new();
     for (arguments, expected) in [
-        (&[][..], "required arguments were not provided"),
+        (&[][..], "Usage: nuthatch populate [OPTIONS] [JOB]"),
         (&["job.toml", "--source=a.csv"], "cannot be used with"),
         (&["--source=a.csv", "-o=a.nut"], "--key <TEMPLATE>"),
         (&["--source=a.csv", "--key={id}"], "--output <FILE>"),

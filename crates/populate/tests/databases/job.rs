@@ -1,0 +1,21 @@
+//! Jobs with one source, a query of a server.
+
+use crate::place::{Place, Run};
+use nuthatch_testing::database::Database;
+
+/// Runs a job, with the password of the servers in its environment.
+pub(crate) fn run(place: &Place, job: &str) -> Run {
+    place.file("job.toml", job);
+    let mut command = place.command(&["job.toml", "--json"]);
+    command.env("MYSQL_PWD", "a5ecret").env("PGPASSWORD", "a5ecret");
+    Run::of(command.output().expect("the command"))
+}
+
+/// Returns a job. `more` has fields of its source, and tables after it.
+pub(crate) fn job(server: &Database, query: &str, more: &str) -> String {
+    format!(
+        "output = \"a.nut\"\n[[source]]\nfrom = \"{}\"\nquery = \"\"\"{query}\"\"\"\n\
+         key = \"{{id}}.{{column}}\"\n{more}",
+        server.address()
+    )
+}
