@@ -40,6 +40,16 @@ impl Error {
         Self::Source { source: source.to_owned(), message: message.into(), is_transient: false }
     }
 
+    /// Returns the same error of a source, as one that can pass.
+    pub(crate) fn into_transient(self) -> Self {
+        match self {
+            Self::Source { source, message, .. } => {
+                Self::Source { source, message, is_transient: true }
+            }
+            other => other,
+        }
+    }
+
     /// Returns whether the job can succeed when it runs again without any change.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Self::Source { is_transient: true, .. })

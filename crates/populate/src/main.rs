@@ -17,7 +17,7 @@ mod status {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => fail(&message, status::USAGE),
         Err(Failure::Job(error @ nuthatch_populate::Error::Gates(_))) => {
             fail(&error.to_string(), status::GATES)

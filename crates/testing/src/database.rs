@@ -60,6 +60,8 @@ impl Database {
             "--skip-test-db",
             "--auth-root-authentication-method=normal",
         ]);
+        // Files in a folder that other servers share have the same names.
+        initialize.arg(format!("--tmpdir={}", folder.display()));
         succeed(initialize.arg(format!("--datadir={}", folder.join("data").display())));
         let server = Self::start(Kind::Mariadb, folder);
         server.execute(
@@ -206,6 +208,7 @@ fn spawn(kind: Kind, folder: &Path, port: u16) -> Child {
             command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
             command.arg(format!("--socket={}", folder.join("socket").display()));
             command.arg(format!("--pid-file={}", folder.join("pid").display()));
+            command.arg(format!("--tmpdir={}", folder.display()));
             command.args(["--bind-address=127.0.0.1", &format!("--port={port}")]);
             command.args(["--innodb-flush-log-at-trx-commit=2", "--skip-name-resolve"]);
             command

@@ -5,12 +5,12 @@ use super::sampler::Sampler;
 use crate::error::Error;
 use crate::job::Entries;
 use crate::rows::{Mapper, Row, RowFault};
-use crate::sources::{RowReceiver, Stop};
+use crate::sources::{Interruption, RowReceiver, Stop};
 use nuthatch_import::RowSink;
 use nuthatch_snapshot::{Batch, Value};
 use std::collections::HashSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
 /// Maximum bytes of the batches of a part that are held, so that the part can be dropped.
@@ -40,12 +40,16 @@ pub(super) struct BatchReceiver<'a> {
     pub(super) is_part_passed_on: bool,
     pub(super) filled: SyncSender<Filled>,
     pub(super) counters: &'a Counters,
-    pub(super) interrupted: &'a AtomicBool,
+    pub(super) interruption: &'a Interruption,
     pub(super) sampler: Sampler,
     pub(super) absent: Option<HashSet<Vec<u8>>>,
     pub(super) kept: &'a Mutex<Kept>,
     /// Rows received, for messages.
     pub(super) rows: u64,
+    /// Rows received when the part began.
+    pub(super) part_start: u64,
+    /// Rows that are counted in the counters.
+    pub(super) counted_rows: u64,
 }
 
 /// The sink of the entries of a row.
@@ -91,6 +95,13 @@ impl BatchReceiver<'_> {
         Ok(())
     }
 
+    /// Counts the rows received so far.
+    fn count_rows(&mut self) {
+        let new = self.rows.wrapping_sub(self.counted_rows);
+        self.counters.rows.fetch_add(new, Ordering::Relaxed);
+        self.counted_rows = self.rows;
+    }
+
     fn pass_on(&mut self) -> Result<(), Stop> {
         for batch in self.held.drain(..) {
             let entries = batch.len() as u64;
@@ -110,8 +121,8 @@ impl RowReceiver for BatchReceiver<'_> {
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
         self.rows += 1;
         if self.rows.is_multiple_of(CHECK_ROWS) {
-            self.counters.rows.fetch_add(CHECK_ROWS, Ordering::Relaxed);
-            if self.interrupted.load(Ordering::Relaxed) {
+            self.count_rows();
+            if self.interruption.is_set() {
                 return Err(Stop::Enough);
             }
         }
@@ -129,6 +140,7 @@ impl RowReceiver for BatchReceiver<'_> {
 
     fn begin_part(&mut self) {
         self.is_part_passed_on = false;
+        self.part_start = self.rows;
     }
 
     fn end_part(&mut self) -> Result<(), Stop> {
@@ -142,7 +154,14 @@ impl RowReceiver for BatchReceiver<'_> {
     fn drop_part(&mut self) -> bool {
         self.held.clear();
         self.batch = self.empty.another();
+        self.rows = self.part_start;
+        // Rows of the part that were counted are taken back.
+        self.count_rows();
         !self.is_part_passed_on
+    }
+
+    fn skip_row(&mut self) {
+        self.rows += 1;
     }
 
     fn count_bytes(&mut self, bytes: u64) {
@@ -152,7 +171,7 @@ impl RowReceiver for BatchReceiver<'_> {
 
 impl Drop for BatchReceiver<'_> {
     fn drop(&mut self) {
-        self.counters.rows.fetch_add(self.rows % CHECK_ROWS, Ordering::Relaxed);
+        self.count_rows();
         let Ok(mut kept) = self.kept.lock() else { return };
         kept.sample.append(&mut self.sampler.take());
         if let Some(absent) = self.absent.take() {

@@ -12,12 +12,12 @@ pub(crate) use sampler::SampledRow;
 
 use crate::error::{Error, Result};
 use crate::job::Source;
-use crate::sources::{MakeReceiver, RowReceiver, Session, Stop};
+use crate::sources::{Interruption, MakeReceiver, RowReceiver, Session, Stop};
 use batches::{BatchReceiver, Filled};
 use nuthatch_snapshot::Writer;
 use sampler::Sampler;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -33,11 +33,11 @@ const BATCHES_PER_READER: usize = 2;
 /// # Errors
 ///
 /// Returns [`Error::Source`] if the source cannot be read or has a row that cannot be stored,
-/// [`Error::Snapshot`] if the writer fails, and [`Error::Interrupted`] if `interrupted` is set.
+/// [`Error::Snapshot`] if the writer fails, and [`Error::Interrupted`] after an interruption.
 pub(crate) fn append(
     (session, source, query): (&mut dyn Session, &Source, Option<&str>),
     (writer, keep): (&mut Writer, Keep),
-    (counters, interrupted): (&Counters, &AtomicBool),
+    (counters, interruption): (&Counters, &Interruption),
     mut report: impl FnMut(),
 ) -> Result<Kept> {
     let (filled, batches) = sync_channel::<Filled>(source.readers * BATCHES_PER_READER);
@@ -56,11 +56,13 @@ pub(crate) fn append(
                 is_part_passed_on: false,
                 filled: filled.clone(),
                 counters,
-                interrupted,
+                interruption,
                 sampler: Sampler::new(keep.sample),
                 absent: keep.absent.then(HashSet::new),
                 kept,
                 rows: 0,
+                part_start: 0,
+                counted_rows: 0,
             })
         }
     };
@@ -86,7 +88,7 @@ pub(crate) fn append(
     match read {
         Ok(()) => {}
         Err(Stop::Fault(error)) => return Err(error),
-        Err(Stop::Enough) if interrupted.load(Ordering::Relaxed) => return Err(Error::Interrupted),
+        Err(Stop::Enough) if interruption.is_set() => return Err(Error::Interrupted),
         Err(Stop::Enough) => return Err(Error::System("a source ended early".to_owned())),
     }
     Ok(kept.into_inner().unwrap_or_else(PoisonError::into_inner))

@@ -4,6 +4,7 @@ use super::{Failure, manual, print, schedule, simple};
 use clap::Parser;
 use nuthatch_populate::{Job, Publish, preview};
 use nuthatch_units::parse_time;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,6 +83,14 @@ impl Arguments {
             gates.max_entry_change = None;
             gates.max_byte_change = None;
             gates.max_value_change = None;
+        }
+        let same = |path: &PathBuf| {
+            let found = |path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+            found(path).is_some_and(|job_file| found(&job.output) == Some(job_file))
+        };
+        if self.job.as_ref().is_some_and(same) {
+            let output = job.output.display();
+            return Err(Failure::Usage(format!("{output}: expected another file than the job")));
         }
         Ok(job)
     }

@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Job(nuthatch_populate::Error),
     /// Standard output cannot be written.
     Output(std::io::Error),
+    /// The reader of standard output closed it, and needs no more.
+    ClosedPipe,
 }
 
 impl From<nuthatch_populate::Error> for Failure {

@@ -63,11 +63,11 @@ pub(super) fn report(report: &Report, as_json: bool) -> Result<(), Failure> {
     print((text + "\n").as_bytes())
 }
 
-/// Writes to standard output. A reader that closes it needs no more of it.
+/// Writes to standard output.
 fn print(text: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Output(error)),
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::ClosedPipe),
+        result => result.map_err(Failure::Output),
     }
 }

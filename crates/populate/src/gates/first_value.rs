@@ -44,11 +44,11 @@ impl RowReceiver for First<'_> {
         let mut cells = CellBuffers::default();
         let value = match row.cell(0, &mut cells) {
             Ok(Cell::Null) => None,
-            Ok(Cell::Value(Value::I64(int))) => Some(Ok(Literal::Int(int))),
-            Ok(Cell::Value(Value::String(text))) => Some(Ok(Literal::Text(text.to_owned()))),
             Ok(Cell::Value(Value::Bool(truth))) => Some(Ok(Literal::Text(truth.to_string()))),
-            Ok(Cell::Value(Value::F64(float))) => Some(Ok(Literal::Text(float.to_string()))),
-            Ok(_) => Some(Err("expected a plain value, found another one".to_owned())),
+            Ok(cell) => {
+                let expected = || "expected a number or a text, found another value".to_owned();
+                Some(cell.literal().ok_or_else(expected))
+            }
             Err(message) => Some(Err(message)),
         };
         if let Ok(mut first) = self.0.lock() {

@@ -46,13 +46,10 @@ pub(crate) fn check(candidate: &Candidate<'_>, groups: &mut [Group]) -> Result<V
         let source = &candidate.job.sources[usize::from(query.source) - 1];
         let session = session_of(groups, usize::from(query.source) - 1);
         let found = first_value(&mut *session.session, source, &query.query)?;
-        let passed = match &found {
-            Some(Literal::Int(int)) => *int != 0,
-            Some(Literal::Text(text)) => matches!(text.as_str(), "true" | "t" | "1"),
-            None => false,
-        };
+        let passed = found.as_ref().is_some_and(is_true);
         let found = match found {
             Some(Literal::Int(int)) => int.to_string(),
+            Some(Literal::Float(float)) => float,
             Some(Literal::Text(text)) => format!("\"{text}\""),
             None => "no value".to_owned(),
         };
@@ -69,6 +66,17 @@ pub(crate) fn check(candidate: &Candidate<'_>, groups: &mut [Group]) -> Result<V
         }
     }
     Ok(reports)
+}
+
+/// Returns whether a value is true, or a number other than 0. Some databases return both as text.
+fn is_true(value: &Literal) -> bool {
+    match value {
+        Literal::Int(int) => *int != 0,
+        Literal::Float(text) | Literal::Text(text) => {
+            matches!(text.as_str(), "true" | "t")
+                || text.parse::<f64>().is_ok_and(|number| number != 0.0 && number.is_finite())
+        }
+    }
 }
 
 /// Returns the group of a source.

@@ -1,5 +1,6 @@
 //! The form of jobs in TOML.
 
+use super::address::redacted;
 use super::{
     Address, Entries, Format, GateQuery, Gates, Job, Publish, Ratio, Secret, SnapshotOptions,
     Source, Tls,
@@ -38,7 +39,11 @@ pub(super) struct JobFile {
 
 /// Either the destination, or a table with it.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "publish: expected a destination, or a table with to, sign_key, trust_key, \
+                 keep and keep_age"
+)]
 enum PublishTable {
     Destination(String),
     Table(PublishFields),
@@ -103,7 +108,12 @@ struct QueryTable {
 impl JobFile {
     /// Parses TOML. Errors have the line.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        toml_edit::de::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+        toml_edit::de::from_str(text).map_err(|error: toml_edit::de::Error| {
+            // The line itself can have a password.
+            let at = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
+            format!("line {line}: {}", redacted(error.message()))
+        })
     }
 
     /// Returns the job. Relative paths are relative to the folder.
@@ -176,6 +186,17 @@ fn check(job: &Job) -> Result<(), String> {
     if job.is_incremental() && job.sources.iter().any(|source| source.since.is_none()) {
         return Err("expected \"since\" for all sources or for none".to_owned());
     }
+    let removes = |source: &Source| source.entries.nulls == Nulls::Absent;
+    if job.is_incremental() && job.sources.len() > 1 && job.sources.iter().any(removes) {
+        return Err(
+            "expected nulls = \"empty\" or \"error\" for all sources of an incremental job \
+                    with several: a NULL of one would remove the entry of another"
+                .to_owned(),
+        );
+    }
+    if job.output == Path::new("-") || job.output.ends_with("-") {
+        return Err("output: expected the path of a file, found -".to_owned());
+    }
     Ok(())
 }
 
@@ -207,6 +228,18 @@ impl PublishTable {
 }
 
 impl SourceTable {
+    /// Fails if NULL counts in lines of JSON whose columns are not named.
+    fn check_nulls(&self, nulls: Nulls) -> Result<(), String> {
+        let is_json = self.format.as_deref() == Some("jsonl")
+            || [".jsonl", ".ndjson"].iter().any(|name| self.from.contains(name));
+        if is_json && nulls != Nulls::Absent && self.values.is_empty() {
+            return Err("nulls: expected the names of the columns in \"values\", since each line \
+                        of JSON can have others"
+                .to_owned());
+        }
+        Ok(())
+    }
+
     fn source(self, number: u16, folder: &Path) -> Result<Source, String> {
         let address =
             Address::parse(&self.from, folder).map_err(|message| format!("from: {message}"))?;
@@ -230,6 +263,14 @@ impl SourceTable {
         if self.split.is_some() && !matches!(address, Address::Postgres(_)) {
             return misplaced("split", "PostgreSQL");
         }
+        let nulls = one_of(
+            "nulls",
+            self.nulls.as_deref(),
+            &[("absent", Nulls::Absent), ("empty", Nulls::Empty), ("error", Nulls::Error)],
+        )?;
+        if !is_database {
+            self.check_nulls(nulls)?;
+        }
         let password = match (self.password_file, self.password_env) {
             (Some(_), Some(_)) => {
                 return Err("expected one of password_file and password_env".to_owned());
@@ -244,11 +285,6 @@ impl SourceTable {
             let column_type = parsed.map_err(|message| format!("types.{column}: {message}"))?;
             types.insert(column, column_type);
         }
-        let nulls = one_of(
-            "nulls",
-            self.nulls.as_deref(),
-            &[("absent", Nulls::Absent), ("empty", Nulls::Empty), ("error", Nulls::Error)],
-        )?;
         let key = KeyTemplate::parse(&self.key)?;
         let tls = self.tls.as_deref().map(|text| {
             one_of(
@@ -260,7 +296,7 @@ impl SourceTable {
         Ok(Source {
             number,
             address,
-            query: self.query.map(|query| query.trim().trim_end_matches(';').trim_end().to_owned()),
+            query: self.query.as_deref().map(without_end),
             entries: Entries { key, values: self.values, types, nulls },
             split: self.split,
             since: self.since,
@@ -273,6 +309,11 @@ impl SourceTable {
             header: self.header,
         })
     }
+}
+
+/// Returns a query without the semicolon at its end: queries become parts of other ones.
+fn without_end(query: &str) -> String {
+    query.trim().trim_end_matches(';').trim_end().to_owned()
 }
 
 impl Format {
@@ -307,7 +348,7 @@ impl GatesTable {
                      {source}"
                 ));
             }
-            queries.push(GateQuery { source, query: table.sql });
+            queries.push(GateQuery { source, query: without_end(&table.sql) });
         }
         Ok(Gates {
             min_entries: Some(self.min_entries.unwrap_or(1)),

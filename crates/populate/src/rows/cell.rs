@@ -19,14 +19,19 @@ pub(crate) enum Cell<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Literal {
     Int(i64),
+    /// A finite float, in a decimal form that is exact.
+    Float(String),
     Text(String),
 }
 
 impl Cell<'_> {
-    /// Returns the value as a literal; `None` for other values than integers and texts.
+    /// Returns the value as a literal; `None` for other values than numbers and texts.
     pub(crate) fn literal(&self) -> Option<Literal> {
         match self {
             Cell::Value(Value::I64(int)) => Some(Literal::Int(*int)),
+            Cell::Value(Value::F64(float)) if float.is_finite() => {
+                Some(Literal::Float(format!("{float:?}")))
+            }
             Cell::Value(Value::String(text)) => Some(Literal::Text((*text).to_owned())),
             _ => None,
         }

@@ -81,6 +81,7 @@ impl<'a> Plan<'a> {
             let text = match mark {
                 None => continue,
                 Some(Literal::Int(int)) => format!("int:{int}"),
+                Some(Literal::Float(float)) => format!("float:{float}"),
                 Some(Literal::Text(text)) => format!("text:{text}"),
             };
             writer.set_metadata(&format!("{SINCE}{}", index + 1), text.as_bytes())?;
@@ -110,6 +111,9 @@ fn last_marks(
                 Ok(int) => Literal::Int(int),
                 Err(_) => return Ok(None),
             },
+            Some(("float", float)) if float.parse::<f64>().is_ok_and(f64::is_finite) => {
+                Literal::Float(float.to_owned())
+            }
             Some(("text", text)) => Literal::Text(text.to_owned()),
             _ => return Ok(None),
         });
@@ -152,7 +156,7 @@ fn fingerprint(sources: &[Source]) -> String {
     let mut hasher = DefaultHasher::new();
     for source in sources {
         let Source { address, query, entries, since, .. } = source;
-        (address.to_string(), query, since, format!("{entries:?}")).hash(&mut hasher);
+        (address.identity(), query, since, format!("{entries:?}")).hash(&mut hasher);
     }
     format!("{:016x}", hasher.finish())
 }

@@ -14,11 +14,12 @@ pub use report::{Report, SourceReport};
 use crate::build::{self, Counters, Keep, Kept, READER_MEMORY};
 use crate::error::{Error, Result};
 use crate::gates::{self, Candidate};
-use crate::job::{Job, Source};
-use crate::sources::{self, Group};
+use crate::job::{Address, Job, Source};
+use crate::sources::{self, Group, Interruption};
 use incremental::Plan;
 use nuthatch_snapshot::{OnDuplicate, Snapshot, Summary, Writer, WriterOptions};
 use previous::Previous;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -42,17 +43,20 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 pub fn run(
     job: &Job,
     now: SystemTime,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
     observer: &Arc<dyn Observer>,
 ) -> Result<Report> {
     let start = Instant::now();
+    let interruption = &Interruption(Arc::clone(interrupted));
     let mut wait = FIRST_WAIT;
     for attempt in 1.. {
-        match run_attempt(job, now, interrupted, observer) {
+        match run_attempt(job, now, interruption, observer) {
             Ok(report) => return Ok(Report { attempts: attempt, time: start.elapsed(), ..report }),
+            // Whatever failed then is a consequence.
+            Err(_) if interruption.is_set() => return Err(Error::Interrupted),
             Err(error) if error.is_transient() && attempt < job.attempts => {
                 observer.attempt_failed(attempt, &error, wait);
-                pause(wait, interrupted)?;
+                pause(wait, interruption)?;
                 wait = (wait * 2).min(MAX_WAIT);
             }
             Err(error) => return Err(error),
@@ -61,11 +65,31 @@ pub fn run(
     unreachable!("the last attempt returns")
 }
 
+/// Fails if the output is one of the files that are read: it would replace that file.
+fn check_output(job: &Job) -> Result<()> {
+    let Ok(output) = std::fs::metadata(&job.output) else { return Ok(()) };
+    for source in &job.sources {
+        let path = match &source.address {
+            Address::Sqlite(path) => path.clone(),
+            Address::Files(path) if !path.contains("://") => path.into(),
+            _ => continue,
+        };
+        let is_same = std::fs::metadata(path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (output.dev(), output.ino()));
+        if is_same {
+            let (output, number) = (job.output.display(), source.number);
+            let message = format!("{output}: expected another file than that of source {number}");
+            return Err(Error::Job(message));
+        }
+    }
+    Ok(())
+}
+
 /// Waits, unless the job is interrupted.
-fn pause(wait: Duration, interrupted: &AtomicBool) -> Result<()> {
+fn pause(wait: Duration, interruption: &Interruption) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < wait {
-        if interrupted.load(Ordering::Relaxed) {
+        if interruption.is_set() {
             return Err(Error::Interrupted);
         }
         std::thread::park_timeout(Duration::from_millis(50));
@@ -76,20 +100,21 @@ fn pause(wait: Duration, interrupted: &AtomicBool) -> Result<()> {
 fn run_attempt(
     job: &Job,
     now: SystemTime,
-    interrupted: &AtomicBool,
+    interruption: &Interruption,
     observer: &Arc<dyn Observer>,
 ) -> Result<Report> {
+    check_output(job)?;
     publication::check(job)?;
     let previous = Previous::find(job)?;
     let plan = Plan::new(job, previous.snapshot(), now)?;
-    let mut groups = sources::open(&job.sources)?;
+    let mut groups = sources::open(&job.sources, interruption)?;
     let marks = incremental::marks(job, &mut groups)?;
     let mut writer = writer(job, &plan, observer)?;
     for (name, value) in &job.snapshot.metadata {
         writer.set_metadata(name, value.as_bytes())?;
     }
     plan.write_metadata(&mut writer, &marks)?;
-    let read = read_sources(job, &plan, (&mut groups, &mut writer), (interrupted, observer))?;
+    let read = read_sources(job, &plan, (&mut groups, &mut writer), (interruption, observer))?;
     if let Some(last) = plan.last_generation() {
         incremental::merge(last, &read.kept, &mut writer)?;
     }
@@ -102,7 +127,7 @@ fn run_attempt(
     if reports.iter().any(|report| !report.passed) {
         return Err(Error::Gates(reports));
     }
-    if interrupted.load(Ordering::Relaxed) {
+    if interruption.is_set() {
         return Err(Error::Interrupted);
     }
     drop((snapshot, groups));
@@ -152,7 +177,7 @@ fn read_sources(
     job: &Job,
     plan: &Plan<'_>,
     (groups, writer): (&mut [Group], &mut Writer),
-    (interrupted, observer): (&AtomicBool, &Arc<dyn Observer>),
+    (interruption, observer): (&Interruption, &Arc<dyn Observer>),
 ) -> Result<ReadSources> {
     let is_ordered = job.snapshot.on_duplicate != OnDuplicate::Error;
     let keep = Keep { sample: job.gates.sample, absent: plan.last_generation().is_some() };
@@ -164,9 +189,12 @@ fn read_sources(
         let group = groups.iter_mut().find(|group| group.sources.contains(&index));
         let session = &mut *group.expect("each source is in a group").session;
         let query = plan.query(index, source, session);
-        // With several readers, the order of rows would not be that of the source.
-        let readers = if is_ordered { 1 } else { source.readers };
-        let source = Source { readers, ..source.clone() };
+        // With several readers, or with ranges, the order of rows would not be that of the source.
+        let mut source = source.clone();
+        if is_ordered {
+            source.readers = 1;
+            source.split = None;
+        }
         let report = || {
             observer.progress(Progress::Reading {
                 rows: rows_before + counters.rows.load(Ordering::Relaxed),
@@ -177,7 +205,7 @@ fn read_sources(
         let appended = build::append(
             (session, &source, query.as_deref()),
             (writer, keep),
-            (&counters, interrupted),
+            (&counters, interruption),
             report,
         );
         kept.push(appended?);

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::job::{Job, Source};
 use crate::rows::{Mapper, Row, RowFault};
-use crate::sources::{self, MakeReceiver, RowReceiver, Stop};
+use crate::sources::{self, Interruption, MakeReceiver, RowReceiver, Stop};
 use nuthatch_import::RowSink;
 use nuthatch_snapshot::{OwnedValue, Value};
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub struct PreviewedEntry {
 /// Returns [`Error::Source`] if a source cannot be read, or has a row that cannot be stored.
 pub fn preview(job: &Job, rows: u64) -> Result<Vec<PreviewedEntry>> {
     let entries = Mutex::new(Vec::new());
-    for group in &mut sources::open(&job.sources)? {
+    for group in &mut sources::open(&job.sources, &Interruption::default())? {
         for index in group.sources.clone() {
             let source = Source { readers: 1, split: None, ..job.sources[index].clone() };
             let make: Box<MakeReceiver<'_>> = Box::new(|| {

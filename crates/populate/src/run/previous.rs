@@ -52,7 +52,14 @@ impl Previous {
     /// Opens the file at the path of the output, if there is one.
     fn of_output(job: &Job) -> Result<Self> {
         let exists = job.output.exists();
-        let snapshot = exists.then(|| Snapshot::open(&job.output)).transpose()?;
+        let opened = exists.then(|| Snapshot::open(&job.output)).transpose();
+        let snapshot = opened.map_err(|error| {
+            Error::Job(format!(
+                "{}: the last generation cannot be read: {error}; \
+                 remove the file to run without it",
+                job.output.display()
+            ))
+        })?;
         Ok(Self { snapshot, _folder: None })
     }
 
@@ -65,10 +72,10 @@ impl Previous {
 struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Creates a folder beside a file.
+    /// Creates a folder beside a file, or takes the one that a run left which was killed.
     fn beside(file: &Path) -> Result<Self> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let path = file.with_file_name(format!(".{name}.last-{}", std::process::id()));
+        let path = file.with_file_name(format!(".{name}.last"));
         std::fs::create_dir_all(&path)
             .map_err(|error| Error::System(format!("{}: create: {error}", path.display())))?;
         Ok(Self(path))

@@ -10,8 +10,10 @@ mod postgres;
 mod receiver;
 mod sqlite;
 mod tls;
+mod waiting;
 
 pub(crate) use receiver::{MakeReceiver, RowReceiver, Stop};
+pub(crate) use waiting::Interruption;
 
 use crate::error::Result;
 use crate::job::{Address, Source};
@@ -51,7 +53,7 @@ pub(crate) struct Group {
 /// # Errors
 ///
 /// Returns [`crate::Error::Source`] if a database cannot be opened.
-pub(crate) fn open(sources: &[Source]) -> Result<Vec<Group>> {
+pub(crate) fn open(sources: &[Source], interruption: &Interruption) -> Result<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
     for (index, source) in sources.iter().enumerate() {
         let is_same = |other: &&mut Group| {
@@ -66,9 +68,13 @@ pub(crate) fn open(sources: &[Source]) -> Result<Vec<Group>> {
             continue;
         }
         let session: Box<dyn Session> = match &source.address {
-            Address::Postgres(url) => Box::new(postgres::PostgresSession::open(source, url)?),
-            Address::Mysql(url) => Box::new(mysql::MysqlSession::open(source, url)?),
-            Address::Sqlite(path) => Box::new(sqlite::SqliteSession::open(source, path)?),
+            Address::Postgres(url) => {
+                Box::new(postgres::PostgresSession::open(source, url, interruption)?)
+            }
+            Address::Mysql(url) => Box::new(mysql::MysqlSession::open(source, url, interruption)?),
+            Address::Sqlite(path) => {
+                Box::new(sqlite::SqliteSession::open(source, path, interruption)?)
+            }
             Address::Files(address) => Box::new(files::FileSession::open(source, address)?),
         };
         groups.push(Group { session, sources: vec![index] });
@@ -95,6 +101,7 @@ impl Dialect {
     fn literal(self, literal: &Literal) -> String {
         match literal {
             Literal::Int(int) => int.to_string(),
+            Literal::Float(float) => float.clone(),
             Literal::Text(text) => {
                 let text = text.replace('\'', "''");
                 let doubled = self.has_backslash_escapes.then(|| text.replace('\\', "\\\\"));
@@ -134,6 +141,13 @@ impl Dialect {
         let rows: Vec<_> = rows.iter().map(row).collect();
         format!("select * from ({query}\n) as source_rows where {}", rows.join(" or "))
     }
+}
+
+/// Returns whether an error is the limit of open files of this process or of the system.
+fn is_file_limit(error: &std::io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
 /// Returns the part of a text that an error message quotes.

@@ -1,18 +1,18 @@
 //! MySQL and MariaDB: one connection with a consistent snapshot for all sources of a database.
 
-use super::{Dialect, MakeReceiver, Session, Stop, tls};
+use super::{Dialect, Interruption, MakeReceiver, Session, Stop, is_file_limit, tls};
 use crate::error::{Error, Result};
 use crate::job::{Secret, Source, Tls};
 use crate::rows::{Cell, CellBuffers, Row};
-use mysql_async::consts::{ColumnFlags, ColumnType};
+use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Opts, OptsBuilder, SslOpts, Value as SqlValue};
 use nuthatch_snapshot::Value;
+use std::fmt::Write;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
-const DIALECT: Dialect = Dialect { name_quote: '`', has_backslash_escapes: true };
 /// The number of the character set of columns of bytes.
 const BINARY: u16 = 63;
 /// Maximum time in which a session is closed.
@@ -23,6 +23,8 @@ pub(super) struct MysqlSession {
     runtime: Runtime,
     /// `None` only while the session is closed.
     connection: Option<Conn>,
+    interruption: Interruption,
+    dialect: Dialect,
     name: String,
 }
 
@@ -37,13 +39,13 @@ impl Drop for MysqlSession {
 
 impl MysqlSession {
     /// Connects, and begins the transaction.
-    pub(super) fn open(source: &Source, url: &Url) -> Result<Self> {
-        let name = source.name();
+    pub(super) fn open(source: &Source, url: &Url, interruption: &Interruption) -> Result<Self> {
+        let (name, interruption) = (source.name(), interruption.clone());
         let options = options(source, url)?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| Error::System(format!("start a runtime: {error}")))?;
-        let connected = runtime.block_on(async {
+        let connecting = async {
             let mut connection = Conn::new(options).await?;
             for statement in [
                 "set names utf8mb4",
@@ -53,10 +55,14 @@ impl MysqlSession {
             ] {
                 connection.query_drop(statement).await?;
             }
-            Ok(connection)
-        });
-        let connection = connected.map_err(|error| failure(&name, &error))?;
-        Ok(Self { runtime, connection: Some(connection), name })
+            let mode: Option<String> = connection.query_first("select @@sql_mode").await?;
+            Ok((connection, mode.unwrap_or_default()))
+        };
+        let connected = runtime.block_on(interruption.or_no_answer(&name, connecting))?;
+        let (connection, mode) = connected.map_err(|error| failure(&name, &error))?;
+        let has_backslash_escapes = !mode.contains("NO_BACKSLASH_ESCAPES");
+        let dialect = Dialect { name_quote: '`', has_backslash_escapes };
+        Ok(Self { runtime, connection: Some(connection), interruption, dialect, name })
     }
 }
 
@@ -95,17 +101,19 @@ impl Session for MysqlSession {
         query: Option<&str>,
         make_receiver: &MakeReceiver<'_>,
     ) -> Result<(), Stop> {
-        let (runtime, name) = (&self.runtime, &self.name);
-        let connection = self.connection.as_mut().expect("an open session");
+        let Self { runtime, connection, interruption, name, .. } = self;
+        let connection = connection.as_mut().expect("an open session");
         let fault = |error: mysql_async::Error| failure(name, &error);
         let query = query.or(source.query.as_deref()).unwrap_or_default();
         let mut receiver = make_receiver();
         runtime.block_on(async {
-            let mut result = connection.query_iter(query).await.map_err(fault)?;
+            // A prepared statement is one statement, and floats keep all their digits.
+            let started = interruption.or(connection.exec_iter(query, ())).await?;
+            let mut result = started.map_err(fault)?;
             let columns = result.columns_ref().to_vec();
             let names: Vec<_> = columns.iter().map(|c| c.name_str().into_owned()).collect();
             receiver.set_columns(&names)?;
-            while let Some(row) = result.next().await.map_err(fault)? {
+            while let Some(row) = interruption.or(result.next()).await?.map_err(fault)? {
                 receiver.row(&MysqlRow { columns: &columns, row: &row })?;
             }
             receiver.end_part()
@@ -113,12 +121,13 @@ impl Session for MysqlSession {
     }
 
     fn dialect(&self) -> Option<Dialect> {
-        Some(DIALECT)
+        Some(self.dialect)
     }
 }
 
 fn failure(name: &str, error: &mysql_async::Error) -> Error {
     let is_transient = match error {
+        mysql_async::Error::Io(mysql_async::IoError::Io(error)) => !is_file_limit(error),
         mysql_async::Error::Io(_) => true,
         // The server shuts down, the connection was killed or lost, or a lock was not free.
         mysql_async::Error::Server(error) => {
@@ -132,42 +141,74 @@ fn failure(name: &str, error: &mysql_async::Error) -> Error {
     Error::Source { source: name.to_owned(), message: error.to_string(), is_transient }
 }
 
-/// A row of the text protocol: all values are text.
 struct MysqlRow<'a> {
     columns: &'a [Column],
     row: &'a mysql_async::Row,
 }
 
 impl Row for MysqlRow<'_> {
-    fn cell<'r>(
-        &'r self,
-        column: usize,
-        _buffers: &'r mut CellBuffers,
-    ) -> Result<Cell<'r>, String> {
-        let text = match self.row.as_ref(column) {
-            None | Some(SqlValue::NULL) => return Ok(Cell::Null),
-            Some(SqlValue::Bytes(bytes)) => bytes.as_slice(),
-            Some(other) => return Err(format!("expected text, found {}", other.as_sql(false))),
-        };
-        let column = &self.columns[column];
-        if column.character_set() == BINARY && is_text(column.column_type()) {
-            return Ok(Cell::Value(Value::Bytes(text)));
-        }
-        let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
-        Ok(match column.column_type() {
-            ColumnType::MYSQL_TYPE_TINY
-            | ColumnType::MYSQL_TYPE_SHORT
-            | ColumnType::MYSQL_TYPE_INT24
-            | ColumnType::MYSQL_TYPE_LONG
-            | ColumnType::MYSQL_TYPE_LONGLONG
-            | ColumnType::MYSQL_TYPE_YEAR => Cell::Value(Value::I64(int(text, column)?)),
-            ColumnType::MYSQL_TYPE_FLOAT | ColumnType::MYSQL_TYPE_DOUBLE => {
-                let float = fast_float2::parse(text).map_err(|error| error.to_string())?;
-                Cell::Value(Value::F64(float))
+    fn cell<'r>(&'r self, column: usize, buffers: &'r mut CellBuffers) -> Result<Cell<'r>, String> {
+        let (value, column) = (self.row.as_ref(column), &self.columns[column]);
+        Ok(match value {
+            None | Some(SqlValue::NULL) => Cell::Null,
+            Some(SqlValue::Bytes(bytes)) => return text_or_bytes(bytes, column),
+            Some(SqlValue::Int(int)) => Cell::Value(Value::I64(*int)),
+            Some(SqlValue::UInt(int)) => {
+                let int = i64::try_from(*int).map_err(|_| {
+                    format!(
+                        "expected an integer of at most 64 bits with a sign, found {int}; \
+                         cast(… as char) stores it as text"
+                    )
+                })?;
+                Cell::Value(Value::I64(int))
             }
-            ColumnType::MYSQL_TYPE_JSON => Cell::Json(text.as_bytes()),
-            _ => Cell::Value(Value::String(text)),
+            Some(SqlValue::Float(float)) => {
+                // The decimal digits of the short float, as other databases have them.
+                let float = fast_float2::parse(float.to_string());
+                Cell::Value(Value::F64(float.map_err(|error| error.to_string())?))
+            }
+            Some(SqlValue::Double(float)) => Cell::Value(Value::F64(*float)),
+            Some(time) => {
+                buffers.text.clear();
+                push_time(time, column, &mut buffers.text);
+                Cell::Value(Value::String(&buffers.text))
+            }
         })
+    }
+}
+
+fn text_or_bytes<'r>(bytes: &'r [u8], column: &Column) -> Result<Cell<'r>, String> {
+    if column.character_set() == BINARY && is_text(column.column_type()) {
+        return Ok(Cell::Value(Value::Bytes(bytes)));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    Ok(match column.column_type() {
+        ColumnType::MYSQL_TYPE_JSON => Cell::Json(bytes),
+        _ => Cell::Value(Value::String(text)),
+    })
+}
+
+/// Appends a date or a time, with the decimals of its column.
+fn push_time(value: &SqlValue, column: &Column, text: &mut String) {
+    let micros = match *value {
+        SqlValue::Date(year, month, day, hour, minute, second, micros) => {
+            let _ = write!(text, "{year:04}-{month:02}-{day:02}");
+            if column.column_type() == ColumnType::MYSQL_TYPE_DATE {
+                return;
+            }
+            let _ = write!(text, " {hour:02}:{minute:02}:{second:02}");
+            micros
+        }
+        SqlValue::Time(is_negative, days, hours, minute, second, micros) => {
+            let (sign, hours) = (if is_negative { "-" } else { "" }, days * 24 + u32::from(hours));
+            let _ = write!(text, "{sign}{hours:02}:{minute:02}:{second:02}");
+            micros
+        }
+        _ => return,
+    };
+    let decimals = usize::from(column.decimals()).min(6);
+    if decimals > 0 {
+        let _ = write!(text, ".{}", &format!("{micros:06}")[..decimals]);
     }
 }
 
@@ -185,12 +226,4 @@ fn is_text(column_type: ColumnType) -> bool {
             | ColumnType::MYSQL_TYPE_BIT
             | ColumnType::MYSQL_TYPE_GEOMETRY
     )
-}
-
-fn int(text: &str, column: &Column) -> Result<i64, String> {
-    text.parse().map_err(|_| {
-        let is_unsigned = column.flags().contains(ColumnFlags::UNSIGNED_FLAG);
-        let advice = if is_unsigned { "; cast(… as char) stores it as text" } else { "" };
-        format!("expected an integer of at most 64 bits with a sign, found {text}{advice}")
-    })
 }

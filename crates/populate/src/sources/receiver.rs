@@ -53,6 +53,9 @@ pub(crate) trait RowReceiver {
         false
     }
 
+    /// Counts a row that has no entries.
+    fn skip_row(&mut self) {}
+
     /// Counts bytes that were read from the source.
     fn count_bytes(&mut self, _bytes: u64) {}
 }

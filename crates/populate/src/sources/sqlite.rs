@@ -1,6 +1,6 @@
 //! SQLite: one read transaction for all sources of a file.
 
-use super::{Dialect, MakeReceiver, Session, Stop};
+use super::{Dialect, Interruption, MakeReceiver, Session, Stop};
 use crate::error::{Error, Result};
 use crate::job::Source;
 use crate::rows::{Cell, CellBuffers, Row};
@@ -14,6 +14,8 @@ use std::time::Duration;
 const DIALECT: Dialect = Dialect { name_quote: '`', has_backslash_escapes: false };
 /// Maximum time to wait for a writer that locks the whole file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Number of steps of SQLite's machine between two looks at the flag of interruption.
+const STEPS_PER_LOOK: i32 = 100_000;
 
 /// A connection with an open read transaction.
 pub(super) struct SqliteSession {
@@ -23,12 +25,15 @@ pub(super) struct SqliteSession {
 
 impl SqliteSession {
     /// Opens a file for reading, and begins the transaction.
-    pub(super) fn open(source: &Source, path: &Path) -> Result<Self> {
+    pub(super) fn open(source: &Source, path: &Path, interruption: &Interruption) -> Result<Self> {
         let name = source.name();
         let fault = |error: rusqlite::Error| failure(&name, &error);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
+        let mut connection = Connection::open_with_flags(path, flags).map_err(fault)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(fault)?;
+        let flag = interruption.clone();
+        let handled = connection.progress_handler(STEPS_PER_LOOK, Some(move || flag.is_set()));
+        handled.map_err(fault)?;
         // The transaction takes its snapshot at the first read.
         connection.execute_batch("begin; select count(*) from sqlite_schema;").map_err(fault)?;
         Ok(Self { connection, name })

@@ -135,3 +135,47 @@ fn wrong_passwords_fail_at_once_and_are_not_shown() {
     run(&place, &with("password_file = \"secret\"")).report();
     run(&place, &with("tls = \"verify\"\nattempts = 1")).failed(3, "");
 }
+
+/// The text protocol rounds floats to six digits.
+#[test]
+fn floats_and_times_keep_their_digits() {
+    let place = Place::new();
+    let server = Database::mariadb(place.path());
+    server.execute(
+        "use app; create table t (id int primary key, f float, d double, a datetime(3), b time(2),
+             c datetime, e year);
+         insert into t values (1, 16777217, 0.1, '2026-11-27 10:00:00.125', '-30:00:01.25',
+             '2026-11-27 10:00:00', 2026), (2, 3.14159274, -0.25, null, null, null, null)",
+    );
+    run(&place, &job(&server, "select * from t", "")).report();
+    assert_eq!(
+        place.entries("a.nut"),
+        [
+            "1.a=String(\"2026-11-27 10:00:00.125\")",
+            "1.b=String(\"-30:00:01.25\")",
+            "1.c=String(\"2026-11-27 10:00:00\")",
+            "1.d=F64(0.1)",
+            "1.e=I64(2026)",
+            "1.f=F64(16777216.0)",
+            "2.d=F64(-0.25)",
+            "2.f=F64(3.1415927)",
+        ]
+    );
+}
+
+#[test]
+fn a_text_of_several_statements_is_not_executed() {
+    let place = Place::new();
+    let server = Database::mariadb(place.path());
+    server.execute("use app; create table t (id int, v int); insert into t values (1, 1), (2, 2)");
+    let several = "select id, v from t; commit; delete from t";
+    run(&place, &job(&server, several, "")).failed(3, "You have an error in your SQL syntax");
+    assert_eq!(server.execute("select count(*) from app.t"), "2");
+    server.execute("set global sql_mode = 'NO_BACKSLASH_ESCAPES'");
+    server.execute(
+        "use app; create table k (id varchar(9), v int); insert into k values ('a\\b', 1)",
+    );
+    let sample = job(&server, "select id, v from k", "[gates]\nsample = 5\n");
+    let report = run(&place, &sample).report();
+    assert_eq!(report["gates"][1]["found"], "1 entries of 1 rows are equal");
+}

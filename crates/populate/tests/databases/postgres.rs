@@ -235,3 +235,98 @@ fn wrong_passwords_fail_at_once_and_are_not_shown() {
     run(&place, &with("password_env = \"NOT_SET\"")).failed(3, "the variable NOT_SET is not set");
     run(&place, &with("tls = \"verify\"")).failed(3, "server does not support TLS");
 }
+
+/// Each range evaluates the query again, and a query with `limit` returns other rows each time.
+#[test]
+fn ranges_that_do_not_have_all_rows_are_an_error() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    table(&server);
+    let limited =
+        job(&server, "select id, v from t order by random() limit 20000", "split = \"id\"\n");
+    run(&place, &limited).failed(3, "split: expected the 20000 rows of the query");
+    let last = "select id, 'k' as id2, v from t order by id desc";
+    let text = job(&server, last, "values = [\"v\"]\nsplit = \"id\"\nreaders = 4\n");
+    let text = text.replace("{id}.{column}", "{id2}");
+    run(&place, &format!("on_duplicate = \"last\"\n{text}")).report();
+    assert_eq!(place.entries("a.nut"), ["k=String(\"value 1\")"], "the order of the query");
+}
+
+#[test]
+fn a_text_of_several_statements_is_not_executed() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    table(&server);
+    let several = "select id, v from t; commit; delete from t";
+    run(&place, &job(&server, several, "")).failed(3, "multiple commands");
+    assert_eq!(server.execute("select count(*) from t"), ROWS.to_string());
+    // The text of a key is never a part of the query of a sample.
+    server.execute(
+        "create table k (id text, v int); insert into k values (E'\\\\'' or true -- ', 1), ('b', 2);
+         alter role postgres set standard_conforming_strings = off",
+    );
+    let sample = job(&server, "select id, v from k", "[gates]\nsample = 5\n");
+    let report = run(&place, &sample).report();
+    assert_eq!(report["gates"][1]["found"], "2 entries of 2 rows are equal");
+}
+
+/// The connection that keeps the snapshot is ended, too: no range can be read again.
+#[test]
+fn a_job_runs_again_if_all_its_connections_are_lost() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    table(&server);
+    let query = "select id, v, (case when id % 20 = 0 then pg_sleep(0.001) end)::text as z from t";
+    place.file("job.toml", job(&server, query, "values = [\"v\"]\nsplit = \"id\"\n"));
+    let mut command = place.command(&["job.toml", "--json"]);
+    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the command");
+    let copying = "select count(*) from pg_stat_activity where query like 'copy%' \
+                   and application_name = 'nuthatch-populate'";
+    while server.execute(copying) == "0" {
+        std::thread::yield_now();
+    }
+    server.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = 'nuthatch-populate'",
+    );
+    let run = Run::of(child.wait_with_output().expect("the command"));
+    let report = run.report();
+    assert!(report["attempts"].as_u64() > Some(1), "{report}");
+    assert_eq!((&report["entries"], &report["sources"][0]["rows"]), (&ROWS.into(), &ROWS.into()));
+}
+
+#[test]
+fn an_interruption_ends_a_query_that_returns_nothing_and_a_server_that_does_not_answer() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = silent.local_addr().expect("an address").port();
+    let sleeping = job(&server, "select 1 as id, pg_sleep(600)::text as v", "");
+    let unanswered = sleeping.replace(&server.port().to_string(), &port.to_string());
+    for text in [sleeping, unanswered.clone(), unanswered.replace("postgresql:", "mysql:")] {
+        place.file("job.toml", &text);
+        let mut command = place.command(&["job.toml"]);
+        command.env("PGPASSWORD", "a5ecret").stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command");
+        if text.contains(&server.port().to_string()) {
+            let sleeping = "select count(*) from pg_stat_activity where query like 'copy%600%'";
+            while server.execute(sleeping) == "0" {
+                assert!(child.try_wait().expect("a child").is_none());
+                std::thread::yield_now();
+            }
+        } else {
+            drop(silent.accept().map(std::mem::forget));
+        }
+        let process = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a process");
+        let run = Run::of(child.wait_with_output().expect("the command"));
+        run.failed(3, "interrupted; nothing was published");
+        assert!(!place.names().iter().any(|name| name.contains("tmp")), "{:?}", place.names());
+    }
+    let running = "select count(*) from pg_stat_activity where query like 'copy%600%' \
+                   and state = 'active'";
+    while server.execute(running) != "0" {
+        std::thread::yield_now();
+    }
+}

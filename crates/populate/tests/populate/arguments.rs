@@ -62,7 +62,20 @@ fn passwords_are_not_shown() {
         assert_eq!(run.status, Some(3), "{run:?}");
         assert!(!run.stderr.contains("a5ecret"), "{}", run.stderr);
     }
-    place.file("secret", "");
+    for line in [
+        "from = \"postgresql://u:a5ecret@127.0.0.1:1/d",
+        "from = [\"postgresql://u:a5ecret@127.0.0.1:1/d\"]",
+        "from = \"postgresql://u:1#a5ecret@127.0.0.1:1/d\"",
+        "from = \"postgresql:/u:a5ecret@127.0.0.1:1/d\"",
+        "from = \"https://u:a5ecret@127.0.0.1:1/d.csv\"",
+        "from = \"https://127.0.0.1:1/d.csv?sig=a5ecret\"",
+        "from = \"mysql://u:a5ecret@127.0.0.1:1/d\" extra",
+    ] {
+        let run = place.job(&format!("output = \"a.nut\"\n[[source]]\nkey = \"{{a}}\"\n{line}\n"));
+        assert_eq!(run.status, Some(3), "{line}: {run:?}");
+        assert!(!run.stderr.contains("a5ecret"), "{line}: {}", run.stderr);
+        assert!(!run.stdout.contains("a5ecret"), "{line}: {}", run.stdout);
+    }
     let run = place.job(
         "output = \"a.nut\"\n[[source]]\nfrom = \"mysql://u@127.0.0.1:1/d\"\nquery = \"x\"\n\
          key = \"{a}\"\npassword_file = \"missing\"\n",
@@ -81,5 +94,11 @@ fn an_output_that_cannot_be_written_is_an_error() {
     run("missing/a.nut").failed(3, "missing/");
     run("/dev/null").failed(3, "/dev/null: create: expected a file to replace");
     run(".").failed(3, "expected a path that ends in the name of a file");
-    assert_eq!(place.names(), ["a.csv"]);
+    run("-").failed(2, "output: expected the path of a file, found -");
+    run("a.csv").failed(3, "expected another file than that of source 1");
+    std::os::unix::fs::symlink("a.csv", place.path().join("link.csv")).expect("a link");
+    run("link.csv").failed(3, "expected another file than that of source 1");
+    place.file("job.toml", "output = \"job.toml\"\n[[source]]\nfrom = \"a.csv\"\nkey = \"{id}\"");
+    place.run(&["job.toml"]).failed(2, "job.toml: expected another file than the job");
+    assert_eq!(place.names(), ["a.csv", "job.toml", "link.csv"]);
 }

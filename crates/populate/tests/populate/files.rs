@@ -68,6 +68,7 @@ fn faults_in_text_name_the_file_and_the_line() {
     for (name, text, expected) in [
         ("a.csv", "id,name\n1,Ada\n2\n", "a.csv: line 3: expected 2 values, found 1"),
         ("a.csv", "", "a.csv: expected a header line, found an empty file"),
+        ("a.csv", "id,v\n1,x\n2,\"y\n3,z\n", "line 3: expected a closing quote"),
         (
             "a.jsonl",
             "{\"id\": 1, \"v\": 1}\n{\"id\": 2,\n",
@@ -218,4 +219,36 @@ fn arrow_files_and_streams_are_read_with_all_types() {
     writer.write(&batch(0, 20)).expect("written");
     writer.finish().expect("written");
     check_types(&place, "b.ipc");
+}
+
+#[test]
+fn lines_of_json_without_values_are_counted_and_checked() {
+    let place = Place::new();
+    place.file("a.jsonl", "{\"id\":1}\n{\"id\":2,\"v\":3}\n");
+    let job = |more: &str| {
+        format!("output = \"a.nut\"\n[[source]]\nfrom = \"a.jsonl\"\nkey = \"{{id}}\"\n{more}")
+    };
+    assert_eq!(place.job(&job("")).report()["sources"][0]["rows"], 2);
+    place.job(&job("nulls = \"empty\"")).failed(3, "nulls: expected the names of the columns");
+    place.job(&job("nulls = \"empty\"\nvalues = [\"v\"]")).report();
+    assert_eq!(place.entries("a.nut"), ["1=String(\"\")", "2=I64(3)"]);
+    place.file("a.jsonl", "{\"id\":null}\n{\"id\":2,\"v\":3}\n");
+    place.job(&job("")).failed(3, "line 1: column \"id\": expected a value for the key");
+}
+
+#[test]
+fn a_pipe_is_not_read_twice() {
+    let place = Place::new();
+    let pipe = place.path().join("pipe.csv");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).expect("a pipe");
+    place.file(
+        "job.toml",
+        "output = \"a.nut\"\n[[source]]\nfrom = \"pipe.csv\"\nkey = \"{id}\"\n\
+         [gates]\nsample = 1\n",
+    );
+    let mut command = place.command(&["job.toml"]);
+    let child = command.stderr(std::process::Stdio::piped()).spawn().expect("the command");
+    std::fs::write(&pipe, "id,v\n1,x\n").expect("a reader");
+    let run = crate::place::Run::of(child.wait_with_output().expect("the command"));
+    run.failed(3, "a pipe cannot be read again");
 }

@@ -22,7 +22,7 @@ fn a_snapshot_that_all_gates_let_pass_is_published() {
     place.sqlite(TABLE);
     let gates = "min_entries = 100\nmax_entry_change = \"10%\"\nmax_byte_change = \"50%\"\n\
                  max_value_change = \"10%\"\nrequired_keys = [\"1\", \"100\"]\nsample = 20\n\
-                 [[gates.query]]\nsql = \"select count(*) = 100 from t\"";
+                 [[gates.query]]\nsql = \"select count(*) * 0.5 from t;\"";
     let report = place.job(&job(gates)).report();
     assert_eq!(report["published"]["generation"], 1);
     let all = report["gates"].as_array().expect("gates");
@@ -68,6 +68,7 @@ fn a_gate_that_fails_leaves_the_last_generation() {
             "query: expected true from select count(*) > 90 from t, found 0",
         ),
         ("[[gates.query]]\nsql = \"select 1 where false\"", "found no value"),
+        ("[[gates.query]]\nsql = \"select 0.0;\"", "found 0.0"),
         ("[[gates.query]]\nsql = \"select 'no'\"", "found \"no\""),
     ] {
         let run = place.job(&job(gates));

@@ -79,3 +79,41 @@ fn what_cannot_be_merged_is_refused() {
         "[[source]]\nfrom = \"sqlite:a.db\"\nquery = \"select 1 as a, 2 as b\"\nkey = \"{a}\"";
     place.job(&format!("{}{more}", job(""))).failed(3, "\"since\" for all sources or for none");
 }
+
+/// In SQLite, a number is less than each text: the highest value must be compared as a number.
+#[test]
+fn the_column_since_can_be_a_float() {
+    let place = Place::new();
+    place.sqlite(
+        "create table t(id integer primary key, v text, w text, changed);
+         insert into t values (1, 'a', 'x', 1.5), (2, 'b', 'y', 2.5)",
+    );
+    place.job(&job("")).report();
+    place.sqlite("insert into t values (3, 'c', 'z', 3.25)");
+    let report = place.job(&job("")).report();
+    assert_eq!((&report["incremental"], &report["sources"][0]["rows"]), (&true.into(), &2.into()));
+    assert_eq!(place.entries("a.nut").len(), 6);
+}
+
+/// A NULL of one source removed the entry of another one.
+#[test]
+fn several_sources_cannot_remove_each_others_entries() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let other = "[[source]]\nfrom = \"sqlite:a.db\"\nquery = \"select id, v, changed from t\"\n\
+                 key = \"{id}.o\"\nvalues = [\"v\"]\nsince = \"changed\"\n";
+    place.job(&format!("{}{other}", job(""))).failed(3, "a NULL of one would remove");
+    let kept = format!("{}nulls = \"empty\"\n{other}nulls = \"empty\"\n", job(""));
+    place.job(&kept).report();
+    assert_eq!(place.job(&kept).report()["incremental"], true);
+}
+
+#[test]
+fn a_damaged_last_generation_says_what_to_do() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.job(&job("")).report();
+    place.file("a.nut", "damaged");
+    place.job(&job("")).failed(3, "the last generation cannot be read");
+    place.job(&job("")).failed(3, "remove the file to run without it");
+}

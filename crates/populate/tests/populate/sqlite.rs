@@ -189,3 +189,21 @@ fn an_interrupted_job_leaves_nothing() {
     run.failed(3, "interrupted; nothing was published");
     assert_eq!(place.names(), ["a.db"]);
 }
+
+#[test]
+fn an_interrupted_query_that_returns_nothing_ends() {
+    let place = Place::new();
+    place.sqlite("create table t(id integer);");
+    let endless = "--query=with recursive n(i) as (select 1 union all select i + 1 from n) \
+                   select i, i as v from n where i < 0";
+    let mut command = place.command(&["--source=sqlite:a.db", endless, "--key={i}", "-o=a.nut"]);
+    let child = command.stderr(std::process::Stdio::piped()).spawn().expect("the command");
+    while place.names().len() == 1 {
+        std::thread::yield_now();
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a process");
+    let run = Run::of(child.wait_with_output().expect("the command"));
+    run.failed(3, "interrupted; nothing was published");
+    assert_eq!(place.names(), ["a.db"]);
+}

@@ -1,5 +1,6 @@
 //! CSV. An empty value is NULL.
 
+use super::csv_quotes::QuoteCheck;
 use super::list::{Compression, SourceFile};
 use super::{RowReceiver, Stop, invalid};
 use crate::error::Result;
@@ -39,7 +40,7 @@ pub(super) fn read(
         .flexible(true)
         .delimiter(delimiter)
         .buffer_capacity(BUFFER_BYTES)
-        .from_reader(open_text(file)?);
+        .from_reader(QuoteCheck::new(open_text(file)?, delimiter));
     let fault = |error: csv::Error| match error.kind() {
         csv::ErrorKind::Io(io) => file.fault("read", io),
         _ => invalid(file, error.to_string()),
@@ -54,15 +55,21 @@ pub(super) fn read(
         header(&record).map_err(|message| invalid(file, message))?
     };
     receiver.set_columns(&names)?;
+    let mut last_line = 1;
     while reader.read_byte_record(&mut record).map_err(fault)? {
+        last_line = record.position().map_or(0, csv::Position::line);
         if record.len() != names.len() {
-            let line = record.position().map_or(0, csv::Position::line);
             let (expected, found) = (names.len(), record.len());
-            let message = format!("line {line}: expected {expected} values, found {found}");
+            let message = format!("line {last_line}: expected {expected} values, found {found}");
             return Err(invalid(file, message).into());
         }
         receiver.count_bytes(record.as_slice().len() as u64 + record.len() as u64);
         receiver.row(&CsvRow(&record))?;
+    }
+    if reader.get_ref().is_in_quotes() {
+        let message =
+            format!("line {last_line}: expected a closing quote, found the end of the file");
+        return Err(invalid(file, message).into());
     }
     Ok(())
 }

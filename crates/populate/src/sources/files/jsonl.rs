@@ -55,6 +55,14 @@ pub(super) fn read(
         }
         if columns.names.len() == columns.in_key {
             // No line so far has a field with a value.
+            if let Some(at) = cells.iter().position(|cell| cell.is_none_or(|json| json == "null")) {
+                let name = &columns.names[at];
+                let message = format!(
+                    "line {line}: column \"{name}\": expected a value for the key, found none"
+                );
+                return Err(invalid(file, message).into());
+            }
+            receiver.skip_row();
             continue;
         }
         if columns.names.len() > known {

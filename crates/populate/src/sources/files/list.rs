@@ -39,6 +39,14 @@ impl SourceFile {
         }
     }
 
+    /// Returns whether the file can be read more than once: it is not a pipe.
+    pub(super) fn is_regular(&self) -> bool {
+        match &self.place {
+            Place::Path(path) => std::fs::metadata(path).is_ok_and(|found| found.is_file()),
+            Place::Remote(_) => true,
+        }
+    }
+
     /// Returns the error of an operation.
     pub(super) fn fault(&self, operation: &str, error: &std::io::Error) -> Error {
         let message = format!("{operation}: {error}");

@@ -5,6 +5,7 @@
 
 mod arrow;
 mod csv;
+mod csv_quotes;
 mod input;
 mod jsonl;
 mod list;
@@ -20,6 +21,7 @@ use std::collections::VecDeque;
 /// The files of a source.
 pub(super) struct FileSession {
     files: Vec<SourceFile>,
+    was_read: bool,
 }
 
 /// A part of a source, which one thread reads.
@@ -34,7 +36,7 @@ impl FileSession {
     /// Finds the files of an address.
     pub(super) fn open(source: &Source, address: &str) -> Result<Self> {
         let files = list::files(source, address)?;
-        let session = Self { files };
+        let session = Self { files, was_read: false };
         for file in &session.files {
             file.format(source)?;
         }
@@ -73,6 +75,13 @@ impl Session for FileSession {
         _query: Option<&str>,
         make_receiver: &MakeReceiver<'_>,
     ) -> Result<(), Stop> {
+        if self.was_read
+            && let Some(pipe) = self.files.iter().find(|file| !file.is_regular())
+        {
+            let message = "a pipe cannot be read again, as the gate \"sample\" does";
+            return Err(invalid(pipe, message).into());
+        }
+        self.was_read = true;
         let parts = self.parts(source)?;
         read_parts(parts, source.readers, make_receiver, |part, (): &mut (), receiver| {
             read_part(source, part, receiver)

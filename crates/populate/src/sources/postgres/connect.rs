@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::job::{Secret, Source, Tls};
-use crate::sources::tls;
+use crate::sources::{Dialect, Interruption, is_file_limit, tls};
 use std::error::Error as _;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -13,6 +13,8 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
+/// How queries are written.
+pub(super) const DIALECT: Dialect = Dialect { name_quote: '"', has_backslash_escapes: false };
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time in which a connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -21,19 +23,21 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const SETTINGS: &str = "set datestyle = 'ISO'; set intervalstyle = 'iso_8601'; \
                         set timezone = 'UTC'; set extra_float_digits = 1; \
                         set bytea_output = 'hex'; set client_encoding = 'UTF8'; \
+                        set standard_conforming_strings = on; \
                         set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
 
 /// Connects to a database.
 pub(super) struct Connector {
     config: Config,
     tls: Option<MakeRustlsConnect>,
+    interruption: Interruption,
     /// The address without secrets.
     pub(super) name: String,
 }
 
 impl Connector {
     /// Reads the password, and the certificates of authorities.
-    pub(super) fn new(source: &Source, url: &Url) -> Result<Self> {
+    pub(super) fn new(source: &Source, url: &Url, interruption: &Interruption) -> Result<Self> {
         let name = source.name();
         let mode = tls::mode(source, url)?;
         let mut config: Config = without_tls_parameters(url)
@@ -63,7 +67,7 @@ impl Connector {
                 Some(MakeRustlsConnect::new(tls::client(source, mode)?))
             }
         };
-        Ok(Self { config, tls, name })
+        Ok(Self { config, tls, interruption: interruption.clone(), name })
     }
 
     /// Connects.
@@ -71,7 +75,7 @@ impl Connector {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| Error::System(format!("start a runtime: {error}")))?;
-        let connected = runtime.block_on(async {
+        let connecting = async {
             // The errors of a connection are those of its requests.
             let (client, task) = if let Some(tls) = &self.tls {
                 let (client, connection) = self.config.connect(tls.clone()).await?;
@@ -82,9 +86,17 @@ impl Connector {
             };
             client.batch_execute(SETTINGS).await?;
             Ok((client, task))
-        });
+        };
+        let connected = runtime.block_on(self.interruption.or_no_answer(&self.name, connecting))?;
         let (client, task) = connected.map_err(|error| failure(&self.name, &error))?;
-        Ok(Connection { runtime, client: Some(client), task, name: self.name.clone() })
+        Ok(Connection {
+            runtime,
+            client: Some(client),
+            task,
+            tls: self.tls.clone(),
+            interruption: self.interruption.clone(),
+            name: self.name.clone(),
+        })
     }
 }
 
@@ -94,44 +106,84 @@ pub(super) struct Connection {
     /// `None` only while the connection is closed.
     client: Option<Client>,
     task: JoinHandle<()>,
+    tls: Option<MakeRustlsConnect>,
+    interruption: Interruption,
     /// The address without secrets.
     pub(super) name: String,
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Without the client, the task ends the session; the server would log an error otherwise.
-        self.client = None;
-        let closing = async { tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await };
-        let _ = self.runtime.block_on(closing);
+        let Some(client) = self.client.take() else { return };
+        let is_interrupted = self.interruption.is_set();
+        let closing = async {
+            if is_interrupted {
+                // The server would execute the query to its end.
+                let token = client.cancel_token();
+                let _ = match self.tls.clone() {
+                    Some(tls) => token.cancel_query(tls).await,
+                    None => token.cancel_query(NoTls).await,
+                };
+            }
+            // Without the client, the task ends the session; the server would log an error
+            // otherwise.
+            drop(client);
+            let _ = (&mut self.task).await;
+        };
+        let _ = self.runtime.block_on(async { tokio::time::timeout(CLOSE_TIMEOUT, closing).await });
     }
 }
 
 impl Connection {
-    /// Returns the client, and the runtime in which its requests run.
-    pub(super) fn parts(&self) -> (&Runtime, &Client) {
-        (&self.runtime, self.client.as_ref().expect("an open connection"))
+    /// Runs a request to its end, or until the job is interrupted.
+    pub(super) fn run<T>(
+        &self,
+        request: impl AsyncFnOnce(&Client, &Interruption) -> Result<T>,
+    ) -> Result<T> {
+        let client = self.client.as_ref().expect("an open connection");
+        self.runtime.block_on(request(client, &self.interruption))
     }
 
     /// Executes statements.
     pub(super) fn execute(&self, statements: &str) -> Result<()> {
-        let (runtime, client) = self.parts();
-        let done = runtime.block_on(client.batch_execute(statements));
-        done.map_err(|error| failure(&self.name, &error))
+        self.run(async |client, interruption| {
+            let done = interruption.or(client.batch_execute(statements)).await?;
+            done.map_err(|error| failure(&self.name, &error))
+        })
     }
 
-    /// Prepares a query, which tells its columns.
+    /// Prepares a query, which tells its columns. A text of several statements fails.
     pub(super) fn prepare(&self, query: &str) -> Result<Statement> {
-        let (runtime, client) = self.parts();
-        let prepared = runtime.block_on(client.prepare(query));
-        prepared.map_err(|error| failure(&self.name, &error))
+        self.run(async |client, interruption| {
+            let prepared = interruption.or(client.prepare(query)).await?;
+            prepared.map_err(|error| failure(&self.name, &error))
+        })
+    }
+
+    /// Returns the number of rows and of bytes that the planner expects.
+    pub(super) fn estimate(&self, query: &str) -> Option<(u64, u64)> {
+        // A failure of the query itself is reported when it is read, in a transaction that goes on.
+        self.execute("savepoint estimate").ok()?;
+        // A text of several statements cannot be prepared, and must not be executed otherwise.
+        let plan = self
+            .prepare(query)
+            .and_then(|_| self.first_value(&format!("explain (format json) {query}")));
+        self.execute("rollback to savepoint estimate").ok()?;
+        let plan = plan.ok()??;
+        let plan: serde_json::Value = serde_json::from_str(&plan).ok()?;
+        let plan = &plan[0]["Plan"];
+        let (rows, width) = (plan["Plan Rows"].as_f64()?, plan["Plan Width"].as_f64()?);
+        #[expect(clippy::cast_sign_loss, reason = "the planner expects no fewer than zero")]
+        let estimate = (rows as u64, (rows * width) as u64);
+        Some(estimate)
     }
 
     /// Returns the first value of the first row of a query, as text.
     pub(super) fn first_value(&self, query: &str) -> Result<Option<String>> {
-        let (runtime, client) = self.parts();
-        let messages = runtime.block_on(client.simple_query(query));
-        let messages = messages.map_err(|error| failure(&self.name, &error))?;
+        let messages = self.run(async |client, interruption| {
+            let messages = interruption.or(client.simple_query(query)).await?;
+            messages.map_err(|error| failure(&self.name, &error))
+        })?;
         Ok(messages.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
             _ => None,
@@ -174,8 +226,10 @@ pub(super) fn failure(name: &str, error: &tokio_postgres::Error) -> Error {
     Error::Source { source: name.to_owned(), message: chain(error), is_transient }
 }
 
+/// Returns whether the network failed. A limit of this process does not pass by itself.
 fn is_io(error: &tokio_postgres::Error) -> bool {
-    error.source().is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+    let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|source| !is_file_limit(source))
 }
 
 /// Returns the text of an error and of its causes.

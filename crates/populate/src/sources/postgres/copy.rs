@@ -29,6 +29,14 @@ impl ColumnDecoder {
     /// Returns the decoder of a type.
     pub(super) fn of(column_type: &Type) -> Self {
         match column_type.kind() {
+            // Elements of other arrays are separated by commas; vectors have no braces.
+            Kind::Array(element)
+                if *element == Type::BOX
+                    || *column_type == Type::INT2_VECTOR
+                    || *column_type == Type::OID_VECTOR =>
+            {
+                Self::Text
+            }
             Kind::Array(element) => match Self::of(element) {
                 Self::Int => Self::IntArray,
                 Self::Float if *element == Type::FLOAT4 => Self::F32Array,
@@ -55,44 +63,70 @@ impl ColumnDecoder {
     }
 }
 
-/// Copies the rows of a query to the receiver.
+/// The columns of a query.
+pub(super) struct Columns {
+    pub(super) names: Vec<String>,
+    pub(super) decoders: Vec<ColumnDecoder>,
+}
+
+/// Copies the rows of a query to the receiver. Returns their number.
 pub(super) fn copy(
     connection: &Connection,
     query: &str,
     decoders: &[ColumnDecoder],
     receiver: &mut dyn RowReceiver,
-) -> Result<(), Stop> {
-    let (name, (runtime, client)) = (&connection.name, connection.parts());
-    let fault = |error| Stop::from(failure(name, &error));
-    runtime.block_on(async {
+) -> Result<u64, Stop> {
+    let name = &connection.name;
+    // Both kinds of ends of the copy: of the connection, and of the receiver.
+    connection.run(async |client, interruption| {
         let copy = format!("copy ({query}\n) to stdout");
-        let stream = client.copy_out(&copy).await.map_err(fault)?;
+        let fault = |error| failure(name, &error);
+        let stream = interruption.or(client.copy_out(&copy)).await?.map_err(fault)?;
         pin_mut!(stream);
-        let mut ends = Vec::with_capacity(decoders.len());
-        // The start of a line whose end is in the next message.
-        let mut start = Vec::new();
-        while let Some(message) = stream.next().await {
-            let message = message.map_err(fault)?;
-            receiver.count_bytes(message.len() as u64);
-            let mut rest = &message[..];
-            // Servers send a message for each line, but need not.
-            while let Some(end) = memchr::memchr(b'\n', rest) {
-                let line = if start.is_empty() {
-                    &rest[..end]
-                } else {
-                    start.extend_from_slice(&rest[..end]);
-                    &start
-                };
-                find_ends(line, decoders.len(), &mut ends)
-                    .map_err(|message| Error::source(name, message))?;
-                receiver.row(&CopyLine { decoders, line, ends: &ends })?;
-                start.clear();
-                rest = &rest[end + 1..];
+        let mut lines = Lines { decoders, name, start: Vec::new(), ends: Vec::new(), count: 0 };
+        while let Some(message) = interruption.or(stream.next()).await? {
+            if let Err(stop) = lines.take(&message.map_err(fault)?, receiver) {
+                return Ok(Err(stop));
             }
-            start.extend_from_slice(rest);
         }
+        Ok(Ok(lines.count))
+    })?
+}
+
+/// The lines of messages.
+struct Lines<'a> {
+    decoders: &'a [ColumnDecoder],
+    name: &'a str,
+    /// The start of a line whose end is in the next message.
+    start: Vec<u8>,
+    ends: Vec<usize>,
+    /// Number of lines.
+    count: u64,
+}
+
+impl Lines<'_> {
+    /// Passes the lines of a message on. Servers send a message for each line, but need not.
+    fn take(&mut self, message: &[u8], receiver: &mut dyn RowReceiver) -> Result<(), Stop> {
+        receiver.count_bytes(message.len() as u64);
+        let Self { decoders, name, start, ends, count } = self;
+        let mut rest = message;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let line = if start.is_empty() {
+                &rest[..end]
+            } else {
+                start.extend_from_slice(&rest[..end]);
+                &*start
+            };
+            find_ends(line, decoders.len(), ends)
+                .map_err(|message| Error::source(name, message))?;
+            receiver.row(&CopyLine { decoders, line, ends })?;
+            *count += 1;
+            start.clear();
+            rest = &rest[end + 1..];
+        }
+        start.extend_from_slice(rest);
         Ok(())
-    })
+    }
 }
 
 /// Finds the offset after each value of a line: of the tab, or of the end of the line.

@@ -10,17 +10,17 @@ mod copy;
 mod ranges;
 
 use super::parts::read_parts;
-use super::{Dialect, MakeReceiver, RowReceiver, Session, Stop};
-use crate::error::Result;
+use super::{Dialect, Interruption, MakeReceiver, RowReceiver, Session, Stop};
+use crate::error::{Error, Result};
 use crate::job::Source;
-use connect::{Connection, Connector};
-use copy::ColumnDecoder;
-use std::collections::VecDeque;
+use connect::{Connection, Connector, DIALECT};
+use copy::{ColumnDecoder, Columns};
+use ranges::Ranges;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use url::Url;
 
-const DIALECT: Dialect = Dialect { name_quote: '"', has_backslash_escapes: false };
 /// Maximum number of times that a range is read, and the wait between two of them.
 const MAX_RANGE_READS: u32 = 5;
 const RANGE_RETRY_WAIT: Duration = Duration::from_secs(1);
@@ -44,16 +44,10 @@ struct Reader {
     has_columns: bool,
 }
 
-/// The columns of a query.
-struct Columns {
-    names: Vec<String>,
-    decoders: Vec<ColumnDecoder>,
-}
-
 impl PostgresSession {
     /// Connects, begins the transaction and exports its snapshot.
-    pub(super) fn open(source: &Source, url: &Url) -> Result<Self> {
-        let connector = Connector::new(source, url)?;
+    pub(super) fn open(source: &Source, url: &Url, interruption: &Interruption) -> Result<Self> {
+        let connector = Connector::new(source, url, interruption)?;
         let connection = connector.connect()?;
         connection.execute("begin isolation level repeatable read read only")?;
         let snapshot = connection.first_value("select pg_export_snapshot()")?.unwrap_or_default();
@@ -69,32 +63,48 @@ impl PostgresSession {
             decoders: columns.iter().map(|column| ColumnDecoder::of(column.type_())).collect(),
         })
     }
+}
 
-    /// Returns the number of rows and of bytes that the planner expects.
-    fn estimate(&self, query: &str) -> Option<(u64, u64)> {
-        // A failure of the query itself is reported when it is read, in a transaction that goes on.
-        self.connection.execute("savepoint estimate").ok()?;
-        let plan = self.connection.first_value(&format!("explain (format json) {query}"));
-        self.connection.execute("rollback to savepoint estimate").ok()?;
-        let plan = plan.ok()??;
-        let plan: serde_json::Value = serde_json::from_str(&plan).ok()?;
-        let plan = &plan[0]["Plan"];
-        let (rows, width) = (plan["Plan Rows"].as_f64()?, plan["Plan Width"].as_f64()?);
-        #[expect(clippy::cast_sign_loss, reason = "the planner expects no fewer than zero")]
-        let estimate = (rows as u64, (rows * width) as u64);
-        Some(estimate)
+impl PostgresSession {
+    /// Reads ranges on several connections.
+    fn read_ranges(
+        &self,
+        Ranges { queries, rows: expected }: Ranges,
+        readers: usize,
+        (columns, make_receiver): (&Columns, &MakeReceiver<'_>),
+    ) -> Result<(), Stop> {
+        let (shared, rows) = (&self.shared, AtomicU64::new(0));
+        read_parts(queries, readers, make_receiver, |query, reader: &mut Reader, receiver| {
+            if !reader.has_columns {
+                receiver.set_columns(&columns.names)?;
+                reader.has_columns = true;
+            }
+            let read = shared.read_range(query, columns, &mut reader.connection, receiver)?;
+            rows.fetch_add(read, Ordering::Relaxed);
+            Ok(())
+        })?;
+        let found = rows.into_inner();
+        if found == expected {
+            return Ok(());
+        }
+        let message = format!(
+            "split: expected the {expected} rows of the query in its ranges, found {found}: a \
+             query with limit, distinct on or random values returns other rows in each range; \
+             leave split out"
+        );
+        Err(Error::source(&self.shared.connector.name, message).into())
     }
 }
 
 impl SharedSnapshot {
-    /// Reads a range, again if its connection is lost.
+    /// Reads a range, again if its connection is lost. Returns the number of rows.
     fn read_range(
         &self,
         query: &str,
         columns: &Columns,
         connection: &mut Option<Connection>,
         receiver: &mut dyn RowReceiver,
-    ) -> Result<(), Stop> {
+    ) -> Result<u64, Stop> {
         let mut reads = 0;
         loop {
             reads += 1;
@@ -104,7 +114,7 @@ impl SharedSnapshot {
                 .map_err(Stop::from)
                 .and_then(|connection| copy::copy(connection, query, &columns.decoders, receiver));
             match result {
-                Ok(()) => return receiver.end_part(),
+                Ok(rows) => return receiver.end_part().map(|()| rows),
                 Err(Stop::Fault(error)) if error.is_transient() => {
                     *connection = None;
                     if !receiver.drop_part() || reads == MAX_RANGE_READS {
@@ -124,10 +134,12 @@ impl SharedSnapshot {
             connected
         } else {
             let connected = self.connector.connect()?;
-            connected.execute(&format!(
+            let begun = connected.execute(&format!(
                 "begin isolation level repeatable read read only; set transaction snapshot '{}'",
                 self.snapshot
-            ))?;
+            ));
+            // The snapshot ends with the connection of the session: then the job begins again.
+            begun.map_err(Error::into_transient)?;
             connected
         };
         Ok(connection.insert(connected))
@@ -137,7 +149,7 @@ impl SharedSnapshot {
 impl Session for PostgresSession {
     fn estimated_rows(&mut self, source: &Source) -> Option<u64> {
         let query = source.query.clone()?;
-        self.estimate(&query).map(|(rows, _)| rows)
+        self.connection.estimate(&query).map(|(rows, _)| rows)
     }
 
     fn read(
@@ -151,23 +163,11 @@ impl Session for PostgresSession {
         // A query of its own, such as that of a sample, is small.
         let split = source.split.as_deref().filter(|_| query.is_none());
         let ranges = match split {
-            Some(column) => ranges::ranges(self, (source, &text, column), &columns)?,
-            None => VecDeque::new(),
+            Some(column) => ranges::ranges(&self.connection, (source, &text, column), &columns)?,
+            None => None,
         };
-        if ranges.len() > 1 {
-            let (shared, readers) = (&self.shared, source.readers);
-            return read_parts(
-                ranges,
-                readers,
-                make_receiver,
-                |query, reader: &mut Reader, receiver| {
-                    if !reader.has_columns {
-                        receiver.set_columns(&columns.names)?;
-                        reader.has_columns = true;
-                    }
-                    shared.read_range(query, &columns, &mut reader.connection, receiver)
-                },
-            );
+        if let Some(ranges) = ranges {
+            return self.read_ranges(ranges, source.readers, (&columns, make_receiver));
         }
         let mut receiver = make_receiver();
         receiver.set_columns(&columns.names)?;

@@ -1,6 +1,7 @@
 //! Ranges of a column of integers, which are read at the same time.
 
-use super::{Columns, DIALECT, PostgresSession};
+use super::connect::{Connection, DIALECT};
+use super::copy::Columns;
 use crate::error::{Error, Result};
 use crate::job::Source;
 use std::collections::VecDeque;
@@ -9,13 +10,21 @@ use std::collections::VecDeque;
 const RANGE_BYTES: u64 = 4 << 20;
 const MAX_RANGES: u64 = 100_000;
 
-/// Returns the queries of the ranges. Together they have all rows, each once.
+/// The ranges of a query.
+pub(super) struct Ranges {
+    /// The queries. Together they have all rows, each once.
+    pub(super) queries: VecDeque<String>,
+    /// The number of rows of the query.
+    pub(super) rows: u64,
+}
+
+/// Returns the ranges of a query; `None` if there is only one.
 pub(super) fn ranges(
-    session: &PostgresSession,
+    connection: &Connection,
     (source, query, column): (&Source, &str, &str),
     columns: &Columns,
-) -> Result<VecDeque<String>> {
-    let fault = |message: String| Error::source(&session.shared.connector.name, message);
+) -> Result<Option<Ranges>> {
+    let fault = |message: String| Error::source(&connection.name, message);
     let position = columns.names.iter().position(|name| name == column);
     let Some(position) = position else {
         return Err(fault(format!("split: expected a column of the query, found \"{column}\"")));
@@ -25,16 +34,19 @@ pub(super) fn ranges(
     }
     let name = DIALECT.name(column);
     let bounds = format!(
-        "select min({name})::text || ' ' || max({name})::text from ({query}\n) as source_rows"
+        "select min({name})::text || ' ' || max({name})::text || ' ' || count(*)::text \
+         from ({query}\n) as source_rows"
     );
-    let Some(bounds) = session.connection.first_value(&bounds)? else { return Ok(VecDeque::new()) };
-    let parsed = bounds
-        .split_once(' ')
-        .and_then(|(min, max)| Some((min.parse::<i64>().ok()?, max.parse::<i64>().ok()?)));
-    let Some((min, max)) = parsed else { return Ok(VecDeque::new()) };
-    let bytes = session.estimate(query).map_or(0, |(_, bytes)| bytes);
+    let bounds = connection.first_value(&bounds)?.unwrap_or_default();
+    let numbers: Vec<i64> = bounds.split(' ').filter_map(|number| number.parse().ok()).collect();
+    // Without a value there are no bounds.
+    let [min, max, rows] = numbers[..] else { return Ok(None) };
+    let bytes = connection.estimate(query).map_or(0, |(_, bytes)| bytes);
     let wanted = (bytes / RANGE_BYTES).max(source.readers as u64 * 2).min(MAX_RANGES);
     let parts = split(min, max, wanted);
+    if parts.len() < 2 {
+        return Ok(None);
+    }
     let queries = parts.into_iter().enumerate().map(|(at, (first, last))| {
         let nulls = if at == 0 { format!(" or {name} is null") } else { String::new() };
         format!(
@@ -42,7 +54,7 @@ pub(super) fn ranges(
              where {name} between {first} and {last}{nulls}"
         )
     });
-    Ok(queries.collect())
+    Ok(Some(Ranges { queries: queries.collect(), rows: rows.unsigned_abs() }))
 }
 
 /// Splits a range of integers into at most `wanted` ranges, ends included.
