@@ -13,7 +13,6 @@
 //! | `build/` | the threads that pass rows to the writer of the snapshot |
 //! | `sources/` | readers of databases and files, one file or folder for each |
 //! | `job/` | jobs, and their form in TOML |
-//! | `rows/` | rows, templates of keys, conversion of values |
 //! | `error.rs`, `gate_report.rs` | errors, and the outcome of gates |
 
 mod build;
@@ -21,7 +20,6 @@ mod error;
 mod gate_report;
 mod gates;
 mod job;
-mod rows;
 mod run;
 mod sources;
 
@@ -30,5 +28,5 @@ pub use gate_report::GateReport;
 pub use job::{
     Address, Format, GateQuery, Gates, Job, Publish, Ratio, Secret, SnapshotOptions, Source, Tls,
 };
-pub use rows::ColumnType;
+pub use nuthatch_rows::ColumnType;
 pub use run::{Observer, PreviewedEntry, Progress, Report, SourceReport, preview, run};

@@ -41,7 +41,11 @@ const IMPORTS: &[Arrows] = &[
     ("uring", &[]),
     ("import", &["snapshot"]),
     ("terminal", &["snapshot", "units"]),
-    ("populate", &["delivery", "import", "origins", "snapshot", "terminal", "units", "value-text"]),
+    ("rows", &["import", "snapshot"]),
+    (
+        "populate",
+        &["delivery", "import", "origins", "rows", "snapshot", "terminal", "units", "value-text"],
+    ),
     (
         "cli",
         &[
@@ -152,6 +156,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
             "bindings/python/src/snapshots/entries.rs",
             "bindings/python/src/snapshots/held.rs",
             "bindings/python/src/snapshots/numbers.rs",
+            "bindings/python/src/snapshots/stream.rs",
             "bench/hybrid/src/rocksdb.rs",
             "bench/rivals/src/rocksdb.rs",
         ],

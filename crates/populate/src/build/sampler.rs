@@ -1,7 +1,7 @@
 //! A random sample of rows, of equal chance for each: reservoir sampling by Algorithm L of Kim-Hung
 //! Li, "Reservoir-Sampling Algorithms of Time Complexity O(n(1+log(N/n)))", 1994.
 
-use crate::rows::{CellBuffers, Literal, Mapping, Row};
+use nuthatch_rows::{CellBuffers, Literal, Mapping, Row};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
@@ -81,7 +81,7 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Cell, KeyTemplate, Nulls};
+    use nuthatch_rows::{Cell, KeyTemplate, Nulls};
     use nuthatch_snapshot::Value;
     use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::job::Source;
-use crate::rows::{Cell, CellBuffers, Literal, Row};
 use crate::sources::{MakeReceiver, RowReceiver, Session, Stop};
+use nuthatch_rows::{Cell, CellBuffers, Literal, Row};
 use nuthatch_snapshot::Value;
 use std::sync::{Mutex, PoisonError};
 

@@ -10,8 +10,8 @@ use crate::build::Kept;
 use crate::error::Result;
 use crate::gate_report::GateReport;
 use crate::job::{Job, Ratio};
-use crate::rows::Literal;
 use crate::sources::Group;
+use nuthatch_rows::Literal;
 use nuthatch_snapshot::Snapshot;
 use nuthatch_units::grouped;
 

@@ -5,7 +5,7 @@ use super::{
     Address, Entries, Format, GateQuery, Gates, Job, Publish, Ratio, Secret, SnapshotOptions,
     Source, Tls,
 };
-use crate::rows::{ColumnType, KeyTemplate, Nulls};
+use nuthatch_rows::{ColumnType, KeyTemplate, Nulls};
 use nuthatch_snapshot::{Compression, OnDuplicate};
 use nuthatch_units::{parse_duration, parse_size};
 use serde::Deserialize;

@@ -10,7 +10,7 @@ pub use ratio::Ratio;
 pub use secret::Secret;
 
 use crate::error::{Error, Result};
-use crate::rows::{ColumnType, KeyTemplate, Mapper, Mapping, Nulls};
+use nuthatch_rows::{ColumnType, KeyTemplate, Mapper, Mapping, Nulls};
 use nuthatch_snapshot::{Compression, OnDuplicate};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::job::{Job, Source};
-use crate::rows::{Mapper, Row, RowFault};
 use crate::sources::{self, Interruption, MakeReceiver, RowReceiver, Stop};
 use nuthatch_import::RowSink;
+use nuthatch_rows::{Mapper, Row, RowFault};
 use nuthatch_snapshot::{OwnedValue, Value};
 use std::sync::{Mutex, PoisonError};
 

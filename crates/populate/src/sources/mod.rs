@@ -17,7 +17,7 @@ pub(crate) use waiting::Interruption;
 
 use crate::error::Result;
 use crate::job::{Address, Source};
-use crate::rows::Literal;
+use nuthatch_rows::Literal;
 
 /// An open database, in one snapshot of it, or files.
 pub(crate) trait Session: Send {

@@ -3,10 +3,10 @@
 use super::{Dialect, Interruption, MakeReceiver, Session, Stop, is_file_limit, tls};
 use crate::error::{Error, Result};
 use crate::job::{Secret, Source, Tls};
-use crate::rows::{Cell, CellBuffers, Row};
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Opts, OptsBuilder, SslOpts, Value as SqlValue};
+use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The receiver of the rows of a source.
 
 use crate::error::Error;
-use crate::rows::Row;
+use nuthatch_rows::Row;
 
 /// Why a receiver takes no more rows.
 #[derive(Debug)]

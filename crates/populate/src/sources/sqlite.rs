@@ -3,7 +3,7 @@
 use super::{Dialect, Interruption, MakeReceiver, Session, Stop};
 use crate::error::{Error, Result};
 use crate::job::Source;
-use crate::rows::{Cell, CellBuffers, Row};
+use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};

@@ -5,9 +5,9 @@ use super::list::{Compression, SourceFile};
 use super::{RowReceiver, Stop, invalid};
 use crate::error::Result;
 use crate::job::Source;
-use crate::rows::{Cell, CellBuffers, Row};
 use csv::{ByteRecord, ReaderBuilder};
 use flate2::read::MultiGzDecoder;
+use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;
 use std::io::{BufReader, Read};
 

@@ -3,9 +3,9 @@
 use super::array;
 use super::connect::{Connection, failure};
 use crate::error::Error;
-use crate::rows::{Cell, CellBuffers, Row};
 use crate::sources::{RowReceiver, Stop};
 use futures_util::{StreamExt, pin_mut};
+use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;
 use tokio_postgres::types::{Kind, Type};
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// What becomes of a value that is NULL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Nulls {
+pub enum Nulls {
     /// There is no entry.
     #[default]
     Absent,
@@ -38,7 +38,7 @@ struct ValueColumn {
 
 /// How rows with certain columns become entries.
 #[derive(Clone, Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     key: Vec<Part>,
     /// Number of parts of the key before the first name of a column.
     common_parts: usize,
@@ -56,7 +56,7 @@ impl Mapping {
     ///
     /// Returns what was expected and found if a column does not exist or exists twice, or if
     /// several columns would have the same key.
-    pub(crate) fn new(
+    pub fn new(
         names: &[String],
         template: &KeyTemplate,
         values: &[String],
@@ -110,11 +110,7 @@ impl Mapping {
     }
 
     /// Returns the values of a row that its key contains; `None` if a query cannot compare one.
-    pub(crate) fn key_literals(
-        &self,
-        row: &dyn Row,
-        cells: &mut CellBuffers,
-    ) -> Option<Vec<Literal>> {
+    pub fn key_literals(&self, row: &dyn Row, cells: &mut CellBuffers) -> Option<Vec<Literal>> {
         let columns = self.key.iter().filter_map(|part| match part {
             Part::Column(index) => Some(*index),
             Part::Text(_) | Part::Name => None,
@@ -138,7 +134,7 @@ fn find(names: &[String], name: &str) -> Result<usize, String> {
 
 /// The reason why a row has no entries.
 #[derive(Debug)]
-pub(crate) enum RowFault {
+pub enum RowFault {
     /// What was expected and found, with the name of the column.
     Row(String),
     /// The receiver of entries failed.
@@ -147,7 +143,7 @@ pub(crate) enum RowFault {
 
 /// Makes entries from rows, on one thread.
 #[derive(Debug)]
-pub(crate) struct Mapper {
+pub struct Mapper {
     mapping: Arc<Mapping>,
     key: Vec<u8>,
     cells: CellBuffers,
@@ -156,7 +152,7 @@ pub(crate) struct Mapper {
 
 impl Mapper {
     /// Returns a mapper.
-    pub(crate) fn new(mapping: Arc<Mapping>) -> Self {
+    pub fn new(mapping: Arc<Mapping>) -> Self {
         Self {
             mapping,
             key: Vec::new(),
@@ -166,12 +162,17 @@ impl Mapper {
     }
 
     /// Returns the mapping.
-    pub(crate) fn mapping(&self) -> &Arc<Mapping> {
+    pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
     }
 
     /// Passes the entries of a row to the sink. `number` is the number of the row.
-    pub(crate) fn add<S: RowSink>(
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RowFault::Row`] if a value cannot be stored, or [`RowFault::Sink`] if the sink
+    /// fails.
+    pub fn add<S: RowSink>(
         &mut self,
         number: u64,
         row: &dyn Row,

@@ -4,7 +4,7 @@ use nuthatch_snapshot::{StringListBuf, Value};
 
 /// The value of a column in a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Cell<'a> {
+pub enum Cell<'a> {
     /// SQL's NULL, or a value that is missing.
     Null,
     /// A value that can be stored as it is.
@@ -17,16 +17,18 @@ pub(crate) enum Cell<'a> {
 
 /// A value that a query can compare a column with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Literal {
+pub enum Literal {
+    /// An integer.
     Int(i64),
     /// A finite float, in a decimal form that is exact.
     Float(String),
+    /// A text.
     Text(String),
 }
 
 impl Cell<'_> {
     /// Returns the value as a literal; `None` for other values than numbers and texts.
-    pub(crate) fn literal(&self) -> Option<Literal> {
+    pub fn literal(&self) -> Option<Literal> {
         match self {
             Cell::Value(Value::I64(int)) => Some(Literal::Int(*int)),
             Cell::Value(Value::F64(float)) if float.is_finite() => {
@@ -40,18 +42,25 @@ impl Cell<'_> {
 
 /// Buffers for values that differ from their form in the source. All rows of a thread use them.
 #[derive(Debug, Default)]
-pub(crate) struct CellBuffers {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) decoded: Vec<u8>,
-    pub(crate) text: String,
-    pub(crate) i64s: Vec<i64>,
-    pub(crate) f64s: Vec<f64>,
-    pub(crate) f32s: Vec<f32>,
-    pub(crate) strings: StringListBuf,
+pub struct CellBuffers {
+    /// Bytes, such as those of a decoded text.
+    pub bytes: Vec<u8>,
+    /// Decoded text of a protocol.
+    pub decoded: Vec<u8>,
+    /// A text.
+    pub text: String,
+    /// A list of integers.
+    pub i64s: Vec<i64>,
+    /// A list of floats of 64 bits.
+    pub f64s: Vec<f64>,
+    /// A list of floats of 32 bits.
+    pub f32s: Vec<f32>,
+    /// A list of strings.
+    pub strings: StringListBuf,
 }
 
 /// A row of a source.
-pub(crate) trait Row {
+pub trait Row {
     /// Returns the value of the column at this index.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ const NAME: &str = "column";
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Segment {
+pub enum Segment {
     /// Text that all keys have.
     Text(String),
     /// The value of a column, by its name.
@@ -16,7 +16,7 @@ pub(crate) enum Segment {
 
 /// A template of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyTemplate(pub(crate) Vec<Segment>);
+pub struct KeyTemplate(pub Vec<Segment>);
 
 impl KeyTemplate {
     /// Parses a template. `{{` and `}}` stand for braces.
@@ -24,7 +24,7 @@ impl KeyTemplate {
     /// # Errors
     ///
     /// Returns what was expected and found if it is not one.
-    pub(crate) fn parse(template: &str) -> Result<Self, String> {
+    pub fn parse(template: &str) -> Result<Self, String> {
         let (mut segments, mut text) = (Vec::new(), String::new());
         let mut rest = template;
         while let Some(at) = rest.find(['{', '}']) {
@@ -65,12 +65,12 @@ impl KeyTemplate {
     }
 
     /// Returns whether keys contain the name of the column that has the value.
-    pub(crate) fn has_name(&self) -> bool {
+    pub fn has_name(&self) -> bool {
         self.0.contains(&Segment::Name)
     }
 
     /// Returns the names of the columns whose values keys contain.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|segment| match segment {
             Segment::Column(name) => Some(name.as_str()),
             Segment::Text(_) | Segment::Name => None,
