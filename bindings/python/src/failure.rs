@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 /// The result of work for Python.
 pub(crate) type Outcome<T> = Result<T, Failure>;
@@ -17,11 +18,31 @@ pub(crate) struct Failure {
     /// Index of the write in its batch whose condition was not met, with the code
     /// `condition-unmet`.
     write: Option<u64>,
+    /// Fields of an error of a snapshot, or of a system call.
+    fields: Option<Box<Fields>>,
+}
+
+/// Fields of an error of a snapshot, or of a system call, besides its code and its message.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fields {
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) offset: Option<u64>,
+    pub(crate) expected: Option<String>,
+    pub(crate) found: Option<String>,
+    /// The `errno` of a system call.
+    pub(crate) number: Option<i32>,
 }
 
 impl Failure {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code: Cow::Borrowed(code), message: message.into(), write: None }
+        Self { code: Cow::Borrowed(code), message: message.into(), write: None, fields: None }
+    }
+
+    /// Adds the fields of an error of a snapshot, or of a system call.
+    #[must_use]
+    pub(crate) fn with_fields(mut self, fields: Fields) -> Self {
+        self.fields = Some(Box::new(fields));
+        self
     }
 
     /// Returns a failure for an invalid argument.
@@ -49,7 +70,7 @@ impl Failure {
         message: impl Into<String>,
         write: Option<u64>,
     ) -> Self {
-        Self { code: code.into(), message: message.into(), write }
+        Self { code: code.into(), message: message.into(), write, fields: None }
     }
 
     pub(crate) fn code(&self) -> &str {
@@ -59,9 +80,34 @@ impl Failure {
     /// Converts the failure into an exception.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if let Some(fields) = self.fields {
+            return fields.raise(py, &self.code, &self.message);
+        }
         let made = MAKE
             .import(py, "nuthatch.errors", "from_code")
             .and_then(|make| make.call1((self.code.as_ref(), self.message.as_str(), self.write)));
+        match made {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    }
+}
+
+impl Fields {
+    fn raise(self, py: Python<'_>, code: &str, message: &str) -> PyErr {
+        static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let Self { path, offset, expected, found, number } = self;
+        let made = MAKE.import(py, "nuthatch.errors", "from_snapshot").and_then(|make| {
+            make.call1((
+                code,
+                message,
+                path.map(PathBuf::into_os_string),
+                offset,
+                expected,
+                found,
+                number,
+            ))
+        });
         match made {
             Ok(exception) => PyErr::from_value(exception),
             Err(error) => error,

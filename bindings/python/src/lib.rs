@@ -10,9 +10,10 @@
 //! | `snapshots` | snapshots |
 //! | `chunks` | the chunk cache |
 //! | `origins` | remote objects, read through the chunk cache |
+//! | `delivery` | publication of snapshots, and followers |
 //!
-//! The store, the chunk cache and remote objects are for Linux; on other systems the module has
-//! snapshots only.
+//! The store, the chunk cache, remote objects and delivery are for Linux; on other systems the
+//! module has snapshots only.
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 #![cfg_attr(
@@ -23,6 +24,8 @@
 #[cfg(target_os = "linux")]
 mod chunks;
 mod convert;
+#[cfg(target_os = "linux")]
+mod delivery;
 mod failure;
 #[cfg(target_os = "linux")]
 mod origins;
@@ -48,6 +51,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     {
         chunks::register(module)?;
+        delivery::register(module)?;
         origins::register(module)?;
         store::register(module)?;
     }

@@ -15,6 +15,7 @@ from origin import Origin, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("NUTHATCH_PROGRAM", str(ROOT / "target/debug/nuthatch"))
+POPULATE = str(Path(PROGRAM).with_name("nuthatch-populate"))
 KINDS = ["here-sync", "here-async", "remote-sync", "remote-async"]
 
 

@@ -15,7 +15,15 @@ import nuthatch.fs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MODULES = [nuthatch, nuthatch.aio, nuthatch.chunks, nuthatch.errors, nuthatch.fs]
+MODULES = [
+    nuthatch,
+    nuthatch.aio,
+    nuthatch.chunks,
+    nuthatch.delivery,
+    nuthatch.errors,
+    nuthatch.fs,
+    nuthatch.jobs,
+]
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
 PROPERTIES = (property, types.GetSetDescriptorType)
 

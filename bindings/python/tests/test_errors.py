@@ -32,6 +32,17 @@ def test_every_code_has_its_class_and_every_class_its_codes() -> None:
         "setup",
         "unreachable",
     }
+    # Codes of delivery and of jobs.
+    known |= {
+        "contents",
+        "gates",
+        "manifest",
+        "nothing-published",
+        "older-manifest",
+        "populate",
+        "signature",
+        "store",
+    }
     assert set(errors._BY_CODE) == known
     classes = {getattr(errors, name) for name in errors.__all__}
     assert set(errors._BY_CODE.values()) == classes

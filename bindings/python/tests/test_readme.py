@@ -11,7 +11,7 @@ import pandas
 import pytest
 import xarray
 
-from conftest import ROOT, Server
+from conftest import PROGRAM, ROOT, Server
 from origin import Origin, serving
 
 README = (ROOT / "bindings/python/README.md").read_text()
@@ -40,7 +40,8 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origin]:
 def test_a_snippet_runs(snippet: str, server: Server, origin: Origin, tmp_path: Path) -> None:
     program = snippet.replace("grpc://127.0.0.1:7380", server.address)
     program = program.replace("https://host", origin.address).replace('"https"', '"http"')
-    folders = {"NUTHATCH_CACHE": str(tmp_path / "shared"), "HF_HOME": str(tmp_path / "datasets")}
+    folders = {"NUTHATCH_CACHE": str(tmp_path / "cache"), "HF_HOME": str(tmp_path / "datasets")}
+    folders["PATH"] = f"{Path(PROGRAM).parent}:{os.environ['PATH']}"
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         cwd=tmp_path,

@@ -1,6 +1,7 @@
 """Nuthatch: snapshots, an ordered key-value store, and a chunk cache.
 
-``open_snapshot`` maps an immutable file of typed values, and ``build_snapshot`` writes one.
+``open_snapshot`` maps an immutable file of typed values; ``build_snapshot`` and ``write_snapshot``
+write one, and ``nuthatch.delivery`` brings it to other machines.
 ``open`` and ``connect`` return a :class:`Store` with blocking calls. ``nuthatch.aio`` has the same
 for asyncio. ``nuthatch.chunks`` caches ranges of remote objects on the local disk. ``nuthatch.fs``
 is a filesystem for fsspec that reads through this cache, and ``open_url`` opens a single file. On
@@ -35,7 +36,9 @@ from nuthatch.errors import (
     DamagedError,
     Error,
     FullError,
+    GateError,
     NotFoundError,
+    SignatureError,
     UnavailableError,
     UnsupportedError,
     WatchError,
@@ -48,11 +51,11 @@ from nuthatch.options import (
     SnapshotWatchOptions,
     SnapshotWriterOptions,
 )
-from nuthatch.snapshots import build_snapshot, open_snapshot, watch_snapshot
+from nuthatch.snapshots import build_snapshot, open_snapshot, watch_snapshot, write_snapshot
 
 # The other engines are for Linux.
 if sys.platform == "linux":
-    from nuthatch import aio, chunks
+    from nuthatch import aio, chunks, delivery, jobs
     from nuthatch._native import (
         Ack,
         AsyncReadTransaction,
@@ -84,6 +87,7 @@ if sys.platform == "linux":
         _open_store,
         _verify_store,
     )
+    from nuthatch.jobs import PopulateReport, populate
     from nuthatch.urls import UrlFile, open_url
 
 __all__ = [
@@ -111,11 +115,14 @@ __all__ = [
     "Entry",
     "Error",
     "FullError",
+    "GateError",
     "NotFoundError",
     "OpenOptions",
+    "PopulateReport",
     "ReadTransaction",
     "RowBatch",
     "Scan",
+    "SignatureError",
     "Snapshot",
     "SnapshotOptions",
     "SnapshotStats",
@@ -146,12 +153,16 @@ __all__ = [
     "chunks",
     "compact",
     "connect",
+    "delivery",
     "errors",
+    "jobs",
     "open",
     "open_snapshot",
     "open_url",
+    "populate",
     "verify",
     "watch_snapshot",
+    "write_snapshot",
 ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import (
     Mapping,
     ValuesView,
 )
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack, final, overload, type_check_only
@@ -32,6 +33,14 @@ from nuthatch.options import (
 )
 
 __version__: str
+
+_Path: TypeAlias = str | os.PathLike[str]
+_PublishedFields: TypeAlias = tuple[int, bool, int, int, list[int], str | None]
+_FileFields: TypeAlias = tuple[str, int, str, str]
+_GenerationFields: TypeAlias = tuple[
+    int, datetime, int, int, str, dict[str, str], bool, list[_FileFields]
+]
+_SwappedFields: TypeAlias = tuple[int, datetime, Path, int]
 
 _D = TypeVar("_D")
 _AnyTable: TypeAlias = Table | Store | AsyncTable | AsyncStore
@@ -1103,3 +1112,90 @@ class SnapshotWriter(_Closed):
     def abandon(self) -> None: ...
     @property
     def path(self) -> Path: ...
+
+def _write_snapshot(
+    table: Any,
+    path: _Path,
+    key: str,
+    values: list[str] | None,
+    types: dict[str, str] | None,
+    nulls: str,
+    /,
+    **options: Unpack[SnapshotWriterOptions],
+) -> SnapshotSummary: ...
+@overload
+def _publish(
+    mode: Literal[False],
+    file: _Path,
+    destination: str,
+    name: str | None,
+    sign_key: _Path | None,
+    trust_keys: list[_Path],
+    keep: int,
+    keep_age: float | None,
+    /,
+) -> _PublishedFields: ...
+@overload
+def _publish(
+    mode: Literal[True],
+    file: _Path,
+    destination: str,
+    name: str | None,
+    sign_key: _Path | None,
+    trust_keys: list[_Path],
+    keep: int,
+    keep_age: float | None,
+    /,
+) -> Awaitable[_PublishedFields]: ...
+@overload
+def _generations(
+    mode: Literal[False],
+    destination: str,
+    trust_keys: list[_Path],
+    /,
+) -> list[_GenerationFields]: ...
+@overload
+def _generations(
+    mode: Literal[True],
+    destination: str,
+    trust_keys: list[_Path],
+    /,
+) -> Awaitable[list[_GenerationFields]]: ...
+@overload
+def _roll_back(
+    mode: Literal[False],
+    destination: str,
+    generation: int,
+    sign_key: _Path | None,
+    trust_keys: list[_Path],
+    /,
+) -> list[_GenerationFields]: ...
+@overload
+def _roll_back(
+    mode: Literal[True],
+    destination: str,
+    generation: int,
+    sign_key: _Path | None,
+    trust_keys: list[_Path],
+    /,
+) -> Awaitable[list[_GenerationFields]]: ...
+def _open_follower(
+    mode: bool,
+    source: str,
+    folder: _Path,
+    trust_keys: list[_Path],
+    bandwidth: int | None,
+    previous: int,
+    /,
+) -> _Follower: ...
+
+@final
+class _Follower:
+    def check(self) -> Any: ...
+    def close(self) -> Any: ...
+    @property
+    def path(self) -> Path | None: ...
+    @property
+    def generation(self) -> int | None: ...
+    @property
+    def created(self) -> datetime | None: ...

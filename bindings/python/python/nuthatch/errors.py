@@ -13,7 +13,9 @@ __all__ = [
     "DamagedError",
     "Error",
     "FullError",
+    "GateError",
     "NotFoundError",
+    "SignatureError",
     "UnavailableError",
     "UnsupportedError",
     "WatchError",
@@ -69,7 +71,8 @@ class BusyError(Error):
 class ChangedError(_SystemError):
     """A remote object changed while it was read. Opening it again reads the new version.
 
-    Also: a snapshot was replaced after it was pickled.
+    Also: a snapshot was replaced after it was pickled, or the manifest of a destination is older
+    than that of the generation which a follower has.
     """
 
     errno = errno.ESTALE
@@ -92,7 +95,10 @@ class ConditionError(Error):
 
 
 class ConflictError(Error):
-    """The cache has a chunk with other bytes, or the hash of bytes differs from their name."""
+    """The cache has a chunk with other bytes, or the hash of bytes differs from their name.
+
+    Also: another publisher has replaced the manifest of a destination.
+    """
 
 
 class DamagedError(Error):
@@ -103,14 +109,32 @@ class FullError(Error):
     """The store, a queue or the memory of a server has reached its limit."""
 
 
+class GateError(Error):
+    """Gates of a job did not let a snapshot pass. Nothing was published."""
+
+    findings: tuple[str, ...]
+    """What each of these gates expected and found."""
+
+    def __init__(self, message: str, code: str = "gates", findings: tuple[str, ...] = ()):
+        super().__init__(message, code)
+        self.args = (message, code, findings)
+        self.findings = findings
+
+
 class NotFoundError(_SystemError, FileNotFoundError):
-    """The file, or the object at a URL, does not exist."""
+    """The file, the object at a URL, or a generation of a destination does not exist."""
 
     errno = errno.ENOENT
 
 
+class SignatureError(Error):
+    """A manifest has no signature by a trusted key, or its next version needs a key."""
+
+
 class UnavailableError(_SystemError, ConnectionError):
-    """A server or an origin cannot be reached, or ended the call; a later call may succeed.
+    """A server, an origin or a destination cannot be reached, or ended the call.
+
+    A later call may succeed.
 
     Also: ``offline`` is set, and the cache does not have the bytes or may not use their version.
     """
@@ -155,9 +179,16 @@ _BY_CODE: dict[str, type[Error]] = {
         ("deadline", "draining", "expired", "offline", "transport", "unreachable"),
         UnavailableError,
     ),
+    **dict.fromkeys(("contents", "manifest"), DamagedError),
+    "gates": GateError,
+    "nothing-published": NotFoundError,
+    "older-manifest": ChangedError,
+    "signature": SignatureError,
+    "store": UnavailableError,
     **dict.fromkeys(("ahead", "fell-behind", "no-changes-kept"), WatchError),
     **dict.fromkeys(
-        ("cache", "folder", "group", "internal", "io", "lmdb", "setup", "status"), Error
+        ("cache", "folder", "group", "internal", "io", "lmdb", "populate", "setup", "status"),
+        Error,
     ),
 }
 

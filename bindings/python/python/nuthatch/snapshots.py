@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, Unpack
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
+from typing import Any, Literal, Unpack
 
 from nuthatch._native import (
     Snapshot,
@@ -13,11 +13,12 @@ from nuthatch._native import (
     SnapshotWriter,
     _open_snapshot,
     _watch_snapshot,
+    _write_snapshot,
 )
 from nuthatch.errors import ChangedError
 from nuthatch.options import SnapshotOptions, SnapshotWatchOptions, SnapshotWriterOptions
 
-__all__ = ["build_snapshot", "open_snapshot", "watch_snapshot"]
+__all__ = ["build_snapshot", "open_snapshot", "watch_snapshot", "write_snapshot"]
 
 Mapping.register(Snapshot)
 
@@ -87,6 +88,56 @@ def build_snapshot(
         return writer.finish()
     finally:
         writer.abandon()
+
+
+def write_snapshot(
+    table: Any,
+    path: str | os.PathLike[str],
+    *,
+    key: str,
+    values: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    nulls: Literal["absent", "empty", "error"] = "absent",
+    **options: Unpack[SnapshotWriterOptions],
+) -> SnapshotSummary:
+    """Builds a snapshot of the rows of a table and publishes it at a path.
+
+    Each row becomes an entry for each column with values, whose key is made by a template. The
+    templates, types and nulls are those of ``nuthatch populate``: see its page in the
+    documentation. The table is read by the Arrow C stream interface, so PyArrow is needed only if
+    the library of the table needs it, as pandas does. The interpreter's lock is released while the
+    snapshot is built. If the build fails, the path is unchanged, unless the code of the error is
+    ``not-durable``.
+
+    Args:
+        table: A table of pandas, Polars or PyArrow, a ``RecordBatchReader``, or another object with
+            the Arrow C stream interface. In columns of pandas, NaN is a null.
+        path: The path of the new file.
+        key: The template of the keys, such as ``user:{id}.{column}``: ``{id}`` stands for the value
+            of the column ``id``, and ``{column}`` for the name of the column with the value.
+        values: Columns with values; by default all that are not in the key. An index of pandas
+            without a name counts only if it is listed.
+        types: Types of columns if they differ from those of the table: ``bytes``, ``string``,
+            ``bool``, ``i64``, ``f64``, ``i64[]``, ``f64[]``, ``f32[]``, ``string[]``, or
+            ``flatten``, which makes an entry for each field of a JSON object.
+        nulls: What a null becomes: ``absent``, no entry, ``empty``, an empty string, or ``error``.
+        **options: Settings of ``nuthatch.SnapshotWriterOptions``.
+
+    Returns:
+        The numbers of entries and bytes.
+
+    Raises:
+        TypeError: The table has no Arrow C stream interface.
+        ArgumentError: A value cannot be stored or a key has several rows. The message has the
+            number of the row, from 0, and the column. Also: a column does not exist, or the
+            template or an option is invalid.
+        NotFoundError: The folder of the path does not exist.
+        AccessError: The system denies access to the folder.
+        Error: Another system call failed, such as for a full disk; the code is ``io``.
+    """
+    names = None if values is None else list(values)
+    column_types = None if types is None else dict(types)
+    return _write_snapshot(table, path, key, names, column_types, nulls, **options)
 
 
 def watch_snapshot(

@@ -3,14 +3,23 @@
 use super::event_loop;
 use super::undelivered::Undelivered;
 use super::work::Work;
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::{Borrowed, IntoPyObjectExt};
 
 /// Whether an object returns values from blocking calls, or futures of asyncio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallMode {
     Sync,
     Async,
+}
+
+/// Converts the flag of a function for asynchronous calls.
+impl<'py> FromPyObject<'_, 'py> for CallMode {
+    type Error = PyErr;
+
+    fn extract(asynchronous: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(if asynchronous.extract()? { Self::Async } else { Self::Sync })
+    }
 }
 
 impl<T: Send + 'static> Work<T> {

@@ -1,53 +1,51 @@
 //! Errors of snapshots, and their conversion into exceptions of `nuthatch.errors`.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Fields};
 use nuthatch_snapshot::{Error, IoError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyDictMethods};
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        Self::new(error.code(), error.to_string()).with_fields(fields(error))
+    }
+}
 
 /// Converts an error of a snapshot into an exception with the fields of the error.
 #[cold]
 pub(super) fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = fields(py, error).and_then(|fields| {
-        let make = MAKE.import(py, "nuthatch.errors", "from_snapshot")?;
-        make.call((error.code(), error.to_string()), Some(&fields))
-    });
-    match made {
-        Ok(exception) => PyErr::from_value(exception),
-        Err(error) => error,
-    }
+    Failure::from(error).raise(py)
 }
 
 /// Returns the fields of an error besides its code and its message.
-fn fields<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
-    let fields = PyDict::new(py);
+fn fields(error: &Error) -> Fields {
     match error {
         Error::Io(io) | Error::NotDurable(io) => {
             let IoError { path, source, .. } = &**io;
-            fields.set_item("path", path.as_os_str())?;
-            fields.set_item("number", source.raw_os_error())?;
+            Fields { path: Some(path.clone()), number: source.raw_os_error(), ..Fields::default() }
         }
         Error::NotASnapshot(damage) | Error::Unsupported(damage) | Error::Corrupt(damage) => {
-            fields.set_item("path", damage.path.as_os_str())?;
-            fields.set_item("offset", damage.offset)?;
-            fields.set_item("expected", &damage.expected)?;
-            fields.set_item("found", &damage.found)?;
+            Fields {
+                path: Some(damage.path.clone()),
+                offset: Some(damage.offset),
+                expected: Some(damage.expected.clone()),
+                found: Some(damage.found.clone()),
+                number: None,
+            }
         }
-        Error::WrongType { requested, found } => {
-            fields.set_item("expected", requested.name())?;
-            fields.set_item("found", found.name())?;
-        }
-        Error::Unreadable(path) => fields.set_item("path", path.as_os_str())?,
-        Error::Limit(limit) => {
-            fields.set_item("expected", limit.max.to_string())?;
-            fields.set_item("found", limit.found.to_string())?;
-        }
-        _ => {}
+        Error::WrongType { requested, found } => Fields {
+            expected: Some(requested.name().to_owned()),
+            found: Some(found.name().to_owned()),
+            ..Fields::default()
+        },
+        Error::Unreadable(path) => Fields { path: Some(path.to_path_buf()), ..Fields::default() },
+        Error::Limit(limit) => Fields {
+            expected: Some(limit.max.to_string()),
+            found: Some(limit.found.to_string()),
+            ..Fields::default()
+        },
+        _ => Fields::default(),
     }
-    Ok(fields)
 }
 
 /// Converts the error of a result into an exception.

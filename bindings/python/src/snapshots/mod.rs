@@ -12,12 +12,14 @@
 //! | `snapshot`, `entries`, `stats` | the class `Snapshot`, its iterators and statistics |
 //! | `rows` | values from Python for a new snapshot |
 //! | `writer`, `watch` | the classes `SnapshotWriter` and `SnapshotWatch` |
+//! | `stream`, `frames` | Arrow streams of data frames, and snapshots of them |
 //!
 //! A module imports only those above it.
 
 mod batch;
 mod entries;
 mod failure;
+mod frames;
 mod held;
 mod identity;
 mod keys;
@@ -26,6 +28,7 @@ mod objects;
 mod rows;
 mod snapshot;
 mod stats;
+mod stream;
 mod typed;
 mod watch;
 mod writer;
@@ -42,6 +45,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::SnapshotWriter>()?;
     module.add_class::<writer::SnapshotSummary>()?;
     module.add_class::<batch::ArrowColumn>()?;
+    module.add_function(wrap_pyfunction!(frames::_write_snapshot, module)?)?;
     module.add_function(wrap_pyfunction!(snapshot::_open_snapshot, module)?)?;
     module.add_function(wrap_pyfunction!(watch::_watch_snapshot, module)?)
 }

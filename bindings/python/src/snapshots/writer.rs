@@ -73,7 +73,10 @@ struct State {
     rows: u64,
 }
 
-fn writer_options(py: Python<'_>, arguments: &KeywordArguments<'_>) -> PyResult<WriterOptions> {
+pub(super) fn writer_options(
+    py: Python<'_>,
+    arguments: &KeywordArguments<'_>,
+) -> PyResult<WriterOptions> {
     let mut options = WriterOptions::new();
     if let Some(word) = arguments.take::<String>("on_duplicate")? {
         options = options.on_duplicate(match word.as_str() {
@@ -116,6 +119,23 @@ fn writer_options(py: Python<'_>, arguments: &KeywordArguments<'_>) -> PyResult<
         options = options.shards(shards);
     }
     Ok(options)
+}
+
+/// Takes the metadata: a mapping, or pairs of names and values.
+pub(super) fn take_metadata(
+    py: Python<'_>,
+    arguments: &KeywordArguments<'_>,
+) -> PyResult<Vec<(String, Vec<u8>)>> {
+    let Some(pairs) = arguments.take::<Bound<'_, PyAny>>("metadata")? else {
+        return Ok(Vec::new());
+    };
+    let metadata = py.get_type::<PyDict>().call1((pairs,))?.cast_into::<PyDict>()?;
+    let pairs = metadata.iter();
+    pairs.map(|(name, value)| Ok((name.extract()?, metadata_bytes(&value)?.to_vec()))).collect()
+}
+
+fn metadata_bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    key_bytes(value).map_err(|_| super::failure::other_class("metadata", "str or bytes", value))
 }
 
 impl SnapshotWriter {
@@ -188,17 +208,14 @@ impl SnapshotWriter {
         let copy = options.map(PyDictMethods::copy).transpose()?;
         let arguments = KeywordArguments::new("SnapshotWriter", copy.as_ref());
         let settings = writer_options(py, &arguments)?;
-        let metadata = arguments.take::<Bound<'_, PyAny>>("metadata")?;
-        let metadata = metadata.map(|pairs| py.get_type::<PyDict>().call1((pairs,))).transpose()?;
-        let metadata = metadata.map(Bound::cast_into::<PyDict>).transpose()?;
+        let metadata = take_metadata(py, &arguments)?;
         arguments.finish()?;
-        let writer = raised(py, py.detach(|| settings.create(&path)))?;
-        let state = State { writer: Some(ProcessBound::new(writer)), rows: 0 };
-        let new = Self { path, state: Mutex::new(state) };
-        for (name, value) in metadata.iter().flatten() {
-            new.set_metadata(py, name.extract()?, &value)?;
+        let mut writer = raised(py, py.detach(|| settings.create(&path)))?;
+        for (name, value) in &metadata {
+            raised(py, writer.set_metadata(name, value))?;
         }
-        Ok(new)
+        let state = State { writer: Some(ProcessBound::new(writer)), rows: 0 };
+        Ok(Self { path, state: Mutex::new(state) })
     }
 
     /// Adds a row. The type of the value follows from its class: ``bool``, ``int``, ``float``,
@@ -290,8 +307,7 @@ impl SnapshotWriter {
     /// Raises:
     ///     `ArgumentError`: The name has another length, or all metadata exceeds 1 MiB.
     fn set_metadata(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let bytes = key_bytes(value)
-            .map_err(|_| super::failure::other_class("metadata", "str or bytes", value))?;
+        let bytes = metadata_bytes(value)?;
         let set = {
             let mut state = self.lock();
             let writer = state.writer.as_mut().and_then(ProcessBound::in_process_mut);

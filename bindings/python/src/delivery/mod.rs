@@ -1,0 +1,26 @@
+//! Delivery of snapshots in Python: publication, generations, and followers.
+//!
+//! | module | content |
+//! |---|---|
+//! | `failure` | failures of delivery, and their conversion into exceptions |
+//! | `work` | operations that run on threads of their own |
+//! | `publish` | publication, and the generations of a destination |
+//! | `follower` | the class `Follower` |
+//!
+//! The functions return tuples, of which `nuthatch.delivery` makes data classes.
+
+mod failure;
+mod follower;
+mod publish;
+mod work;
+
+use pyo3::prelude::*;
+
+/// Adds the classes and functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<follower::FollowerHandle>()?;
+    module.add_function(wrap_pyfunction!(follower::_open_follower, module)?)?;
+    module.add_function(wrap_pyfunction!(publish::_publish, module)?)?;
+    module.add_function(wrap_pyfunction!(publish::_generations, module)?)?;
+    module.add_function(wrap_pyfunction!(publish::_roll_back, module)?)
+}
