@@ -12,7 +12,7 @@ import pytest
 
 import nuthatch
 from conftest import POPULATE
-from nuthatch.jobs import Publication
+from nuthatch.jobs import Gate, Publication
 
 JOB = """
 output = "users.nut"
@@ -42,10 +42,10 @@ def test_a_job_returns_its_report(job: Path, tmp_path: Path) -> None:
     assert (report.output, report.entries) == (tmp_path / "users.nut", 2)
     assert (report.is_incremental, report.attempts) == (False, 1)
     assert [(each.rows, each.entries) for each in report.sources] == [(2, 2)]
-    assert [(each.gate.split(":")[0], each.passed) for each in report.gates] == [
-        ("min_entries", True),
-        ("required_keys", True),
-    ]
+    assert report.gates == (
+        Gate("min_entries", "at least 2", "2", True),
+        Gate("required_keys", '"user:1.name"', "the key", True),
+    )
     size = (tmp_path / "users.nut").stat().st_size
     assert report.bytes == size
     assert report.published == Publication(1, False, size, size)
@@ -69,8 +69,8 @@ def test_gates_that_fail_are_listed(job: Path, tmp_path: Path) -> None:
         nuthatch.populate(job, program=POPULATE)
     assert error.value.code == "gates"
     first, second = error.value.findings
-    assert first.startswith("min_entries: 2: found 1")
-    assert second.startswith('required_keys: "user:1.name"')
+    assert first == "min_entries: expected at least 2, found 1"
+    assert second == 'required_keys: expected "user:1.name", found no such key'
     assert not (tmp_path / "users.nut").exists()
 
 

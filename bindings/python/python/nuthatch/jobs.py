@@ -42,11 +42,13 @@ class Gate:
     """The result of a gate."""
 
     gate: str
-    """The gate, with its limit."""
-    passed: bool
-    """Whether it passed."""
+    """The name of the gate, as in the job."""
+    expected: str
+    """What it expects."""
     found: str
     """What it found."""
+    passed: bool
+    """Whether it passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,10 @@ def _report(fields: dict[str, Any]) -> PopulateReport:
             PopulateSource(each["source"], each["rows"], each["entries"], each["seconds"])
             for each in fields["sources"]
         ),
-        gates=tuple(Gate(each["gate"], each["passed"], each["found"]) for each in fields["gates"]),
+        gates=tuple(
+            Gate(each["gate"], each["expected"], each["found"], each["passed"])
+            for each in fields["gates"]
+        ),
         published=published
         and Publication(
             published["generation"],
