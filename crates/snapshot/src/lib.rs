@@ -75,7 +75,8 @@ pub use values::{
 };
 pub use watch::{Event, Generations, Watch, WatchOptions, WatchReader, WatchStatus};
 pub use writer::{
-    Batch, Compression, OnDuplicate, Progress, Stage, Staged, Summary, Writer, WriterOptions,
+    Batch, BuiltShard, Compression, OnDuplicate, Progress, Stage, Staged, Summary, Writer,
+    WriterOptions,
 };
 
 #[cfg(doctest)]

@@ -1,7 +1,10 @@
 //! The manifest of a set of shards: encoding, decoding and validation.
 
 use super::hash::checksum;
-use super::layout::{self, limits, manifest as at, manifest_entry as entry_at};
+use super::header::Header;
+use super::layout::{
+    self, header as header_at, limits, manifest as at, manifest_entry as entry_at,
+};
 use crate::error::{Damage, Error};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -16,6 +19,16 @@ pub(crate) struct ShardEntry {
 }
 
 impl ShardEntry {
+    /// Returns the entry of a shard with this header, which has these bytes.
+    pub(crate) fn of(header: &Header, bytes: &[u8; header_at::LEN]) -> Self {
+        let (_, hash) = bytes.split_at(header_at::HASH);
+        Self {
+            file_len: header.file_len,
+            entries: header.entries,
+            header_hash: u64::from_le_bytes(hash.try_into().expect("eight bytes")),
+        }
+    }
+
     /// Returns the name of the file of shard `number`.
     pub(crate) fn file_name(&self, number: u32) -> String {
         format!("{number:05}-{:016x}.shard", self.header_hash)

@@ -31,6 +31,7 @@ mod publish;
 mod row;
 mod rows;
 mod scatter;
+mod separate;
 mod set;
 mod shard_files;
 mod shard_rows;
@@ -47,6 +48,7 @@ pub use duplicates::OnDuplicate;
 pub use options::{Compression, WriterOptions};
 pub use progress::{Progress, Stage};
 pub(crate) use publish::NewFile;
+pub use separate::BuiltShard;
 pub(crate) use shard_files::remove;
 pub use staged::Staged;
 

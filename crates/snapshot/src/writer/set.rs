@@ -11,10 +11,11 @@ use super::staged::Staged;
 use super::{Summary, write_file};
 use crate::error::Result;
 use crate::format::header::Shard;
-use crate::format::layout::{VERSION_MINOR, header as header_at};
+use crate::format::layout::VERSION_MINOR;
 use crate::format::manifest::{Manifest, ShardEntry};
 use crate::format::metadata::MetadataBuilder;
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Writes the shards of a set, publishes them, and stages the manifest.
@@ -28,45 +29,84 @@ pub(super) fn stage(
     let replaced = Replaced::at(file.path());
     let mut new = NewShards { manifest: file.path().to_owned(), paths: HashSet::new() };
     let (all, of) = (rows.count(), rows.shards());
-    let mut manifest = Manifest {
-        version_minor: VERSION_MINOR,
-        seed: options.seed,
-        shards: Vec::new(),
-        metadata: metadata.to_bytes(),
-    };
-    let (mut sum, mut done) = (Summary::default(), 0);
-    let no_metadata = MetadataBuilder::default();
+    let (mut entries, mut sum, mut done) = (Vec::new(), Summary::default(), 0);
     for number in 0..of {
-        let mut rows_of_shard =
-            Rows::new(file.folder(), options.memory / 2, options.threads, Arc::clone(blobs));
+        let mut rows_of_shard = rows_of_shard(options, &file, blobs);
         let count = rows.take(number, &mut rows_of_shard)?;
         let reporter = options.reporter.of_part(done, all);
         let options = WriterOptions { reporter, ..options.clone() };
-        let mut shard_file = file.sibling()?;
-        let shard = Some(Shard { number, of });
-        let (header, summary) =
-            write_file(&options, &shard_file, blobs, rows_of_shard, (&no_metadata, shard))?;
-        let bytes = header.to_bytes();
-        let (_, hash) = bytes.split_at(header_at::HASH);
-        let entry = ShardEntry {
-            file_len: header.file_len,
-            entries: header.entries,
-            header_hash: u64::from_le_bytes(hash.try_into().expect("eight bytes")),
-        };
-        shard_file.set_name(&entry.file_name(number));
-        if !shard_file.is_published(&bytes, header.file_len) {
-            new.paths.insert(shard_file.path().to_owned());
-            shard_file.publish_without_folder(&bytes, header.file_len)?;
+        let written = write_shard(&options, &file, blobs, rows_of_shard, Shard { number, of })?;
+        if written.is_new {
+            new.paths.insert(written.path);
         }
-        manifest.shards.push(entry);
+        entries.push(written.entry);
         done += count;
-        sum.add(&summary);
+        sum.add(&written.summary);
     }
+    stage_manifest(options, file, (entries, metadata), (replaced, new), sum)
+}
+
+/// A shard that was written and published.
+pub(super) struct WrittenShard {
+    pub(super) entry: ShardEntry,
+    pub(super) path: PathBuf,
+    /// Whether the same file was not there before.
+    pub(super) is_new: bool,
+    pub(super) summary: Summary,
+}
+
+/// Returns an empty container for the rows of a shard.
+pub(super) fn rows_of_shard(
+    options: &WriterOptions,
+    file: &NewFile,
+    blobs: &Arc<SpillFile>,
+) -> Rows {
+    Rows::new(file.folder(), options.memory / 2, options.threads, Arc::clone(blobs))
+}
+
+/// Writes a shard and publishes it beside the manifest, unless the same file is there. Does not
+/// sync the folder.
+pub(super) fn write_shard(
+    options: &WriterOptions,
+    file: &NewFile,
+    blobs: &Arc<SpillFile>,
+    rows: Rows,
+    shard: Shard,
+) -> Result<WrittenShard> {
+    let mut shard_file = file.sibling()?;
+    let no_metadata = MetadataBuilder::default();
+    let (header, summary) =
+        write_file(options, &shard_file, blobs, rows, (&no_metadata, Some(shard)))?;
+    let bytes = header.to_bytes();
+    let entry = ShardEntry::of(&header, &bytes);
+    shard_file.set_name(&entry.file_name(shard.number));
+    let (path, is_new) =
+        (shard_file.path().to_owned(), !shard_file.is_published(&bytes, header.file_len));
+    if is_new {
+        shard_file.publish_without_folder(&bytes, header.file_len)?;
+    }
+    Ok(WrittenShard { entry, path, is_new, summary })
+}
+
+/// Writes the manifest of shards that are published, and does not publish it.
+pub(super) fn stage_manifest(
+    options: &WriterOptions,
+    file: NewFile,
+    (shards, metadata): (Vec<ShardEntry>, &MetadataBuilder),
+    (replaced, new): (Replaced, NewShards),
+    summary: Summary,
+) -> Result<Staged> {
+    let manifest = Manifest {
+        version_minor: VERSION_MINOR,
+        seed: options.seed,
+        shards,
+        metadata: metadata.to_bytes(),
+    };
     options.reporter.start(Stage::Syncing, 0);
     file.sync_folder()?;
     let bytes = manifest.to_bytes();
     file.stage(&bytes, bytes.len() as u64)?;
-    Ok(Staged { file, replaced, new: Some(new), summary: sum })
+    Ok(Staged { file, replaced, new: Some(new), summary })
 }
 
 impl Reporter {
