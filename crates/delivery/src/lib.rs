@@ -33,7 +33,7 @@
 //! ```
 //!
 //! `docs/formats/delivery.md` specifies the manifest and the folders. Modules import in one
-//! direction: `publish` and `follow`, `destination`, `envelope`, `signature` and `manifest`,
+//! direction: `publish`, `follow` and `staging`, `destination`, `envelope`, `signature` and `manifest`,
 //! `error`.
 
 mod destination;
@@ -43,6 +43,7 @@ mod follow;
 mod manifest;
 mod publish;
 mod signature;
+mod staging;
 
 pub use destination::Destination;
 pub use error::{Error, Result};
@@ -52,3 +53,4 @@ pub use publish::{
     PublishOptions, Published, Retention, Uploaded, generations, has_contents, publish, roll_back,
 };
 pub use signature::{SigningKey, TrustedKey};
+pub use staging::{StagedFile, Staging, download};

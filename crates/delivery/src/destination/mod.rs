@@ -3,6 +3,7 @@
 mod files;
 mod lock;
 mod new_file;
+mod transfer;
 
 pub(crate) use new_file::NewFile;
 

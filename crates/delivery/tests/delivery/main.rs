@@ -6,3 +6,4 @@ mod place;
 mod publishing;
 mod signatures;
 mod soak;
+mod staging;
