@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -145,28 +146,78 @@ def _find(program: _Path | None) -> str:
     return found
 
 
+class _Program(threading.Thread):
+    """A thread that runs a program.
+
+    Signals interrupt the main thread only, so none can come between the start of the program and
+    the moment at which it can be ended.
+    """
+
+    def __init__(self, command: list[str]) -> None:
+        super().__init__(name=_PROGRAM, daemon=True)
+        self._command = command
+        self._launched = threading.Event()
+        # `join` does not wait again after an interrupt, in CPython before 3.13.
+        self._ended = threading.Event()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.failure: OSError | None = None
+        self.output, self.errors = b"", b""
+
+    def run(self) -> None:
+        try:
+            self._run_program()
+        finally:
+            self._launched.set()
+            self._ended.set()
+
+    def _run_program(self) -> None:
+        try:
+            # In a process group of its own, since a second signal would end it before it removes
+            # its files: Ctrl-C would send it one, and this process another one.
+            self.process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
+            )
+        except OSError as failure:
+            self.failure = failure
+            return
+        self._launched.set()
+        self.output, self.errors = self.process.communicate()
+
+    def wait(self) -> None:
+        """Waits for the end of the program."""
+        self._ended.wait()
+
+    def end(self) -> None:
+        """Ends the program, which removes its files if it has the time."""
+        # The time is over only if the thread was interrupted before it began.
+        self._launched.wait(_GRACE)
+        if self.process is None:
+            return
+        try:
+            self.process.terminate()
+            self._ended.wait(_GRACE)
+        finally:
+            self.process.kill()
+
+
 def _run(command: list[str]) -> tuple[int, str, str]:
     """Runs a program. Returns its exit status, its output and the text of its last error."""
-    # In a process group of its own, since a second signal would end it before it removes its files:
-    # Ctrl-C would send it one, and this process another one.
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        process_group=0,
-    ) as process:
-        try:
-            printed, shown = process.communicate()
-        except BaseException:
-            process.terminate()
-            try:
-                process.wait(_GRACE)
-            finally:
-                process.kill()
-            raise
-    message = shown.decode(errors="replace").strip().removeprefix("nuthatch: ")
-    return process.returncode, printed.decode(), message
+    program = _Program(command)
+    try:
+        program.start()
+        program.wait()
+    except BaseException:
+        program.end()
+        raise
+    if program.failure is not None:
+        raise program.failure
+    assert program.process is not None
+    message = program.errors.decode(errors="replace").strip().removeprefix("nuthatch: ")
+    return program.process.returncode, program.output.decode(), message
 
 
 def _report(fields: dict[str, Any]) -> PopulateReport:
