@@ -116,8 +116,13 @@ def test_an_interrupt_ends_the_program(tmp_path: Path) -> None:
                     pipe.write(b"%d,2\n" % number)
 
     thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        nuthatch.populate(tmp_path / "pipe.toml", program=POPULATE)
-    thread.join()
+    # A process in the background of a shell ignores the signal otherwise.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            nuthatch.populate(tmp_path / "pipe.toml", program=POPULATE)
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["pipe.toml", "rows.csv"]

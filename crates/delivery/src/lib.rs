@@ -33,8 +33,8 @@
 //! ```
 //!
 //! `docs/formats/delivery.md` specifies the manifest and the folders. Modules import in one
-//! direction: `publish`, `follow` and `staging`, `destination`, `envelope`, `signature` and `manifest`,
-//! `error`.
+//! direction: `publish`, `follow` and `staging`, `destination`, `envelope`, `signature` and
+//! `manifest`, `error`.
 
 mod destination;
 mod envelope;
