@@ -11,6 +11,7 @@ import pytest
 
 import nuthatch
 import nuthatch.fs
+import nuthatch.spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ MODULES = [
     nuthatch.errors,
     nuthatch.fs,
     nuthatch.jobs,
+    nuthatch.spark,
 ]
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
 PROPERTIES = (property, types.GetSetDescriptorType)

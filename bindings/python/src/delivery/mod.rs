@@ -6,12 +6,14 @@
 //! | `work` | operations that run on threads of their own |
 //! | `publish` | publication, and the generations of a destination |
 //! | `follower` | the class `Follower` |
+//! | `staging` | staged files of jobs, and downloads |
 //!
 //! The functions return tuples, of which `nuthatch.delivery` makes data classes.
 
 mod failure;
 mod follower;
 mod publish;
+mod staging;
 mod work;
 
 use pyo3::prelude::*;
@@ -20,6 +22,10 @@ use pyo3::prelude::*;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<follower::FollowerHandle>()?;
     module.add_function(wrap_pyfunction!(follower::_open_follower, module)?)?;
+    module.add_function(wrap_pyfunction!(staging::_stage_file, module)?)?;
+    module.add_function(wrap_pyfunction!(staging::_fetch_staged, module)?)?;
+    module.add_function(wrap_pyfunction!(staging::_remove_staged, module)?)?;
+    module.add_function(wrap_pyfunction!(staging::_download, module)?)?;
     module.add_function(wrap_pyfunction!(publish::_publish, module)?)?;
     module.add_function(wrap_pyfunction!(publish::_generations, module)?)?;
     module.add_function(wrap_pyfunction!(publish::_roll_back, module)?)

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 type GenerationFields =
     (u64, SystemTime, u64, u64, String, BTreeMap<String, String>, bool, Vec<FileFields>);
 /// The fields of a file, in the order of `nuthatch.delivery.DataFile`.
-type FileFields = (String, u64, String, String);
+pub(super) type FileFields = (String, u64, String, String);
 
 /// Reads public keys.
 pub(super) fn trusted(paths: &[PathBuf]) -> Outcome<Vec<TrustedKey>> {

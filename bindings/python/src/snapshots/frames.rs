@@ -79,7 +79,7 @@ impl Entries {
 }
 
 /// Passes entries to a writer. The position of an entry is the number of its row.
-struct WriterSink<'a>(&'a mut Writer);
+pub(super) struct WriterSink<'a>(pub(super) &'a mut Writer);
 
 impl RowSink for WriterSink<'_> {
     fn row(

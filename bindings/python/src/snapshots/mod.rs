@@ -13,6 +13,7 @@
 //! | `rows` | values from Python for a new snapshot |
 //! | `writer`, `watch` | the classes `SnapshotWriter` and `SnapshotWatch` |
 //! | `stream`, `frames` | Arrow streams of data frames, and snapshots of them |
+//! | `shards` | shards of sets that several processes build |
 //!
 //! A module imports only those above it.
 
@@ -26,6 +27,7 @@ mod keys;
 mod numbers;
 mod objects;
 mod rows;
+mod shards;
 mod snapshot;
 mod stats;
 mod stream;
@@ -45,6 +47,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::SnapshotWriter>()?;
     module.add_class::<writer::SnapshotSummary>()?;
     module.add_class::<batch::ArrowColumn>()?;
+    module.add_function(wrap_pyfunction!(shards::_write_shards, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::_merge_shards, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::_join_shards, module)?)?;
     module.add_function(wrap_pyfunction!(frames::_write_snapshot, module)?)?;
     module.add_function(wrap_pyfunction!(snapshot::_open_snapshot, module)?)?;
     module.add_function(wrap_pyfunction!(watch::_watch_snapshot, module)?)
