@@ -5,7 +5,7 @@ use super::served::Counts;
 use super::thread::ThreadReaders;
 use crate::log;
 use nuthatch_snapshot::{Error, Prefetched, Snapshot, StoredValue, Value, ValueType};
-use nuthatch_value_text::tsv_value;
+use nuthatch_value_text::{raw_value, tsv_value};
 use std::fmt;
 use std::hash::BuildHasher;
 
@@ -149,12 +149,30 @@ impl SnapshotKey<'_> {
         self.stored(|stored| stored.map(|stored| self.key.len() + stored.bytes().len()))
     }
 
-    /// Returns a hash of the value, or `None` for a missing key. Equal values of the same snapshot
-    /// have equal hashes.
+    /// Returns the length of the text of the value, 0 for a missing key, and counts the lookup. The
+    /// text of a string, of bytes and of numbers is not made for it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`text`](Self::text), with the maximum length for lists alone.
+    pub(crate) fn text_len(self, max_len: impl Fn() -> usize) -> Result<usize, ReadError> {
+        let is_whole = self.value_type()?.is_some_and(is_list);
+        self.text(
+            || if is_whole { max_len() } else { usize::MAX },
+            |text| text.map_or(0, <[u8]>::len),
+        )
+    }
+
+    /// Returns a hash of the value, or `None` for a missing key. Equal values have equal hashes,
+    /// however they are compressed.
     pub(crate) fn digest(self) -> Result<Option<u64>, ReadError> {
         let hasher = &self.snapshots.hasher;
-        self.stored(|stored| {
-            stored.map(|stored| hasher.hash_one((stored.value_type().code(), stored.bytes())))
+        self.value(|value| {
+            value.map(|value| {
+                let mut bytes = Vec::new();
+                raw_value(value, &mut bytes);
+                hasher.hash_one((value.value_type().code(), bytes))
+            })
         })
     }
 

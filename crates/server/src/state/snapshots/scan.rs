@@ -13,7 +13,8 @@ use nuthatch_snapshot::Snapshot;
 /// Marks a cursor of snapshots.
 const MARK: u64 = 1 << 52;
 const NUMBER_BITS: u32 = 6;
-const SEED_BITS: u32 = 10;
+/// Two different seeds have the same bits with a chance of one in a million.
+const SEED_BITS: u32 = 20;
 /// Bits of a hash.
 const HASH_BITS: u32 = 52 - NUMBER_BITS - SEED_BITS;
 /// The number of hash positions, and the one after the last.
@@ -23,6 +24,9 @@ const _: () = assert!(MAX_SNAPSHOTS == 1 << NUMBER_BITS, "a cursor has the numbe
 
 /// Entries of each shard that a step examines at least, since it reads an index line of each.
 const MIN_ENTRIES_PER_SHARD: u64 = 4;
+
+/// Maximum number of entries that the choice of a random key examines.
+const MAX_RANDOM_ENTRIES: usize = 4096;
 
 /// Mixes the bits of a seed. An odd number close to the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -118,7 +122,8 @@ impl Snapshots {
         !self.has_nested || self.key(key).is_some_and(|found| found.number == number)
     }
 
-    /// Returns a random key, chosen by `random`; `None` if there are none.
+    /// Returns a random key, chosen by `random`; `None` if there are none, or if none was found
+    /// among [`MAX_RANDOM_ENTRIES`] entries, because longer prefixes hide them.
     pub(crate) fn random_key(&self, random: u64) -> Option<Vec<u8>> {
         let entries = |number| self.with_last(number, |snapshot: &Snapshot| snapshot.len());
         let all = (0..self.served.len()).map(entries).sum::<u64>();
@@ -132,13 +137,16 @@ impl Snapshots {
         let seed = self.with_last(number, seed_bits);
         let start = Cursor { number, seed, position: random % POSITIONS };
         let (mut cursor, mut found) = (start.encode(), None);
+        let mut examined = 0;
         // From a random position to the end, then from the start.
         for _ in 0..2 {
             while found.is_none() && is_snapshot_cursor(cursor) {
-                if Cursor::decode(cursor).number != number {
+                if Cursor::decode(cursor).number != number || examined > MAX_RANDOM_ENTRIES {
                     break;
                 }
-                cursor = self.scan(cursor, 1, |key, _| found = Some(key.to_vec())).0;
+                // Each step has twice as many entries, so that few steps examine all.
+                let step = self.scan(cursor, examined.max(1), |key, _| found = Some(key.to_vec()));
+                (cursor, examined) = (step.0, examined + step.1.max(1));
             }
             cursor = Cursor { number, seed, position: 0 }.encode();
         }
@@ -162,7 +170,9 @@ mod tests {
 
     #[test]
     fn cursors_are_floating_point_numbers_without_loss() {
-        for (number, seed, position) in [(0, 0, 0), (63, 1023, POSITIONS - 1), (5, 77, 12345)] {
+        for (number, seed, position) in
+            [(0, 0, 0), (63, (1 << SEED_BITS) - 1, POSITIONS - 1), (5, 77, 12345)]
+        {
             let cursor = Cursor { number, seed, position };
             let encoded = cursor.encode();
             assert_eq!(Cursor::decode(encoded), cursor);

@@ -53,6 +53,9 @@ impl Snapshots {
             if thread.text.capacity() > MAX_KEPT_CAPACITY {
                 thread.text = Vec::new();
             }
+            if thread.scratch.capacity() > MAX_KEPT_CAPACITY {
+                thread.scratch = Scratch::default();
+            }
         });
     }
 

@@ -25,8 +25,9 @@ impl Scratch {
         Self
     }
 
+    /// Returns the allocated number of bytes.
     #[expect(clippy::unused_self, reason = "the same shape as with zstd")]
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         0
     }
 

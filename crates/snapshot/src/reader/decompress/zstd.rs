@@ -54,7 +54,7 @@ impl Scratch {
     }
 
     /// Returns the allocated number of bytes.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.words.capacity() * 8
     }
 

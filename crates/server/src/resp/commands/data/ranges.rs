@@ -37,9 +37,7 @@ fn append(call: &mut Call<'_>) -> Result {
 fn strlen(call: &mut Call<'_>) -> Result {
     let key = call.args.get(1);
     let len = match call.snapshot_key(key) {
-        Some(key) => {
-            key.text(|| call.server.max_reply_len(), |text| text.map_or(0, <[u8]>::len))?
-        }
+        Some(key) => key.text_len(|| call.server.max_reply_len())?,
         None => call.guard.get(key).map_or(0, |item| values::raw_len(&item)),
     };
     call.reply_count(len);
