@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ def store() -> Iterator[str]:
     assert process.stderr is not None
     line = next(line for line in process.stderr if "Running on http://" in line)
     address = line.split()[-1]
+    # Reads the rest of the log, so that the server never waits for room in the pipe.
+    drain = threading.Thread(target=process.stderr.read)
+    drain.start()
     variables = {
         "AWS_ENDPOINT_URL": address,
         "AWS_ACCESS_KEY_ID": "id",
@@ -56,7 +60,9 @@ def store() -> Iterator[str]:
             patch.setenv(name, value)
         yield address
     process.terminate()
-    process.communicate()
+    process.wait(30)
+    drain.join()
+    process.stderr.close()
 
 
 @pytest.fixture(scope="module")
