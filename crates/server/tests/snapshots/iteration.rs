@@ -75,6 +75,8 @@ fn a_scan_continues_in_new_generations_and_returns_every_key_that_stays() {
     // Another number of lines, another number of shards, and another order of the hashes.
     let generations = [
         (WriterOptions::new(), 0..900),
+        // The ten highest bits that a cursor once had of the seed are those of seed 0.
+        (WriterOptions::new().seed(610), 0..1000),
         (WriterOptions::new().shards(4), -20_000..1000),
         (WriterOptions::new().seed(7), 0..5000),
         (WriterOptions::new(), 0..800),
