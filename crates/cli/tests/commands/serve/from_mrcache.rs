@@ -239,12 +239,14 @@ fn with_a_full_memory_a_set_removes_the_old_value() {
     let mut stream = server.connect();
     let value = vec![b'v'; 1 << 20];
     stream.write_all(&request(2, b"k", Some(b"old"))).expect("sent");
-    for number in 0..32_u8 {
+    // More than fit: on a busy machine, memory of values that are being received is full for a
+    // moment, and the first of them are refused, too.
+    for number in 0..96_u8 {
         stream.write_all(&request(2, &[number], Some(&value))).expect("sent");
     }
     stream.write_all(&request(2, b"k", Some(&value))).expect("sent");
     stream.write_all(&request(1, b"k", None)).expect("sent");
-    assert_eq!(reply(&mut stream), b"");
+    assert_eq!(reply(&mut stream).len(), 0);
 }
 
 #[test]
