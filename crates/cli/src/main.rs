@@ -13,11 +13,6 @@
 //! | `outcome.rs` | the outcome and the failure of a command |
 //! | `output/` | values as text: the library of this package |
 
-#![cfg_attr(
-    not(feature = "chunks"),
-    expect(dead_code, unused_imports, reason = "shared by commands that this build leaves out")
-)]
-
 mod arguments;
 mod commands;
 mod files;
