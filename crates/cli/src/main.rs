@@ -11,7 +11,7 @@
 //! | `logs.rs` | the log |
 //! | `terminal/` | standard output, messages, progress |
 //! | `outcome.rs` | the outcome and the failure of a command |
-//! | `output/` | values as text: the library of this package |
+//! | `lib.rs` | values as text, which the library of this package exports |
 
 mod arguments;
 mod commands;
