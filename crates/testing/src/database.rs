@@ -224,14 +224,13 @@ fn prepare(folder: &Path, name: &str) -> PathBuf {
     fs::create_dir(&folder).expect("a folder");
     if let Some((user, group)) = other_user() {
         chown(&folder, Some(user), Some(group)).expect("another owner");
-        // The user must reach the folder.
-        let mut above = folder.as_path();
-        while let Some(parent) = above.parent().filter(|parent| parent.starts_with("/tmp")) {
-            if parent == Path::new("/tmp") {
+        // The user must reach the folder, through the private ones that the test made.
+        for above in folder.ancestors().skip(1) {
+            let mode = fs::metadata(above).map_or(0o755, |found| found.permissions().mode());
+            if mode & 0o001 != 0 {
                 break;
             }
-            let _ = fs::set_permissions(parent, PermissionsExt::from_mode(0o755));
-            above = parent;
+            let _ = fs::set_permissions(above, PermissionsExt::from_mode(0o755));
         }
     }
     folder
