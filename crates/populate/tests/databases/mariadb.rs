@@ -1,9 +1,8 @@
 //! Jobs that read MariaDB.
 
-use crate::job::{job, run};
+use crate::job::{job, run, start};
 use crate::place::{Place, Run};
 use nuthatch_testing::database::Database;
-use std::process::Stdio;
 
 #[test]
 fn each_type_is_stored_as_documented() {
@@ -70,10 +69,7 @@ fn all_sources_see_one_snapshot_and_samples_are_queried() {
         source("a:"),
         source("b:")
     );
-    place.file("job.toml", job);
-    let mut command = place.command(&["job.toml", "--json"]);
-    command.env("MYSQL_PWD", "a5ecret").stdout(Stdio::piped());
-    let child = command.spawn().expect("the command");
+    let child = start(&place, &job);
     let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).expect("a reader");
     server.execute("update app.t set v = 9");
     std::io::Write::write_all(&mut writer, b"id,v\n0,x\n").expect("written");
@@ -107,10 +103,7 @@ fn a_job_runs_again_after_a_crash_of_the_server() {
          insert into t select seq, seq from seq_1_to_5000",
     );
     let query = "select id, v, sleep(0.0001) as z from t";
-    place.file("job.toml", job(&server, query, "values = [\"v\"]\n"));
-    let mut command = place.command(&["job.toml", "--json"]);
-    command.env("MYSQL_PWD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the command");
+    let child = start(&place, &job(&server, query, "values = [\"v\"]\n"));
     let running = "select count(*) from information_schema.processlist where info like '%0.0001%' \
                    and info not like '%processlist%'";
     while server.execute(running) == "0" {

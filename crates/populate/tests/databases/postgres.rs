@@ -1,9 +1,8 @@
 //! Jobs that read PostgreSQL.
 
-use crate::job::{job, run};
+use crate::job::{job, run, start};
 use crate::place::{Place, Run};
 use nuthatch_testing::database::Database;
-use std::process::Stdio;
 
 const ROWS: u64 = 50_000;
 
@@ -94,10 +93,7 @@ fn ranges_and_one_connection_make_the_same_bytes() {
 fn change_midway(place: &Place, job: &str, change: impl FnOnce()) -> Run {
     let pipe = place.path().join("pipe.csv");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).expect("a pipe");
-    place.file("job.toml", job);
-    let mut command = place.command(&["job.toml", "--json"]);
-    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the command");
+    let child = start(place, job);
     let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).expect("a reader");
     change();
     std::io::Write::write_all(&mut writer, b"id,v\n0,x\n").expect("written");
@@ -141,17 +137,12 @@ fn ranges_whose_connection_is_lost_are_read_again() {
     let place = Place::new();
     let server = Database::postgres(place.path());
     table(&server);
-    place.file(
-        "job.toml",
-        job(
-            &server,
-            "select id, v, f, (case when id % 20 = 0 then pg_sleep(0.001) end)::text as z from t",
-            "values = [\"v\", \"f\"]\nsplit = \"id\"\nreaders = 4\n",
-        ),
+    let text = job(
+        &server,
+        "select id, v, f, (case when id % 20 = 0 then pg_sleep(0.001) end)::text as z from t",
+        "values = [\"v\", \"f\"]\nsplit = \"id\"\nreaders = 4\n",
     );
-    let mut command = place.command(&["job.toml", "--json"]);
-    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the command");
+    let mut child = start(&place, &text);
     let mut ended = 0;
     while child.try_wait().expect("a child").is_none() {
         if ended < 5 {
@@ -180,10 +171,7 @@ fn a_job_runs_again_after_a_crash_of_the_server() {
         "select id, v, (case when id % 20 = 0 then pg_sleep(0.001) end)::text as z from t",
         "values = [\"v\"]\n",
     );
-    place.file("job.toml", job);
-    let mut command = place.command(&["job.toml", "--json"]);
-    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the command");
+    let child = start(&place, &job);
     let running = "select count(*) from pg_stat_activity where query like 'copy%' \
                    and application_name = 'nuthatch-populate'";
     while server.execute(running) == "0" {
@@ -277,10 +265,7 @@ fn a_job_runs_again_if_all_its_connections_are_lost() {
     let server = Database::postgres(place.path());
     table(&server);
     let query = "select id, v, (case when id % 20 = 0 then pg_sleep(0.001) end)::text as z from t";
-    place.file("job.toml", job(&server, query, "values = [\"v\"]\nsplit = \"id\"\n"));
-    let mut command = place.command(&["job.toml", "--json"]);
-    command.env("PGPASSWORD", "a5ecret").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the command");
+    let child = start(&place, &job(&server, query, "values = [\"v\"]\nsplit = \"id\"\n"));
     let copying = "select count(*) from pg_stat_activity where query like 'copy%' \
                    and application_name = 'nuthatch-populate'";
     while server.execute(copying) == "0" {
@@ -305,10 +290,7 @@ fn an_interruption_ends_a_query_that_returns_nothing_and_a_server_that_does_not_
     let sleeping = job(&server, "select 1 as id, pg_sleep(600)::text as v", "");
     let unanswered = sleeping.replace(&server.port().to_string(), &port.to_string());
     for text in [sleeping, unanswered.clone(), unanswered.replace("postgresql:", "mysql:")] {
-        place.file("job.toml", &text);
-        let mut command = place.command(&["job.toml"]);
-        command.env("PGPASSWORD", "a5ecret").stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the command");
+        let mut child = start(&place, &text);
         if text.contains(&server.port().to_string()) {
             let sleeping = "select count(*) from pg_stat_activity where query like 'copy%600%'";
             while server.execute(sleeping) == "0" {
