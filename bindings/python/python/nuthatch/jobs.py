@@ -193,7 +193,7 @@ class _Program(threading.Thread):
 
     def end(self) -> None:
         """Ends the program, which removes its files if it has the time."""
-        # The time is over only if the thread was interrupted before it began.
+        # The wait times out only if the thread was interrupted before it began.
         self._launched.wait(_GRACE)
         if self.process is None:
             return

@@ -21,7 +21,7 @@ fn changed_rows_are_merged_with_the_last_generation() {
     place.sqlite(TABLE);
     let report = place.job(&job("")).report();
     assert_eq!((&report["incremental"], &report["entries"]), (&false.into(), &4.into()));
-    // A row that became NULL, a new one, and one that nobody marked as changed.
+    // A row that became NULL, a new one, and one whose column did not grow with its change.
     place.sqlite(
         "update t set w = null, changed = '2026-01-03' where id = 2;
          insert into t values (3, 'c', 'z', '2026-01-04');
