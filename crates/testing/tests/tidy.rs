@@ -44,7 +44,17 @@ const IMPORTS: &[Arrows] = &[
     ("rows", &["import", "snapshot"]),
     (
         "populate",
-        &["delivery", "import", "origins", "rows", "snapshot", "terminal", "units", "value-text"],
+        &[
+            "delivery",
+            "filesystem",
+            "import",
+            "origins",
+            "rows",
+            "snapshot",
+            "terminal",
+            "units",
+            "value-text",
+        ],
     ),
     (
         "cli",

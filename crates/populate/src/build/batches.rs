@@ -35,9 +35,10 @@ pub(super) struct BatchReceiver<'a> {
     /// A batch that stays empty, of which others are made.
     pub(super) empty: Batch,
     pub(super) batch: Batch,
-    /// Full batches of the part.
+    /// Full batches of the part, as long as it can be dropped.
     pub(super) held: Vec<Batch>,
-    pub(super) is_part_passed_on: bool,
+    /// Whether there is a part of which no row was passed on.
+    pub(super) can_drop_part: bool,
     pub(super) filled: SyncSender<Filled>,
     pub(super) counters: &'a Counters,
     pub(super) interruption: &'a Interruption,
@@ -88,11 +89,8 @@ impl BatchReceiver<'_> {
     fn next_batch(&mut self) -> Result<(), Stop> {
         let batch = std::mem::replace(&mut self.batch, self.empty.another());
         self.held.push(batch);
-        if self.held.len() * BATCH_BYTES > MAX_HELD_BYTES {
-            self.is_part_passed_on = true;
-            self.pass_on()?;
-        }
-        Ok(())
+        self.can_drop_part &= self.held.len() * BATCH_BYTES <= MAX_HELD_BYTES;
+        if self.can_drop_part { Ok(()) } else { self.pass_on() }
     }
 
     /// Counts the rows received so far.
@@ -139,7 +137,7 @@ impl RowReceiver for BatchReceiver<'_> {
     }
 
     fn begin_part(&mut self) {
-        self.is_part_passed_on = false;
+        self.can_drop_part = true;
         self.part_start = self.rows;
     }
 
@@ -148,6 +146,7 @@ impl RowReceiver for BatchReceiver<'_> {
             let batch = std::mem::replace(&mut self.batch, self.empty.another());
             self.held.push(batch);
         }
+        self.can_drop_part = false;
         self.pass_on()
     }
 
@@ -157,7 +156,7 @@ impl RowReceiver for BatchReceiver<'_> {
         self.rows = self.part_start;
         // Rows of the part that were counted are taken back.
         self.count_rows();
-        !self.is_part_passed_on
+        self.can_drop_part
     }
 
     fn skip_row(&mut self) {

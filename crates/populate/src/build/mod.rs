@@ -53,7 +53,7 @@ pub(crate) fn append(
                 empty: template.another(),
                 batch: template.another(),
                 held: Vec::new(),
-                is_part_passed_on: false,
+                can_drop_part: false,
                 filled: filled.clone(),
                 counters,
                 interruption,

@@ -194,7 +194,7 @@ fn check(job: &Job) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if job.output == Path::new("-") || job.output.ends_with("-") {
+    if job.output.ends_with("-") {
         return Err("output: expected the path of a file, found -".to_owned());
     }
     Ok(())

@@ -143,13 +143,6 @@ impl Dialect {
     }
 }
 
-/// Returns whether an error is the limit of open files of this process or of the system.
-fn is_file_limit(error: &std::io::Error) -> bool {
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
-}
-
 /// Returns the part of a text that an error message quotes.
 fn quoted(text: &[u8]) -> String {
     const MAX_LEN: usize = 60;

@@ -1,11 +1,12 @@
 //! MySQL and MariaDB: one connection with a consistent snapshot for all sources of a database.
 
-use super::{Dialect, Interruption, MakeReceiver, Session, Stop, is_file_limit, tls};
+use super::{Dialect, Interruption, MakeReceiver, Session, Stop, tls};
 use crate::error::{Error, Result};
 use crate::job::{Secret, Source, Tls};
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Opts, OptsBuilder, SslOpts, Value as SqlValue};
+use nuthatch_filesystem::file_limit_advice;
 use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;
 use std::fmt::Write;
@@ -127,7 +128,9 @@ impl Session for MysqlSession {
 
 fn failure(name: &str, error: &mysql_async::Error) -> Error {
     let is_transient = match error {
-        mysql_async::Error::Io(mysql_async::IoError::Io(error)) => !is_file_limit(error),
+        mysql_async::Error::Io(mysql_async::IoError::Io(error)) => {
+            file_limit_advice(error).is_none()
+        }
         mysql_async::Error::Io(_) => true,
         // The server shuts down, the connection was killed or lost, or a lock was not free.
         mysql_async::Error::Server(error) => {

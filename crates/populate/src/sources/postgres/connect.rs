@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::job::{Secret, Source, Tls};
-use crate::sources::{Dialect, Interruption, is_file_limit, tls};
+use crate::sources::{Dialect, Interruption, tls};
+use nuthatch_filesystem::file_limit_advice;
 use std::error::Error as _;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -229,7 +230,7 @@ pub(super) fn failure(name: &str, error: &tokio_postgres::Error) -> Error {
 /// Returns whether the network failed. A limit of this process does not pass by itself.
 fn is_io(error: &tokio_postgres::Error) -> bool {
     let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
-    source.is_some_and(|source| !is_file_limit(source))
+    source.is_some_and(|source| file_limit_advice(source).is_none())
 }
 
 /// Returns the text of an error and of its causes.
