@@ -29,6 +29,12 @@ pub enum Error {
         /// Why it failed.
         reason: String,
     },
+    /// The destination does not have an object that its manifest names. The publisher may have
+    /// removed the generation meanwhile.
+    ObjectNotFound {
+        /// The address of the object.
+        object: String,
+    },
     /// The address of a destination is invalid, or its settings are.
     Address(nuthatch_origins::Error),
     /// The destination has no manifest.
@@ -110,7 +116,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Io { .. } | Self::InUse { .. } => "io",
-            Self::Store { .. } | Self::Address(_) => "store",
+            Self::Store { .. } | Self::ObjectNotFound { .. } | Self::Address(_) => "store",
             Self::NothingPublished { .. } | Self::GenerationNotFound { .. } => "nothing-published",
             Self::Manifest { .. } => "manifest",
             Self::Signature { .. } | Self::SigningKeyMissing { .. } | Self::Key { .. } => {
@@ -142,6 +148,9 @@ impl fmt::Display for Error {
             }
             Self::Store { operation, object, reason } => {
                 write!(f, "{object}: {operation}: {reason}")
+            }
+            Self::ObjectNotFound { object } => {
+                write!(f, "{object}: read: the object does not exist")
             }
             Self::Address(error) => error.fmt(f),
             Self::NothingPublished { destination } => {

@@ -33,9 +33,10 @@
 //! ```
 //!
 //! `docs/formats/delivery.md` specifies the manifest and the folders. Modules import in one
-//! direction: `publish`, `follow` and `staging`, `destination`, `envelope`, `signature` and
+//! direction: `publish`, `follow` and `staging`, `destination`, `envelope`, `delta`, `signature` and
 //! `manifest`, `error`.
 
+mod delta;
 mod destination;
 mod envelope;
 mod error;
@@ -47,8 +48,8 @@ mod staging;
 
 pub use destination::Destination;
 pub use error::{Error, Result};
-pub use follow::{Fetched, FollowOptions, Follower, Swapped, delay_before_check};
-pub use manifest::{DataFile, Generation, Manifest, timestamp};
+pub use follow::{DeltaOptions, Fetched, FollowOptions, Follower, Swapped, delay_before_check};
+pub use manifest::{DataFile, Delta, Generation, Manifest, timestamp};
 pub use publish::{
     PublishOptions, Published, Retention, Uploaded, generations, has_contents, publish, roll_back,
 };

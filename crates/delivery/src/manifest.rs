@@ -63,12 +63,35 @@ pub struct DataFile {
     pub blake3: String,
     /// The name of its object in the folder `objects` of the destination.
     pub object: String,
+    /// The delta that leads to it from a file of an earlier generation, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Delta>,
+}
+
+/// The rows by which a file differs from one of an earlier generation. A follower that has the
+/// earlier file builds the new one with them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delta {
+    /// The BLAKE3 hash of the earlier file.
+    pub from: String,
+    /// The length of the delta in bytes.
+    pub bytes: u64,
+    /// The BLAKE3 hash of its contents.
+    pub blake3: String,
+    /// The name of its object.
+    pub object: String,
 }
 
 impl Generation {
     /// Returns the length of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the length of the deltas that lead to its files in bytes.
+    pub(crate) fn delta_bytes(&self) -> u64 {
+        let deltas = self.files.iter().filter_map(|file| file.delta.as_ref());
+        deltas.map(|delta| delta.bytes).fold(0, u64::saturating_add)
     }
 
     /// Returns the name of the file that programs open.
@@ -111,7 +134,9 @@ impl Manifest {
     /// Returns the names of all objects.
     pub(crate) fn objects(&self) -> HashSet<&str> {
         let files = self.generations.iter().flat_map(|generation| &generation.files);
-        files.map(|file| file.object.as_str()).collect()
+        let deltas = files.clone().filter_map(|file| file.delta.as_ref());
+        let deltas = deltas.map(|delta| delta.object.as_str());
+        files.map(|file| file.object.as_str()).chain(deltas).collect()
     }
 
     /// Encodes the manifest as one line, without its end.
@@ -188,17 +213,27 @@ fn files_violation(files: &[DataFile]) -> Option<(&'static str, String)> {
         if !names.insert(file.name.as_str()) {
             return Some(("each name once", quoted()));
         }
-        if !is_plain_name(&file.object) {
-            return Some(("a name of an object without a folder", format!("{:?}", file.object)));
+        let delta = file.delta.as_ref();
+        for object in [Some(&file.object), delta.map(|delta| &delta.object)].into_iter().flatten() {
+            if !is_plain_name(object) {
+                return Some(("a name of an object without a folder", format!("{object:?}")));
+            }
         }
-        let hash = blake3::Hash::from_hex(&file.blake3);
-        if hash.is_err() || file.blake3.contains(|digit: char| digit.is_ascii_uppercase()) {
-            let expected = "a BLAKE3 hash of 64 digits in lower case";
-            return Some((expected, format!("{:?}", file.blake3)));
+        let of_delta = delta.map(|delta| [&delta.from, &delta.blake3]);
+        for hash in of_delta.into_iter().flatten().chain([&file.blake3]) {
+            if !is_hash(hash) {
+                let expected = "a BLAKE3 hash of 64 digits in lower case";
+                return Some((expected, format!("{hash:?}")));
+            }
         }
     }
     let total = files.iter().try_fold(0, |sum: u64, file| sum.checked_add(file.bytes));
     total.is_none().then(|| ("files of at most 2^64 bytes", "more".to_owned()))
+}
+
+fn is_hash(text: &str) -> bool {
+    let is_upper = |digit: char| digit.is_ascii_uppercase();
+    blake3::Hash::from_hex(text).is_ok() && !text.contains(is_upper)
 }
 
 /// Returns whether a name is that of a file in its folder, also in the folder of a follower, whose

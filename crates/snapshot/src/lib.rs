@@ -25,6 +25,7 @@
 //! Imports point down this list only:
 //!
 //! - `watch`: follows a snapshot that is replaced while it is read.
+//! - `rebuild`: finds how a file was built, to build it again from its entries.
 //! - `reader`: opens files, finds values, iterates, verifies. `writer`: builds files.
 //! - `format`: offsets, hashes, header, directory, index lines, records.
 //! - `parallel`: runs work on several threads. `prefetch`: prefetches memory.
@@ -57,6 +58,7 @@ mod format;
 mod parallel;
 mod prefetch;
 mod reader;
+mod rebuild;
 mod values;
 mod watch;
 mod writer;
@@ -66,9 +68,10 @@ pub use format::layout;
 #[doc(hidden)]
 pub use reader::SnapshotFile;
 pub use reader::{
-    Entry, Iter, IterVerified, Metadata, OpenOptions, Prefetched, Readahead, Residency, Scratch,
-    Snapshot, Stats, StoredValue,
+    Difference, Differences, Entry, Iter, IterVerified, Metadata, OpenOptions, Prefetched,
+    Readahead, Residency, Scratch, Snapshot, Stats, StoredValue,
 };
+pub use rebuild::BuildParameters;
 pub use values::{
     CowStringList, CowValue, OwnedStringList, OwnedValue, StringList, StringListBuf, Value,
     ValueType,

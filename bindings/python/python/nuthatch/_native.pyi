@@ -35,12 +35,14 @@ from nuthatch.options import (
 __version__: str
 
 _Path: TypeAlias = str | os.PathLike[str]
-_PublishedFields: TypeAlias = tuple[int, bool, int, int, list[int], str | None]
+_PublishedFields: TypeAlias = tuple[
+    int, bool, tuple[int, int, int], list[str], list[int], str | None
+]
 _FileFields: TypeAlias = tuple[str, int, str, str]
 _GenerationFields: TypeAlias = tuple[
     int, datetime, int, int, str, dict[str, str], bool, list[_FileFields]
 ]
-_SwappedFields: TypeAlias = tuple[int, datetime, Path, int]
+_SwappedFields: TypeAlias = tuple[int, datetime, Path, int, int, list[str]]
 
 _D = TypeVar("_D")
 _AnyTable: TypeAlias = Table | Store | AsyncTable | AsyncStore
@@ -1133,6 +1135,7 @@ def _publish(
     trust_keys: list[_Path],
     keep: int,
     keep_age: float | None,
+    delta_limit: int,
     /,
 ) -> _PublishedFields: ...
 @overload
@@ -1145,6 +1148,7 @@ def _publish(
     trust_keys: list[_Path],
     keep: int,
     keep_age: float | None,
+    delta_limit: int,
     /,
 ) -> Awaitable[_PublishedFields]: ...
 @overload
@@ -1186,6 +1190,7 @@ def _open_follower(
     trust_keys: list[_Path],
     bandwidth: int | None,
     previous: int,
+    delta_limit: int,
     /,
 ) -> _Follower: ...
 

@@ -31,6 +31,7 @@ from nuthatch.delivery import (
     Swapped,
     _listed,
     _paths,
+    DELTA_LIMIT,
     _publication,
     _published,
     _swapped,
@@ -142,6 +143,7 @@ async def publish(
     trust_keys: Iterable[_Path] = (),
     keep: int = 10,
     keep_age: float | None = None,
+    delta_limit: int = DELTA_LIMIT,
 ) -> Published:
     """Publishes a snapshot as a new generation, as ``nuthatch.delivery.publish`` does.
 
@@ -155,11 +157,14 @@ async def publish(
         trust_keys: Files of public keys that may have signed the manifest before.
         keep: Maximum number of generations that are kept, the new one included.
         keep_age: Maximum age of the generations that are kept, in seconds.
+        delta_limit: Maximum length of a file for which a delta from the current generation is made,
+            in bytes; 0 for no deltas.
 
     Returns:
         The number of the generation, and what was uploaded and removed.
     """
-    arguments = _publication(file, destination, name, sign_key, trust_keys, keep, keep_age)
+    limits = (keep, keep_age, delta_limit)
+    arguments = _publication(file, destination, name, sign_key, trust_keys, limits)
     return _published(await _publish(True, *arguments))
 
 
@@ -209,6 +214,7 @@ class Follower:
         trust_keys: Iterable[_Path] = (),
         bandwidth: int | None = None,
         previous: int = 1,
+        delta_limit: int = DELTA_LIMIT,
     ) -> None:
         """Prepares the folder, which is created if it does not exist. Fetches nothing.
 
@@ -218,10 +224,12 @@ class Follower:
             trust_keys: Files of Ed25519 public keys, of which one must have signed the manifest.
             bandwidth: Maximum number of bytes that are fetched in a second.
             previous: Number of generations before the current one that stay in the folder.
+            delta_limit: Maximum length of a file that is built from deltas, in bytes; 0 to fetch
+                whole files only. A thread of the lowest priority builds it in at most 256 MiB.
         """
         keys = _paths(trust_keys)
         self._native = _open_follower(
-            True, os.fspath(source), os.fspath(folder), keys, bandwidth, previous
+            True, os.fspath(source), os.fspath(folder), keys, bandwidth, previous, delta_limit
         )
 
     async def check(self) -> Swapped | None:

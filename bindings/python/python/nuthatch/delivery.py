@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nuthatch._native import _FileFields, _GenerationFields, _PublishedFields, _SwappedFields
 
 __all__ = [
+    "DELTA_LIMIT",
     "DataFile",
     "Follower",
     "Generation",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 _Path: TypeAlias = str | os.PathLike[str]
+
+DELTA_LIMIT = 1 << 30
+"""The default of ``delta_limit``: files up to 1 GiB have deltas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,13 @@ class Published:
     bytes: int
     """Length of the files of the generation in bytes."""
     uploaded_bytes: int
-    """Bytes that were uploaded. Files that an earlier generation has are not uploaded again."""
+    """Bytes that were uploaded, deltas included. Files that an earlier generation has are not
+    uploaded again.
+    """
+    delta_bytes: int
+    """Bytes of the deltas that lead to files of the generation."""
+    delta_failures: tuple[str, ...]
+    """Why files have no delta, if something prevented one."""
     removed: tuple[int, ...]
     """The numbers of generations that the destination no longer has."""
     cleanup_failure: str | None
@@ -100,7 +110,13 @@ class Swapped:
     path: Path
     """The path that programs open."""
     fetched_bytes: int
-    """Bytes that were fetched. Files of the generation before are not fetched again."""
+    """Bytes that were fetched, deltas included. Files of the generation before are not fetched
+    again.
+    """
+    built_files: int
+    """Number of files that were built from deltas."""
+    delta_failures: tuple[str, ...]
+    """Why files were fetched although there was a delta."""
 
 
 def publish(
@@ -112,6 +128,7 @@ def publish(
     trust_keys: Iterable[_Path] = (),
     keep: int = 10,
     keep_age: float | None = None,
+    delta_limit: int = DELTA_LIMIT,
 ) -> Published:
     """Publishes a snapshot as a new generation of a destination.
 
@@ -128,6 +145,8 @@ def publish(
         trust_keys: Files of public keys that may have signed the manifest before.
         keep: Maximum number of generations that are kept, the new one included.
         keep_age: Maximum age of the generations that are kept, in seconds.
+        delta_limit: Maximum length of a file for which a delta from the current generation is made,
+            in bytes; 0 for no deltas.
 
     Returns:
         The number of the generation, and what was uploaded and removed.
@@ -140,7 +159,8 @@ def publish(
         UnavailableError: The destination cannot be read or written.
         ArgumentError: The address, a key or another argument is invalid.
     """
-    arguments = _publication(file, destination, name, sign_key, trust_keys, keep, keep_age)
+    limits = (keep, keep_age, delta_limit)
+    arguments = _publication(file, destination, name, sign_key, trust_keys, limits)
     return _published(_publish(False, *arguments))
 
 
@@ -207,6 +227,7 @@ class Follower:
         trust_keys: Iterable[_Path] = (),
         bandwidth: int | None = None,
         previous: int = 1,
+        delta_limit: int = DELTA_LIMIT,
     ) -> None:
         """Prepares the folder, which is created if it does not exist. Fetches nothing.
 
@@ -216,6 +237,8 @@ class Follower:
             trust_keys: Files of Ed25519 public keys, of which one must have signed the manifest.
             bandwidth: Maximum number of bytes that are fetched in a second.
             previous: Number of generations before the current one that stay in the folder.
+            delta_limit: Maximum length of a file that is built from deltas, in bytes; 0 to fetch
+                whole files only. A thread of the lowest priority builds it in at most 256 MiB.
 
         Raises:
             BusyError: Another follower uses the folder.
@@ -223,7 +246,7 @@ class Follower:
         """
         keys = _paths(trust_keys)
         self._native = _open_follower(
-            False, os.fspath(source), os.fspath(folder), keys, bandwidth, previous
+            False, os.fspath(source), os.fspath(folder), keys, bandwidth, previous, delta_limit
         )
 
     def check(self) -> Swapped | None:
@@ -288,16 +311,16 @@ def _publication(
     name: str | None,
     sign_key: _Path | None,
     trust_keys: Iterable[_Path],
-    keep: int,
-    keep_age: float | None,
-) -> tuple[_Path, str, str | None, _Path | None, list[_Path], int, float | None]:
-    keys = _paths(trust_keys)
-    return file, os.fspath(destination), name, sign_key, keys, keep, keep_age
+    limits: tuple[int, float | None, int],
+) -> tuple[_Path, str, str | None, _Path | None, list[_Path], int, float | None, int]:
+    return file, os.fspath(destination), name, sign_key, _paths(trust_keys), *limits
 
 
 def _published(fields: _PublishedFields) -> Published:
-    generation, is_unchanged, length, uploaded, removed, failure = fields
-    return Published(generation, is_unchanged, length, uploaded, tuple(removed), failure)
+    generation, is_unchanged, sizes, reasons, removed, failure = fields
+    return Published(
+        generation, is_unchanged, *sizes, tuple(reasons), tuple(removed), failure
+    )
 
 
 def _listed(generations: list[_GenerationFields]) -> list[Generation]:
@@ -322,5 +345,6 @@ def _generation(
 def _swapped(fields: _SwappedFields | None) -> Swapped | None:
     if fields is None:
         return None
-    generation, created, path, fetched_bytes = fields
-    return Swapped(generation, created.astimezone(UTC), Path(path), fetched_bytes)
+    generation, created, path, fetched, built, failures = fields
+    created = created.astimezone(UTC)
+    return Swapped(generation, created, Path(path), fetched, built, tuple(failures))

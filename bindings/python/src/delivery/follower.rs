@@ -4,7 +4,7 @@ use super::publish::trusted;
 use super::work::apart;
 use crate::failure::{Failure, Outcome};
 use crate::runtime::{CallMode, ProcessBound};
-use nuthatch_delivery::{Destination, FollowOptions, Follower, Swapped};
+use nuthatch_delivery::{DeltaOptions, Destination, FollowOptions, Follower, Swapped};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,7 +60,7 @@ pub(super) struct FollowerHandle {
 
 /// Prepares a folder that follows a destination.
 #[pyfunction]
-#[pyo3(signature = (mode, source, folder, trust_keys, bandwidth, previous, /))]
+#[pyo3(signature = (mode, source, folder, trust_keys, bandwidth, previous, delta_limit, /))]
 pub(super) fn _open_follower(
     py: Python<'_>,
     mode: CallMode,
@@ -69,6 +69,7 @@ pub(super) fn _open_follower(
     trust_keys: Vec<PathBuf>,
     bandwidth: Option<u64>,
     previous: usize,
+    delta_limit: u64,
 ) -> PyResult<FollowerHandle> {
     if bandwidth == Some(0) {
         let message = "bandwidth: expected bytes in a second above 0, found 0";
@@ -76,7 +77,8 @@ pub(super) fn _open_follower(
     }
     let opened = py.detach(|| -> Outcome<Follower> {
         let trusted_keys = trusted(&trust_keys)?;
-        let options = FollowOptions { trusted_keys, bytes_per_second: bandwidth, previous };
+        let deltas = DeltaOptions { limit: delta_limit, ..DeltaOptions::default() };
+        let options = FollowOptions { trusted_keys, bytes_per_second: bandwidth, previous, deltas };
         Ok(Follower::open(Destination::open(&source)?, &folder, options)?)
     });
     let follower = opened.map_err(|failure| failure.raise(py))?;
@@ -92,8 +94,9 @@ impl FollowerHandle {
         let shared = Arc::clone(&self.shared);
         let checked = apart(async move { shared.check().await });
         let fields = checked.map(|swapped| {
-            swapped.map(|Swapped { generation, created, path, fetched_bytes }| {
-                (generation, created, path, fetched_bytes)
+            swapped.map(|done: Swapped| {
+                let (path, bytes) = (done.path, done.fetched_bytes);
+                (done.generation, done.created, path, bytes, done.built_files, done.delta_failures)
             })
         });
         fields.answer(py, self.mode)

@@ -31,7 +31,7 @@ fn signing_key(path: Option<&PathBuf>) -> Outcome<Option<SigningKey>> {
 
 /// Publishes a snapshot.
 #[pyfunction]
-#[pyo3(signature = (mode, file, destination, name, sign_key, trust_keys, keep, keep_age, /))]
+#[pyo3(signature = (mode, file, destination, name, sign_key, trust_keys, keep, keep_age, delta_limit, /))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of the function in Python")]
 pub(super) fn _publish(
     py: Python<'_>,
@@ -43,6 +43,7 @@ pub(super) fn _publish(
     trust_keys: Vec<PathBuf>,
     keep: usize,
     keep_age: Option<f64>,
+    delta_limit: u64,
 ) -> PyResult<Bound<'_, PyAny>> {
     let max_age = keep_age.map(|age| duration("keep_age", age)).transpose()?;
     let now = SystemTime::UNIX_EPOCH + Duration::from_millis(SystemClock.now_ms());
@@ -52,14 +53,16 @@ pub(super) fn _publish(
             trusted_keys: trusted(&trust_keys)?,
             retention: Retention { max_generations: keep, max_age },
             name,
+            delta_limit,
             ..PublishOptions::at(now)
         };
         let destination = Destination::open(&destination)?;
         Ok(publish(&destination, &file, &options, |_| {}).await?)
     });
     let fields = work.map(|done| {
-        let bytes = (done.bytes, done.uploaded_bytes);
-        (done.generation, done.is_unchanged, bytes.0, bytes.1, done.removed, done.cleanup_failure)
+        let bytes = (done.bytes, done.uploaded_bytes, done.delta_bytes);
+        let generation = (done.generation, done.is_unchanged);
+        (generation.0, generation.1, bytes, done.delta_failures, done.removed, done.cleanup_failure)
     });
     fields.answer(py, mode)
 }
@@ -109,7 +112,7 @@ fn listed(manifest: Work<Manifest>) -> Work<Vec<GenerationFields>> {
 fn fields(generation: Generation, current: u64) -> GenerationFields {
     let (bytes, name) = (generation.bytes(), generation.name().to_owned());
     let Generation { id, created, entries, metadata, files } = generation;
-    let file = |DataFile { name, bytes, blake3, object }| (name, bytes, blake3, object);
+    let file = |DataFile { name, bytes, blake3, object, .. }| (name, bytes, blake3, object);
     let files = files.into_iter().map(file).collect();
     (id, created, entries, bytes, name, metadata, id == current, files)
 }

@@ -70,7 +70,7 @@ pub(super) fn _download(
 ) -> PyResult<Bound<'_, PyAny>> {
     let (name, bytes, blake3, object) = file;
     let work = apart(async move {
-        let file = DataFile { name, bytes, blake3, object };
+        let file = DataFile { name, bytes, blake3, object, delta: None };
         Ok(download(&Destination::open(&destination)?, &file, &to).await?)
     });
     work.answer(py, CallMode::Sync)

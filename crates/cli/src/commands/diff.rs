@@ -3,13 +3,10 @@
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
-use nuthatch_cli::output::{json_value, raw_value, tsv_escape};
-use nuthatch_snapshot::{Entry, Scratch, Snapshot, StoredValue, Value};
+use nuthatch_cli::output::{json_value, tsv_escape};
+use nuthatch_snapshot::{Difference, Scratch, Snapshot, StoredValue, Value};
 use nuthatch_units::grouped;
 use std::path::PathBuf;
-
-/// Number of entries of one snapshot that are looked up in the other at once.
-const BATCH_ENTRIES: usize = 256;
 
 const NOTES: &str = "\
 Output:
@@ -110,9 +107,6 @@ impl Diff {
     }
 }
 
-/// The value of a key in the other snapshot.
-type Found<'a> = Option<StoredValue<'a>>;
-
 /// A comparison of two snapshots.
 struct Comparison<'a> {
     command: &'a Diff,
@@ -122,7 +116,6 @@ struct Comparison<'a> {
     stdout: Stdout,
     line: Vec<u8>,
     scratch: [Scratch; 2],
-    raw: [Vec<u8>; 2],
 }
 
 impl<'a> Comparison<'a> {
@@ -135,94 +128,35 @@ impl<'a> Comparison<'a> {
             stdout: Stdout::new(),
             line: Vec::new(),
             scratch: [Scratch::new(), Scratch::new()],
-            raw: [Vec::new(), Vec::new()],
         }
     }
 
     fn run(&mut self) -> Result<(), Failure> {
-        self.each_entry(self.old, self.new, |diff, entry, found| match found {
-            None => {
-                diff.counts.removed += 1;
-                diff.print(entry.key, Some(entry.value), None)
-            }
-            Some(found) if diff.is_equal(entry.value, found)? => {
-                diff.counts.equal += 1;
-                Ok(())
-            }
-            Some(found) => {
-                diff.counts.changed += 1;
-                diff.print(entry.key, Some(entry.value), Some(found))
-            }
-        })?;
-        self.each_entry(self.new, self.old, |diff, entry, found| {
-            if found.is_some() {
+        for difference in self.old.differences(self.new) {
+            let (key, old, new) = match difference? {
+                Difference::Removed(entry) => {
+                    self.counts.removed += 1;
+                    (entry.key, Some(entry.value), None)
+                }
+                Difference::Changed { old, new } => {
+                    self.counts.changed += 1;
+                    (old.key, Some(old.value), Some(new))
+                }
+                Difference::Added(entry) => {
+                    self.counts.added += 1;
+                    (entry.key, None, Some(entry.value))
+                }
+            };
+            if self.command.quiet {
                 return Ok(());
             }
-            diff.counts.added += 1;
-            diff.print(entry.key, None, Some(entry.value))
-        })?;
+            self.print(key, old, new)?;
+        }
+        self.counts.equal = self.old.len() - self.counts.removed - self.counts.changed;
         if self.command.summary {
             self.stdout.write(self.command.summary_of(&self.counts).as_bytes())?;
         }
         self.stdout.flush()
-    }
-
-    /// Calls `compare` with each entry of one snapshot and the value of its key in the other one,
-    /// until the comparison can stop.
-    fn each_entry(
-        &mut self,
-        snapshot: &'a Snapshot,
-        other: &'a Snapshot,
-        mut compare: impl FnMut(&mut Self, Entry<'a>, Found<'a>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        if self.is_decided() {
-            return Ok(());
-        }
-        let mut entries = snapshot.iter_verified()?;
-        let (mut batch, mut keys) = (Vec::new(), Vec::new());
-        let mut found = vec![None; BATCH_ENTRIES];
-        loop {
-            batch.clear();
-            keys.clear();
-            for entry in entries.by_ref().take(BATCH_ENTRIES) {
-                let entry = entry?;
-                keys.push(entry.key);
-                batch.push(entry);
-            }
-            other.find_many(&keys, &mut found)?;
-            snapshot.check_readable()?;
-            other.check_readable()?;
-            for (entry, found) in batch.iter().zip(&found) {
-                if self.is_decided() {
-                    return Ok(());
-                }
-                compare(self, *entry, *found)?;
-            }
-            if batch.len() < BATCH_ENTRIES {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Returns whether no further entry changes the result.
-    fn is_decided(&self) -> bool {
-        self.command.quiet && !self.counts.is_same()
-    }
-
-    /// Returns whether two values have the same type and the same bytes.
-    fn is_equal(&mut self, old: StoredValue<'_>, new: StoredValue<'_>) -> Result<bool, Failure> {
-        if old.value_type() != new.value_type() {
-            return Ok(false);
-        }
-        if !old.is_compressed() && !new.is_compressed() {
-            return Ok(old.bytes() == new.bytes());
-        }
-        for ((value, scratch), raw) in [old, new].iter().zip(&mut self.scratch).zip(&mut self.raw) {
-            raw.clear();
-            raw_value(&value.decompress(scratch)?, raw);
-        }
-        self.check_readable()?;
-        Ok(self.raw[0] == self.raw[1])
     }
 
     fn check_readable(&self) -> Result<(), Failure> {
@@ -237,7 +171,7 @@ impl<'a> Comparison<'a> {
         old: Option<StoredValue<'_>>,
         new: Option<StoredValue<'_>>,
     ) -> Result<(), Failure> {
-        if self.command.quiet || self.command.summary {
+        if self.command.summary {
             return Ok(());
         }
         let Self { scratch: [old_scratch, new_scratch], line, .. } = self;

@@ -256,6 +256,11 @@ impl Destination {
         Some(NewFile::create(&folder, object, mode))
     }
 
+    /// Returns the path of an object, if the destination is a folder.
+    pub(crate) fn local_object(&self, object: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(OBJECTS).join(object))
+    }
+
     /// Starts the upload of an object to a store.
     pub(crate) async fn upload(
         &self,

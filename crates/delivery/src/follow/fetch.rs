@@ -146,21 +146,19 @@ impl Fetch<'_> {
         bytes: Option<bytes::Bytes>,
     ) -> Result<bytes::Bytes> {
         let expected = range.end - range.start;
+        let object = self.destination.object_address(&self.file.object);
         match bytes {
             Some(bytes) if bytes.len() as u64 == expected => Ok(bytes),
-            found => Err(Error::Store {
+            Some(found) => Err(Error::Store {
                 operation: "read",
-                object: self.destination.object_address(&self.file.object),
-                reason: match found {
-                    Some(found) => format!(
-                        "expected {expected} bytes at {}, found {}",
-                        range.start,
-                        found.len()
-                    ),
-                    // The publisher may have removed the generation meanwhile.
-                    None => "the object does not exist".to_owned(),
-                },
+                object,
+                reason: format!(
+                    "expected {expected} bytes at {}, found {}",
+                    range.start,
+                    found.len()
+                ),
             }),
+            None => Err(Error::ObjectNotFound { object }),
         }
     }
 }

@@ -153,9 +153,18 @@ impl Folder {
         self.own.join(PARTIAL).join(hash)
     }
 
-    /// Removes the partial files that a generation does not have.
-    pub(super) fn remove_other_partials(&self, generation: &Generation) -> Result<()> {
-        let wanted: HashSet<_> = generation.files.iter().map(|file| file.blake3.as_str()).collect();
+    /// Returns the path of a file of a generation. Its contents are not checked.
+    pub(super) fn file_of(&self, generation: &Generation, file: &DataFile) -> PathBuf {
+        self.generation(generation).join(&file.name)
+    }
+
+    /// Returns whether a part of a file was fetched.
+    pub(super) fn has_partial(&self, file: &DataFile) -> bool {
+        fs::metadata(self.partial(file)).is_ok_and(|found| found.len() > 0)
+    }
+
+    /// Removes the partial files with other hashes than these.
+    pub(super) fn remove_other_partials(&self, wanted: &HashSet<&str>) -> Result<()> {
         let folder = self.own.join(PARTIAL);
         for entry in fs::read_dir(&folder).map_err(|e| Error::io(&folder, "list", e))? {
             let entry = entry.map_err(|e| Error::io(&folder, "list", e))?;

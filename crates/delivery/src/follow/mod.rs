@@ -1,5 +1,6 @@
 //! Following: keeps a folder at the current generation of a destination.
 
+mod deltas;
 mod fetch;
 mod folder;
 mod folder_name;
@@ -9,13 +10,16 @@ use crate::destination::{Destination, ObjectVersion};
 use crate::error::{Error, Result};
 use crate::manifest::{DataFile, Generation, Manifest};
 use crate::signature::TrustedKey;
+use deltas::{Built, Deltas, Failures, Plan};
 use fetch::{Fetch, RateLimiter};
 use folder::Folder;
 use nuthatch_snapshot::Snapshot;
 use state::State;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+pub use deltas::DeltaOptions;
 pub use fetch::Fetched;
 
 /// Options for following.
@@ -28,11 +32,14 @@ pub struct FollowOptions {
     pub bytes_per_second: Option<u64>,
     /// Number of generations before the current one that stay in the folder; 1 by default.
     pub previous: usize,
+    /// How files are built from deltas.
+    pub deltas: DeltaOptions,
 }
 
 impl Default for FollowOptions {
     fn default() -> Self {
-        Self { trusted_keys: Vec::new(), bytes_per_second: None, previous: 1 }
+        let deltas = DeltaOptions::default();
+        Self { trusted_keys: Vec::new(), bytes_per_second: None, previous: 1, deltas }
     }
 }
 
@@ -48,6 +55,8 @@ pub struct Follower {
     is_in_place: bool,
     /// The version of the manifest that the folder agrees with.
     version: Option<ObjectVersion>,
+    /// The deltas that have failed, so that they are not tried again.
+    delta_failures: Failures,
 }
 
 /// A generation that was swapped in.
@@ -59,8 +68,21 @@ pub struct Swapped {
     pub created: SystemTime,
     /// The path that programs open.
     pub path: PathBuf,
-    /// Bytes that were fetched. Files of the generation before are not fetched again.
+    /// Bytes that were fetched, deltas included. Files of the generation before are not fetched
+    /// again.
     pub fetched_bytes: u64,
+    /// Number of files that were built from deltas.
+    pub built_files: u64,
+    /// Why files were fetched although there was a delta.
+    pub delta_failures: Vec<String>,
+}
+
+/// What a fetch has done.
+#[derive(Default)]
+struct FetchResult {
+    bytes: u64,
+    built_files: u64,
+    delta_failures: Vec<String>,
 }
 
 impl Follower {
@@ -81,7 +103,8 @@ impl Follower {
                 folder.remove_other_links(generation.name());
             }
         }
-        Ok(Self { destination, folder, options, state, is_in_place, version: None })
+        let delta_failures = Failures::default();
+        Ok(Self { destination, folder, options, state, is_in_place, version: None, delta_failures })
     }
 
     /// Returns the address of the destination, without secrets.
@@ -183,10 +206,10 @@ impl Follower {
         progress: impl Fn(Fetched),
     ) -> Result<Swapped> {
         self.folder.check_link(wanted.name())?;
-        let mut fetched_bytes = 0;
+        let mut fetched = FetchResult::default();
         if !self.folder.has(wanted) {
             let reused: Vec<_> = wanted.files.iter().map(|file| self.local(file)).collect();
-            fetched_bytes = self.fetch(wanted, &reused, progress).await?;
+            fetched = self.fetch(manifest, wanted, &reused, progress).await?;
             self.assemble(wanted, &reused)?;
         }
         self.write_state(manifest, wanted)?;
@@ -195,7 +218,7 @@ impl Follower {
         self.is_in_place = true;
         self.folder.remove_other_links(wanted.name());
         self.folder.prune(wanted, self.options.previous);
-        Ok(self.swapped(wanted, fetched_bytes))
+        Ok(self.swapped(wanted, fetched))
     }
 
     /// Returns the path of a file of the last generation with the same contents.
@@ -203,28 +226,68 @@ impl Follower {
         self.folder.find(file, &self.state.as_ref()?.generation)
     }
 
-    /// Fetches the files that are not in the folder, each into its partial file. Returns the number
-    /// of bytes that were fetched.
+    /// Brings the files that are not in the folder into their partial files: builds them from
+    /// deltas, or fetches them.
     async fn fetch(
-        &self,
+        &mut self,
+        manifest: &Manifest,
         wanted: &Generation,
         reused: &[Option<PathBuf>],
         progress: impl Fn(Fetched),
-    ) -> Result<u64> {
-        self.folder.remove_other_partials(wanted)?;
+    ) -> Result<FetchResult> {
+        let options = self.options.deltas;
+        let plans = self.plans(&Deltas::new(manifest, options), wanted, reused);
+        let deltas = plans.iter().flatten().flat_map(|plan| &plan.deltas);
+        let hashes = deltas.map(|delta| &*delta.blake3);
+        let hashes: HashSet<_> =
+            wanted.files.iter().map(|file| &*file.blake3).chain(hashes).collect();
+        self.folder.remove_other_partials(&hashes)?;
         let total_bytes = wanted.bytes();
         let mut limiter = RateLimiter::new(self.options.bytes_per_second);
-        let (mut done, mut fetched_bytes) = (0, 0);
-        for (file, reused) in wanted.files.iter().zip(reused) {
-            if reused.is_none() {
+        let (mut done, mut result) = (0, FetchResult::default());
+        for ((file, reused), plan) in wanted.files.iter().zip(reused).zip(&plans) {
+            let mut is_missing = reused.is_none();
+            let from = (&self.destination, &self.folder);
+            if let Some(plan) = plan {
+                let limits = (options, &mut limiter);
+                match plan.run(file, from, limits, &mut self.delta_failures).await? {
+                    Built::Complete(bytes) => {
+                        is_missing = false;
+                        result.bytes += bytes;
+                        result.built_files += 1;
+                    }
+                    Built::Failed(reason, bytes) => {
+                        result.bytes += bytes;
+                        result.delta_failures.push(format!("{}: {reason}", file.name));
+                    }
+                }
+            }
+            if is_missing {
                 let fetch = Fetch { destination: &self.destination, folder: &self.folder, file };
                 let report = |bytes| progress(Fetched { bytes: done + bytes, total_bytes });
-                fetched_bytes += fetch.run(&mut limiter, report).await?;
+                result.bytes += fetch.run(&mut limiter, report).await?;
             }
             done += file.bytes;
             progress(Fetched { bytes: done, total_bytes });
         }
-        Ok(fetched_bytes)
+        Ok(result)
+    }
+
+    /// Returns, for each file, how it is built from deltas, if it is.
+    fn plans<'m>(
+        &self,
+        deltas: &Deltas<'m>,
+        wanted: &Generation,
+        reused: &[Option<PathBuf>],
+    ) -> Vec<Option<Plan<'m>>> {
+        let here = self.in_place();
+        let files = wanted.files.iter().zip(reused);
+        let plans = files.map(|(file, reused)| {
+            let is_missing = reused.is_none();
+            let place = (&self.folder, here.filter(|_| is_missing)?);
+            deltas.plan(file, place, &self.delta_failures)
+        });
+        plans.collect()
     }
 
     /// Moves and links the files of a generation to its folder.
@@ -245,12 +308,14 @@ impl Follower {
         new.publish()
     }
 
-    fn swapped(&self, generation: &Generation, fetched_bytes: u64) -> Swapped {
+    fn swapped(&self, generation: &Generation, fetched: FetchResult) -> Swapped {
         Swapped {
             generation: generation.id,
             created: generation.created,
             path: self.folder.link(generation.name()),
-            fetched_bytes,
+            fetched_bytes: fetched.bytes,
+            built_files: fetched.built_files,
+            delta_failures: fetched.delta_failures,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Publishing: uploads the files of a snapshot, then replaces the manifest.
 
+mod deltas;
 mod retention;
 mod signer;
 mod source;
@@ -33,6 +34,9 @@ pub struct PublishOptions {
     /// The name that the snapshot has at followers. `None`, the default, is for the name of the
     /// current generation, or that of the file if there is none.
     pub name: Option<String>,
+    /// Maximum length of a file for which a delta from the current generation is made, in bytes; 1
+    /// GiB by default, and 0 for no deltas.
+    pub delta_limit: u64,
 }
 
 impl PublishOptions {
@@ -45,6 +49,7 @@ impl PublishOptions {
             trusted_keys: Vec::new(),
             retention: Retention::default(),
             name: None,
+            delta_limit: 1 << 30,
         }
     }
 }
@@ -58,8 +63,14 @@ pub struct Published {
     pub is_unchanged: bool,
     /// Bytes of the files of the generation.
     pub bytes: u64,
-    /// Bytes that were uploaded. Files that an earlier generation has are not uploaded again.
+    /// Bytes that were uploaded, deltas included. Files that an earlier generation has are not
+    /// uploaded again.
     pub uploaded_bytes: u64,
+    /// Bytes of the deltas that lead to files of the generation.
+    pub delta_bytes: u64,
+    /// Why files have no delta, if something prevented one. Small files, and those that differ too
+    /// much from the last generation, have none and no reason.
+    pub delta_failures: Vec<String>,
     /// The numbers of generations that the manifest no longer has.
     pub removed: Vec<u64>,
     /// Why objects that no generation needs could not be removed. A later publication tries again.
@@ -105,11 +116,13 @@ pub async fn publish(
         current.has_contents_of(&source.data_files())
             && current.files.iter().all(|file| stored.has(file))
     });
-    let mut uploaded_bytes = 0;
+    let (mut uploaded_bytes, mut delta_failures) = (0, Vec::new());
     if !is_unchanged {
-        let (files, uploaded) =
+        let (mut files, uploaded) =
             upload::upload(destination, &source, (&mut manifest, &stored), progress).await?;
-        uploaded_bytes = uploaded;
+        let deltas = deltas::add(destination, &source, &manifest, &mut files, options).await?;
+        uploaded_bytes = uploaded + deltas.uploaded_bytes;
+        delta_failures = deltas.failures;
         add_generation(&mut manifest, (&source, options.now), files);
     }
     options.retention.apply(&mut manifest, options.now);
@@ -125,6 +138,8 @@ pub async fn publish(
         is_unchanged,
         bytes: manifest.current().bytes(),
         uploaded_bytes,
+        delta_bytes: manifest.current().delta_bytes(),
+        delta_failures,
         removed,
         cleanup_failure: cleanup.err().map(|error| error.to_string()),
     })

@@ -59,6 +59,7 @@ impl Source {
             bytes: file.bytes,
             blake3: file.blake3.clone(),
             object: String::new(),
+            delta: None,
         });
         files.collect()
     }
@@ -82,7 +83,8 @@ impl SourceFile {
     }
 }
 
-fn open(path: &Path, name: &str) -> Result<SourceFile> {
+/// Opens and hashes a file.
+pub(super) fn open(path: &Path, name: &str) -> Result<SourceFile> {
     let failed = |operation| move |e| Error::io(path, operation, e);
     // Opening a pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(failed("open"))?.is_file() {

@@ -39,25 +39,36 @@ pub(super) async fn upload(
     let total_bytes = source.files.iter().map(|file| file.bytes).sum();
     let (mut files, mut present, mut uploaded) = (Vec::new(), 0, 0);
     for file in &source.files {
-        let object = if let Some(known) = find(manifest, stored, file) {
-            known.object.clone()
+        let (object, delta) = if let Some(known) = find(manifest, stored, file) {
+            (known.object.clone(), known.delta.clone())
         } else {
-            let object = format!("{}-{}", file.blake3, manifest.serial);
             let report = |bytes| progress(Uploaded { bytes: present + bytes, total_bytes });
-            match destination.new_file(&object, file.mode) {
-                Some(new) => copy_file(new?, file, report)?,
-                None => upload_file(destination, file, &object, report).await?,
-            }
+            let object = upload_object(destination, file, manifest.serial, report).await?;
             uploaded += file.bytes;
             repair(manifest, file, &object);
-            object
+            (object, None)
         };
         present += file.bytes;
         progress(Uploaded { bytes: present, total_bytes });
         let (name, blake3) = (file.name.clone(), file.blake3.clone());
-        files.push(DataFile { name, bytes: file.bytes, blake3, object });
+        files.push(DataFile { name, bytes: file.bytes, blake3, object, delta });
     }
     Ok((files, uploaded))
+}
+
+/// Uploads a file as an object. Returns the name of the object.
+pub(super) async fn upload_object(
+    destination: &Destination,
+    file: &SourceFile,
+    serial: u64,
+    progress: impl Fn(u64),
+) -> Result<String> {
+    let object = format!("{}-{serial}", file.blake3);
+    match destination.new_file(&object, file.mode) {
+        Some(new) => copy_file(new?, file, progress)?,
+        None => upload_file(destination, file, &object, progress).await?,
+    }
+    Ok(object)
 }
 
 /// Returns a file of any generation with the same contents, whose object is there.

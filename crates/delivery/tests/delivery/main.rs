@@ -1,6 +1,7 @@
 //! Publishing to a folder, and following it.
 
 mod damage;
+mod deltas;
 mod following;
 mod place;
 mod publishing;

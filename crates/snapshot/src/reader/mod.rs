@@ -3,11 +3,12 @@
 //! A [`Snapshot`] is one [`file`] or a [`set`] of them, and [`snapshot`] opens it. The other
 //! modules add operations: [`lookup`] finds one key, [`many`] finds batches of keys, [`typed`]
 //! finds values of a known type, [`usual`] does the same for other languages, [`iter`] iterates,
-//! [`hash_range`] iterates in steps, [`verify`] validates all bytes, [`stats`] and [`metadata`]
-//! describe the snapshot, [`readahead`] advises the system.
+//! [`hash_range`] iterates in steps, [`differences`] compares two snapshots, [`verify`] validates
+//! all bytes, [`stats`] and [`metadata`] describe the snapshot, [`readahead`] advises the system.
 
 mod checksums;
 mod decompress;
+mod differences;
 mod file;
 mod hash_range;
 mod iter;
@@ -25,6 +26,7 @@ mod usual;
 mod verify;
 
 pub use decompress::Scratch;
+pub use differences::{Difference, Differences};
 #[doc(hidden)]
 pub use file::SnapshotFile;
 pub use iter::{Entry, Iter, IterVerified};

@@ -7,6 +7,7 @@ use super::readahead::Readahead;
 use super::set::{self, Opened};
 use crate::error::{Damage, Error, Result};
 use crate::format::hash::KeyHash;
+use crate::format::header::Header;
 use crate::format::manifest::Manifest;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -201,6 +202,18 @@ impl Snapshot {
     #[inline(always)]
     pub(super) fn one_file(&self) -> Option<&SnapshotFile> {
         self.others.is_empty().then_some(&self.first)
+    }
+
+    /// Returns the header of a snapshot that is not a set.
+    pub(crate) fn header_of_file(&self) -> Option<&Header> {
+        self.set_stats().is_none().then_some(&self.first.header)
+    }
+
+    /// Returns the dictionary section of the first file.
+    #[cfg(feature = "zstd")]
+    pub(crate) fn dictionary_bytes(&self) -> &[u8] {
+        let section = self.first.header.dictionary;
+        &self.first.map.bytes()[section.offset as usize..section.end() as usize]
     }
 
     /// Returns the shard that has the key if the snapshot has it, and the hash of the key.

@@ -109,11 +109,27 @@ impl<'a> StoredValue<'a> {
         if !self.compressed {
             return self.read_uncompressed();
         }
-        let bytes = scratch
-            .fill(self.bytes, &self.file.dictionary)
-            .map_err(|found| self.corrupt("a zstd frame of at most 16 MiB", found))?;
+        let bytes = self.uncompressed_bytes(scratch)?;
         Value::from_bytes(self.value_type, bytes)
             .map_err(|invalid| self.corrupt(invalid.expected(), "other bytes in a zstd frame"))
+    }
+
+    /// Returns the bytes of the value as the format stores it without compression, whether they are
+    /// in the file or were decompressed into `scratch`. The bytes of an uncompressed value are not
+    /// validated.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`value`](Self::value) for a compressed value.
+    pub fn uncompressed_bytes<'s>(&self, scratch: &'s mut Scratch) -> Result<&'s [u8]>
+    where
+        'a: 's,
+    {
+        if !self.compressed {
+            return Ok(self.bytes);
+        }
+        scratch
+            .fill(self.bytes, &self.file.dictionary)
+            .map_err(|found| self.corrupt("a zstd frame of at most 16 MiB", found))
     }
 
     #[cold]

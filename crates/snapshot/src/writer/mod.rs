@@ -266,7 +266,7 @@ impl Writer {
         match rows {
             AddedRows::File(rows) => {
                 let (header, summary) =
-                    write_file(&options, &file, &blobs, rows, (&metadata, None))?;
+                    write_file(&options, &file, &blobs, rows, (&metadata, options.place))?;
                 options.reporter.start(Stage::Syncing, 0);
                 file.stage(&header.to_bytes(), header.file_len)?;
                 let replaced = shard_files::Replaced::at(file.path());
@@ -291,7 +291,8 @@ impl Writer {
                 ErrorKind::InvalidInput.into(),
             ));
         };
-        let (header, summary) = write_file(&options, &file, &blobs, rows, (&metadata, None))?;
+        let (header, summary) =
+            write_file(&options, &file, &blobs, rows, (&metadata, options.place))?;
         Ok((summary, file.into_file(&header.to_bytes(), header.file_len)?))
     }
 }

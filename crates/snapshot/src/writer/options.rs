@@ -3,6 +3,7 @@
 use super::duplicates::OnDuplicate;
 use super::progress::{Progress, Reporter};
 use super::share::HashBits;
+use crate::format::header::Shard;
 
 /// Minimum memory budget of a build in bytes.
 const MIN_MEMORY: usize = 16 << 20;
@@ -37,6 +38,8 @@ pub struct WriterOptions {
     pub(super) threads: usize,
     pub(super) seed: u64,
     pub(super) shards: u32,
+    /// The place of the file in a set that others build.
+    pub(super) place: Option<Shard>,
     pub(super) value_hash_bits: HashBits,
     pub(super) reporter: Reporter,
 }
@@ -50,6 +53,7 @@ impl Default for WriterOptions {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             seed: 0,
             shards: 0,
+            place: None,
             value_hash_bits: HashBits::ALL,
             reporter: Reporter::default(),
         }
@@ -114,6 +118,12 @@ impl WriterOptions {
     #[must_use]
     pub fn shards(mut self, shards: u32) -> Self {
         self.shards = shards;
+        self
+    }
+
+    /// Sets the place in a set: all rows must belong to that shard. Not with [`shards`](Self::shards).
+    pub(crate) fn place(mut self, place: Option<Shard>) -> Self {
+        self.place = place;
         self
     }
 

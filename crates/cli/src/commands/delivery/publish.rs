@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::terminal::{Display, print_message, print_result};
 use clap::Args;
 use nuthatch_delivery::{Destination, PublishOptions, Published, Retention, publish};
-use nuthatch_units::{bytes, parse_time};
+use nuthatch_units::{bytes, parse_size, parse_time};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +16,13 @@ Verifies the snapshot, uploads its files under names that begin with their hash,
 the manifest of DEST, which lists the generations. Files that a listed generation has are not
 uploaded again, so of a set only the changed shards are. If the current generation has the same
 contents, there is no new one.
+
+A file of 64 KiB to --delta-limit also gets a delta: the rows by which it differs from the one of
+the current generation, if they take at most half of its length. Followers that have that file build
+the new one from it, and accept the result only if its hash is that of the manifest. For that, the
+command reads the current file (from a store, it downloads it), and builds the new one once beside
+FILE, with up to 512 MiB of memory. If that gives other bytes, for example because another version
+of nuthatch has built FILE, there is no delta, and a note says so.
 
 The manifest is replaced only if no other publisher has replaced it since this command began.
 Otherwise the command fails and leaves the manifest unchanged.
@@ -72,6 +79,9 @@ pub(crate) struct Publish {
     /// Maximum age of generations that are kept, such as 7d; any age by default
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     keep_age: Option<Duration>,
+    /// Maximum length of a file for which a delta is made, such as 4GiB; 0 for no deltas
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    delta_limit: u64,
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
@@ -89,6 +99,7 @@ impl Publish {
             retention: Retention { max_generations: self.keep as usize, max_age: self.keep_age },
             name: self.name.clone(),
             trusted_keys: read_trusted(&self.trust_key)?,
+            delta_limit: self.delta_limit,
         };
         let display = Display::new(self.quiet || self.json, None);
         let show = |sent: nuthatch_delivery::Uploaded| {
@@ -97,6 +108,9 @@ impl Publish {
         let published = runtime()?.block_on(publish(&destination, &self.file, &options, show));
         display.finish();
         let published = published?;
+        for failure in &published.delta_failures {
+            print_message(format_args!("note: no delta for {failure}"));
+        }
         if let Some(failure) = &published.cleanup_failure {
             print_message(format_args!(
                 "warning: files that no generation needs were not removed: {failure}"
@@ -117,7 +131,11 @@ fn text(destination: &Destination, published: &Published) -> String {
         return format!("{at}: generation {generation} already has these contents\n");
     }
     let (all, sent) = (bytes(published.bytes), bytes(published.uploaded_bytes));
-    format!("{at}: generation {generation} is current, {all}, {sent} uploaded\n")
+    let delta = match published.delta_bytes {
+        0 => String::new(),
+        len => format!(", delta {}", bytes(len)),
+    };
+    format!("{at}: generation {generation} is current, {all}, {sent} uploaded{delta}\n")
 }
 
 fn json(published: &Published) -> String {
@@ -127,6 +145,7 @@ fn json(published: &Published) -> String {
         .plain("unchanged", published.is_unchanged)
         .plain("bytes", published.bytes)
         .plain("uploaded_bytes", published.uploaded_bytes)
+        .plain("delta_bytes", published.delta_bytes)
         .plain("removed", format_args!("[{}]", removed.join(",")))
         .line()
 }

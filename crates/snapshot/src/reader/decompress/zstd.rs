@@ -5,7 +5,7 @@ use crate::format::hash::checksum;
 use crate::format::header::Header;
 use crate::format::layout::{flags, header as header_at, limits};
 use crate::reader::map::Map;
-use crate::values::cast;
+use crate::values::{Value, ValueType, cast};
 use std::fmt;
 use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::{self, DCtx};
@@ -56,6 +56,15 @@ impl Scratch {
     /// Returns the allocated number of bytes.
     pub fn capacity(&self) -> usize {
         self.words.capacity() * 8
+    }
+
+    /// Copies the bytes of a value into the buffer, as the format stores them without compression.
+    /// Returns the value, or `None` if they are no value of the type.
+    pub fn copy(&mut self, value_type: ValueType, bytes: &[u8]) -> Option<Value<'_>> {
+        self.words.clear();
+        self.words.resize(bytes.len().div_ceil(8), 0.0);
+        cast::to_bytes_mut(&mut self.words)[..bytes.len()].copy_from_slice(bytes);
+        Value::from_bytes(value_type, &cast::to_bytes(&self.words)[..bytes.len()]).ok()
     }
 
     /// Decompresses a frame into the buffer. Fails with a description of the frame if it is

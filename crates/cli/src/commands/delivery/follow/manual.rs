@@ -16,6 +16,10 @@ a complete generation.
 
 Files that the generation in DIR has are verified by their hash and not fetched again, so of a set
 only the changed shards are fetched.
+If SRC has deltas that lead from a file in DIR to a new one, only they are fetched, and the new file
+is built from both: of files up to --delta-limit, with --delta-threads threads of the lowest
+priority and --delta-memory. If a delta is missing or damaged, or the result has another hash than
+the manifest says, the whole file is fetched.
 A manifest with a lower serial number than that of the generation in DIR is refused: it comes from
 an old copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a
 folder.
@@ -26,6 +30,9 @@ Metrics at --admin (Prometheus text):
   nuthatch_follow_check_age_seconds        time since the last successful check, fetch included
   nuthatch_follow_swaps_total              generations that were swapped in
   nuthatch_follow_fetched_bytes_total      bytes fetched for completed swaps
+  nuthatch_follow_built_files_total        files that were built from deltas
+  nuthatch_follow_delta_failures_total     files that were fetched because their delta could not be
+                                           used; the log has the reason
   nuthatch_follow_remaining_bytes          bytes left to fetch
   nuthatch_follow_failures_total           failed checks by cause: contents (wrong bytes), io
                                            (disk), manifest, nothing-published, older-manifest,

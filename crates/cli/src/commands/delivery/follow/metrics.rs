@@ -23,6 +23,8 @@ struct State {
     checked: Option<Instant>,
     swaps: u64,
     fetched_bytes: u64,
+    built_files: u64,
+    delta_failures: u64,
     remaining_bytes: u64,
     failures: BTreeMap<&'static str, u64>,
 }
@@ -59,6 +61,8 @@ impl Status {
                 if let Some(swapped) = swapped {
                     state.swaps += 1;
                     state.fetched_bytes += swapped.fetched_bytes;
+                    state.built_files += swapped.built_files;
+                    state.delta_failures += swapped.delta_failures.len() as u64;
                 }
             }
             Err(error) => *state.failures.entry(error.code()).or_default() += 1,
@@ -85,6 +89,10 @@ impl MetricsSource for Status {
             .sample(&[], state.swaps);
         let help = "Bytes fetched for completed swaps.";
         text.counter("nuthatch_follow_fetched_bytes", help).sample(&[], state.fetched_bytes);
+        let help = "Files that were built from deltas.";
+        text.counter("nuthatch_follow_built_files", help).sample(&[], state.built_files);
+        let help = "Files that were fetched because their delta could not be used.";
+        text.counter("nuthatch_follow_delta_failures", help).sample(&[], state.delta_failures);
         let help = "Bytes left to fetch.";
         text.gauge("nuthatch_follow_remaining_bytes", help).sample(&[], state.remaining_bytes);
         text.counter("nuthatch_follow_failures", "Failed checks by cause.")

@@ -10,16 +10,21 @@ use crate::arguments::MonitoringArgs;
 use crate::logs::server_started;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess, end_at_once};
-use crate::terminal::{Display, greet, print_result};
+use crate::terminal::{Display, greet, print_message, print_result};
 use clap::Args;
 use metrics::Status;
-use nuthatch_delivery::{Destination, FollowOptions, Follower, Swapped, delay_before_check};
+use nuthatch_delivery::{
+    DeltaOptions, Destination, FollowOptions, Follower, Swapped, delay_before_check,
+};
 use nuthatch_units::{bytes, format_duration, parse_size, parse_time};
 use on_swap::OnSwap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::watch;
+
+/// Minimum of --delta-memory in bytes.
+const MIN_DELTA_MEMORY: u64 = 32 << 20;
 
 /// Keep a folder at the current generation of a folder or an object store
 #[derive(Debug, Args)]
@@ -40,6 +45,16 @@ pub(crate) struct Follow {
     /// Maximum number of bytes that are fetched in a second, such as 50MiB; no limit by default
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     bandwidth: Option<u64>,
+    /// Maximum length of a file that is built from deltas, such as 4GiB; 0 to fetch whole files only
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    delta_limit: u64,
+    /// Number of threads that build a file; they have the lowest priority
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    delta_threads: u16,
+    /// Memory for building a file, at least 32MiB
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    delta_memory: u64,
     /// Number of generations before the current one that stay in DIR
     #[arg(long, value_name = "N", default_value_t = 1)]
     previous: u32,
@@ -70,12 +85,22 @@ impl Follow {
             trusted_keys: self.keys.read()?,
             bytes_per_second: self.bandwidth,
             previous: self.previous as usize,
+            deltas: DeltaOptions {
+                limit: self.delta_limit,
+                threads: usize::from(self.delta_threads),
+                memory: self.delta_memory as usize,
+            },
         };
         if self.bandwidth == Some(0) {
             return Err(Failure::Usage("--bandwidth: expected at least 1 byte, found 0".into()));
         }
         if self.interval.is_zero() {
             return Err(Failure::Usage("--interval: expected more than 0s, found 0s".into()));
+        }
+        if self.delta_memory < MIN_DELTA_MEMORY {
+            let found = bytes(self.delta_memory);
+            let problem = format!("--delta-memory: expected at least 32MiB, found {found}");
+            return Err(Failure::Usage(problem));
         }
         let follower = Follower::open(destination, &self.folder, options)?;
         if self.once { self.follow_once(follower) } else { self.follow(follower) }
@@ -88,6 +113,9 @@ impl Follow {
         }));
         display.finish();
         if let Some(swapped) = swapped? {
+            for failure in &swapped.delta_failures {
+                print_message(format_args!("note: no delta used for {failure}"));
+            }
             print_result(&text(&swapped))?;
             let on_swap = OnSwap::new(self.on_swap.as_deref());
             runtime.block_on(on_swap.run(&swapped)).map_err(Failure::Error)?;
@@ -137,6 +165,9 @@ impl Follow {
             status.checked(&follower, &checked);
             match checked {
                 Ok(Some(swapped)) => {
+                    for failure in &swapped.delta_failures {
+                        tracing::warn!(target: "nuthatch::follow", "no delta used for {failure}");
+                    }
                     // The reader of the output may have ended; the folder has others.
                     let _ = print_result(&text(&swapped));
                     if let Err(problem) = on_swap.run(&swapped).await {
@@ -157,7 +188,12 @@ impl Follow {
 fn text(swapped: &Swapped) -> String {
     let (path, generation) = (swapped.path.display(), swapped.generation);
     let fetched = bytes(swapped.fetched_bytes);
-    format!("{path}: generation {generation} is current, {fetched} fetched\n")
+    let built = match swapped.built_files {
+        0 => String::new(),
+        1 => ", built from a delta".to_owned(),
+        files => format!(", {files} files built from deltas"),
+    };
+    format!("{path}: generation {generation} is current, {fetched} fetched{built}\n")
 }
 
 /// Returns a random number from 0 to 1. Each hasher of the standard library has other keys.

@@ -1,0 +1,153 @@
+//! The deltas of a publication: for each new file, the rows by which it differs from the file of
+//! the current generation.
+
+use super::PublishOptions;
+use super::source::{Source, SourceFile, open};
+use super::upload::upload_object;
+use crate::delta::{self, Header, Limits, Rebuild};
+use crate::destination::Destination;
+use crate::error::{Error, Result};
+use crate::manifest::{DataFile, Delta, Generation, Manifest};
+use crate::staging::download;
+use blake3::Hash;
+use nuthatch_snapshot::{BuildParameters, Snapshot};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::thread::available_parallelism;
+use tempfile::TempDir;
+
+/// Memory of the build that checks a delta, in bytes.
+const MEMORY: usize = 512 << 20;
+/// Length of the prefix that the names of a shard have in all generations: its number.
+const SHARD_PREFIX_LEN: usize = 6;
+
+/// The deltas that were added to the files of a publication.
+#[derive(Default)]
+pub(super) struct AddedDeltas {
+    pub(super) uploaded_bytes: u64,
+    pub(super) failures: Vec<String>,
+}
+
+/// Makes deltas to the new files from those of the current generation of a manifest, and uploads
+/// them. Each is checked: it is kept only if the file that is built with it has the same bytes.
+///
+/// # Errors
+/// Returns the errors of the upload. What prevents a delta is no error: followers then fetch the
+/// whole file.
+pub(super) async fn add(
+    destination: &Destination,
+    source: &Source,
+    manifest: &Manifest,
+    files: &mut [DataFile],
+    options: &PublishOptions,
+) -> Result<AddedDeltas> {
+    let mut added = AddedDeltas::default();
+    let Some(last) = manifest.generation(manifest.current) else { return Ok(added) };
+    let suffix = format!("-{}", manifest.serial);
+    let is_set = files.len() > 1;
+    for (file, source) in files.iter_mut().zip(&source.files).skip(usize::from(is_set)) {
+        let is_new = file.object.ends_with(&suffix);
+        let Some(base) = base_of(file, last, is_set).filter(|_| is_new) else { continue };
+        let limits = delta::MIN_FILE_BYTES..=options.delta_limit;
+        if !limits.contains(&file.bytes) || base.bytes > options.delta_limit {
+            continue;
+        }
+        let made = make(destination, source, base).await;
+        match made {
+            Ok(Made::Delta(made)) => {
+                let delta = &made.file;
+                let object = upload_object(destination, delta, manifest.serial, |_| {}).await?;
+                added.uploaded_bytes += delta.bytes;
+                let from = base.blake3.clone();
+                let (bytes, blake3) = (delta.bytes, delta.blake3.clone());
+                file.delta = Some(Delta { from, bytes, blake3, object });
+            }
+            Ok(Made::TooManyChanges) => {}
+            Ok(Made::Unsuitable(reason)) => added.failures.push(format!("{}: {reason}", file.name)),
+            Err(error) => added.failures.push(format!("{}: {error}", file.name)),
+        }
+    }
+    Ok(added)
+}
+
+/// Returns the file of the last generation that has the place of a new one.
+fn base_of<'g>(file: &DataFile, last: &'g Generation, is_set: bool) -> Option<&'g DataFile> {
+    match &*last.files {
+        [base] if !is_set => Some(base),
+        [_, shards @ ..] if is_set => {
+            let prefix = file.name.get(..SHARD_PREFIX_LEN)?;
+            shards.iter().find(|shard| shard.name.starts_with(prefix))
+        }
+        _ => None,
+    }
+}
+
+enum Made {
+    Delta(MadeDelta),
+    TooManyChanges,
+    /// Why no delta gives the bytes of the file.
+    Unsuitable(&'static str),
+}
+
+/// A delta in a temporary folder.
+struct MadeDelta {
+    file: SourceFile,
+    _folder: TempDir,
+}
+
+async fn make(destination: &Destination, source: &SourceFile, base: &DataFile) -> Result<Made> {
+    let folder = temporary_folder(&source.path)?;
+    let base_path = fetch_base(destination, base, folder.path()).await?;
+    let (old, new) = (Snapshot::open(&base_path)?, Snapshot::open(&source.path)?);
+    let Some(parameters) = BuildParameters::of(&new)? else {
+        return Ok(Made::Unsuitable("this version compresses its values to other bytes"));
+    };
+    let hash = |text: &str| Hash::from_hex(text).expect("the manifest was checked");
+    let (from, to) = (hash(&base.blake3), hash(&source.blake3));
+    let header = Header { parameters, revision: parameters.revision(), from, to };
+    let path = folder.path().join("delta");
+    let max_bytes = delta::max_bytes(source.bytes);
+    if delta::write((&old, &new), &header, &path, max_bytes)?.is_none() {
+        return Ok(Made::TooManyChanges);
+    }
+    let limits =
+        Limits { threads: available_parallelism().map_or(1, NonZero::get), memory: MEMORY };
+    let rebuild = Rebuild {
+        base: &base_path,
+        deltas: &[path.clone()],
+        limits,
+        cancelled: &AtomicBool::new(false),
+    };
+    match rebuild.run(&folder.path().join("new")) {
+        Ok(()) => {}
+        Err(Error::Contents { .. }) => {
+            return Ok(Made::Unsuitable("a build from its entries gives other bytes"));
+        }
+        Err(error) => return Err(error),
+    }
+    // A copy in a folder has at most the permissions of the snapshot.
+    let file = SourceFile { mode: source.mode, ..open(&path, "delta")? };
+    Ok(Made::Delta(MadeDelta { file, _folder: folder }))
+}
+
+/// Creates a folder beside a file, where there is room for files of its size, or else where the
+/// system has its temporary files.
+fn temporary_folder(beside: &Path) -> Result<TempDir> {
+    let folder = beside.parent().filter(|parent| *parent != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    let created = tempfile::Builder::new().prefix(".nuthatch-delta-").tempdir_in(folder);
+    created
+        .or_else(|_| tempfile::tempdir())
+        .map_err(|e| Error::io(folder, "create a temporary folder in", e))
+}
+
+/// Returns the path of an object on this machine, after it was downloaded if it was not here.
+async fn fetch_base(destination: &Destination, base: &DataFile, to: &Path) -> Result<PathBuf> {
+    if let Some(local) = destination.local_object(&base.object) {
+        return Ok(local);
+    }
+    let path = to.join("old");
+    download(destination, base, &path).await?;
+    Ok(path)
+}
