@@ -33,8 +33,8 @@
 //! ```
 //!
 //! `docs/formats/delivery.md` specifies the manifest and the folders. Modules import in one
-//! direction: `publish`, `follow` and `staging`, `destination`, `envelope`, `delta`, `signature` and
-//! `manifest`, `error`.
+//! direction: `publish`, `follow` and `staging`, `destination`, `envelope`, `delta`, `signature`
+//! and `manifest`, `error`.
 
 mod delta;
 mod destination;
@@ -48,7 +48,10 @@ mod staging;
 
 pub use destination::Destination;
 pub use error::{Error, Result};
-pub use follow::{DeltaOptions, Fetched, FollowOptions, Follower, Swapped, delay_before_check};
+pub use follow::{
+    Bandwidth, DeltaOptions, Fetched, FollowOptions, Follower, Group, GroupChecked, Swapped,
+    delay_before_check,
+};
 pub use manifest::{DataFile, Delta, Generation, Manifest, timestamp};
 pub use publish::{
     PublishOptions, Published, Retention, Uploaded, generations, has_contents, publish, roll_back,

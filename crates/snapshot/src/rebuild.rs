@@ -76,7 +76,7 @@ mod compression {
     const SAMPLE_VALUES: usize = 64;
     const SAMPLE_BYTES: usize = 1 << 20;
 
-    /// The levels in the order of the trials.
+    /// Returns the levels in the order of the trials.
     fn levels() -> impl Iterator<Item = i32> {
         std::iter::once(3).chain((1..=22).filter(|level| *level != 3))
     }

@@ -4,7 +4,7 @@ use super::publish::trusted;
 use super::work::apart;
 use crate::failure::{Failure, Outcome};
 use crate::runtime::{CallMode, ProcessBound};
-use nuthatch_delivery::{DeltaOptions, Destination, FollowOptions, Follower, Swapped};
+use nuthatch_delivery::{Bandwidth, DeltaOptions, Destination, FollowOptions, Follower, Swapped};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,6 +61,7 @@ pub(super) struct FollowerHandle {
 /// Prepares a folder that follows a destination.
 #[pyfunction]
 #[pyo3(signature = (mode, source, folder, trust_keys, bandwidth, previous, delta_limit, /))]
+#[expect(clippy::too_many_arguments, reason = "the arguments of the class in Python")]
 pub(super) fn _open_follower(
     py: Python<'_>,
     mode: CallMode,
@@ -78,7 +79,8 @@ pub(super) fn _open_follower(
     let opened = py.detach(|| -> Outcome<Follower> {
         let trusted_keys = trusted(&trust_keys)?;
         let deltas = DeltaOptions { limit: delta_limit, ..DeltaOptions::default() };
-        let options = FollowOptions { trusted_keys, bytes_per_second: bandwidth, previous, deltas };
+        let bandwidth = bandwidth.map(Bandwidth::new);
+        let options = FollowOptions { trusted_keys, bandwidth, previous, deltas };
         Ok(Follower::open(Destination::open(&source)?, &folder, options)?)
     });
     let follower = opened.map_err(|failure| failure.raise(py))?;

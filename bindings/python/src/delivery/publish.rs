@@ -31,7 +31,9 @@ fn signing_key(path: Option<&PathBuf>) -> Outcome<Option<SigningKey>> {
 
 /// Publishes a snapshot.
 #[pyfunction]
-#[pyo3(signature = (mode, file, destination, name, sign_key, trust_keys, keep, keep_age, delta_limit, /))]
+#[pyo3(signature = (
+    mode, file, destination, name, sign_key, trust_keys, keep, keep_age, delta_limit, /
+))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of the function in Python")]
 pub(super) fn _publish(
     py: Python<'_>,

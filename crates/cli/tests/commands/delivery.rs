@@ -41,10 +41,18 @@ fn page(server: &Running, path: &str) -> (u16, String) {
     (head[9..12].parse().expect("a status"), body.to_owned())
 }
 
+/// Returns the metric of the folder `there`. A name can have further labels.
 fn metric(server: &Running, name: &str) -> Option<f64> {
+    metric_of(server, "there", name)
+}
+
+fn metric_of(server: &Running, folder: &str, name: &str) -> Option<f64> {
     let (_, text) = page(server, "/metrics");
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.map(|value| value.parse().expect("a number"))
+    let (name, labels) = name.split_once('{').unwrap_or((name, "}"));
+    let separator = if labels == "}" { "" } else { "," };
+    let sample = format!("{name}{{folder=\"{folder}\"{separator}{labels} ");
+    let value = text.lines().find_map(|line| line.strip_prefix(&sample));
+    value.map(|value| value.parse().expect("a number"))
 }
 
 #[test]
@@ -56,7 +64,7 @@ fn a_snapshot_goes_from_one_folder_to_another() {
     let bytes = folder.bytes("users.nut").len();
     let expected = format!(
         "{{\"generation\":1,\"unchanged\":false,\"bytes\":{bytes},\"uploaded_bytes\":{bytes},\
-         \"removed\":[]}}\n"
+         \"delta_bytes\":0,\"removed\":[]}}\n"
     );
     assert_eq!((run.status, run.stdout), (Some(0), expected));
     let run = folder.run(&["publish", "users.nut", "shared"]);
@@ -116,6 +124,12 @@ fn wrong_arguments_and_missing_places_are_errors() {
         (&["follow", "shared", "there", "--bandwidth", "0"], 2, "expected at least 1 byte"),
         (&["follow", "shared", "there", "--interval", "0"], 2, "expected more than 0s"),
         (&["follow", "shared", "there", "--once", "--max-age", "1h"], 2, "cannot be used with"),
+        (&["follow", "shared", "there", "--delta-memory", "1MiB"], 2, "expected at least 32MiB"),
+        (&["follow", "shared", "there", "--delta-threads", "0"], 2, "0 is not in 1.."),
+        (&["follow", "shared", "there", "--config", "follow.toml"], 2, "cannot be used with"),
+        (&["follow", "shared"], 2, "<DIR>"),
+        (&["follow", "--config", "follow.toml"], 3, "follow.toml: read: No such file"),
+        (&["follow", "--config", "a.jsonl"], 3, "a.jsonl: line 1: "),
         (&["publish", "users.nut", "shared", "--trust-key", "a.pem"], 2, "--sign-key <FILE>"),
         (&["follow", "shared", "there", "--admin", "0.0.0.0:1"], 2, "--insecure allows it"),
         (&["follow", "shared", "there", "--trust-key", "a.jsonl"], 3, "an Ed25519 public key"),
@@ -184,6 +198,74 @@ fn a_generation_that_is_too_old_is_unhealthy() {
     let (status, text) = page(&server, "/healthz");
     assert_eq!(status, 503);
     assert!(text.starts_with("the generation is "), "{text}");
+}
+
+#[test]
+fn one_process_follows_several_snapshots_and_swaps_those_of_a_group_together() {
+    let folder = Folder::new();
+    let tables = ["users", "prices"].map(|name| {
+        format!("[[snapshot]]\nsource = \"shared-{name}\"\nfolder = \"{name}\"\ngroup = \"shop\"\n")
+    });
+    let alone = "[[snapshot]]\nsource = \"shared\"\nfolder = \"there\"\non_swap = \"touch ran\"\n\
+                 max_age = \"1h\"\n";
+    folder.file("follow.toml", format!("{}{alone}", tables.concat()));
+    publish(&folder, 1, "shared");
+    publish(&folder, 1, "shared-users");
+    let run = folder.run(&["follow", "--config", "follow.toml", "--once"]);
+    assert_eq!(run.status, Some(3), "{run:?}");
+    assert!(run.stderr.contains("error: prices: "), "{}", run.stderr);
+    let message = "group shop: waits for the folders whose check failed\n";
+    assert!(run.stderr.ends_with(message), "{}", run.stderr);
+    assert_eq!(value(&folder), Some(1));
+    assert!(!folder.path("users/users.nut").exists() && folder.path("ran").exists());
+
+    let server = folder.start(folder.command(&[
+        "follow",
+        "--config=follow.toml",
+        "--admin=127.0.0.1:0",
+        "--interval=10ms",
+    ]));
+    wait_until("a complete generation", || {
+        metric_of(&server, "users", "nuthatch_follow_waiting") == Some(1.0)
+    });
+    let (status, text) = page(&server, "/healthz");
+    let none = "no generation was fetched yet";
+    assert_eq!((status, text), (503, format!("users: {none}; prices: {none}\n")));
+    publish(&folder, 1, "shared-prices");
+    wait_until("both swaps", || {
+        ["users", "prices"]
+            .iter()
+            .all(|name| metric_of(&server, name, "nuthatch_follow_generation") == Some(1.0))
+    });
+    assert_eq!(page(&server, "/healthz").0, 200);
+    assert_eq!(metric(&server, "nuthatch_follow_generation"), Some(1.0));
+    assert_eq!(metric_of(&server, "users", "nuthatch_follow_waiting"), Some(0.0));
+    assert!(folder.path("users/users.nut").exists() && folder.path("prices/users.nut").exists());
+    drop(server);
+    let run = folder.run(&["follow", "--config", "follow.toml", "--once"]);
+    assert_eq!((run.status, run.stdout.lines().count()), (Some(0), 3), "{run:?}");
+}
+
+#[test]
+fn a_changed_row_reaches_the_follower_as_a_delta() {
+    let folder = Folder::new();
+    let keys: Vec<_> = (0..20_000).map(|key| key.to_string()).collect();
+    let server = follow(&folder, &[]);
+    for changed in 1..=2_u64 {
+        let others = keys.iter().map(|key| (&key[..], "\"a value of some length\""));
+        let value = changed.to_string();
+        let rows: Vec<_> = others.chain([("a", &value[..])]).collect();
+        folder.file("a.jsonl", lines(&rows));
+        folder.build(&["a.jsonl", "-o", "users.nut"]);
+        let run = folder.run(&["publish", "users.nut", "shared"]);
+        assert_eq!((run.status, run.stdout.contains(", delta ")), (Some(0), changed == 2));
+        wait_until("a swap", || self::value(&folder) == Some(changed));
+    }
+    wait_until("its metrics", || metric(&server, "nuthatch_follow_built_files_total") == Some(1.0));
+    assert_eq!(metric(&server, "nuthatch_follow_delta_failures_total"), Some(0.0));
+    let fetched = metric(&server, "nuthatch_follow_fetched_bytes_total").expect("bytes");
+    let file = folder.bytes("users.nut").len() as f64;
+    assert!(fetched < file * 1.01, "{fetched} of {file}");
 }
 
 /// Followers that are killed at any moment leave a complete generation, and the next one goes on.

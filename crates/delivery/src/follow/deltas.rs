@@ -1,6 +1,7 @@
 //! Files that are built from earlier ones and deltas, instead of being fetched.
 
-use super::fetch::{Fetch, RateLimiter};
+use super::bandwidth::RangeLimits;
+use super::fetch::Fetch;
 use super::folder::Folder;
 use crate::delta::{self, Limits, Rebuild};
 use crate::destination::Destination;
@@ -58,8 +59,8 @@ impl<'m> Deltas<'m> {
         Self { by_target: by_target.collect(), options }
     }
 
-    /// Returns how a file is built from one of a generation in the folder, if that takes fewer bytes
-    /// than the file has, and is permitted. Deltas that have failed are not used again.
+    /// Returns how a file is built from one of a generation in the folder, if that takes at most
+    /// half of its bytes, and is permitted. Deltas that have failed are not used again.
     pub(super) fn plan(
         &self,
         file: &DataFile,
@@ -78,8 +79,8 @@ impl<'m> Deltas<'m> {
             }
             deltas.push(delta);
             if let Some(base) = here.files.iter().find(|base| base.blake3 == delta.from) {
-                let is_permitted = base.bytes <= self.options.limit;
-                return is_permitted.then(|| Plan { base: folder.file_of(here, base), deltas });
+                let is_usable = base.bytes <= self.options.limit && folder.has_file(here, base);
+                return is_usable.then(|| Plan { base: folder.file_of(here, base), deltas });
             }
             target = &delta.from;
         }
@@ -122,12 +123,12 @@ impl Plan<'_> {
         &self,
         file: &DataFile,
         (destination, folder): (&Destination, &Folder),
-        (options, limiter): (DeltaOptions, &mut RateLimiter),
+        (options, range_limits): (DeltaOptions, RangeLimits<'_>),
         failures: &mut Failures,
     ) -> Result<Built> {
         let mut fetched_bytes = 0;
         let from = (destination, folder);
-        let fetched = self.fetch(from, limiter, &mut fetched_bytes, failures).await?;
+        let fetched = self.fetch(from, range_limits, &mut fetched_bytes, failures).await?;
         let paths: Vec<_> = self.deltas.iter().map(|d| folder.partial_of(&d.blake3)).collect();
         let built = match fetched {
             Ok(()) => build(self.base.clone(), paths.clone(), options, folder.partial(file)).await,
@@ -153,7 +154,7 @@ impl Plan<'_> {
     async fn fetch(
         &self,
         (destination, folder): (&Destination, &Folder),
-        limiter: &mut RateLimiter,
+        range_limits: RangeLimits<'_>,
         fetched_bytes: &mut u64,
         failures: &mut Failures,
     ) -> Result<Result<()>> {
@@ -166,7 +167,7 @@ impl Plan<'_> {
                 delta: None,
             };
             let fetch = Fetch { destination, folder, file: &object };
-            match fetch.run(limiter, |_| {}).await {
+            match fetch.run(range_limits, |_| {}).await {
                 Ok(bytes) => *fetched_bytes += bytes,
                 Err(error) => {
                     let can_recur = matches!(error, Error::Store { .. });
@@ -221,8 +222,8 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Gives this thread, and those that it starts, the lowest priority. On Linux a nice value is that
-/// of a thread.
+/// Sets the lowest priority for this thread, and for those that it starts. On Linux, a nice
+/// value is that of a thread.
 #[cfg(target_os = "linux")]
 fn lower_priority() {
     // Fails only where a sandbox forbids it; the build then competes as other threads do.

@@ -1,5 +1,6 @@
 //! Fetching of a file, in ranges, continued where an earlier attempt stopped.
 
+use super::bandwidth::RangeLimits;
 use super::folder::Folder;
 use crate::destination::Destination;
 use crate::error::{Error, Result};
@@ -8,53 +9,6 @@ use futures_util::stream::{FuturesOrdered, StreamExt};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::Duration;
-use tokio::time::Instant;
-
-/// Length of a range in bytes.
-const RANGE_BYTES: u64 = 4 << 20;
-/// Ranges that are requested at the same time.
-const MAX_CONCURRENT_RANGES: usize = 4;
-
-/// The progress of fetching a generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fetched {
-    /// Bytes of this generation that are in the folder, reused files included.
-    pub bytes: u64,
-    /// Bytes of all files.
-    pub total_bytes: u64,
-}
-
-/// A limit of bytes per second.
-pub(super) struct RateLimiter {
-    bytes_per_second: Option<u64>,
-    /// The time at which the next range may be requested.
-    next: Instant,
-}
-
-impl RateLimiter {
-    pub(super) fn new(bytes_per_second: Option<u64>) -> Self {
-        Self { bytes_per_second, next: Instant::now() }
-    }
-
-    /// Returns the length of a range: with a limit, what may be fetched in a quarter of a second.
-    fn range_bytes(&self) -> u64 {
-        self.bytes_per_second.map_or(RANGE_BYTES, |limit| (limit / 4).clamp(1 << 10, RANGE_BYTES))
-    }
-
-    /// Returns how many ranges may be requested at the same time.
-    fn max_concurrent_ranges(&self) -> usize {
-        if self.bytes_per_second.is_some() { 1 } else { MAX_CONCURRENT_RANGES }
-    }
-
-    /// Waits until bytes may be requested.
-    async fn wait_for(&mut self, bytes: u64) {
-        let Some(limit) = self.bytes_per_second else { return };
-        tokio::time::sleep_until(self.next).await;
-        let seconds = bytes as f64 / limit.max(1) as f64;
-        self.next = self.next.max(Instant::now()) + Duration::from_secs_f64(seconds);
-    }
-}
 
 /// A file that is fetched.
 pub(super) struct Fetch<'a> {
@@ -68,13 +22,13 @@ impl Fetch<'_> {
     /// Returns the number of bytes that were fetched.
     pub(super) async fn run(
         &self,
-        limiter: &mut RateLimiter,
+        range_limits: RangeLimits<'_>,
         progress: impl Fn(u64),
     ) -> Result<u64> {
         let path = self.folder.partial(self.file);
         loop {
             let is_continued = fs::metadata(&path).is_ok_and(|found| found.len() > 0);
-            let fetched = self.fetch(&path, limiter, &progress).await;
+            let fetched = self.fetch(&path, range_limits, &progress).await;
             if !matches!(fetched, Err(Error::Contents { .. })) {
                 return fetched;
             }
@@ -89,7 +43,7 @@ impl Fetch<'_> {
     async fn fetch(
         &self,
         path: &Path,
-        limiter: &mut RateLimiter,
+        range_limits: RangeLimits<'_>,
         progress: impl Fn(u64),
     ) -> Result<u64> {
         let failed = |operation| move |e| Error::io(path, operation, e);
@@ -100,9 +54,9 @@ impl Fetch<'_> {
         let (mut requested, mut written) = (start, start);
         let mut ranges = FuturesOrdered::new();
         while written < len {
-            if requested < len && ranges.len() < limiter.max_concurrent_ranges() {
-                let end = len.min(requested + limiter.range_bytes());
-                limiter.wait_for(end - requested).await;
+            if requested < len && ranges.len() < range_limits.max_concurrent() {
+                let end = len.min(requested + range_limits.range_bytes());
+                range_limits.wait_for(end - requested).await;
                 let range = requested..end;
                 ranges.push_back(async {
                     let bytes = self.destination.read(&self.file.object, range.clone()).await?;

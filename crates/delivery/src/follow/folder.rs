@@ -95,11 +95,13 @@ impl Folder {
 
     /// Returns whether the folder has all files of a generation, with their lengths.
     pub(super) fn is_complete(&self, generation: &Generation) -> bool {
-        let folder = self.generation(generation);
-        generation.files.iter().all(|file| {
-            let found = fs::metadata(folder.join(&file.name));
-            found.is_ok_and(|found| found.len() == file.bytes)
-        })
+        generation.files.iter().all(|file| self.has_file(generation, file))
+    }
+
+    /// Returns whether the folder has a file of a generation, with its length.
+    pub(super) fn has_file(&self, generation: &Generation, file: &DataFile) -> bool {
+        let found = fs::metadata(self.file_of(generation, file));
+        found.is_ok_and(|found| found.len() == file.bytes)
     }
 
     /// Returns whether the link points to a generation.
@@ -238,6 +240,11 @@ impl Folder {
         for entry in fs::read_dir(&partial).into_iter().flatten().flatten() {
             let _ = fs::remove_file(entry.path());
         }
+    }
+
+    /// Removes a generation, as far as that is possible. What is left is removed after a swap.
+    pub(super) fn remove_generation(&self, generation: &Generation) {
+        let _ = fs::remove_dir_all(self.generation(generation));
     }
 
     /// Removes all generations but the current one and those that came last before it. What cannot

@@ -115,7 +115,7 @@ async fn make(destination: &Destination, source: &SourceFile, base: &DataFile) -
         Limits { threads: available_parallelism().map_or(1, NonZero::get), memory: MEMORY };
     let rebuild = Rebuild {
         base: &base_path,
-        deltas: &[path.clone()],
+        deltas: std::slice::from_ref(&path),
         limits,
         cancelled: &AtomicBool::new(false),
     };

@@ -2,7 +2,7 @@
 
 use crate::place::{Place, check, failure, names, options};
 use nuthatch_delivery::{
-    Error, FollowOptions, PublishOptions, delay_before_check, generations, roll_back,
+    Bandwidth, Error, FollowOptions, PublishOptions, delay_before_check, generations, roll_back,
 };
 use nuthatch_snapshot::{Snapshot, Watch};
 use std::time::Duration;
@@ -232,7 +232,8 @@ async fn the_bandwidth_limit_delays_what_is_fetched() {
     let place = Place::new();
     let published = place.publish(1).await;
     let limit = published.bytes / 2;
-    let options = FollowOptions { bytes_per_second: Some(limit), ..FollowOptions::default() };
+    let options =
+        FollowOptions { bandwidth: Some(Bandwidth::new(limit)), ..FollowOptions::default() };
     let mut follower = place.follower_with(options).expect("a follower");
     tokio::time::pause();
     let start = tokio::time::Instant::now();

@@ -3,6 +3,7 @@
 mod damage;
 mod deltas;
 mod following;
+mod groups;
 mod place;
 mod publishing;
 mod signatures;

@@ -69,13 +69,7 @@ impl Arguments {
             let destination = destination.clone();
             job.publish = Some(match job.publish {
                 Some(publish) => Publish { destination, ..publish },
-                None => Publish {
-                    destination,
-                    signing_key: None,
-                    trusted_keys: Vec::new(),
-                    keep: 10,
-                    keep_age: None,
-                },
+                None => Publish::to(destination),
             });
         }
         if self.accept_change {

@@ -42,7 +42,7 @@ pub(super) struct JobFile {
 #[serde(
     untagged,
     expecting = "publish: expected a destination, or a table with to, sign_key, trust_key, \
-                 keep and keep_age"
+                 keep, keep_age and delta_limit"
 )]
 enum PublishTable {
     Destination(String),
@@ -58,6 +58,7 @@ struct PublishFields {
     trust_key: Vec<String>,
     keep: Option<u32>,
     keep_age: Option<String>,
+    delta_limit: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -203,28 +204,26 @@ fn check(job: &Job) -> Result<(), String> {
 impl PublishTable {
     fn publish(self, folder: &Path) -> Result<Publish, String> {
         let fields = match self {
-            Self::Destination(to) => PublishFields {
-                to,
-                sign_key: None,
-                trust_key: Vec::new(),
-                keep: None,
-                keep_age: None,
-            },
+            Self::Destination(to) => return Ok(Publish::to(destination(to, folder))),
             Self::Table(fields) => fields,
         };
-        let is_path = !fields.to.contains("://");
+        let defaults = Publish::to(destination(fields.to, folder));
+        let delta_limit = fields.delta_limit.as_deref().map(parse_size).transpose();
+        let delta_limit = delta_limit.map_err(|found| format!("publish.delta_limit: {found}"))?;
         Ok(Publish {
-            destination: if is_path {
-                folder.join(&fields.to).display().to_string()
-            } else {
-                fields.to
-            },
             signing_key: fields.sign_key.map(|path| folder.join(path)),
             trusted_keys: fields.trust_key.iter().map(|path| folder.join(path)).collect(),
-            keep: fields.keep.unwrap_or(10).max(1) as usize,
+            keep: fields.keep.map_or(defaults.keep, |keep| keep.max(1) as usize),
             keep_age: duration("publish.keep_age", fields.keep_age.as_deref())?,
+            delta_limit: delta_limit.unwrap_or(defaults.delta_limit),
+            ..defaults
         })
     }
+}
+
+/// Returns a destination, relative to a folder if it is a path.
+fn destination(to: String, folder: &Path) -> String {
+    if to.contains("://") { to } else { folder.join(&to).display().to_string() }
 }
 
 impl SourceTable {

@@ -66,6 +66,22 @@ pub struct Publish {
     pub keep: usize,
     /// Maximum age of generations that are kept.
     pub keep_age: Option<Duration>,
+    /// Maximum length of a file for which a delta is made, in bytes.
+    pub delta_limit: u64,
+}
+
+impl Publish {
+    /// Returns a publication to a destination with the defaults of `nuthatch publish`.
+    pub fn to(destination: String) -> Self {
+        Self {
+            destination,
+            signing_key: None,
+            trusted_keys: Vec::new(),
+            keep: 10,
+            keep_age: None,
+            delta_limit: 1 << 30,
+        }
+    }
 }
 
 /// A source of rows, and the entries that are made from them.

@@ -39,6 +39,7 @@ pub(super) fn publish(
         signing_key: publish.signing_key.as_deref().map(SigningKey::read).transpose()?,
         trusted_keys: trusted.collect::<Result<Vec<_>, _>>()?,
         retention: Retention { max_generations: publish.keep, max_age: publish.keep_age },
+        delta_limit: publish.delta_limit,
         ..PublishOptions::at(now)
     };
     let published = runtime()?.block_on(upload(&destination, &job.output, &options, |sent| {

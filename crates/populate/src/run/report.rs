@@ -62,6 +62,8 @@ impl Report {
                 "unchanged": published.is_unchanged,
                 "bytes": published.bytes,
                 "uploaded_bytes": published.uploaded_bytes,
+                "delta_bytes": published.delta_bytes,
+                "delta_failures": published.delta_failures,
             })
         });
         json!({

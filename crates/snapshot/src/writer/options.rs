@@ -121,7 +121,8 @@ impl WriterOptions {
         self
     }
 
-    /// Sets the place in a set: all rows must belong to that shard. Not with [`shards`](Self::shards).
+    /// Sets the place in a set, instead of [`shards`](Self::shards): all rows must belong to that
+    /// shard.
     pub(crate) fn place(mut self, place: Option<Shard>) -> Self {
         self.place = place;
         self

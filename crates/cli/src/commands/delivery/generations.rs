@@ -57,7 +57,7 @@ impl Generations {
         if key.is_some() && self.rollback.is_none() {
             return Err(Failure::Usage("--sign-key is for --rollback, and there is none".into()));
         }
-        let manifest = runtime()?.block_on(async {
+        let manifest = runtime(1)?.block_on(async {
             match self.rollback {
                 Some(id) => roll_back(&destination, id, key.as_ref(), &trusted).await,
                 None => generations(&destination, &trusted).await,

@@ -15,8 +15,8 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// Starts the runtime of a command.
-fn runtime() -> Result<Runtime, Failure> {
-    let built = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+/// Starts the runtime of a command with a number of threads.
+fn runtime(threads: usize) -> Result<Runtime, Failure> {
+    let built = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     built.map_err(|error| Failure::Error(format!("start a thread: {error}")))
 }

@@ -105,7 +105,7 @@ impl Publish {
         let show = |sent: nuthatch_delivery::Uploaded| {
             display.transferred("publishing", "", sent.bytes, sent.total_bytes);
         };
-        let published = runtime()?.block_on(publish(&destination, &self.file, &options, show));
+        let published = runtime(1)?.block_on(publish(&destination, &self.file, &options, show));
         display.finish();
         let published = published?;
         for failure in &published.delta_failures {

@@ -1,11 +1,12 @@
 //! The manual page of `nuthatch follow`.
 
 pub(super) const ABOUT: &str = "\
-Keep a folder at the current generation of a folder or an object store
+Keep folders at the current generations of folders or object stores
 
 Looks for a new manifest at SRC, fetches the files of its current generation, verifies them, and \
 swaps them in: DIR/NAME is a symbolic link, which a rename replaces. Programs open DIR/NAME and \
-watch it. NAME is that of the snapshot, such as users.nut.";
+watch it. NAME is that of the snapshot, such as users.nut. With --config, one process follows any \
+number of snapshots.";
 
 pub(super) const NOTES: &str = "\
 After any failure (SRC is unreachable, the disk is full, the manifest has no trusted signature, a
@@ -24,10 +25,28 @@ A manifest with a lower serial number than that of the generation in DIR is refu
 an old copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a
 folder.
 
-Metrics at --admin (Prometheus text):
+The file of --config has a table for each snapshot; other options hold for all of them:
+  [[snapshot]]
+  source = \"s3://bucket/users\"         # SRC
+  folder = \"/srv/users\"                # DIR
+  group = \"shop\"                       # the rest is optional
+  max_age = \"2h\"                       # instead of --max-age
+  on_swap = \"systemctl reload shop\"    # instead of --on-swap
+  trust_key = [\"trust.pem\"]            # instead of --trust-key
+Snapshots of a group are swapped together: when the new generations of all of them are complete, the
+links are replaced directly one after the other. If one cannot be completed, none is swapped.
+  [group.shop]
+  same_metadata = \"batch\"              # optional
+With same_metadata, generations are swapped in only if this metadata has the same value in all of
+them: set it with \"nuthatch build --meta batch=N\". Paths are relative to the folder of the file.
+--bandwidth is the limit of all snapshots together.
+
+Metrics at --admin (Prometheus text), with the label \"folder\":
   nuthatch_follow_generation               number of the generation in DIR
   nuthatch_follow_age_seconds              time since its publication
   nuthatch_follow_check_age_seconds        time since the last successful check, fetch included
+  nuthatch_follow_waiting                  1 while a complete generation waits for others of its
+                                           group; the log has the reason
   nuthatch_follow_swaps_total              generations that were swapped in
   nuthatch_follow_fetched_bytes_total      bytes fetched for completed swaps
   nuthatch_follow_built_files_total        files that were built from deltas
@@ -37,7 +56,7 @@ Metrics at --admin (Prometheus text):
   nuthatch_follow_failures_total           failed checks by cause: contents (wrong bytes), io
                                            (disk), manifest, nothing-published, older-manifest,
                                            signature, snapshot, store (SRC)
-/healthz returns 503 while DIR has no generation, and with --max-age while it is too old.
+/healthz returns 503 while a folder has no generation, and with --max-age while one is too old.
 
 SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start.
 
@@ -46,9 +65,10 @@ Examples:
   nuthatch follow /mnt/shared/users /srv/users --once
   nuthatch follow s3://bucket/users /srv/users --trust-key trust.pem --bandwidth 50MiB
   nuthatch follow s3://bucket/users /srv/users --on-swap 'systemctl reload shop'
+  nuthatch follow --config /etc/nuthatch/follow.toml --admin 127.0.0.1:9466
 
 Exit status:
-  0  SIGTERM or SIGINT ended it, or with --once: DIR has the current generation
+  0  SIGTERM or SIGINT ended it, or with --once: each folder has the current generation
   2  invalid command line
   3  any other error, for example: another follower uses DIR, or with --once: the check failed, or
      the command of --on-swap did

@@ -1,26 +1,35 @@
-//! Metrics and health of a follower.
+//! Metrics and health of followers.
 
 use crate::commands::delivery::now;
 use nuthatch_delivery::{Error, Fetched, Follower, Swapped};
-use nuthatch_listen::{MetricsFormat, MetricsSource, MetricsText};
+use nuthatch_listen::{MetricFamily, MetricsFormat, MetricsSource, MetricsText};
 use nuthatch_units::duration;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The state of a follower for its operator. Clones share it.
-#[derive(Clone)]
+/// The state of all followers of a process for its operator. Clones share it.
+#[derive(Clone, Default)]
 pub(super) struct Status {
+    is_stopping: Arc<AtomicBool>,
+    folders: Vec<FolderStatus>,
+}
+
+/// The state of one follower. Clones share it.
+#[derive(Clone)]
+pub(super) struct FolderStatus {
+    folder: String,
     max_age: Option<Duration>,
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
-    is_stopping: bool,
     generation: Option<u64>,
     created: Option<SystemTime>,
     checked: Option<Instant>,
+    is_waiting: bool,
     swaps: u64,
     fetched_bytes: u64,
     built_files: u64,
@@ -30,19 +39,34 @@ struct State {
 }
 
 impl Status {
-    pub(super) fn new(follower: &Follower, max_age: Option<Duration>) -> Self {
+    /// Adds a follower. Returns its state.
+    pub(super) fn add(
+        &mut self,
+        folder: String,
+        follower: &Follower,
+        max_age: Option<Duration>,
+    ) -> FolderStatus {
         let (generation, created) = (follower.generation(), follower.created());
         let state = State { generation, created, ..State::default() };
-        Self { max_age, state: Arc::new(Mutex::new(state)) }
+        let status = FolderStatus { folder, max_age, state: Arc::new(Mutex::new(state)) };
+        self.folders.push(status.clone());
+        status
     }
 
+    /// Records that the followers are stopping.
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+    }
+}
+
+impl FolderStatus {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that the follower is stopping.
-    pub(super) fn stop(&self) {
-        self.state().is_stopping = true;
+    /// Returns the folder, as it was given.
+    pub(super) fn folder(&self) -> &str {
+        &self.folder
     }
 
     /// Records the progress of a generation that is fetched.
@@ -50,10 +74,17 @@ impl Status {
         self.state().remaining_bytes = fetched.total_bytes.saturating_sub(fetched.bytes);
     }
 
-    /// Records the result of a check.
-    pub(super) fn checked(&self, follower: &Follower, result: &Result<Option<Swapped>, Error>) {
+    /// Records the result of a check. `is_waiting` says whether a complete generation waits for
+    /// others of its group.
+    pub(super) fn checked(
+        &self,
+        follower: &Follower,
+        result: &Result<Option<Swapped>, Error>,
+        is_waiting: bool,
+    ) {
         let mut state = self.state();
         (state.generation, state.created) = (follower.generation(), follower.created());
+        state.is_waiting = is_waiting;
         match result {
             Ok(swapped) => {
                 state.checked = Some(Instant::now());
@@ -68,41 +99,6 @@ impl Status {
             Err(error) => *state.failures.entry(error.code()).or_default() += 1,
         }
     }
-}
-
-/// Returns the time since a publication. A clock that was set back makes it zero.
-fn age(created: SystemTime) -> Duration {
-    now().duration_since(created).unwrap_or_default()
-}
-
-impl MetricsSource for Status {
-    fn metrics(&self, format: MetricsFormat) -> String {
-        let state = self.state();
-        let mut text = MetricsText::new(format);
-        text.gauge("nuthatch_follow_generation", "Number of the generation in the folder.")
-            .sample_if_known(state.generation);
-        text.gauge("nuthatch_follow_age_seconds", "Time since its publication.")
-            .sample_if_known(state.created.map(|created| age(created).as_secs_f64()));
-        text.gauge("nuthatch_follow_check_age_seconds", "Time since the last successful check.")
-            .sample_if_known(state.checked.map(|checked| checked.elapsed().as_secs_f64()));
-        text.counter("nuthatch_follow_swaps", "Generations that were swapped in.")
-            .sample(&[], state.swaps);
-        let help = "Bytes fetched for completed swaps.";
-        text.counter("nuthatch_follow_fetched_bytes", help).sample(&[], state.fetched_bytes);
-        let help = "Files that were built from deltas.";
-        text.counter("nuthatch_follow_built_files", help).sample(&[], state.built_files);
-        let help = "Files that were fetched because their delta could not be used.";
-        text.counter("nuthatch_follow_delta_failures", help).sample(&[], state.delta_failures);
-        let help = "Bytes left to fetch.";
-        text.gauge("nuthatch_follow_remaining_bytes", help).sample(&[], state.remaining_bytes);
-        text.counter("nuthatch_follow_failures", "Failed checks by cause.")
-            .by_label("cause", &state.failures);
-        text.finish()
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.state().is_stopping
-    }
 
     fn problem(&self) -> Option<String> {
         let state = self.state();
@@ -113,5 +109,118 @@ impl MetricsSource for Status {
         (age > max).then(|| {
             format!("the generation is {} old, and --max-age is {}", duration(age), duration(max))
         })
+    }
+}
+
+/// Returns the time since a publication. A clock that was set back makes it zero.
+fn age(created: SystemTime) -> Duration {
+    now().duration_since(created).unwrap_or_default()
+}
+
+/// A metric of a folder.
+struct Metric {
+    name: &'static str,
+    help: &'static str,
+    /// Returns its value, if it is known.
+    value: fn(&State) -> Option<f64>,
+}
+
+const GAUGES: [Metric; 5] = [
+    Metric {
+        name: "nuthatch_follow_generation",
+        help: "Number of the generation in the folder.",
+        value: |of| of.generation.map(|number| number as f64),
+    },
+    Metric {
+        name: "nuthatch_follow_age_seconds",
+        help: "Time since its publication.",
+        value: |of| of.created.map(|created| age(created).as_secs_f64()),
+    },
+    Metric {
+        name: "nuthatch_follow_check_age_seconds",
+        help: "Time since the last successful check.",
+        value: |of| of.checked.map(|checked| checked.elapsed().as_secs_f64()),
+    },
+    Metric {
+        name: "nuthatch_follow_waiting",
+        help: "Whether a complete generation waits for others of its group.",
+        value: |of| Some(f64::from(u8::from(of.is_waiting))),
+    },
+    Metric {
+        name: "nuthatch_follow_remaining_bytes",
+        help: "Bytes left to fetch.",
+        value: |of| Some(of.remaining_bytes as f64),
+    },
+];
+
+const COUNTERS: [Metric; 4] = [
+    Metric {
+        name: "nuthatch_follow_swaps",
+        help: "Generations that were swapped in.",
+        value: |of| Some(of.swaps as f64),
+    },
+    Metric {
+        name: "nuthatch_follow_fetched_bytes",
+        help: "Bytes fetched for completed swaps.",
+        value: |of| Some(of.fetched_bytes as f64),
+    },
+    Metric {
+        name: "nuthatch_follow_built_files",
+        help: "Files that were built from deltas.",
+        value: |of| Some(of.built_files as f64),
+    },
+    Metric {
+        name: "nuthatch_follow_delta_failures",
+        help: "Files that were fetched because their delta could not be used.",
+        value: |of| Some(of.delta_failures as f64),
+    },
+];
+
+/// Adds a sample for each folder whose value is known.
+fn by_folder(
+    mut family: MetricFamily<'_>,
+    folders: &[(String, State)],
+    value: impl Fn(&State) -> Option<f64>,
+) {
+    for (folder, state) in folders {
+        if let Some(value) = value(state) {
+            family.sample(&[("folder", folder)], value);
+        }
+    }
+}
+
+impl MetricsSource for Status {
+    fn metrics(&self, format: MetricsFormat) -> String {
+        let folders = self.folders.iter().map(|of| (of.folder.clone(), of.state().clone()));
+        let folders: Vec<_> = folders.collect();
+        let mut text = MetricsText::new(format);
+        for Metric { name, help, value } in GAUGES {
+            by_folder(text.gauge(name, help), &folders, value);
+        }
+        for Metric { name, help, value } in COUNTERS {
+            by_folder(text.counter(name, help), &folders, value);
+        }
+        let mut failures = text.counter("nuthatch_follow_failures", "Failed checks by cause.");
+        for (folder, state) in &folders {
+            for (cause, count) in &state.failures {
+                failures.sample(&[("folder", folder), ("cause", cause)], count);
+            }
+        }
+        text.finish()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Returns the problems of all folders, with their names if there are several folders.
+    fn problem(&self) -> Option<String> {
+        let problems = self.folders.iter().filter_map(|of| {
+            let problem = of.problem()?;
+            let is_only = self.folders.len() == 1;
+            Some(if is_only { problem } else { format!("{}: {problem}", of.folder) })
+        });
+        let problems: Vec<_> = problems.collect();
+        (!problems.is_empty()).then(|| problems.join("; "))
     }
 }

@@ -1,41 +1,50 @@
 //! `nuthatch follow`.
 
+mod checks;
+mod config;
 mod manual;
 mod metrics;
 mod on_swap;
 
-use super::keys::TrustedKeyArgs;
+use super::keys::{TrustedKeyArgs, read_trusted};
 use super::runtime;
 use crate::arguments::MonitoringArgs;
 use crate::logs::server_started;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess, end_at_once};
 use crate::terminal::{Display, greet, print_message, print_result};
+use checks::{CheckedGroup, text};
 use clap::Args;
+use config::{Followed, FollowedGroup};
 use metrics::Status;
 use nuthatch_delivery::{
-    DeltaOptions, Destination, FollowOptions, Follower, Swapped, delay_before_check,
+    Bandwidth, DeltaOptions, Destination, FollowOptions, Follower, Group, GroupChecked,
 };
 use nuthatch_units::{bytes, format_duration, parse_size, parse_time};
 use on_swap::OnSwap;
-use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// Minimum of --delta-memory in bytes.
 const MIN_DELTA_MEMORY: u64 = 32 << 20;
+/// Maximum number of threads on which groups are checked.
+const MAX_THREADS: usize = 4;
 
-/// Keep a folder at the current generation of a folder or an object store
+/// Keep folders at the current generations of folders or object stores
 #[derive(Debug, Args)]
 #[command(long_about = manual::ABOUT, after_long_help = manual::NOTES)]
 pub(crate) struct Follow {
     /// The destination of "nuthatch publish", or `https://host/path` of a server with its files
-    #[arg(value_name = "SRC")]
-    source: String,
+    #[arg(value_name = "SRC", required_unless_present = "config")]
+    source: Option<String>,
     /// The folder; it is created if it does not exist
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "config")]
+    folder: Option<PathBuf>,
+    /// Follow the snapshots that this file (TOML) lists, instead of SRC; see below
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "folder"])]
+    config: Option<PathBuf>,
     /// Check once, and exit when DIR has the current generation
     #[arg(long, conflicts_with_all = ["interval", "max_age", "admin"])]
     once: bool,
@@ -45,7 +54,7 @@ pub(crate) struct Follow {
     /// Maximum number of bytes that are fetched in a second, such as 50MiB; no limit by default
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     bandwidth: Option<u64>,
-    /// Maximum length of a file that is built from deltas, such as 4GiB; 0 to fetch whole files only
+    /// Maximum length of a file that is built from deltas, such as 4GiB; 0 to fetch whole files
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     delta_limit: u64,
     /// Number of threads that build a file; they have the lowest priority
@@ -80,17 +89,17 @@ pub(crate) struct Follow {
 impl Follow {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         self.monitoring.check(None, self.insecure)?;
-        let destination = Destination::open(&self.source)?;
-        let options = FollowOptions {
-            trusted_keys: self.keys.read()?,
-            bytes_per_second: self.bandwidth,
-            previous: self.previous as usize,
-            deltas: DeltaOptions {
-                limit: self.delta_limit,
-                threads: usize::from(self.delta_threads),
-                memory: self.delta_memory as usize,
-            },
-        };
+        self.check_numbers()?;
+        let mut status = Status::default();
+        let bandwidth = self.bandwidth.map(Bandwidth::new);
+        let groups = self.groups()?.into_iter();
+        let groups = groups
+            .map(|group| self.open(group, bandwidth.as_ref(), &mut status))
+            .collect::<Result<Vec<_>, _>>()?;
+        if self.once { follow_once(groups) } else { self.follow(groups, status) }
+    }
+
+    fn check_numbers(&self) -> Result<(), Failure> {
         if self.bandwidth == Some(0) {
             return Err(Failure::Usage("--bandwidth: expected at least 1 byte, found 0".into()));
         }
@@ -102,101 +111,151 @@ impl Follow {
             let problem = format!("--delta-memory: expected at least 32MiB, found {found}");
             return Err(Failure::Usage(problem));
         }
-        let follower = Follower::open(destination, &self.folder, options)?;
-        if self.once { self.follow_once(follower) } else { self.follow(follower) }
+        Ok(())
     }
 
-    fn follow_once(&self, mut follower: Follower) -> Result<Outcome, Failure> {
-        let (runtime, display) = (runtime()?, Display::new(false, None));
-        let swapped = runtime.block_on(follower.check(|fetched| {
-            display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
-        }));
-        display.finish();
-        if let Some(swapped) = swapped? {
-            for failure in &swapped.delta_failures {
-                print_message(format_args!("note: no delta used for {failure}"));
-            }
-            print_result(&text(&swapped))?;
-            let on_swap = OnSwap::new(self.on_swap.as_deref());
-            runtime.block_on(on_swap.run(&swapped)).map_err(Failure::Error)?;
-        } else if let (Some(path), Some(generation)) = (follower.path(), follower.generation()) {
-            print_result(&format!("{}: generation {generation} is current\n", path.display()))?;
+    /// Returns what is followed: the snapshots of --config, or that of the arguments.
+    fn groups(&self) -> Result<Vec<FollowedGroup>, Failure> {
+        if let Some(config) = &self.config {
+            return config::read(config);
         }
-        Ok(Outcome::Success)
+        let (source, folder) = (self.source.clone(), self.folder.clone());
+        let snapshot = Followed {
+            source: source.unwrap_or_default(),
+            folder: folder.unwrap_or_default(),
+            trusted_keys: None,
+            max_age: None,
+            on_swap: None,
+        };
+        Ok(vec![FollowedGroup { name: None, same_metadata: None, snapshots: vec![snapshot] }])
     }
 
-    fn follow(&self, follower: Follower) -> Result<Outcome, Failure> {
+    /// Opens the folders of a group.
+    fn open(
+        &self,
+        group: FollowedGroup,
+        bandwidth: Option<&Bandwidth>,
+        status: &mut Status,
+    ) -> Result<CheckedGroup, Failure> {
+        let (mut followers, mut folders) = (Vec::new(), Vec::new());
+        for snapshot in group.snapshots {
+            let trusted_keys = match &snapshot.trusted_keys {
+                Some(keys) => read_trusted(keys)?,
+                None => self.keys.read()?,
+            };
+            let options = FollowOptions {
+                trusted_keys,
+                bandwidth: bandwidth.cloned(),
+                previous: self.previous as usize,
+                deltas: DeltaOptions {
+                    limit: self.delta_limit,
+                    threads: usize::from(self.delta_threads),
+                    memory: self.delta_memory as usize,
+                },
+            };
+            let destination = Destination::open(&snapshot.source)?;
+            let follower = Follower::open(destination, &snapshot.folder, options)?;
+            let name = snapshot.folder.display().to_string();
+            let status = status.add(name, &follower, snapshot.max_age.or(self.max_age));
+            let command = snapshot.on_swap.or_else(|| self.on_swap.clone());
+            followers.push(follower);
+            folders.push((status, OnSwap::new(command)));
+        }
+        let followers = Group::new(followers);
+        let followers = match &group.same_metadata {
+            Some(name) => followers.same_metadata(name),
+            None => followers,
+        };
+        Ok(CheckedGroup { name: group.name, group: followers, folders })
+    }
+
+    fn follow(&self, groups: Vec<CheckedGroup>, status: Status) -> Result<Outcome, Failure> {
         let process = ServerProcess::begin()?;
         let _logs = self.monitoring.start_logs()?;
-        let status = Status::new(&follower, self.max_age);
         let admin = self.monitoring.open_admin(status.clone())?;
         let (stop, mut stopped) = watch::channel(false);
-        let stopping = status.clone();
         process.on_request(move |request| match request {
             Request::Stop => {
-                stopping.stop();
+                status.stop();
                 // The receiver lives as long as the process.
                 let _ = stop.send(true);
             }
             Request::StopAtOnce => end_at_once(),
             Request::Reload => {}
         });
-        let (from, folder) = (follower.source(), self.folder.display());
-        let every = format_duration(self.interval);
-        let line = format!("{folder} follows {from}, checked every {every}");
-        greet("", &[], admin.addresses(), &line)?;
+        greet("", &[], admin.addresses(), &self.greeting(&groups))?;
         server_started();
-        runtime()?.block_on(async {
+        let runtime = runtime(groups.len().clamp(1, MAX_THREADS))?;
+        runtime.block_on(async {
+            let mut checks = JoinSet::new();
+            for group in groups {
+                checks.spawn(group.run(self.interval));
+            }
             tokio::select! {
-                () = self.run_checks(follower, &status) => {}
+                // Ends only by a panic.
+                _ = checks.join_next() => {}
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
         });
         Ok(Outcome::Success)
     }
 
-    /// Checks, waits and checks again, for as long as the returned future is polled.
-    async fn run_checks(&self, mut follower: Follower, status: &Status) {
-        let on_swap = OnSwap::new(self.on_swap.as_deref());
-        let mut failures = 0;
-        loop {
-            let checked = follower.check(|fetched| status.fetching(fetched)).await;
-            failures = if checked.is_ok() { 0 } else { failures + 1 };
-            status.checked(&follower, &checked);
-            match checked {
-                Ok(Some(swapped)) => {
-                    for failure in &swapped.delta_failures {
-                        tracing::warn!(target: "nuthatch::follow", "no delta used for {failure}");
-                    }
-                    // The reader of the output may have ended; the folder has others.
-                    let _ = print_result(&text(&swapped));
-                    if let Err(problem) = on_swap.run(&swapped).await {
-                        tracing::warn!(target: "nuthatch::follow", "{problem}");
-                    }
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    let code = error.code();
-                    tracing::warn!(target: "nuthatch::follow", code, "{error}");
-                }
+    fn greeting(&self, groups: &[CheckedGroup]) -> String {
+        let every = format_duration(self.interval);
+        let followers: Vec<_> = groups.iter().flat_map(|group| group.group.followers()).collect();
+        match (&followers[..], &self.folder) {
+            ([one], Some(folder)) => {
+                let (from, folder) = (one.source(), folder.display());
+                format!("{folder} follows {from}, checked every {every}")
             }
-            tokio::time::sleep(delay_before_check(self.interval, failures, random())).await;
+            (all, _) => {
+                format!("{} folders follow their sources, checked every {every}", all.len())
+            }
         }
     }
 }
 
-fn text(swapped: &Swapped) -> String {
-    let (path, generation) = (swapped.path.display(), swapped.generation);
-    let fetched = bytes(swapped.fetched_bytes);
-    let built = match swapped.built_files {
-        0 => String::new(),
-        1 => ", built from a delta".to_owned(),
-        files => format!(", {files} files built from deltas"),
-    };
-    format!("{path}: generation {generation} is current, {fetched} fetched{built}\n")
-}
-
-/// Returns a random number from 0 to 1. Each hasher of the standard library has other keys.
-fn random() -> f64 {
-    RandomState::new().hash_one(0) as f64 / u64::MAX as f64
+/// Checks all groups once.
+fn follow_once(groups: Vec<CheckedGroup>) -> Result<Outcome, Failure> {
+    let (runtime, display) = (runtime(1)?, Display::new(false, None));
+    let mut problems = Vec::new();
+    let is_only = matches!(&groups[..], [group] if group.folders.len() == 1);
+    for mut group in groups {
+        let checked = runtime.block_on(group.group.check(|_, fetched| {
+            display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
+        }));
+        display.finish();
+        let GroupChecked { folders, waits_for } = checked;
+        let of_each = folders.into_iter().zip(group.group.followers()).zip(&group.folders);
+        for ((result, follower), (status, on_swap)) in of_each {
+            let place = if is_only { String::new() } else { format!("{}: ", status.folder()) };
+            let swapped = match result {
+                Ok(swapped) => swapped,
+                Err(error) => {
+                    problems.push(format!("{place}{error}"));
+                    continue;
+                }
+            };
+            if let Some(swapped) = swapped {
+                for failure in &swapped.delta_failures {
+                    print_message(format_args!("note: no delta used for {failure}"));
+                }
+                print_result(&text(&swapped))?;
+                let ran = runtime.block_on(on_swap.run(&swapped));
+                problems.extend(ran.err().map(|problem| format!("{place}{problem}")));
+            } else if let (Some(path), Some(number)) = (follower.path(), follower.generation())
+                && waits_for.is_none()
+            {
+                print_result(&format!("{}: generation {number} is current\n", path.display()))?;
+            }
+        }
+        let waits =
+            |reason| format!("group {}: waits for {reason}", group.name.unwrap_or_default());
+        problems.extend(waits_for.map(waits));
+    }
+    let Some(last) = problems.pop() else { return Ok(Outcome::Success) };
+    for problem in problems {
+        print_message(format_args!("error: {problem}"));
+    }
+    Err(Failure::Error(last))
 }

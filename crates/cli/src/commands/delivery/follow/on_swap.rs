@@ -8,20 +8,20 @@ use std::time::Duration;
 const POLL: Duration = Duration::from_millis(20);
 
 /// The command that runs after a swap, if there is one.
-pub(super) struct OnSwap<'a>(Option<&'a str>);
+pub(super) struct OnSwap(Option<String>);
 
 /// A command that runs. Dropping it kills the command.
 struct Running(Child);
 
-impl<'a> OnSwap<'a> {
-    pub(super) fn new(command: Option<&'a str>) -> Self {
+impl OnSwap {
+    pub(super) fn new(command: Option<String>) -> Self {
         Self(command)
     }
 
     /// Runs the command and waits for its end. If the returned future is dropped, the command is
     /// killed. Fails with a message.
     pub(super) async fn run(&self, swapped: &Swapped) -> Result<(), String> {
-        let Some(command) = self.0 else { return Ok(()) };
+        let Some(command) = &self.0 else { return Ok(()) };
         let child = Command::new("/bin/sh")
             .args(["-c", command])
             .env("NUTHATCH_PATH", &swapped.path)

@@ -1,0 +1,119 @@
+//! Folders that are swapped together.
+
+use super::follower::Follower;
+use super::swapped::{Fetched, Swapped};
+use crate::error::Result;
+use std::fmt::Write;
+
+/// Followers whose generations are swapped in together: none before all are complete.
+///
+/// ```
+/// use nuthatch_delivery::{Destination, FollowOptions, Follower, Group};
+/// # let directory = tempfile::tempdir()?;
+/// # let path = |name: &str| directory.path().join(name).to_str().expect("UTF-8").to_owned();
+/// let open = |name: &str| {
+///     let destination = Destination::open(&path(&format!("shared/{name}")))?;
+///     Follower::open(destination, path(name).as_ref(), FollowOptions::default())
+/// };
+/// let mut group = Group::new(vec![open("users")?, open("prices")?]).same_metadata("batch");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// let checked = group.check(|_, _| {}).await;
+/// assert!(checked.folders[0].is_err(), "nothing was published yet");
+/// # });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Group {
+    followers: Vec<Follower>,
+    /// The name of the metadata that must be the same.
+    same: Option<String>,
+}
+
+/// The result of a check of a group.
+#[derive(Debug)]
+pub struct GroupChecked {
+    /// For each folder, in their order: what was swapped in, or why its generation is not complete.
+    pub folders: Vec<Result<Option<Swapped>>>,
+    /// Why complete generations were not swapped in, if there are some.
+    pub waits_for: Option<String>,
+}
+
+impl Group {
+    /// Returns a group.
+    #[must_use]
+    pub fn new(followers: Vec<Follower>) -> Self {
+        Self { followers, same: None }
+    }
+
+    /// Sets the name of a metadata value that the generations of all folders must have in common
+    /// before they are swapped in, such as the number of the batch that has written them.
+    #[must_use]
+    pub fn same_metadata(mut self, name: &str) -> Self {
+        self.same = Some(name.to_owned());
+        self
+    }
+
+    /// Returns the followers.
+    #[must_use]
+    pub fn followers(&self) -> &[Follower] {
+        &self.followers
+    }
+
+    /// Checks the destinations of all folders once, one after the other. When all new generations
+    /// are complete, swaps them in: the links are replaced directly one after the other, so a
+    /// program that opens several of them at that moment can still find an old one beside a new
+    /// one. If one generation cannot be completed, no folder is swapped.
+    ///
+    /// `progress` gets the number of the folder, from 0.
+    pub async fn check(&mut self, progress: impl Fn(usize, Fetched)) -> GroupChecked {
+        let mut folders = Vec::new();
+        for (number, follower) in self.followers.iter_mut().enumerate() {
+            let prepared = follower.prepare(|fetched| progress(number, fetched)).await;
+            folders.push(prepared.map(|()| None));
+        }
+        let waits_for = if !self.followers.iter().any(Follower::is_prepared) {
+            None
+        } else if folders.iter().any(Result::is_err) {
+            Some("the folders whose check failed".to_owned())
+        } else {
+            self.difference()
+        };
+        if waits_for.is_none() && folders.iter().all(Result::is_ok) {
+            self.swap(&mut folders);
+        }
+        GroupChecked { folders, waits_for }
+    }
+
+    /// Replaces the links of what is prepared. Stores all states first, so that a follower
+    /// that is killed meanwhile replaces the other links when it starts.
+    fn swap(&mut self, folders: &mut [Result<Option<Swapped>>]) {
+        for (follower, result) in self.followers.iter_mut().zip(&mut *folders) {
+            if let Err(error) = follower.store_prepared() {
+                *result = Err(error);
+                return;
+            }
+        }
+        for (follower, result) in self.followers.iter_mut().zip(folders) {
+            *result = follower.swap();
+        }
+    }
+
+    /// Returns the values of the metadata that must be the same, if they are not.
+    fn difference(&self) -> Option<String> {
+        let name = self.same.as_deref()?;
+        let next = || self.followers.iter().filter_map(Follower::next_generation);
+        let mut values = next().map(|generation| generation.metadata.get(name));
+        let first = values.next()?;
+        if first.is_some() && values.all(|value| value == first) {
+            return None;
+        }
+        let mut text = format!("the same {name:?}: ");
+        for (at, generation) in next().enumerate() {
+            let separator = if at == 0 { "" } else { ", " };
+            let value = generation.metadata.get(name).map_or("none", String::as_str);
+            let _ = write!(text, "{separator}{} has {value}", generation.name());
+        }
+        Some(text)
+    }
+}

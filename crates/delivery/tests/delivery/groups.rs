@@ -1,0 +1,119 @@
+//! Folders that are swapped together.
+
+use crate::place::{Place, names, options};
+use nuthatch_delivery::{Error, Group, GroupChecked};
+use nuthatch_snapshot::{Value, Writer};
+use std::fs;
+
+/// Publishes a snapshot whose key 7 has this value, with a number of a batch as metadata.
+async fn publish(place: &Place, seven: i64, batch: Option<u64>) {
+    let file = place.path("users.nut");
+    let mut writer = Writer::create(&file).expect("a writer");
+    writer.insert(b"7", Value::I64(seven)).expect("a row");
+    if let Some(batch) = batch {
+        writer.set_metadata("batch", batch.to_string().as_bytes()).expect("metadata");
+    }
+    writer.finish().expect("a snapshot");
+    place.publish_file(&file, &options()).await.expect("published");
+}
+
+fn group(places: &[Place; 2]) -> Group {
+    Group::new(places.iter().map(Place::follower).collect())
+}
+
+/// Checks once. Returns how many folders were swapped, how many checks failed, and what the group
+/// waits for.
+async fn check(group: &mut Group) -> (usize, usize, Option<String>) {
+    let GroupChecked { folders, waits_for } = group.check(|_, _| {}).await;
+    let swapped = folders.iter().filter(|result| matches!(result, Ok(Some(_)))).count();
+    let failed = folders.iter().filter(|result| result.is_err()).count();
+    (swapped, failed, waits_for)
+}
+
+fn values(places: &[Place; 2]) -> [Option<i64>; 2] {
+    [places[0].seven(), places[1].seven()]
+}
+
+#[tokio::test]
+async fn no_folder_is_swapped_before_all_generations_are_complete() {
+    let places = [Place::new(), Place::new()];
+    let mut group = group(&places);
+    assert_eq!(check(&mut group).await, (0, 2, None), "nothing was published");
+    publish(&places[0], 1, None).await;
+    let waits = Some("the folders whose check failed".to_owned());
+    for _ in 0..2 {
+        assert_eq!(check(&mut group).await, (0, 1, waits.clone()));
+        assert_eq!(values(&places), [None, None]);
+    }
+    publish(&places[1], 1, None).await;
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+    assert_eq!(check(&mut group).await, (0, 0, None));
+    // Without a condition, one of them can go on alone.
+    publish(&places[1], 2, None).await;
+    assert_eq!(check(&mut group).await, (1, 0, None));
+    assert_eq!(values(&places), [Some(1), Some(2)]);
+}
+
+#[tokio::test]
+async fn a_generation_that_cannot_be_completed_holds_the_others() {
+    let places = [Place::new(), Place::new()];
+    let mut group = group(&places);
+    for place in &places {
+        publish(place, 1, None).await;
+    }
+    check(&mut group).await;
+    for place in &places {
+        publish(place, 2, None).await;
+    }
+    let objects = places[1].path("shared/objects");
+    let hidden = places[1].path("hidden");
+    fs::rename(&objects, &hidden).expect("renamed");
+    let GroupChecked { folders, waits_for } = group.check(|_, _| {}).await;
+    assert!(matches!(folders[1], Err(Error::ObjectNotFound { .. })), "{folders:?}");
+    assert!(waits_for.is_some());
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+    fs::rename(&hidden, &objects).expect("renamed");
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(2), Some(2)]);
+}
+
+#[tokio::test]
+async fn generations_are_swapped_in_when_they_have_the_same_metadata() {
+    let places = [Place::new(), Place::new()];
+    let mut group = group(&places).same_metadata("batch");
+    publish(&places[0], 1, Some(1)).await;
+    publish(&places[1], 1, None).await;
+    let waits = "the same \"batch\": users.nut has 1, users.nut has none";
+    assert_eq!(check(&mut group).await, (0, 0, Some(waits.to_owned())));
+    publish(&places[1], 2, Some(1)).await;
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(1), Some(2)]);
+    for batch in 2..=4 {
+        publish(&places[0], 3, Some(batch)).await;
+        let waits = format!("the same \"batch\": users.nut has {batch}, users.nut has 1");
+        assert_eq!(check(&mut group).await, (0, 0, Some(waits)));
+        assert_eq!(values(&places), [Some(1), Some(2)]);
+        // What was complete and is replaced does not stay.
+        assert_eq!(places[0].generations().len(), 2);
+    }
+    publish(&places[1], 4, Some(4)).await;
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(3), Some(4)]);
+    assert_eq!(names(&places[0].path("folder/.nuthatch/partial")), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_complete_generation_that_others_remove_is_fetched_again() {
+    let places = [Place::new(), Place::new()];
+    let mut group = group(&places).same_metadata("batch");
+    publish(&places[0], 1, Some(1)).await;
+    publish(&places[1], 1, Some(2)).await;
+    check(&mut group).await;
+    for name in places[0].generations() {
+        fs::remove_dir_all(places[0].path("folder/.nuthatch").join(name)).expect("removed");
+    }
+    publish(&places[1], 1, Some(1)).await;
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+}
