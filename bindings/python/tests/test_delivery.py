@@ -65,7 +65,7 @@ async def test_generations_are_published_followed_and_rolled_back(place: Place) 
     assert (follower.path, follower.generation, follower.created) == (None, None, None)
     swapped = await settle(follower.check())
     assert swapped == delivery.Swapped(
-        1, follower.created, place.path / "there/users.nut", first.bytes
+        1, follower.created, place.path / "there/users.nut", first.bytes, 0, ()
     )
     assert began <= follower.created <= datetime.now(UTC)
     assert (follower.path, follower.generation) == (swapped.path, 1)
@@ -113,6 +113,35 @@ async def test_generations_are_kept_by_number_and_age(place: Place) -> None:
     for age, message in ((-1, "keep_age: expected seconds"), (float("nan"), "keep_age")):
         with pytest.raises(ValueError, match=message):
             await place.publish(10, keep_age=age)
+
+
+async def test_changed_rows_are_fetched_as_a_delta_up_to_the_limits(place: Place) -> None:
+    shared, follower = place.path / "shared", place.follower()
+    file = place.path / "users.nut"
+
+    async def publish(version: int, **options: Any) -> delivery.Published:
+        rows = {f"user:{n}": f"a user with the number {n * n}" for n in range(5_000)}
+        nuthatch.build_snapshot(file, rows | {"version": version})
+        return await settle(place.module.publish(file, shared, **options))
+
+    first = await publish(1)
+    assert (first.delta_bytes, first.delta_failures) == (0, ())
+    await settle(follower.check())
+    second = await publish(2)
+    assert 0 < second.delta_bytes < second.bytes / 100
+    swapped = await settle(follower.check())
+    assert (swapped.built_files, swapped.delta_failures) == (1, ())
+    assert swapped.fetched_bytes == second.delta_bytes
+    assert place.version() == 2
+    assert (await publish(3, delta_limit=1_000)).delta_bytes == 0
+    swapped = await settle(follower.check())
+    assert (swapped.built_files, swapped.fetched_bytes) == (0, second.bytes)
+    await settle(follower.close())
+    limited = place.follower(delta_limit=0)
+    assert (await publish(4)).delta_bytes > 0
+    assert (await settle(limited.check())).built_files == 0
+    assert place.version() == 4
+    await settle(limited.close())
 
 
 async def test_a_set_of_shards_is_fetched_by_its_changes(place: Place) -> None:

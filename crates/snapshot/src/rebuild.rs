@@ -6,7 +6,7 @@ use crate::format::layout::flags;
 use crate::reader::Snapshot;
 use crate::writer::{Compression, WriterOptions};
 
-/// The number of the rules by which the writer determines the bytes of a file. Each change that
+/// The revision of the writer's rules for the bytes of a file. Each change with which the writer
 /// gives the same entries other bytes must raise it.
 const LAYOUT_REVISION: u32 = 1;
 
@@ -27,10 +27,10 @@ impl BuildParameters {
     /// Returns the parameters with which a file was built. Returns `None` for a set, and for a file
     /// whose values this writer would compress to other bytes.
     ///
-    /// A file does not tell its compression level. It is found by compressing a sample of the
+    /// A file does not store its compression level. It is found by compressing a sample of the
     /// values with each level: 3, the default, if that gives the same bytes, otherwise the lowest
-    /// that does. Levels that differ only in other values are not told apart, so compare the bytes
-    /// of a file that is built with the result.
+    /// that does. Levels can differ only in values outside the sample, so compare the bytes of a
+    /// file that is built with the result.
     ///
     /// # Errors
     /// Returns [`Error::Corrupt`](crate::Error::Corrupt) if a value of the sample is damaged, and
@@ -53,8 +53,9 @@ impl BuildParameters {
         WriterOptions::new().seed(self.seed).compression(self.compression).place(place)
     }
 
-    /// Returns a number that two writers share only if they give the same entries the same bytes
-    /// with these parameters. It depends on the version of zstd if values are compressed.
+    /// Returns the revision of this writer for these parameters. Writers with equal revisions write
+    /// the same bytes for the same entries. It includes the version of zstd if values are
+    /// compressed.
     pub fn revision(&self) -> u64 {
         let library = match self.compression {
             Compression::None => 0,

@@ -212,9 +212,9 @@ def roll_back(
 
 
 class Follower:
-    """A folder that follows a destination. One follower at a time uses a folder.
+    """Keeps a folder at the current generation of a destination.
 
-    ``check`` fetches the current generation and swaps it in. Call it at intervals, in one thread.
+    ``check`` fetches the current generation and swaps it in. Call it at intervals.
     Programs watch ``path``, for example with ``nuthatch.watch_snapshot``. A ``Follower`` is a
     context manager that closes it.
     """
@@ -235,7 +235,7 @@ class Follower:
             source: The destination, or the ``https://`` address of a server of its files.
             folder: The folder.
             trust_keys: Files of Ed25519 public keys, of which one must have signed the manifest.
-            bandwidth: Maximum number of bytes that are fetched in a second.
+            bandwidth: Maximum number of bytes that are fetched in a second; no limit by default.
             previous: Number of generations before the current one that stay in the folder.
             delta_limit: Maximum length of a file that is built from deltas, in bytes; 0 to fetch
                 whole files only. A thread of the lowest priority builds it in at most 256 MiB.

@@ -4,6 +4,8 @@
 mod header;
 mod read;
 mod rebuild;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use header::Header;

@@ -15,12 +15,12 @@ const MAX_CONCURRENT_RANGES: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Bandwidth {
     bytes_per_second: u64,
-    /// The time at which the next range may be requested, once there was one.
+    /// The time at which the next range may be requested; `None` before the first one.
     next: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Bandwidth {
-    /// Returns a limit; 0 counts as 1.
+    /// Creates a limit; 0 counts as 1.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), next: Arc::default() }

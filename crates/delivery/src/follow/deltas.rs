@@ -60,7 +60,7 @@ impl<'m> Deltas<'m> {
     }
 
     /// Returns how a file is built from one of a generation in the folder, if that takes at most
-    /// half of its bytes, and is permitted. Deltas that have failed are not used again.
+    /// half of its bytes, and is permitted. Deltas that have failed too often are not used.
     pub(super) fn plan(
         &self,
         file: &DataFile,

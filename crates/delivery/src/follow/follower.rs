@@ -1,4 +1,4 @@
-//! A folder that follows a destination.
+//! A follower of one destination.
 
 use super::deltas::Failures;
 use super::files::GenerationFetch;
@@ -12,7 +12,8 @@ use crate::manifest::{Generation, Manifest};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A folder that follows a destination. One follower at a time uses a folder.
+/// Keeps a folder at the current generation of a destination. A folder has at most one follower at
+/// a time.
 #[derive(Debug)]
 pub struct Follower {
     destination: Destination,
@@ -26,7 +27,7 @@ pub struct Follower {
     version: Option<ObjectVersion>,
     /// The generation that is complete in the folder and not swapped in yet.
     prepared: Option<Prepared>,
-    /// The deltas that have failed, so that they are not tried again.
+    /// The deltas that have failed, so that each is tried at most twice.
     delta_failures: Failures,
 }
 

@@ -35,12 +35,12 @@ pub struct Group {
 pub struct GroupChecked {
     /// For each folder, in their order: what was swapped in, or why its generation is not complete.
     pub folders: Vec<Result<Option<Swapped>>>,
-    /// Why complete generations were not swapped in, if there are some.
+    /// Why complete generations were not swapped in; `None` if none waits.
     pub waits_for: Option<String>,
 }
 
 impl Group {
-    /// Returns a group.
+    /// Creates a group. Its followers are checked in this order.
     #[must_use]
     pub fn new(followers: Vec<Follower>) -> Self {
         Self { followers, same: None }

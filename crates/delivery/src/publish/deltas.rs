@@ -46,6 +46,10 @@ pub(super) async fn add(
     let Some(last) = manifest.generation(manifest.current) else { return Ok(added) };
     let suffix = format!("-{}", manifest.serial);
     let is_set = files.len() > 1;
+    if is_set && files.len() != last.files.len() {
+        // With another number of shards, most entries are in another one.
+        return Ok(added);
+    }
     for (file, source) in files.iter_mut().zip(&source.files).skip(usize::from(is_set)) {
         let is_new = file.object.ends_with(&suffix);
         let Some(base) = base_of(file, last, is_set).filter(|_| is_new) else { continue };

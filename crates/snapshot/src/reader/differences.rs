@@ -34,9 +34,9 @@ impl Snapshot {
     /// do not count. The memory does not depend on the size of the snapshots.
     ///
     /// Checks the checksums of both, as [`iter_verified`](Self::iter_verified) does: those of this
-    /// snapshot in the first pass, those of the newer one in the second. So damage of the newer one
-    /// can be returned as differences before it is an error. The iterator ends after its first
-    /// error.
+    /// snapshot in the first pass, those of the newer one in the second. So a damaged newer
+    /// snapshot can yield wrong differences before the iterator returns the error; then discard
+    /// them. The iterator ends after its first error.
     pub fn differences<'a>(&'a self, newer: &'a Self) -> Differences<'a> {
         Differences {
             old: self,

@@ -31,7 +31,8 @@ Credentials for s3://, gs:// and az:// come from the environment, as for the sto
 example AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL.
 
 Generations beyond --keep or older than --keep-age leave the manifest, and their files are removed.
-The current generation stays. Files of uploads that failed are removed after a day.
+The current generation stays. Files of uploads that failed are removed by the next publication that
+is a day younger.
 
 With --sign-key, the generations of a manifest without a signature are not kept. A manifest that
 another key has signed is refused, unless --trust-key names that key: to change the key, publish
@@ -72,7 +73,7 @@ pub(crate) struct Publish {
     /// repeated
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     trust_key: Vec<PathBuf>,
-    /// Maximum number of generations that are kept
+    /// Maximum number of generations that are kept, the new one included
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,

@@ -11,16 +11,16 @@ number of snapshots.";
 pub(super) const NOTES: &str = "\
 After any failure (SRC is unreachable, the disk is full, the manifest has no trusted signature, a
 file has wrong bytes), the folder keeps its generation, and the follower tries again: after the time
-of --interval, then after twice that, up to 16 times. It continues with what it has fetched, also
-after kill -9; if the disk is full, it removes that. A follower that is killed at any moment leaves
+of --interval, then after a delay that doubles with each failure, up to 16 times the interval. It
+continues with what it has fetched, also after kill -9; if the disk is full, it removes that. A follower that is killed at any moment leaves
 a complete generation.
 
 Files that the generation in DIR has are verified by their hash and not fetched again, so of a set
 only the changed shards are fetched.
-If SRC has deltas that lead from a file in DIR to a new one, only they are fetched, and the new file
-is built from both: of files up to --delta-limit, with --delta-threads threads of the lowest
-priority and --delta-memory. If a delta is missing or damaged, or the result has another hash than
-the manifest says, the whole file is fetched.
+If deltas lead from a file in DIR to the new one, only they are fetched, and the new file is built:
+with up to 16 deltas that together take at most half of its length, for files up to --delta-limit,
+with --delta-threads threads of the lowest priority and --delta-memory. If a delta is missing or
+damaged, or the result has another hash than the manifest says, the whole file is fetched.
 A manifest with a lower serial number than that of the generation in DIR is refused: it comes from
 an old copy of SRC. Files of the follower are in DIR/.nuthatch; one follower at a time uses a
 folder.
@@ -41,7 +41,7 @@ With same_metadata, generations are swapped in only if this metadata has the sam
 them: set it with \"nuthatch build --meta batch=N\". Paths are relative to the folder of the file.
 --bandwidth is the limit of all snapshots together.
 
-Metrics at --admin (Prometheus text), with the label \"folder\":
+Metrics at --admin (Prometheus text), with DIR as the label \"folder\":
   nuthatch_follow_generation               number of the generation in DIR
   nuthatch_follow_age_seconds              time since its publication
   nuthatch_follow_check_age_seconds        time since the last successful check, fetch included
@@ -53,10 +53,11 @@ Metrics at --admin (Prometheus text), with the label \"folder\":
   nuthatch_follow_delta_failures_total     files that were fetched because their delta could not be
                                            used; the log has the reason
   nuthatch_follow_remaining_bytes          bytes left to fetch
-  nuthatch_follow_failures_total           failed checks by cause: contents (wrong bytes), io
-                                           (disk), manifest, nothing-published, older-manifest,
+  nuthatch_follow_failures_total           failed checks by cause: contents (wrong bytes, or
+                                           another file at DIR/NAME), io (disk), manifest, nothing-published, older-manifest,
                                            signature, snapshot, store (SRC)
-/healthz returns 503 while a folder has no generation, and with --max-age while one is too old.
+/healthz returns 503 while a folder has no generation, or lacks its link or a file, and with
+--max-age while a generation is too old.
 
 SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start.
 

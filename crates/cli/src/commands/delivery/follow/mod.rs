@@ -42,13 +42,13 @@ pub(crate) struct Follow {
     /// The folder; it is created if it does not exist
     #[arg(value_name = "DIR", required_unless_present = "config")]
     folder: Option<PathBuf>,
-    /// Follow the snapshots that this file (TOML) lists, instead of SRC; see below
+    /// Follow the snapshots that this file (TOML) lists, instead of SRC and DIR; see below
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "folder"])]
     config: Option<PathBuf>,
-    /// Check once, and exit when DIR has the current generation
+    /// Check once and exit: with status 0 if each folder has the current generation
     #[arg(long, conflicts_with_all = ["interval", "max_age", "admin"])]
     once: bool,
-    /// Time between checks, varied at random by a tenth
+    /// Time between checks, varied at random by up to a tenth
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     interval: Duration,
     /// Maximum number of bytes that are fetched in a second, such as 50MiB; no limit by default
