@@ -122,7 +122,9 @@ async def test_changed_rows_are_fetched_as_a_delta_up_to_the_limits(place: Place
     async def publish(version: int, **options: Any) -> delivery.Published:
         rows = {f"user:{n}": f"a user with the number {n * n}" for n in range(5_000)}
         nuthatch.build_snapshot(file, rows | {"version": version})
-        return await settle(place.module.publish(file, shared, **options))
+        published = await settle(place.module.publish(file, shared, **options))
+        assert isinstance(published, delivery.Published)
+        return published
 
     first = await publish(1)
     assert (first.delta_bytes, first.delta_failures) == (0, ())

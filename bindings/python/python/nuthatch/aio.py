@@ -26,12 +26,12 @@ from nuthatch._native import (
     _verify_store,
 )
 from nuthatch.delivery import (
+    DELTA_LIMIT,
     Generation,
     Published,
     Swapped,
     _listed,
     _paths,
-    DELTA_LIMIT,
     _publication,
     _published,
     _swapped,

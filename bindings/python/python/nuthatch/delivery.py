@@ -318,9 +318,7 @@ def _publication(
 
 def _published(fields: _PublishedFields) -> Published:
     generation, is_unchanged, sizes, reasons, removed, failure = fields
-    return Published(
-        generation, is_unchanged, *sizes, tuple(reasons), tuple(removed), failure
-    )
+    return Published(generation, is_unchanged, *sizes, tuple(reasons), tuple(removed), failure)
 
 
 def _listed(generations: list[_GenerationFields]) -> list[Generation]:

@@ -12,8 +12,8 @@ pub(super) const NOTES: &str = "\
 After any failure (SRC is unreachable, the disk is full, the manifest has no trusted signature, a
 file has wrong bytes), the folder keeps its generation, and the follower tries again: after the time
 of --interval, then after a delay that doubles with each failure, up to 16 times the interval. It
-continues with what it has fetched, also after kill -9; if the disk is full, it removes that. A follower
-that is killed at any moment leaves a complete generation.
+continues with what it has fetched, also after kill -9; if the disk is full, it removes that.
+A follower that is killed at any moment leaves a complete generation.
 
 Files that the generation in DIR has are verified by their hash and not fetched again, so of a set
 only the changed shards are fetched.
