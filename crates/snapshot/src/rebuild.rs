@@ -57,7 +57,7 @@ impl BuildParameters {
     /// the same bytes for the same entries. It includes the version of zstd if values are
     /// compressed.
     pub fn revision(&self) -> u64 {
-        let library = match self.compression {
+        let library: u32 = match self.compression {
             Compression::None => 0,
             #[cfg(feature = "zstd")]
             Compression::Zstd { .. } => zstd::zstd_safe::version_number(),

@@ -179,14 +179,18 @@ fn a_follower_swaps_and_reports_its_age_and_its_failures() {
 fn a_command_after_a_swap_that_hangs_is_killed_when_the_follower_ends() {
     let folder = Folder::new();
     publish(&folder, 1, "shared");
-    let hook = "echo $$ > pid; exec sleep 1000";
+    let hook = "sh -c 'echo $$ > pid; exec sleep 1000'; echo it has ended";
     let mut server = follow(&folder, &["--on-swap", hook]);
     let pid = || std::fs::read_to_string(folder.path("pid")).unwrap_or_default();
     wait_until("the command", || pid().ends_with('\n'));
     let process = format!("/proc/{}", pid().trim());
     server.signal(Signal::TERM);
     assert_eq!(server.wait_until_ended(), Some(0));
-    assert!(!std::path::Path::new(&process).exists());
+    // A process that has ended stays as a zombie until its parent has read its status.
+    let stat = || std::fs::read_to_string(format!("{process}/stat")).unwrap_or_default();
+    wait_until("the end of what the command has started", || {
+        stat().is_empty() || stat().contains(") Z ")
+    });
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn one_process_follows_several_snapshots_and_swaps_those_of_a_group_together() {
     let run = folder.run(&["follow", "--config", "follow.toml", "--once"]);
     assert_eq!(run.status, Some(3), "{run:?}");
     assert!(run.stderr.contains("error: prices: "), "{}", run.stderr);
-    let message = "group shop: waits for the folders whose check failed\n";
+    let message = "group \"shop\": waits for the folders whose check failed\n";
     assert!(run.stderr.ends_with(message), "{}", run.stderr);
     assert_eq!(value(&folder), Some(1));
     assert!(!folder.path("users/users.nut").exists() && folder.path("ran").exists());

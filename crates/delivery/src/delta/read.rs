@@ -10,8 +10,10 @@ use zstd::stream::read::Decoder;
 
 /// Binary logarithm of the maximum memory of the decompression in bytes.
 const MAX_WINDOW_LOG: u32 = 27;
-/// Maximum number of pairs of metadata: those that 1 MiB has room for.
-const MAX_PAIRS: u32 = 1 << 18;
+/// Maximum length of the metadata in bytes, some more than a snapshot can have.
+const MAX_METADATA_BYTES: u64 = 2 << 20;
+/// Maximum length of a value in bytes. Longer ones would take much memory.
+pub(super) const MAX_VALUE_BYTES: u64 = 16 << 20;
 
 /// A delta that is read.
 pub(super) struct DeltaReader {
@@ -29,8 +31,9 @@ pub(super) struct DeltaReader {
 pub(super) enum Row<'a> {
     /// The new file does not have the key.
     Removed(&'a [u8]),
-    /// The new file has this value, and the old one another or none.
-    Put(&'a [u8], Value<'a>),
+    /// The new file has this value, and the old one another or none. The number is the length of
+    /// both.
+    Put(&'a [u8], Value<'a>, u64),
 }
 
 impl DeltaReader {
@@ -68,10 +71,17 @@ impl DeltaReader {
             return Ok(Some(Row::Removed(key)));
         }
         let len = u64::from_le_bytes(read_array(rows).map_err(failed)?);
+        if len > MAX_VALUE_BYTES {
+            let problem = format!("a value of {len} bytes");
+            return Err(failed(io::Error::new(ErrorKind::InvalidData, problem)));
+        }
         read_bytes(rows, len, bytes).map_err(failed)?;
         let value_type = ValueType::from_code(code[0]);
         match value_type.and_then(|value_type| scratch.copy(value_type, bytes)) {
-            Some(value) => Ok(Some(Row::Put(key, value))),
+            Some(value) => {
+                let len = key.len() as u64 + bytes.len() as u64;
+                Ok(Some(Row::Put(key, value, len)))
+            }
             None => Err(Error::Contents {
                 place: path.display().to_string(),
                 expected: "a value of a type".to_owned(),
@@ -83,9 +93,7 @@ impl DeltaReader {
 
 fn read_metadata(from: &mut impl Read) -> io::Result<Vec<(String, Vec<u8>)>> {
     let count = u32::from_le_bytes(read_array(from)?);
-    if count > MAX_PAIRS {
-        return Err(io::Error::new(ErrorKind::InvalidData, format!("{count} pairs of metadata")));
-    }
+    let from = &mut from.take(MAX_METADATA_BYTES);
     let mut pairs = Vec::new();
     for _ in 0..count {
         let [name_len] = read_array(from)?;

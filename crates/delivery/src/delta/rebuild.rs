@@ -2,7 +2,8 @@
 
 use super::read::{DeltaReader, Row};
 use crate::error::{Error, Result};
-use nuthatch_snapshot::{OnDuplicate, Scratch, Snapshot, Writer};
+use blake3::Hash;
+use nuthatch_snapshot::{OnDuplicate, Scratch, Snapshot, Value, Writer};
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ const KEY_OVERHEAD: usize = 32;
 pub(crate) struct Limits {
     pub(crate) threads: usize,
     pub(crate) memory: usize,
+    /// Maximum length of all keys and values that are added, without compression. It also limits
+    /// the temporary files.
+    pub(crate) entry_bytes: u64,
 }
 
 /// A build of a file from an earlier one.
@@ -27,12 +31,16 @@ pub(crate) struct Rebuild<'a> {
     /// The deltas that lead from it to the new file, the newest one first.
     pub(crate) deltas: &'a [PathBuf],
     pub(crate) limits: Limits,
+    /// The hash of the earlier file.
+    pub(crate) from: Hash,
+    /// The hash that the new file must have.
+    pub(crate) to: Hash,
     /// Set by the caller when the result is no longer needed.
     pub(crate) cancelled: &'a AtomicBool,
 }
 
 impl Rebuild<'_> {
-    /// Builds the file, syncs it, and compares its hash with that of the newest delta.
+    /// Builds the file, syncs it, and compares its hash.
     pub(crate) fn run(&self, to: &Path) -> Result<()> {
         let (newest, older) = self.deltas.split_first().expect("a delta");
         let newest = DeltaReader::open(newest)?;
@@ -43,51 +51,99 @@ impl Rebuild<'_> {
                 "one of another version",
             ));
         }
+        let base = Snapshot::open(self.base)?;
+        let stats = base.stats();
+        let base_bytes = stats.key_bytes.saturating_add(stats.value_bytes);
+        self.check_room(base_bytes, to)?;
         let options = parameters.options().on_duplicate(OnDuplicate::First);
-        let Limits { threads, memory } = self.limits;
+        let Limits { threads, memory, entry_bytes } = self.limits;
         // Removed keys take the other half.
         let mut writer = options.threads(threads).memory(memory / 2).create(to)?;
         for (name, value) in &newest.metadata {
             writer.set_metadata(name, value)?;
         }
-        let expected = newest.header.to;
-        self.add_rows(newest, older, &mut writer)?;
+        let mut rows = Rows { writer, room: entry_bytes - base_bytes };
+        let removed = self.add_deltas(newest, older, &mut rows)?;
+        self.add_base(&base, &removed, &mut rows.writer)?;
         self.check_cancelled()?;
-        writer.finish()?;
+        rows.writer.finish()?;
+        self.check_hash(to)
+    }
+
+    /// Fails if the keys and values of the earlier file exceed the limit, or if there is no room on
+    /// the disk for them and the new file.
+    fn check_room(&self, base_bytes: u64, to: &Path) -> Result<()> {
+        let limit = self.limits.entry_bytes;
+        if base_bytes > limit {
+            let expected = format!("keys and values of at most {limit} bytes without compression");
+            return Err(self.unexpected(&expected, &format!("{base_bytes} bytes")));
+        }
+        let folder = to.parent().unwrap_or(to);
+        let failed = |e: rustix::io::Errno| Error::io(folder, "stat", e.into());
+        let found = rustix::fs::statvfs(folder).map_err(failed)?;
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        let base_len = std::fs::metadata(self.base).map_or(0, |found| found.len());
+        let needed = base_bytes.saturating_add(base_len);
+        if free < needed {
+            let expected = format!("{needed} bytes of free disk space for a build");
+            return Err(self.unexpected(&expected, &format!("{free} bytes")));
+        }
+        Ok(())
+    }
+
+    fn check_hash(&self, to: &Path) -> Result<()> {
         let failed = |e| Error::io(to, "read", e);
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::open(to).map_err(failed)?).map_err(failed)?;
         let found = hasher.finalize();
-        if found == expected {
+        if found == self.to {
             return Ok(());
         }
         let _ = std::fs::remove_file(to);
-        Err(self.unexpected(&format!("a file with the hash {expected}"), &found.to_string()))
+        Err(self.unexpected(&format!("a file with the hash {}", self.to), &found.to_string()))
     }
 
-    /// Adds the rows of all deltas and those of the earlier file. The writer keeps the first row of
-    /// a key, which is the newest.
-    fn add_rows(&self, newest: DeltaReader, older: &[PathBuf], writer: &mut Writer) -> Result<()> {
+    /// Adds the rows of all deltas, those of the newest one first: the writer keeps the first row
+    /// of a key. Returns the keys that the new file does not have.
+    fn add_deltas(
+        &self,
+        newest: DeltaReader,
+        older: &[PathBuf],
+        rows: &mut Rows,
+    ) -> Result<HashSet<Box<[u8]>>> {
         let mut removed = Removed { keys: HashSet::new(), room: self.limits.memory / 2 };
-        let mut current = newest;
-        let mut older = older.iter();
+        let (mut current, mut older, mut expected) = (newest, older.iter(), self.to);
         loop {
-            self.add_delta(&mut current, &mut removed, writer)?;
-            let Some(path) = older.next() else { break };
-            let next = DeltaReader::open(path)?;
-            if next.header.to != current.header.from {
-                return Err(self.unexpected("deltas that follow each other", "others"));
+            if current.header.to != expected {
+                let found = format!("one to {}", current.header.to);
+                return Err(self.unexpected(&format!("a delta to {expected}"), &found));
             }
-            current = next;
+            expected = current.header.from;
+            self.add_delta(&mut current, &mut removed, rows)?;
+            let Some(path) = older.next() else { break };
+            current = DeltaReader::open(path)?;
         }
-        let base = Snapshot::open(self.base)?;
+        if expected != self.from {
+            let expected_from = format!("a delta from {}", self.from);
+            return Err(self.unexpected(&expected_from, &format!("one from {expected}")));
+        }
+        Ok(removed.keys)
+    }
+
+    /// Adds the entries of the earlier file whose keys were not removed.
+    fn add_base(
+        &self,
+        base: &Snapshot,
+        removed: &HashSet<Box<[u8]>>,
+        writer: &mut Writer,
+    ) -> Result<()> {
         let mut scratch = Scratch::new();
         for (number, entry) in base.iter_verified()?.enumerate() {
             if number.is_multiple_of(ENTRIES_PER_CHECK) {
                 self.check_cancelled()?;
             }
             let entry = entry?;
-            if !removed.keys.contains(entry.key) {
+            if !removed.contains(entry.key) {
                 writer.insert(entry.key, entry.value.decompress(&mut scratch)?)?;
             }
         }
@@ -98,7 +154,7 @@ impl Rebuild<'_> {
         &self,
         delta: &mut DeltaReader,
         removed: &mut Removed,
-        writer: &mut Writer,
+        rows: &mut Rows,
     ) -> Result<()> {
         let mut number = 0_usize;
         while let Some(row) = delta.next_row()? {
@@ -107,8 +163,13 @@ impl Rebuild<'_> {
             }
             number += 1;
             match row {
-                Row::Put(key, _) if removed.keys.contains(key) => {}
-                Row::Put(key, value) => writer.insert(key, value)?,
+                Row::Put(key, ..) if removed.keys.contains(key) => {}
+                Row::Put(key, value, len) if rows.add(key, value, len)? => {}
+                Row::Put(..) => {
+                    let limit = self.limits.entry_bytes;
+                    let expected = format!("keys and values of at most {limit} bytes");
+                    return Err(self.unexpected(&expected, "more"));
+                }
                 Row::Removed(key) if removed.add(key) => {}
                 Row::Removed(_) => {
                     return Err(self.unexpected("removed keys that fit into memory", "more"));
@@ -131,6 +192,24 @@ impl Rebuild<'_> {
             expected: expected.to_owned(),
             found: found.to_owned(),
         }
+    }
+}
+
+/// The rows that were added, within a limit.
+struct Rows {
+    writer: Writer,
+    room: u64,
+}
+
+impl Rows {
+    /// Adds a row. Returns whether there was room.
+    fn add(&mut self, key: &[u8], value: Value<'_>, len: u64) -> Result<bool> {
+        if len > self.room {
+            return Ok(false);
+        }
+        self.room -= len;
+        self.writer.insert(key, value)?;
+        Ok(true)
     }
 }
 

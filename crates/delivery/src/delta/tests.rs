@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 
-const LIMITS: Limits = Limits { threads: 1, memory: 32 << 20 };
+const LIMITS: Limits = Limits { threads: 1, memory: 32 << 20, entry_bytes: 1 << 30 };
 
 /// An old and a new file, and the delta between them.
 struct Case {
@@ -66,10 +66,16 @@ impl Case {
 
     /// Builds the new file with the delta.
     fn rebuild(&self) -> Result<(), Error> {
+        self.rebuild_within(LIMITS)
+    }
+
+    fn rebuild_within(&self, limits: Limits) -> Result<(), Error> {
         let rebuild = Rebuild {
             base: &self.path("old"),
             deltas: &[self.path("delta")],
-            limits: LIMITS,
+            limits,
+            from: self.header.from,
+            to: self.header.to,
             cancelled: &AtomicBool::new(false),
         };
         rebuild.run(&self.path("built"))
@@ -82,7 +88,7 @@ fn read_all(path: &Path) -> Result<u64, Error> {
     let mut rows = 0;
     while let Some(row) = reader.next_row()? {
         match row {
-            Row::Removed(key) | Row::Put(key, _) => assert!(key.len() <= 65_535),
+            Row::Removed(key) | Row::Put(key, ..) => assert!(key.len() <= 65_535),
         }
         rows += 1;
     }
@@ -140,12 +146,39 @@ fn a_delta_of_another_writer_or_another_file_is_refused() {
     let rows = case.rows();
     let other_revision = Header { revision: 7, ..case.header.clone() };
     let other_target = Header { to: hash(b"another file"), ..case.header.clone() };
-    for (header, expected) in
-        [(other_revision, "a delta of the same version"), (other_target, "a file with the hash")]
-    {
+    let other_base = Header { from: hash(b"another file"), ..case.header.clone() };
+    for (header, expected) in [
+        (other_revision, "a delta of the same version"),
+        (other_target, "a delta to "),
+        (other_base, "a delta from "),
+    ] {
         case.write(&header, &rows);
         let error = case.rebuild().expect_err("refused").to_string();
         assert!(error.contains(expected), "{error}");
         assert!(!case.path("built").exists());
+    }
+}
+
+#[test]
+fn a_build_stops_at_the_limit_of_its_keys_and_values() {
+    let case = Case::new();
+    for entry_bytes in [1 << 10, 7 << 10] {
+        let error = case.rebuild_within(Limits { entry_bytes, ..LIMITS }).expect_err("a limit");
+        assert!(error.to_string().contains("keys and values of at most"), "{error}");
+        assert!(!case.path("built").exists());
+    }
+}
+
+#[test]
+fn metadata_and_values_beyond_the_limits_take_no_memory() {
+    let case = Case::new();
+    let long = vec![0; 20 << 20];
+    let metadata = [&1_u32.to_le_bytes()[..], &[1], &(20_u32 << 20).to_le_bytes(), b"a", &long];
+    let value = [&[0; 4][..], &[1, 1, 0, b'k'], &(20_u64 << 20).to_le_bytes(), &long];
+    for (rows, expected) in [(metadata.concat(), "the rows of a delta"), (value.concat(), "value")]
+    {
+        case.write(&case.header, &rows);
+        let error = read_all(&case.path("delta")).expect_err("a limit").to_string();
+        assert!(error.contains(expected), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! Writing of a delta.
 
 use super::header::Header;
+use super::read::MAX_VALUE_BYTES;
 use crate::error::{Error, Result};
 use nuthatch_snapshot::{Difference, Entry, Scratch, Snapshot, StoredValue};
 use std::fs::File;
@@ -14,8 +15,8 @@ const LEVEL: i32 = 6;
 const ROWS_PER_CHECK: u32 = 1_024;
 
 /// Writes the rows by which a new snapshot differs from an old one to a file, and the metadata of
-/// the new one. Returns its length, or `None` if it would be longer than this; then the file has a
-/// part of it.
+/// the new one. Returns its length. Returns `None` if it would be longer than this, or have a value
+/// that is too long; then the file has a part of it.
 pub(crate) fn write(
     (old, new): (&Snapshot, &Snapshot),
     header: &Header,
@@ -34,6 +35,9 @@ pub(crate) fn write(
             Difference::Changed { old: Entry { key, .. }, new: value }
             | Difference::Added(Entry { key, value }) => {
                 let bytes = value.uncompressed_bytes(&mut scratch)?;
+                if bytes.len() as u64 > MAX_VALUE_BYTES {
+                    return Ok(None);
+                }
                 write_row(key, &value, bytes, &mut out)
             }
         };

@@ -7,16 +7,19 @@ use crate::delta::{self, Limits, Rebuild};
 use crate::destination::Destination;
 use crate::error::{Error, Result};
 use crate::manifest::{DataFile, Delta, Generation, Manifest};
-use std::collections::HashMap;
+use blake3::Hash;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::oneshot;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::sync::{Semaphore, oneshot};
 
 /// Maximum number of deltas that lead to a file.
 const MAX_CHAIN: usize = 16;
-/// Number of attempts to fetch a delta.
-const MAX_ATTEMPTS: u32 = 2;
+/// A process builds one file at a time, so that its limits hold however many folders it has.
+static BUILDS: Semaphore = Semaphore::const_new(1);
+/// The number of builds that were started, which makes the names of their files unique.
+static STARTED: AtomicU64 = AtomicU64::new(0);
 /// The nice value of a build: the lowest priority.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 19;
@@ -24,9 +27,11 @@ const NICE: i32 = 19;
 /// Options for building files from deltas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeltaOptions {
-    /// Maximum length of a file that is built, in bytes; 1 GiB by default, and 0 for none.
+    /// Maximum length of a file that is built, and of all its keys and values without compression,
+    /// in bytes; 1 GiB by default, and 0 for none.
     pub limit: u64,
-    /// Number of threads of a build; 1 by default. They have the lowest priority.
+    /// Number of threads of a build; 1 by default. They have the lowest priority. A process builds
+    /// one file at a time.
     pub threads: usize,
     /// Memory budget of a build in bytes; 256 MiB by default, and at least 32 MiB.
     pub memory: usize,
@@ -42,6 +47,7 @@ impl Default for DeltaOptions {
 pub(super) struct Plan<'m> {
     /// The file in the folder that it is built from.
     base: PathBuf,
+    base_hash: String,
     /// The deltas that lead to it, the newest one first.
     pub(super) deltas: Vec<&'m Delta>,
 }
@@ -60,7 +66,7 @@ impl<'m> Deltas<'m> {
     }
 
     /// Returns how a file is built from one of a generation in the folder, if that takes at most
-    /// half of its bytes, and is permitted. Deltas that have failed too often are not used.
+    /// half of its bytes, and is permitted. Deltas that cannot be used are left out.
     pub(super) fn plan(
         &self,
         file: &DataFile,
@@ -74,13 +80,18 @@ impl<'m> Deltas<'m> {
         while deltas.len() < MAX_CHAIN {
             let delta = *self.by_target.get(target)?;
             bytes = bytes.saturating_add(delta.bytes);
-            if bytes > delta::max_bytes(file.bytes) || failures.exclude(delta) {
+            if bytes > delta::max_bytes(file.bytes) || failures.0.contains(&delta.blake3) {
                 return None;
             }
             deltas.push(delta);
             if let Some(base) = here.files.iter().find(|base| base.blake3 == delta.from) {
                 let is_usable = base.bytes <= self.options.limit && folder.has_file(here, base);
-                return is_usable.then(|| Plan { base: folder.file_of(here, base), deltas });
+                let path = folder.file_of(here, base);
+                return is_usable.then(|| Plan {
+                    base: path,
+                    base_hash: base.blake3.clone(),
+                    deltas,
+                });
             }
             target = &delta.from;
         }
@@ -88,22 +99,9 @@ impl<'m> Deltas<'m> {
     }
 }
 
-/// The deltas that have failed, by their hash, with the number of attempts.
+/// The hashes of deltas that cannot be used, so that none is tried twice.
 #[derive(Debug, Default)]
-pub(super) struct Failures(HashMap<String, u32>);
-
-impl Failures {
-    fn exclude(&self, delta: &Delta) -> bool {
-        self.0.get(&delta.blake3).is_some_and(|attempts| *attempts >= MAX_ATTEMPTS)
-    }
-
-    /// Records a failed attempt. Returns whether the delta can be tried again.
-    fn record(&mut self, delta: &Delta, can_recur: bool) -> bool {
-        let attempts = self.0.entry(delta.blake3.clone()).or_default();
-        *attempts = if can_recur { *attempts + 1 } else { MAX_ATTEMPTS };
-        *attempts < MAX_ATTEMPTS
-    }
-}
+pub(super) struct Failures(HashSet<String>);
 
 /// The result of a plan.
 pub(super) enum Built {
@@ -117,8 +115,7 @@ impl Plan<'_> {
     /// Fetches the deltas and builds the file as its partial file.
     ///
     /// # Errors
-    /// Returns [`Error::Store`] if a delta could not be fetched and is to be tried again, and an
-    /// error of a full disk.
+    /// Returns an error of a full disk while a delta is fetched.
     pub(super) async fn run(
         &self,
         file: &DataFile,
@@ -128,36 +125,32 @@ impl Plan<'_> {
     ) -> Result<Built> {
         let mut fetched_bytes = 0;
         let from = (destination, folder);
-        let fetched = self.fetch(from, range_limits, &mut fetched_bytes, failures).await?;
+        let fetched = self.fetch(from, range_limits, &mut fetched_bytes).await;
         let paths: Vec<_> = self.deltas.iter().map(|d| folder.partial_of(&d.blake3)).collect();
         let built = match fetched {
-            Ok(()) => build(self.base.clone(), paths.clone(), options, folder.partial(file)).await,
+            Ok(()) => self.build(file, folder, paths.clone(), options).await,
+            Err(error) if error.is_full_disk() => return Err(error),
             Err(error) => Err(error),
         };
-        for path in paths {
-            let _ = std::fs::remove_file(path);
+        let Err(error) = built else {
+            remove(&paths);
+            return Ok(Built::Complete(fetched_bytes));
+        };
+        // If the destination does not answer now, the delta is fetched by a later check.
+        if !matches!(error, Error::Store { .. }) {
+            remove(&paths);
+            failures.0.extend(self.deltas.iter().map(|delta| delta.blake3.clone()));
         }
-        Ok(match built {
-            Ok(()) => Built::Complete(fetched_bytes),
-            Err(error) => {
-                failures.record(self.deltas[0], false);
-                Built::Failed(error.to_string(), fetched_bytes)
-            }
-        })
+        Ok(Built::Failed(error.to_string(), fetched_bytes))
     }
 
-    /// Fetches the deltas into their partial files, and adds up the bytes. Returns why one cannot
-    /// be used.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
+    /// Fetches the deltas into their partial files, and adds up the bytes.
     async fn fetch(
         &self,
         (destination, folder): (&Destination, &Folder),
         range_limits: RangeLimits<'_>,
         fetched_bytes: &mut u64,
-        failures: &mut Failures,
-    ) -> Result<Result<()>> {
+    ) -> Result<()> {
         for delta in &self.deltas {
             let object = DataFile {
                 name: String::new(),
@@ -167,40 +160,59 @@ impl Plan<'_> {
                 delta: None,
             };
             let fetch = Fetch { destination, folder, file: &object };
-            match fetch.run(range_limits, |_| {}).await {
-                Ok(bytes) => *fetched_bytes += bytes,
-                Err(error) => {
-                    let can_recur = matches!(error, Error::Store { .. });
-                    if error.is_full_disk() || failures.record(delta, can_recur) {
-                        return Err(error);
-                    }
-                    return Ok(Err(error));
-                }
-            }
+            *fetched_bytes += fetch.run(range_limits, |_| {}).await?;
         }
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// Builds the file under another name, and renames it to its partial file.
+    async fn build(
+        &self,
+        file: &DataFile,
+        folder: &Folder,
+        deltas: Vec<PathBuf>,
+        options: DeltaOptions,
+    ) -> Result<()> {
+        let _permit = BUILDS.acquire().await;
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}.{}-{number}", file.blake3, std::process::id());
+        let (to, partial) = (folder.partial_of(&name), folder.partial(file));
+        let hash = |text: &str| Hash::from_hex(text).expect("the manifest was checked");
+        let hashes = (hash(&self.base_hash), hash(&file.blake3));
+        build_apart((self.base.clone(), deltas), hashes, options, to.clone()).await?;
+        std::fs::rename(&to, &partial).map_err(|e| Error::io(&to, "rename", e))
+    }
+}
+
+fn remove(paths: &[PathBuf]) {
+    for path in paths {
+        let _ = std::fs::remove_file(path);
     }
 }
 
 /// Builds a file on a thread of the lowest priority. Dropping the returned future cancels the
 /// build.
-async fn build(
-    base: PathBuf,
-    deltas: Vec<PathBuf>,
+async fn build_apart(
+    (base, deltas): (PathBuf, Vec<PathBuf>),
+    (from, to_hash): (Hash, Hash),
     options: DeltaOptions,
     to: PathBuf,
 ) -> Result<()> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let cancel = CancelOnDrop(Arc::clone(&cancelled));
     let (done, result) = oneshot::channel();
-    let limits = Limits { threads: options.threads, memory: options.memory };
+    let DeltaOptions { limit: entry_bytes, threads, memory } = options;
+    let limits = Limits { threads, memory, entry_bytes };
     let failed_to = to.clone();
     let failed = move |e| Error::io(&failed_to, "start a thread for", e);
     let run = move || {
         lower_priority();
-        let rebuild = Rebuild { base: &base, deltas: &deltas, limits, cancelled: &cancelled };
+        let (base, deltas, cancelled) = (&*base, &*deltas, &*cancelled);
+        let rebuild = Rebuild { base, deltas, limits, from, to: to_hash, cancelled };
         // The receiver is gone if the build was cancelled.
-        let _ = done.send(rebuild.run(&to));
+        if done.send(rebuild.run(&to)).is_err() {
+            let _ = std::fs::remove_file(&to);
+        }
     };
     std::thread::Builder::new().name("delta".into()).spawn(run).map_err(failed)?;
     let built = result.await.unwrap_or_else(|_| {

@@ -35,6 +35,8 @@ impl GenerationFetch<'_> {
         let reused: Vec<_> = wanted.files.iter().map(|file| self.local(file)).collect();
         let fetched = self.fetch(manifest, wanted, &reused, progress).await?;
         self.assemble(wanted, &reused)?;
+        // Such as a part of a delta that could not be fetched.
+        self.folder.remove_other_partials(&HashSet::new())?;
         Ok(fetched)
     }
 

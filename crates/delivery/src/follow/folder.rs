@@ -135,6 +135,11 @@ impl Folder {
         sync(&self.own)
     }
 
+    /// Removes the state, as far as that is possible.
+    pub(super) fn remove_state(&self) {
+        let _ = fs::remove_file(self.own.join(STATE));
+    }
+
     /// Returns the path that programs open.
     pub(super) fn link(&self, name: &str) -> PathBuf {
         self.path.join(name)

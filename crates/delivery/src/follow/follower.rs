@@ -27,7 +27,9 @@ pub struct Follower {
     version: Option<ObjectVersion>,
     /// The generation that is complete in the folder and not swapped in yet.
     prepared: Option<Prepared>,
-    /// The deltas that have failed, so that each is tried at most twice.
+    /// The state before that of the prepared generation was stored.
+    replaced_state: Option<State>,
+    /// The deltas that cannot be used, so that none is tried twice.
     delta_failures: Failures,
 }
 
@@ -65,6 +67,7 @@ impl Follower {
             is_in_place,
             version: None,
             prepared: None,
+            replaced_state: None,
             delta_failures: Failures::default(),
         })
     }
@@ -139,7 +142,11 @@ impl Follower {
             if *serial != manifest.serial {
                 self.write_state(&manifest)?;
             }
-            (self.version, self.prepared) = (Some(version), None);
+            let unneeded = self.prepared.take();
+            self.version = Some(version);
+            if let Some(unneeded) = unneeded {
+                self.remove(unneeded.manifest.current());
+            }
             return Ok(());
         }
         self.folder.check_link(wanted.name())?;
@@ -200,9 +207,27 @@ impl Follower {
     /// Returns [`Error::Io`].
     pub(super) fn store_prepared(&mut self) -> Result<()> {
         let Some(prepared) = self.prepared.take() else { return Ok(()) };
+        let replaced = self.state.clone();
         let written = self.write_state(&prepared.manifest);
+        if written.is_ok() {
+            self.replaced_state = replaced;
+        }
         self.prepared = Some(prepared);
         written
+    }
+
+    /// Restores the state before [`store_prepared`](Self::store_prepared), as far as that is
+    /// possible: another folder of the group cannot be swapped.
+    pub(super) fn restore_state(&mut self) {
+        if self.prepared.is_some() {
+            self.state = self.replaced_state.take();
+            match &self.state {
+                Some(state) => {
+                    let _ = self.folder.write_state(state);
+                }
+                None => self.folder.remove_state(),
+            }
+        }
     }
 
     /// Replaces the link by one to the generation that is prepared and stored. Returns
@@ -243,8 +268,12 @@ impl Follower {
         let is_complete =
             |prepared: &mut Prepared| self.folder.is_complete(prepared.manifest.current());
         let _ = self.prepared.take_if(|prepared| !is_complete(prepared));
+        // A link that was removed is restored at once, also while a group waits.
+        let is_linked = |generation: &Generation| {
+            self.folder.is_linked_to(generation) || self.folder.point_to(generation).is_ok()
+        };
         let is_intact = |State { generation, .. }: &State| {
-            self.folder.is_complete(generation) && self.folder.is_linked_to(generation)
+            self.folder.is_complete(generation) && is_linked(generation)
         };
         self.is_in_place = self.is_in_place && self.state.as_ref().is_some_and(is_intact);
         Ok(())

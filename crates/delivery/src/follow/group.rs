@@ -88,11 +88,17 @@ impl Group {
     /// Replaces the links of what is prepared. Stores all states first, so that a follower
     /// that is killed meanwhile replaces the other links when it starts.
     fn swap(&mut self, folders: &mut [Result<Option<Swapped>>]) {
-        for (follower, result) in self.followers.iter_mut().zip(&mut *folders) {
-            if let Err(error) = follower.store_prepared() {
+        let mut each = self.followers.iter_mut().zip(&mut *folders);
+        let failed = each.position(|(follower, result)| match follower.store_prepared() {
+            Ok(()) => false,
+            Err(error) => {
                 *result = Err(error);
-                return;
+                true
             }
+        });
+        if let Some(number) = failed {
+            self.followers[..number].iter_mut().for_each(Follower::restore_state);
+            return;
         }
         for (follower, result) in self.followers.iter_mut().zip(folders) {
             *result = follower.swap();
@@ -111,8 +117,12 @@ impl Group {
         let mut text = format!("the same {name:?}: ");
         for (at, generation) in next().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
-            let value = generation.metadata.get(name).map_or("none", String::as_str);
-            let _ = write!(text, "{separator}{} has {value}", generation.name());
+            let _ = write!(text, "{separator}{} has ", generation.name());
+            // Quoted and cut: the publisher can write anything.
+            let _ = match generation.metadata.get(name) {
+                Some(value) => write!(text, "{:?}", &value[..value.floor_char_boundary(100)]),
+                None => write!(text, "none"),
+            };
         }
         Some(text)
     }

@@ -2,6 +2,7 @@
 //! the current generation.
 
 use super::PublishOptions;
+use super::scratch::ScratchFolder;
 use super::source::{Source, SourceFile, open};
 use super::upload::upload_object;
 use crate::delta::{self, Header, Limits, Rebuild};
@@ -15,7 +16,6 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
-use tempfile::TempDir;
 
 /// Memory of the build that checks a delta, in bytes.
 const MEMORY: usize = 512 << 20;
@@ -44,20 +44,22 @@ pub(super) async fn add(
 ) -> Result<AddedDeltas> {
     let mut added = AddedDeltas::default();
     let Some(last) = manifest.generation(manifest.current) else { return Ok(added) };
-    let suffix = format!("-{}", manifest.serial);
     let is_set = files.len() > 1;
     if is_set && files.len() != last.files.len() {
         // With another number of shards, most entries are in another one.
         return Ok(added);
     }
     for (file, source) in files.iter_mut().zip(&source.files).skip(usize::from(is_set)) {
-        let is_new = file.object.ends_with(&suffix);
-        let Some(base) = base_of(file, last, is_set).filter(|_| is_new) else { continue };
+        let Some(base) = base_of(file, last, is_set) else { continue };
+        let is_reachable = file.delta.as_ref().is_some_and(|delta| delta.from == base.blake3);
+        if file.blake3 == base.blake3 || is_reachable {
+            continue;
+        }
         let limits = delta::MIN_FILE_BYTES..=options.delta_limit;
         if !limits.contains(&file.bytes) || base.bytes > options.delta_limit {
             continue;
         }
-        let made = make(destination, source, base).await;
+        let made = make(destination, source, base, options.delta_limit).await;
         match made {
             Ok(Made::Delta(made)) => {
                 let delta = &made.file;
@@ -67,7 +69,7 @@ pub(super) async fn add(
                 let (bytes, blake3) = (delta.bytes, delta.blake3.clone());
                 file.delta = Some(Delta { from, bytes, blake3, object });
             }
-            Ok(Made::TooManyChanges) => {}
+            Ok(Made::None) => {}
             Ok(Made::Unsuitable(reason)) => added.failures.push(format!("{}: {reason}", file.name)),
             Err(error) => added.failures.push(format!("{}: {error}", file.name)),
         }
@@ -89,7 +91,8 @@ fn base_of<'g>(file: &DataFile, last: &'g Generation, is_set: bool) -> Option<&'
 
 enum Made {
     Delta(MadeDelta),
-    TooManyChanges,
+    /// The changes, or the entries, are too many.
+    None,
     /// Why no delta gives the bytes of the file.
     Unsuitable(&'static str),
 }
@@ -97,13 +100,23 @@ enum Made {
 /// A delta in a temporary folder.
 struct MadeDelta {
     file: SourceFile,
-    _folder: TempDir,
+    _folder: ScratchFolder,
 }
 
-async fn make(destination: &Destination, source: &SourceFile, base: &DataFile) -> Result<Made> {
-    let folder = temporary_folder(&source.path)?;
+async fn make(
+    destination: &Destination,
+    source: &SourceFile,
+    base: &DataFile,
+    limit: u64,
+) -> Result<Made> {
+    let new = Snapshot::open(&source.path)?;
+    let stats = new.stats();
+    if stats.key_bytes.saturating_add(stats.value_bytes) > limit {
+        return Ok(Made::None);
+    }
+    let folder = ScratchFolder::create(&source.path)?;
     let base_path = fetch_base(destination, base, folder.path()).await?;
-    let (old, new) = (Snapshot::open(&base_path)?, Snapshot::open(&source.path)?);
+    let old = Snapshot::open(&base_path)?;
     let Some(parameters) = BuildParameters::of(&new)? else {
         return Ok(Made::Unsuitable("this version compresses its values to other bytes"));
     };
@@ -113,14 +126,19 @@ async fn make(destination: &Destination, source: &SourceFile, base: &DataFile) -
     let path = folder.path().join("delta");
     let max_bytes = delta::max_bytes(source.bytes);
     if delta::write((&old, &new), &header, &path, max_bytes)?.is_none() {
-        return Ok(Made::TooManyChanges);
+        return Ok(Made::None);
     }
-    let limits =
-        Limits { threads: available_parallelism().map_or(1, NonZero::get), memory: MEMORY };
+    let limits = Limits {
+        threads: available_parallelism().map_or(1, NonZero::get),
+        memory: MEMORY,
+        entry_bytes: limit,
+    };
     let rebuild = Rebuild {
         base: &base_path,
         deltas: std::slice::from_ref(&path),
         limits,
+        from,
+        to,
         cancelled: &AtomicBool::new(false),
     };
     match rebuild.run(&folder.path().join("new")) {
@@ -133,17 +151,6 @@ async fn make(destination: &Destination, source: &SourceFile, base: &DataFile) -
     // A copy in a folder has at most the permissions of the snapshot.
     let file = SourceFile { mode: source.mode, ..open(&path, "delta")? };
     Ok(Made::Delta(MadeDelta { file, _folder: folder }))
-}
-
-/// Creates a folder beside a file, where there is room for files of its size, or else where the
-/// system has its temporary files.
-fn temporary_folder(beside: &Path) -> Result<TempDir> {
-    let folder = beside.parent().filter(|parent| *parent != Path::new(""));
-    let folder = folder.unwrap_or(Path::new("."));
-    let created = tempfile::Builder::new().prefix(".nuthatch-delta-").tempdir_in(folder);
-    created
-        .or_else(|_| tempfile::tempdir())
-        .map_err(|e| Error::io(folder, "create a temporary folder in", e))
 }
 
 /// Returns the path of an object on this machine, after it was downloaded if it was not here.

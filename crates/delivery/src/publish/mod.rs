@@ -2,6 +2,7 @@
 
 mod deltas;
 mod retention;
+mod scratch;
 mod signer;
 mod source;
 mod stored;
@@ -34,8 +35,8 @@ pub struct PublishOptions {
     /// The name that the snapshot has at followers. `None`, the default, is for the name of the
     /// current generation, or that of the file if there is none.
     pub name: Option<String>,
-    /// Maximum length of a file for which a delta from the current generation is made, in bytes; 1
-    /// GiB by default, and 0 for no deltas.
+    /// Maximum length of a file for which a delta from the current generation is made, and of all
+    /// its keys and values without compression, in bytes; 1 GiB by default, and 0 for no deltas.
     pub delta_limit: u64,
 }
 

@@ -4,6 +4,7 @@ use crate::place::{Place, check, failure, names, options};
 use nuthatch_delivery::{DeltaOptions, FollowOptions, PublishOptions, Retention, roll_back};
 use nuthatch_snapshot::{Compression, Snapshot, Value, WriterOptions};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const ENTRIES: u64 = 20_000;
@@ -98,10 +99,34 @@ async fn a_follower_that_is_several_generations_behind_uses_several_deltas() {
     assert_same_bytes(&place);
 }
 
+/// Makes the manifest name the delta of the second generation as that of the third one, as an
+/// attacker could. Its hash is right.
+fn use_delta_of_another_generation(place: &Place) {
+    let path = place.path("shared/manifest.json");
+    let text = fs::read_to_string(&path).expect("a manifest");
+    let mut manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let file = |number: usize| format!("/generations/{number}/files/0");
+    let from = manifest.pointer(&file(0)).expect("a file")["blake3"].clone();
+    let other = manifest.pointer(&file(1)).expect("a file")["delta"].clone();
+    let last = manifest.pointer_mut(&file(2)).expect("a file");
+    last["delta"] = other;
+    last["delta"]["from"] = from;
+    fs::write(&path, format!("{manifest}\n")).expect("written");
+}
+
 #[tokio::test]
 async fn a_delta_that_cannot_be_used_is_replaced_by_the_whole_file() {
     type Spoil = fn(&Place);
-    let cases: [(Spoil, &str); 4] = [
+    let cases: [(Spoil, &str); 6] = [
+        (
+            |place| {
+                let delta = last_delta(place);
+                let bytes = fs::read(&delta).expect("a delta");
+                fs::write(&delta, &bytes[..bytes.len() / 2]).expect("written");
+            },
+            "bytes at 0, found",
+        ),
+        (use_delta_of_another_generation, "expected a delta to "),
         (|place| fs::remove_file(last_delta(place)).expect("removed"), "does not exist"),
         (
             |place| {
@@ -129,7 +154,10 @@ async fn a_delta_that_cannot_be_used_is_replaced_by_the_whole_file() {
         let mut follower = place.follower();
         publish(&place, &plain(), 0).await;
         check(&mut follower).await.expect("a generation");
-        let bytes = publish(&place, &plain(), 1).await;
+        let mut bytes = publish(&place, &plain(), 1).await;
+        if reason == "expected a delta to " {
+            bytes = publish(&place, &plain(), 2).await;
+        }
         spoil(&place);
         let swapped = check(&mut follower).await.expect("a generation");
         assert!(swapped.fetched_bytes >= bytes, "{swapped:?}");
@@ -209,6 +237,36 @@ async fn contents_that_come_back_need_no_upload_and_a_rollback_no_delta() {
     let swapped = check(&mut follower).await.expect("a generation");
     assert_eq!((swapped.generation, swapped.built_files), (4, 1));
     assert_same_bytes(&place);
+}
+
+/// The object of the old contents is used again, but a delta to it is new.
+#[tokio::test]
+async fn contents_that_were_published_before_have_a_delta_from_the_current_generation() {
+    let place = Place::new();
+    let mut follower = place.follower_with(FollowOptions { previous: 0, ..Default::default() });
+    let follower = follower.as_mut().expect("a follower");
+    for version in [0, 1] {
+        publish(&place, &plain(), version).await;
+        check(follower).await.expect("a generation");
+    }
+    let file = build(&place, &plain(), 0);
+    let published = place.publish_file(&file, &options()).await.expect("published");
+    assert_eq!(published.uploaded_bytes, published.delta_bytes);
+    let swapped = check(follower).await.expect("a generation");
+    assert_eq!((swapped.generation, swapped.built_files), (3, 1));
+    assert_same_bytes(&place);
+}
+
+#[tokio::test]
+async fn the_delta_of_a_private_snapshot_is_private() {
+    let place = Place::new();
+    for version in [0, 1] {
+        let file = build(&place, &plain(), version);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("permissions");
+        place.publish_file(&file, &options()).await.expect("published");
+    }
+    let mode = fs::metadata(last_delta(&place)).expect("a delta").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[tokio::test]

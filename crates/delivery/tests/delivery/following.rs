@@ -146,13 +146,8 @@ async fn what_other_programs_remove_from_the_folder_is_noticed_and_restored() {
     let mut follower = place.follower();
     check(&mut follower).await.expect("a generation");
     let folder = place.path("folder");
-    for removed in ["users.nut", ".nuthatch", ""] {
-        let path = folder.join(removed);
-        if removed == "users.nut" {
-            std::fs::remove_file(&path).expect("removed");
-        } else {
-            std::fs::remove_dir_all(&path).expect("removed");
-        }
+    for removed in [".nuthatch", ""] {
+        std::fs::remove_dir_all(folder.join(removed)).expect("removed");
         std::fs::rename(place.path("shared"), place.path("away")).expect("moved away");
         follower.check(|_| {}).await.expect_err("nothing is published");
         assert_eq!((follower.generation(), follower.path()), (None, None), "{removed}");
@@ -161,6 +156,20 @@ async fn what_other_programs_remove_from_the_folder_is_noticed_and_restored() {
         assert_eq!((follower.generation(), place.seven()), (Some(1), Some(1)));
         place.follower_with(FollowOptions::default()).expect_err("the new folder is locked");
     }
+}
+
+#[tokio::test]
+async fn a_link_that_was_removed_is_restored_also_while_the_source_is_away() {
+    let place = Place::new();
+    place.publish(1).await;
+    let mut follower = place.follower();
+    check(&mut follower).await.expect("a generation");
+    std::fs::remove_file(place.path("folder/users.nut")).expect("removed");
+    std::fs::rename(place.path("shared"), place.path("away")).expect("moved away");
+    follower.check(|_| {}).await.expect_err("nothing is published");
+    assert_eq!((follower.generation(), place.seven()), (Some(1), Some(1)));
+    std::fs::rename(place.path("away"), place.path("shared")).expect("moved back");
+    assert_eq!(check(&mut follower).await, None);
 }
 
 #[tokio::test]

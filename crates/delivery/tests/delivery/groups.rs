@@ -1,7 +1,7 @@
 //! Folders that are swapped together.
 
 use crate::place::{Place, names, options};
-use nuthatch_delivery::{Error, Group, GroupChecked};
+use nuthatch_delivery::{Error, Follower, Group, GroupChecked};
 use nuthatch_snapshot::{Value, Writer};
 use std::fs;
 
@@ -84,14 +84,14 @@ async fn generations_are_swapped_in_when_they_have_the_same_metadata() {
     let mut group = group(&places).same_metadata("batch");
     publish(&places[0], 1, Some(1)).await;
     publish(&places[1], 1, None).await;
-    let waits = "the same \"batch\": users.nut has 1, users.nut has none";
+    let waits = "the same \"batch\": users.nut has \"1\", users.nut has none";
     assert_eq!(check(&mut group).await, (0, 0, Some(waits.to_owned())));
     publish(&places[1], 2, Some(1)).await;
     assert_eq!(check(&mut group).await, (2, 0, None));
     assert_eq!(values(&places), [Some(1), Some(2)]);
     for batch in 2..=4 {
         publish(&places[0], 3, Some(batch)).await;
-        let waits = format!("the same \"batch\": users.nut has {batch}, users.nut has 1");
+        let waits = format!("the same \"batch\": users.nut has \"{batch}\", users.nut has \"1\"");
         assert_eq!(check(&mut group).await, (0, 0, Some(waits)));
         assert_eq!(values(&places), [Some(1), Some(2)]);
         // What was complete and is replaced does not stay.
@@ -116,4 +116,49 @@ async fn a_complete_generation_that_others_remove_is_fetched_again() {
     publish(&places[1], 1, Some(1)).await;
     assert_eq!(check(&mut group).await, (2, 0, None));
     assert_eq!(values(&places), [Some(1), Some(1)]);
+}
+
+#[tokio::test]
+async fn no_folder_is_swapped_if_the_state_of_one_cannot_be_stored() {
+    let places = [Place::new(), Place::new()];
+    let mut group = group(&places);
+    for place in &places {
+        publish(place, 1, None).await;
+    }
+    check(&mut group).await;
+    for place in &places {
+        publish(place, 2, None).await;
+    }
+    // A folder in the place of the new state.
+    let obstacle = places[1].path("folder/.nuthatch/state.json.new");
+    fs::create_dir(&obstacle).expect("a folder");
+    assert_eq!(check(&mut group).await.1, 1);
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+    let known: Vec<_> = group.followers().iter().map(Follower::generation).collect();
+    assert_eq!(known, [Some(1), Some(1)]);
+    // Followers that start now do not swap the first folder alone.
+    drop(group);
+    let mut group = self::group(&places);
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+    fs::remove_dir(&obstacle).expect("removed");
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(2), Some(2)]);
+}
+
+#[tokio::test]
+async fn a_link_that_is_removed_while_a_group_waits_is_restored() {
+    let places = [Place::new(), Place::new()];
+    let mut group = group(&places).same_metadata("batch");
+    for place in &places {
+        publish(place, 1, Some(1)).await;
+    }
+    check(&mut group).await;
+    publish(&places[0], 2, Some(2)).await;
+    for _ in 0..2 {
+        assert!(check(&mut group).await.2.is_some());
+        fs::remove_file(places[0].path("folder/users.nut")).expect("removed");
+    }
+    assert!(check(&mut group).await.2.is_some());
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+    assert_eq!(group.followers()[0].generation(), Some(1));
 }

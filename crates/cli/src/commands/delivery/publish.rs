@@ -21,8 +21,9 @@ A file of 64 KiB to --delta-limit also gets a delta: the rows by which it differ
 the current generation, if they take at most half of its length. Followers that have that file build
 the new one from it, and accept the result only if its hash is that of the manifest. For that, the
 command reads the current file (from a store, it downloads it), and builds the new one once beside
-FILE, with up to 512 MiB of memory. If that gives other bytes, for example because another version
-of nuthatch has built FILE, there is no delta, and a note says so.
+FILE, with up to 512 MiB of memory and with disk space for both files and for all keys and values.
+If that gives other bytes, for example because another version of nuthatch has built FILE, there is
+no delta, and a note says so.
 
 The manifest is replaced only if no other publisher has replaced it since this command began.
 Otherwise the command fails and leaves the manifest unchanged.
@@ -80,7 +81,8 @@ pub(crate) struct Publish {
     /// Maximum age of generations that are kept, such as 7d; any age by default
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     keep_age: Option<Duration>,
-    /// Maximum length of a file for which a delta is made, such as 4GiB; 0 for no deltas
+    /// Maximum length of a file for which a delta is made, and of its keys and values without
+    /// compression, such as 4GiB; 0 for no deltas
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     delta_limit: u64,
     /// Print errors only

@@ -39,34 +39,39 @@ impl CheckedGroup {
             failures = if has_failed { failures + 1 } else { 0 };
             if let Some(reason) = waits_for.as_deref().filter(|_| waits_for != waited_for) {
                 let name = self.name.as_deref().unwrap_or_default();
-                tracing::warn!(target: "nuthatch::follow", "group {name} waits for {reason}");
+                tracing::warn!(target: "nuthatch::follow", "group {name:?} waits for {reason}");
             }
             waited_for = waits_for;
+            let mut swaps = Vec::new();
             for (result, (status, on_swap)) in folders.into_iter().zip(&self.folders) {
-                report(result, status, on_swap).await;
+                swaps.extend(report(result, status).map(|swapped| (swapped, on_swap)));
+            }
+            for (swapped, on_swap) in swaps {
+                if let Err(problem) = on_swap.run(&swapped).await {
+                    tracing::warn!(target: "nuthatch::follow", "{problem}");
+                }
             }
             tokio::time::sleep(delay_before_check(interval, failures, random())).await;
         }
     }
 }
 
-/// Prints or logs the result of a check, and runs the command after a swap.
-async fn report(result: Result<Option<Swapped>, Error>, status: &FolderStatus, on_swap: &OnSwap) {
+/// Prints or logs the result of a check. Returns what was swapped in.
+fn report(result: Result<Option<Swapped>, Error>, status: &FolderStatus) -> Option<Swapped> {
     match result {
-        Ok(Some(swapped)) => {
+        Ok(swapped) => {
+            let swapped = swapped?;
             for failure in &swapped.delta_failures {
                 tracing::warn!(target: "nuthatch::follow", "no delta used for {failure}");
             }
             // The reader of the output may have ended; the folder has others.
             let _ = print_result(&text(&swapped));
-            if let Err(problem) = on_swap.run(&swapped).await {
-                tracing::warn!(target: "nuthatch::follow", "{problem}");
-            }
+            Some(swapped)
         }
-        Ok(None) => {}
         Err(error) => {
             let (code, folder) = (error.code(), status.folder());
             tracing::warn!(target: "nuthatch::follow", code, folder, "{error}");
+            None
         }
     }
 }

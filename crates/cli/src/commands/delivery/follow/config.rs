@@ -101,11 +101,21 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<FollowedGroup>, String> {
 
 fn followed(table: SnapshotTable, folder: &Path) -> Result<Followed, String> {
     let max_age = table.max_age.as_deref().map(parse_time).transpose();
-    let is_local = !table.source.contains("://");
-    let source = if is_local {
-        folder.join(&table.source).to_string_lossy().into_owned()
-    } else {
+    for (name, is_empty) in [
+        ("source", table.source.is_empty()),
+        ("folder", table.folder.as_os_str().is_empty()),
+        ("trust_key", table.trust_key.as_ref().is_some_and(Vec::is_empty)),
+    ] {
+        if is_empty {
+            return Err(format!("{name}: expected a value, found none"));
+        }
+    }
+    let path = table.source.strip_prefix("file://").unwrap_or(&table.source);
+    let source = if path.contains("://") {
         table.source
+    } else {
+        let path = folder.join(path).into_os_string().into_string();
+        path.map_err(|path| format!("source: expected a path in UTF-8, found {}", path.display()))?
     };
     let keys = |keys: Vec<PathBuf>| keys.iter().map(|key| folder.join(key)).collect();
     Ok(Followed {
@@ -131,7 +141,7 @@ mod tests {
             group = "shop"
             max_age = "2h"
             [[snapshot]]
-            source = "shared/flags"
+            source = "file://shared/flags"
             folder = "/srv/flags"
             [[snapshot]]
             source = "s3://bucket/prices"
@@ -156,6 +166,8 @@ mod tests {
             (String::new(), "expected at least one [[snapshot]], found none"),
             (format!("{snapshot}folder2 = 1\n"), "line 4: unknown field `folder2`"),
             (format!("{snapshot}max_age = \"soon\"\n"), "snapshot 1: max_age: "),
+            (format!("{snapshot}trust_key = []\n"), "snapshot 1: trust_key: expected a value"),
+            (snapshot.replace("\"a\"", "\"\""), "snapshot 1: source: expected a value"),
             (format!("{snapshot}{snapshot}"), "snapshot 2: expected a folder of its own"),
             (format!("{snapshot}[group.x]\n"), "[group.x]: expected a snapshot of this group"),
             ("[[snapshot]]\nsource = \"a\"\n".to_owned(), "missing field `folder`"),

@@ -29,6 +29,10 @@ use tokio::task::JoinSet;
 
 /// Minimum of --delta-memory in bytes.
 const MIN_DELTA_MEMORY: u64 = 32 << 20;
+/// Maximum of --delta-threads.
+const MAX_DELTA_THREADS: i64 = 256;
+/// Time in which what the checks do ends, after a request to stop.
+const STOP_TIME: Duration = Duration::from_secs(1);
 /// Maximum number of threads on which groups are checked.
 const MAX_THREADS: usize = 4;
 
@@ -54,12 +58,13 @@ pub(crate) struct Follow {
     /// Maximum number of bytes that are fetched in a second, such as 50MiB; no limit by default
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     bandwidth: Option<u64>,
-    /// Maximum length of a file that is built from deltas, such as 4GiB; 0 to fetch whole files
+    /// Maximum length of a file that is built from deltas, and of its keys and values without
+    /// compression, such as 4GiB; 0 to fetch whole files
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     delta_limit: u64,
     /// Number of threads that build a file; they have the lowest priority
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=MAX_DELTA_THREADS))]
     delta_threads: u16,
     /// Memory for building a file, at least 32MiB
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
@@ -196,7 +201,10 @@ impl Follow {
                 _ = checks.join_next() => {}
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
+            let _ = tokio::time::timeout(STOP_TIME, checks.shutdown()).await;
         });
+        // A read from a folder can block for good, for example on a network mount.
+        runtime.shutdown_timeout(STOP_TIME);
         Ok(Outcome::Success)
     }
 
@@ -250,7 +258,7 @@ fn follow_once(groups: Vec<CheckedGroup>) -> Result<Outcome, Failure> {
             }
         }
         let waits =
-            |reason| format!("group {}: waits for {reason}", group.name.unwrap_or_default());
+            |reason| format!("group {:?}: waits for {reason}", group.name.unwrap_or_default());
         problems.extend(waits_for.map(waits));
     }
     let Some(last) = problems.pop() else { return Ok(Outcome::Success) };

@@ -1,6 +1,8 @@
 //! The command that runs after a swap.
 
 use nuthatch_delivery::Swapped;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ impl OnSwap {
             .env("NUTHATCH_PATH", &swapped.path)
             .env("NUTHATCH_GENERATION", swapped.generation.to_string())
             .stdin(Stdio::null())
+            // What the command starts ends with it.
+            .process_group(0)
             .spawn();
         let mut running = Running(child.map_err(|e| format!("--on-swap: run /bin/sh: {e}"))?);
         let status = running.wait().await.map_err(|e| format!("--on-swap: wait: {e}"))?;
@@ -52,7 +56,9 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if matches!(self.0.try_wait(), Ok(None)) {
-            let _ = self.0.kill();
+            if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
             let _ = self.0.wait();
         }
     }
