@@ -103,6 +103,14 @@ impl<'m> Deltas<'m> {
 #[derive(Debug, Default)]
 pub(super) struct Failures(HashSet<String>);
 
+impl Failures {
+    /// Removes the hashes of deltas that a manifest no longer has, so that they do not accumulate.
+    pub(super) fn retain_of(&mut self, deltas: &Deltas<'_>) {
+        let listed: HashSet<_> = deltas.by_target.values().map(|delta| &delta.blake3).collect();
+        self.0.retain(|hash| listed.contains(hash));
+    }
+}
+
 /// The result of a plan.
 pub(super) enum Built {
     /// The file is complete in its partial file. This many bytes were fetched.
@@ -244,3 +252,24 @@ fn lower_priority() {
 
 #[cfg(not(target_os = "linux"))]
 fn lower_priority() {}
+
+#[cfg(test)]
+mod tests {
+    use super::{DeltaOptions, Deltas, Failures};
+    use crate::manifest::Manifest;
+
+    #[test]
+    fn failures_of_deltas_that_a_manifest_no_longer_has_are_forgotten() {
+        let [file, from, delta] = ["a", "b", "c"].map(|digit| digit.repeat(64));
+        let text = format!(
+            r#"{{"format":1,"serial":1,"current":1,"generations":[{{"id":1,
+            "created":"2026-11-27T09:30:00Z","entries":1,"metadata":{{}},"files":[{{"name":"a.nut",
+            "bytes":9,"blake3":"{file}","object":"a-1","delta":{{"from":"{from}","bytes":1,
+            "blake3":"{delta}","object":"c-1"}}}}]}}]}}"#
+        );
+        let manifest = Manifest::decode(&text, "a test").expect("a manifest");
+        let mut failures = Failures([delta.clone(), from].into());
+        failures.retain_of(&Deltas::new(&manifest, DeltaOptions::default()));
+        assert_eq!(failures.0, [delta].into());
+    }
+}

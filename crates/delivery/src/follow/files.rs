@@ -55,7 +55,9 @@ impl GenerationFetch<'_> {
         progress: impl Fn(Fetched),
     ) -> Result<FetchResult> {
         let options = self.options.deltas;
-        let plans = self.plans(&Deltas::new(manifest, options), wanted, reused);
+        let deltas = Deltas::new(manifest, options);
+        self.delta_failures.retain_of(&deltas);
+        let plans = self.plans(&deltas, wanted, reused);
         let deltas = plans.iter().flatten().flat_map(|plan| &plan.deltas);
         let hashes = deltas.map(|delta| &*delta.blake3);
         let hashes: HashSet<_> =

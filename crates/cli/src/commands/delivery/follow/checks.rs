@@ -19,7 +19,7 @@ pub(super) struct CheckedGroup {
 
 impl CheckedGroup {
     /// Checks once.
-    pub(super) async fn check(&mut self) -> GroupChecked {
+    async fn check(&mut self) -> GroupChecked {
         let folders = &self.folders;
         let checked = self.group.check(|number, fetched| folders[number].0.fetching(fetched)).await;
         let of_each = self.group.followers().iter().zip(&checked.folders).zip(folders);
