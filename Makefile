@@ -14,7 +14,7 @@ install: ## Build and install the library, its headers and the command in PREFIX
 test: ## Run the checks that every change must pass
 	@scripts/test
 
-test-all: ## Run the slow checks, after `make test`: budgets, databases, a soak, clients, fuzzing, sanitizer, loom, book
+test-all: ## Run the slow checks, after `make test`: budgets, databases, Spark, a soak, clients, fuzzing, sanitizer, loom, book
 	@scripts/test slow
 
 check: ## Run the quick checks: format, house rules, lints

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
 import re
 import types
@@ -11,7 +13,6 @@ import pytest
 
 import nuthatch
 import nuthatch.fs
-import nuthatch.spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +25,11 @@ MODULES = [
     nuthatch.errors,
     nuthatch.fs,
     nuthatch.jobs,
-    nuthatch.spark,
 ]
+# `scripts/python spark` installs PySpark and also runs these tests.
+if importlib.util.find_spec("pyspark"):
+    MODULES.append(importlib.import_module("nuthatch.spark"))
+
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
 PROPERTIES = (property, types.GetSetDescriptorType)
 
