@@ -34,6 +34,8 @@ Systems:
   redis, memcached, echo
   nuthatch, nuthatch-16gib
                the same program with a budget of 2 GiB and of 16 GiB
+  nuthatch-snapshot
+               the same program with the items in a snapshot, which is read-only: no SET
   extstore, nuthatch-disk
                memcached with extstore, and Nuthatch with its disk tier: 64 MiB of memory and
                2 GiB of disk, in a temporary folder in TMPDIR

@@ -4,6 +4,7 @@
 mod disk;
 mod figures;
 mod server;
+mod snapshot;
 mod systems;
 mod works;
 
@@ -105,9 +106,13 @@ impl Race {
         }
         let data @ Data { keys, value_bytes } = tasks[0].data;
         for Entrant { system, server } in &mut entrants {
-            writeln!(progress, "{system}: filling {keys} keys of {value_bytes} bytes")?;
+            let verb = if system.starts_empty() { "filling" } else { "opening" };
+            writeln!(progress, "{system}: {verb} {keys} keys of {value_bytes} bytes")?;
             let mut load = self.load(server, tasks[0].workload(system.protocols()[0]));
             server.wait_until(|| load.greet(stop))?;
+            if !system.starts_empty() {
+                continue;
+            }
             if system.has_disk() {
                 load.connections = load.connections.min(DISK_FILL_CONNECTIONS);
             }

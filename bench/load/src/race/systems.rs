@@ -4,6 +4,7 @@ use crate::batches::Work;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::race::server::{EXTSTORE_FILE, Server};
+use crate::race::snapshot;
 use crate::race::works::{DISK_MEMORY_MIB, Task};
 use nuthatch_bench::Folder;
 use std::env;
@@ -25,6 +26,8 @@ pub enum System {
     Nuthatch,
     /// Nuthatch with one thread and 16 GiB: its speed should not depend on the budget.
     NuthatchLarge,
+    /// Nuthatch with one thread, and the items in a snapshot instead of its cache.
+    NuthatchSnapshot,
     /// memcached with one thread and extstore, its storage on disk.
     Extstore,
     /// Nuthatch with one thread and its disk tier.
@@ -41,11 +44,12 @@ const READ_THREADS: u32 = 16;
 
 impl System {
     /// All systems.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Redis,
         Self::Memcached,
         Self::Nuthatch,
         Self::NuthatchLarge,
+        Self::NuthatchSnapshot,
         Self::Extstore,
         Self::NuthatchDisk,
         Self::Echo,
@@ -53,7 +57,10 @@ impl System {
 
     /// Returns whether this is the program of `--nuthatch`.
     pub fn is_nuthatch(self) -> bool {
-        matches!(self, Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchDisk)
+        matches!(
+            self,
+            Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchSnapshot | Self::NuthatchDisk
+        )
     }
 
     /// Returns whether the system stores items on disk.
@@ -67,6 +74,7 @@ impl System {
             Self::Memcached => "memcached",
             Self::Nuthatch => "nuthatch",
             Self::NuthatchLarge => "nuthatch-16gib",
+            Self::NuthatchSnapshot => "nuthatch-snapshot",
             Self::Extstore => "extstore",
             Self::NuthatchDisk => "nuthatch-disk",
             Self::Echo => "echo",
@@ -77,7 +85,7 @@ impl System {
     pub(crate) fn protocols(self) -> &'static [Protocol] {
         match self {
             Self::Redis | Self::Echo => &[Protocol::Resp],
-            Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchDisk => {
+            Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchSnapshot | Self::NuthatchDisk => {
                 &[Protocol::Resp, Protocol::Meta, Protocol::Memcache]
             }
             Self::Memcached | Self::Extstore => &[Protocol::Meta, Protocol::Memcache],
@@ -90,10 +98,18 @@ impl System {
         if self != Self::Echo && self.has_disk() != task.needs_disk {
             return None;
         }
+        if self == Self::NuthatchSnapshot && task.work == Work::Set {
+            return None;
+        }
         task.protocol.map_or(Some(all[0]), |needed| all.contains(&needed).then_some(needed))
     }
 
-    /// Starts the server on a core, with free ports. A system with a disk gets a new folder.
+    /// Returns whether the system has no items when it starts.
+    pub(crate) fn starts_empty(self) -> bool {
+        self != Self::NuthatchSnapshot
+    }
+
+    /// Starts the server on a core, with free ports. A system with files gets a new folder.
     pub(crate) fn start(
         self,
         task: &Task,
@@ -101,7 +117,8 @@ impl System {
         core_number: usize,
     ) -> Result<Server, Error> {
         let (first, second) = free_ports()?;
-        let folder = self.has_disk().then(|| Folder::create(&env::temp_dir())).transpose();
+        let has_files = self.has_disk() || self == Self::NuthatchSnapshot;
+        let folder = has_files.then(|| Folder::create(&env::temp_dir())).transpose();
         let folder = folder.map_err(io::Error::other)?;
         let mut arguments: Vec<String> = words(&self.arguments(task, [first, second])).collect();
         if self == Self::Redis {
@@ -114,6 +131,12 @@ impl System {
                 arguments.push("-o".into());
                 arguments.push(extstore_options(&file.display().to_string()));
             }
+            (Self::NuthatchSnapshot, Some(folder)) => {
+                let program = nuthatch.ok_or_else(no_program)?;
+                let path = snapshot::build(program, task.data, folder.path())?;
+                arguments.push("--snapshot".into());
+                arguments.push(format!("{}={}", snapshot::NAME, path.display()));
+            }
             (_, Some(folder)) => {
                 arguments.push("--data-dir".into());
                 arguments.push(folder.path().display().to_string());
@@ -125,13 +148,8 @@ impl System {
             Self::Memcached | Self::Extstore => {
                 (PathBuf::from("memcached"), "Debian has it in memcached")
             }
-            Self::Nuthatch | Self::NuthatchLarge | Self::NuthatchDisk => match nuthatch {
-                Some(path) => (path.clone(), "--nuthatch says where it is"),
-                None => {
-                    return Err(Error::Usage("nuthatch races only with --nuthatch PATH".into()));
-                }
-            },
             Self::Echo => (env::current_exe()?, "it is part of this program"),
+            _ => (nuthatch.ok_or_else(no_program)?.clone(), "--nuthatch says where it is"),
         };
         let mut command = Command::new(&program);
         command.args(arguments);
@@ -161,7 +179,7 @@ impl System {
             ),
             Self::Memcached => memcached(4096),
             Self::Extstore => memcached(DISK_MEMORY_MIB),
-            Self::Nuthatch => nuthatch("2GiB"),
+            Self::Nuthatch | Self::NuthatchSnapshot => nuthatch("2GiB"),
             Self::NuthatchLarge => nuthatch("16GiB"),
             Self::NuthatchDisk => {
                 let common = nuthatch(&format!("{DISK_MEMORY_MIB}MiB"));
@@ -183,6 +201,10 @@ fn extstore_options(path: &str) -> String {
         "ext_path={path}:{DISK_MIB}M,ext_threads={READ_THREADS},ext_item_size=64,\
          ext_max_sleep=5000,slab_automove=2"
     )
+}
+
+fn no_program() -> Error {
+    Error::Usage("nuthatch races only with --nuthatch PATH".into())
 }
 
 fn local(port: u16) -> String {
@@ -242,19 +264,23 @@ mod tests {
     #[test]
     fn each_system_uses_its_own_protocol_or_that_of_the_workload() {
         use Protocol::{Memcache, Meta, Resp};
+        use System::NuthatchSnapshot;
         use System::{Echo, Extstore, Memcached, Nuthatch, NuthatchDisk, NuthatchLarge, Redis};
         let own = [
             (Redis, Resp),
             (Memcached, Meta),
             (Nuthatch, Resp),
             (NuthatchLarge, Resp),
+            (NuthatchSnapshot, Resp),
             (Echo, Resp),
         ];
         assert_eq!(at("get100"), own);
+        let writers = own.into_iter().filter(|(system, _)| *system != NuthatchSnapshot);
+        assert_eq!(at("set100"), writers.collect::<Vec<_>>());
         let disk = [(Extstore, Meta), (NuthatchDisk, Resp), (Echo, Resp)];
         assert_eq!(at("disk1k"), disk);
         for (name, protocol) in [("get100-meta", Meta), ("get100-text", Memcache)] {
-            let systems = [Memcached, Nuthatch, NuthatchLarge];
+            let systems = [Memcached, Nuthatch, NuthatchLarge, NuthatchSnapshot];
             assert_eq!(at(name), systems.map(|system| (system, protocol)));
         }
     }
