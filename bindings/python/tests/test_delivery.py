@@ -200,7 +200,7 @@ async def test_errors_have_their_classes(place: Place, tmp_path: Path) -> None:
     with pytest.raises(nuthatch.NotFoundError):
         await settle(module.roll_back(tmp_path / "shared", 1))
     await place.publish(1)
-    with pytest.raises(nuthatch.NotFoundError, match="expected a generation of 1, found 7"):
+    with pytest.raises(nuthatch.NotFoundError, match="there is no generation 7; there are: 1"):
         await settle(module.roll_back(tmp_path / "shared", 7))
     with pytest.raises(nuthatch.ArgumentError, match=r"bandwidth: .* above 0"):
         place.follower(bandwidth=0)

@@ -43,6 +43,10 @@ fn main() -> ExitCode {
             return if error.use_stderr() { status::USAGE.into() } else { ExitCode::SUCCESS };
         }
     };
+    // While this is the only thread.
+    if let Err(error) = nuthatch_listen::inherit_sockets() {
+        return fail(&error.to_string(), status::FAILURE);
+    }
     match cli.run() {
         Ok(Outcome::NotFound | Outcome::Damaged) => status::MISSING.into(),
         Ok(Outcome::Failed) => status::FAILURE.into(),

@@ -175,7 +175,7 @@ impl fmt::Display for Error {
             Self::GenerationNotFound { destination, generation, available } => {
                 let list: Vec<_> = available.iter().map(u64::to_string).collect();
                 let list = list.join(", ");
-                write!(f, "{destination}: expected a generation of {list}, found {generation}")
+                write!(f, "{destination}: there is no generation {generation}; there are: {list}")
             }
             Self::OlderManifest { manifest, expected, found } => write!(
                 f,

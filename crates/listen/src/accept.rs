@@ -1,5 +1,6 @@
 //! Binds addresses and accepts connections.
 
+use crate::inherited;
 use crate::slots::ConnectionSlots;
 use std::future::poll_fn;
 use std::io;
@@ -38,9 +39,12 @@ pub fn bind_all(
     Ok(bound.collect::<io::Result<Vec<_>>>()?.into_iter().unzip())
 }
 
-/// Binds one address.
+/// Binds one address, or uses the socket of the parent process if it has passed one.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> {
-    let listener = std::net::TcpListener::bind(address)?;
+    let listener = match inherited::tcp(address)? {
+        Some(listener) => listener,
+        None => std::net::TcpListener::bind(address)?,
+    };
     listener.set_nonblocking(true)?;
     let bound = listener.local_addr()?;
     Ok((listener, bound))

@@ -10,6 +10,7 @@
 //! | `secret_hash` | hashes of passwords and tokens |
 //! | `exposure` | refuses addresses that other machines can reach without TLS or a login |
 //! | `reload` | refuses a reload that would switch a protection on or off |
+//! | `inherited` | sockets that the parent process has opened, such as systemd |
 //! | `rate_limit` | limits log lines that clients can cause |
 //! | `exposition` | metrics as text: Prometheus and OpenMetrics |
 //! | `metrics_source` | what a server reports to the admin endpoint |
@@ -30,6 +31,7 @@ pub mod admin;
 mod drain;
 mod exposition;
 mod exposure;
+mod inherited;
 mod metrics_source;
 mod rate_limit;
 mod reload;
@@ -46,6 +48,7 @@ pub use address::{Address, SocketFiles};
 pub use drain::{DrainSignal, Lifecycle, Stopper};
 pub use exposition::{Label, MetricFamily, MetricsFormat, MetricsText};
 pub use exposure::{Protection, exposure_problem};
+pub use inherited::{inherit_sockets, unused_sockets};
 pub use metrics_source::MetricsSource;
 pub use rate_limit::RateLimit;
 pub use reload::{ReloadError, check_switch};

@@ -36,6 +36,6 @@ pub use net::reactor::IoBackend;
 pub use nuthatch_listen::Address;
 pub use output::ZeroCopyValues;
 pub use protocol::Protocol;
-pub use serve::{Options, Reload, Reloader, Running, Stopper};
+pub use serve::{Heartbeat, Options, Reload, Reloader, Running, Stopper};
 pub use tls::{Tls, TlsError, TlsFiles, unreadable};
 pub use warm_restart::{RestoreProgress, WarmRestart};

@@ -8,11 +8,13 @@ mod completions;
 mod delivery;
 mod dict;
 mod diff;
+mod doctor;
 mod dump;
 mod get;
 mod info;
 mod json_object;
 mod merge;
+mod ping;
 mod populate;
 mod serve;
 mod store;
@@ -38,6 +40,8 @@ Examples:
   nuthatch follow s3://bucket/u /srv/users    keep a folder at the current version
   nuthatch serve --memory 4GiB                a cache server for Redis and memcached
   nuthatch top                                live metrics of the server
+  nuthatch ping --wait 30s                    whether the server is healthy, for scripts
+  nuthatch doctor                             what to change on this machine for a server
   nuthatch store scan db --prefix user:       rows of an ordered store
   nuthatch tier stat DIR                      what the disk tier of a stopped server has
   nuthatch chunks get https://host/file       a remote object, from local disk the second time
@@ -46,8 +50,8 @@ Examples:
 
 Exit status:
   0  success
-  1  a key or an object does not exist, a condition does not hold, snapshots differ, or chunks of a
-     cache or items of a disk tier were damaged
+  1  a key or an object does not exist, a condition does not hold, snapshots differ, a server is not
+     healthy, this machine has a problem, or chunks of a cache or items of a disk tier were damaged
   2  invalid command line
   3  any other error, for example: a file is missing, damaged or invalid, or the output cannot be
      written; what was done before that stays, and the error message says so
@@ -91,6 +95,8 @@ enum Command {
     Follow(delivery::follow::Follow),
     Serve(serve::Serve),
     Top(top::Top),
+    Ping(ping::Ping),
+    Doctor(doctor::Doctor),
     Store(store::Store),
     Tier(tier::Tier),
     #[cfg(feature = "chunks")]
@@ -122,6 +128,8 @@ impl Cli {
             Command::Follow(follow) => follow.run(),
             Command::Serve(serve) => serve.run(),
             Command::Top(top) => top.run(),
+            Command::Ping(ping) => ping.run(),
+            Command::Doctor(doctor) => doctor.run(),
             Command::Store(store) => store.run(),
             Command::Tier(tier) => tier.run(),
             #[cfg(feature = "chunks")]

@@ -1,5 +1,6 @@
 //! The process of a server: signals, and its end when a thread panics.
 
+use super::service;
 use crate::outcome::Failure;
 use crate::terminal::print_message;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -46,20 +47,27 @@ impl ServerProcess {
     }
 
     /// Calls `handle` for each signal, on a thread of its own, for as long as the process runs.
+    /// Call this when the server accepts connections: it reports that to the service manager.
     pub(crate) fn on_request(mut self, mut handle: impl FnMut(Request) + Send + 'static) {
+        service::ready();
         thread::spawn(move || {
             let mut is_stopping = false;
             for signal in self.0.forever() {
-                handle(match signal {
-                    SIGHUP => Request::Reload,
+                match signal {
+                    SIGHUP => {
+                        service::reloading();
+                        handle(Request::Reload);
+                        service::ready();
+                    }
                     #[cfg(debug_assertions)]
                     PANIC => panic!("SIGUSR2 was received"),
-                    _ if is_stopping => Request::StopAtOnce,
+                    _ if is_stopping => handle(Request::StopAtOnce),
                     _ => {
                         is_stopping = true;
-                        Request::Stop
+                        service::stopping();
+                        handle(Request::Stop);
                     }
-                });
+                }
             }
         });
     }

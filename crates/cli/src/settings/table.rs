@@ -233,7 +233,7 @@ settings! {
 
         snapshot_prefix: Vec<String> = Texts {
             value_name: "[NAME=]PREFIX",
-            help: "Start of the keys of a snapshot, in place of NAME: ; can be repeated",
+            help: "Prefix of the keys of a snapshot, instead of `NAME:`; can be repeated",
             more: "NAME= can be left out if there is one snapshot. If several prefixes match a \
                    key, the longest one counts. Items of the cache whose keys begin with a prefix \
                    cannot be reached.",

@@ -2,6 +2,8 @@
 
 use crate::folder::{Folder, Run, lines};
 use crate::server::{Running, wait_until};
+use crate::stores::{self, Store};
+use nuthatch_testing::google::Google;
 use nuthatch_testing::moto::Moto;
 use nuthatch_testing::random::Random;
 use rustix::process::Signal;
@@ -100,7 +102,7 @@ fn a_rollback_is_listed_and_followed() {
     assert_eq!(value(&folder), Some(1));
     let run = folder.run(&["generations", "shared", "--rollback", "7"]);
     assert_eq!(run.status, Some(3));
-    assert!(run.stderr.ends_with("expected a generation of 1, 2, found 7\n"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("there is no generation 7; there are: 1, 2\n"), "{}", run.stderr);
 }
 
 #[test]
@@ -322,47 +324,51 @@ fn a_follower_reads_from_an_http_server() {
     assert!(run.stderr.contains("expected generations, found none"), "{run:?}");
 }
 
-fn with_moto(folder: &Folder, moto: &Moto, arguments: &[&str]) -> Run {
-    let mut command: Command = folder.command(arguments);
-    moto.configure(&mut command);
-    let run = Run::of(command, b"");
-    assert!(!run.stdout.contains("a5ecret") && !run.stderr.contains("a5ecret"), "{run:?}");
-    run
-}
-
 #[test]
-fn a_set_goes_through_an_object_store() {
+fn snapshots_go_through_s3() {
     let folder = Folder::new();
     let moto = Moto::start(&folder.path(""));
     moto.request("PUT", "/bucket", b"");
-    let keys: Vec<_> = (0..3000).map(|key| key.to_string()).collect();
-    std::fs::create_dir(folder.path("set")).expect("a folder");
-    let mut sent = Vec::new();
-    for changed in ["1", "2"] {
-        let others = keys.iter().map(|key| (&key[..], "0"));
-        let rows: Vec<_> = others.chain([("a", changed)]).collect();
-        folder.file("a.jsonl", lines(&rows));
-        folder.build(&["a.jsonl", "-o", "set/users.nut", "--shards", "4"]);
-        let arguments = ["publish", "set/users.nut", "s3://bucket/the users/", "--json"];
-        let run = with_moto(&folder, &moto, &arguments);
-        assert_eq!(run.status, Some(0), "{run:?}");
-        let line: serde_json::Value = serde_json::from_str(&run.stdout).expect("a JSON object");
-        sent.push(line["uploaded_bytes"].as_u64().expect("a number"));
-        let arguments = ["follow", "s3://bucket/the users", "there", "--once"];
-        let run = with_moto(&folder, &moto, &arguments);
-        assert_eq!(run.status, Some(0), "{run:?}");
-        assert_eq!(value(&folder), Some(changed.parse().expect("a number")));
-    }
-    assert!(sent[1] * 3 < sent[0], "{sent:?}");
-    let arguments = ["generations", "s3://bucket/the users", "--rollback", "1"];
-    assert_eq!(with_moto(&folder, &moto, &arguments).status, Some(0));
-    let arguments = ["follow", "s3://bucket/the users", "there", "--once"];
-    assert_eq!(with_moto(&folder, &moto, &arguments).status, Some(0));
-    assert_eq!(value(&folder), Some(1));
-
-    let arguments = ["publish", "set/users.nut", "s3://no-bucket/users"];
-    let run = with_moto(&folder, &moto, &arguments);
+    let store = Store {
+        folder: &folder,
+        address: "s3://bucket/the users",
+        configure: &|command: &mut Command| moto.configure(command),
+        secret: "a5ecret",
+    };
+    stores::sets_are_published_and_followed(&store);
+    stores::one_of_several_publishers_wins(&store);
+    stores::large_files_arrive_whole(&store);
+    let run = store.run(&["publish", "set/users.nut", "s3://no-bucket/users"]);
     assert_eq!(run.status, Some(3), "{run:?}");
     let place = "s3://no-bucket/users/objects: ";
     assert!(run.stderr.contains(place) && run.stderr.contains("it does not exist"), "{run:?}");
+}
+
+#[test]
+fn snapshots_go_through_google_cloud_storage() {
+    let folder = Folder::new();
+    let google = Google::start(&folder.path(""));
+    let store = Store {
+        folder: &folder,
+        address: "gs://bucket/the users",
+        configure: &|command: &mut Command| google.configure(command),
+        secret: "private_key",
+    };
+    stores::sets_are_published_and_followed(&store);
+    stores::one_of_several_publishers_wins(&store);
+    stores::large_files_arrive_whole(&store);
+}
+
+#[test]
+fn a_small_snapshot_is_uploaded_in_one_request() {
+    let folder = Folder::new();
+    let google = Google::start(&folder.path(""));
+    folder.file("a.jsonl", lines(&[("a", "1")]));
+    folder.build(&["a.jsonl", "-o", "users.nut"]);
+    let mut command = folder.command(&["publish", "users.nut", "gs://bucket/users"]);
+    google.configure(&mut command);
+    let run = Run::of(command, b"");
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let writes = google.requests().into_iter().filter(|request| !request.starts_with("GET"));
+    assert_eq!(writes.count(), 2, "the snapshot and the manifest");
 }

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 43] = [
+const COMMANDS: [&[&str]; 45] = [
     &[],
     &["build"],
     &["get"],
@@ -13,6 +13,8 @@ const COMMANDS: [&[&str]; 43] = [
     &["merge"],
     &["serve"],
     &["top"],
+    &["ping"],
+    &["doctor"],
     &["store"],
     &["store", "put"],
     &["store", "get"],
@@ -66,8 +68,9 @@ fn every_level_has_help() {
 #[test]
 fn manual_pages_have_examples_and_exit_statuses() {
     let folder = Folder::new();
-    let pages =
-        ["build", "get", "dump", "info", "verify", "diff", "merge", "serve", "top", "store"];
+    let pages = [
+        "build", "get", "dump", "info", "verify", "diff", "merge", "serve", "top", "ping", "store",
+    ];
     let pages = pages.map(|command| vec![command]).into_iter();
     let families = [Some(&"store"), Some(&"chunks"), Some(&"dict"), Some(&"tier")];
     let of_families = COMMANDS.into_iter().filter(|command| families.contains(&command.first()));

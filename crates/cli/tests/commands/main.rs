@@ -7,6 +7,7 @@ mod debugging;
 mod delivery;
 mod dict;
 mod diff;
+mod doctor;
 mod duplicates;
 mod folder;
 mod formats;
@@ -17,16 +18,20 @@ mod merge;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod ping;
 mod preload;
 mod read;
 mod roundtrip;
 mod serve;
 mod server;
 mod servers;
+mod service;
 mod sets;
 mod store;
 mod store_cut_off;
 mod store_remote;
+#[path = "../stores/mod.rs"]
+mod stores;
 mod tier;
 #[path = "../tls/mod.rs"]
 mod tls;

@@ -261,6 +261,12 @@ impl Destination {
         Some(self.folder.as_ref()?.join(OBJECTS).join(object))
     }
 
+    /// Writes an object to a store.
+    pub(crate) async fn put(&self, object: &str, bytes: Bytes) -> Result<()> {
+        let written = self.store.put(&self.object_path(object), bytes.into()).await;
+        written.map(drop).map_err(|e| self.object_failure("write", object, &e))
+    }
+
     /// Starts the upload of an object to a store.
     pub(crate) async fn upload(
         &self,

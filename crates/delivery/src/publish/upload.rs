@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::os::unix::fs::FileExt;
 
-/// Length of a part of an upload. Stores allow 10,000 parts, so longer files have longer parts.
+/// Length of a part of an upload, and maximum length of a file that is sent in one request. Stores
+/// allow 10,000 parts, so longer files have longer parts.
 const MIN_PART_BYTES: u64 = 8 << 20;
 /// Maximum number of parts, with some room below the limit of the stores.
 const MAX_PARTS: u64 = 9_000;
@@ -66,6 +67,7 @@ pub(super) async fn upload_object(
     let object = format!("{}-{serial}", file.blake3);
     match destination.new_file(&object, file.mode) {
         Some(new) => copy_file(new?, file, progress)?,
+        None if file.bytes <= MIN_PART_BYTES => put_file(destination, file, &object).await?,
         None => upload_file(destination, file, &object, progress).await?,
     }
     Ok(object)
@@ -116,6 +118,16 @@ fn check_unchanged(file: &SourceFile, sent: &blake3::Hasher) -> Result<()> {
     })
 }
 
+/// Uploads a file in one request.
+async fn put_file(destination: &Destination, file: &SourceFile, object: &str) -> Result<()> {
+    let bytes = part(file, 0, file.bytes)?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&bytes);
+    check_unchanged(file, &hasher)?;
+    destination.put(object, bytes).await
+}
+
+/// Uploads a file in parts.
 async fn upload_file(
     destination: &Destination,
     file: &SourceFile,

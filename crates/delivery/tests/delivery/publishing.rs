@@ -151,7 +151,7 @@ async fn a_rollback_makes_a_listed_generation_the_current_one() {
     let manifest = roll_back(&destination, 1, None, &[]).await.expect("rolled back");
     assert_eq!((manifest.current, manifest.serial), (1, 4));
     let error = roll_back(&destination, 9, None, &[]).await.expect_err("no such generation");
-    assert!(error.to_string().ends_with("expected a generation of 1, 2, 3, found 9"), "{error}");
+    assert!(error.to_string().ends_with("there is no generation 9; there are: 1, 2, 3"), "{error}");
     assert_eq!(place.publish(4).await.generation, 5, "the serial number of its manifest");
 }
 

@@ -3,6 +3,7 @@
 mod bind_retry;
 pub(crate) mod socket_file;
 
+use crate::inherited;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 use std::fmt;
@@ -69,8 +70,8 @@ impl Address {
         }
     }
 
-    /// Listens on this address. Returns the socket and the bound address, with the port that the
-    /// system selected for port 0.
+    /// Listens on this address, with the socket of the parent process if it has passed one. Returns
+    /// the socket and the bound address, with the port that the system selected for port 0.
     ///
     /// # Errors
     ///
@@ -78,12 +79,15 @@ impl Address {
     pub fn listen(&self) -> io::Result<(OwnedFd, Self)> {
         match self {
             Self::Tcp(address) => {
-                let socket = bind_retry::listen_tcp(*address, || {
-                    let socket = tcp_socket(*address)?;
-                    bind(&socket, address)?;
-                    listen(&socket, BACKLOG)?;
-                    Ok(socket)
-                })?;
+                let socket = match inherited::tcp(*address)? {
+                    Some(socket) => socket.into(),
+                    None => bind_retry::listen_tcp(*address, || {
+                        let socket = tcp_socket(*address)?;
+                        bind(&socket, address)?;
+                        listen(&socket, BACKLOG)?;
+                        Ok(socket)
+                    })?,
+                };
                 // Set only now: otherwise a second server could listen on the address, and each
                 // would get some of the connections.
                 set_socket_reuseport(&socket, true)?;
@@ -121,9 +125,11 @@ impl Address {
 pub struct SocketFiles(Vec<PathBuf>);
 
 impl SocketFiles {
-    /// Adds the file of an address, if it has one.
+    /// Adds the file of an address, if it has one that the parent process has not created.
     pub fn note(&mut self, address: &Address) {
-        if let Address::Unix(path) = address {
+        if let Address::Unix(path) = address
+            && !inherited::has_file(path)
+        {
             self.0.push(path.clone());
         }
     }

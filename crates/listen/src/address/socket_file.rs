@@ -2,6 +2,7 @@
 //! listens there.
 
 use super::bind_retry::{PATIENCE, is_closed_by_peer};
+use crate::inherited;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::fs::{self, File, TryLockError};
@@ -11,8 +12,12 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-/// Listens on a path, if no other process does.
+/// Listens on a path, if no other process does, or with the socket of the parent process if it has
+/// passed one.
 pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
+    if let Some(listener) = inherited::unix(path)? {
+        return Ok(listener.into());
+    }
     // Held until the socket listens. Otherwise another server could consider it a stale socket
     // between bind and listen.
     let lock = lock_folder(path)?;

@@ -2,10 +2,10 @@
 
 use crate::address::Address;
 use http_body_util::{BodyExt, Empty, Limited};
+use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, HOST};
-use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::time::Duration;
@@ -16,6 +16,15 @@ use tokio::time::timeout;
 
 /// Maximum bytes of a response. A server with every command executed sends a tenth of that.
 const MAX_RESPONSE_LEN: usize = 16 << 20;
+
+/// The response to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The status of HTTP, such as 200.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+}
 
 /// Sends requests to the admin endpoint of a server, which may be another process.
 #[derive(Debug)]
@@ -46,8 +55,22 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The error of the connection, a timeout, or the status of the response if it is not 200.
+    /// Those of [`Self::request`], or the status of the response if it is not 200.
     pub fn get(&self, path: &str) -> io::Result<String> {
+        let reply = self.request(path)?;
+        if reply.status == 200 {
+            return Ok(reply.body);
+        }
+        let text = format!("GET {path}: expected status 200, found {}", reply.status);
+        Err(io::Error::new(io::ErrorKind::InvalidData, text))
+    }
+
+    /// Returns the response for this path, with any status. Opens a connection for each request.
+    ///
+    /// # Errors
+    ///
+    /// The error of the connection, or a timeout.
+    pub fn request(&self, path: &str) -> io::Result<Reply> {
         let response = async {
             match &self.address {
                 Address::Tcp(address) => {
@@ -66,7 +89,7 @@ impl Client {
     }
 }
 
-async fn ask<S>(stream: S, host: &str, path: &str) -> io::Result<String>
+async fn ask<S>(stream: S, host: &str, path: &str) -> io::Result<Reply>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -76,14 +99,11 @@ where
     let request = Request::get(path).header(HOST, host).header(CONNECTION, "close");
     let request = request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?;
     let response = sender.send_request(request).await.map_err(io::Error::other)?;
-    let status = response.status();
-    if status != StatusCode::OK {
-        let text = format!("GET {path}: expected status 200, found {status}");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-    }
+    let status = response.status().as_u16();
     let body = Limited::new(response.into_body(), MAX_RESPONSE_LEN);
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     connection.abort();
-    String::from_utf8(body.into())
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    let body = String::from_utf8(body.into())
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(Reply { status, body })
 }

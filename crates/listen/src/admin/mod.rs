@@ -9,7 +9,7 @@ mod respond;
 #[cfg(test)]
 mod tests;
 
-pub use client::Client;
+pub use client::{Client, Reply};
 pub use listeners::{BindError, Listeners};
 
 use crate::accept::{accept_each, without_address};

@@ -37,7 +37,9 @@ pub(crate) struct Arguments {
     /// Run again and again, with this time between the starts of two runs, such as 15min
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "dry_run")]
     every: Option<Duration>,
-    /// Accept any change against the last generation in this run, whatever its gates are
+    /// Let the gates `max_entry_change`, `max_byte_change` and `max_value_change` pass in this run
+    ///
+    /// All other gates still apply. Not with --every.
     #[arg(long, conflicts_with_all = ["dry_run", "every"])]
     accept_change: bool,
     /// Print errors only

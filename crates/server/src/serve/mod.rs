@@ -1,6 +1,9 @@
 //! Starts, stops and reloads a server.
 
+mod heartbeat;
 mod redis_settings;
+
+pub use heartbeat::Heartbeat;
 
 use crate::compression::TrainingThread;
 use crate::log;
@@ -325,6 +328,11 @@ impl Running {
     /// Returns the name of the I/O backend in use: `io_uring` or `epoll`.
     pub fn io_backend(&self) -> &'static str {
         self.common.reactor.name()
+    }
+
+    /// Returns a check of whether the worker threads respond.
+    pub fn heartbeat(&self) -> Heartbeat {
+        Heartbeat::new(&self.common)
     }
 
     /// Returns a handle that stops this server from any thread.

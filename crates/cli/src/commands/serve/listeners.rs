@@ -4,6 +4,7 @@ use crate::logs;
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
 use nuthatch_listen::admin::BindError;
+use nuthatch_listen::unused_sockets;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{ListenError, Listener, Protocol, Running};
 
@@ -32,8 +33,9 @@ pub(super) fn listeners(loaded: &LoadedSettings) -> Result<Vec<Listener>, Failur
     Ok(listeners)
 }
 
-/// Warns of default addresses that another process uses.
-pub(super) fn warn_skipped(loaded: &LoadedSettings, running: &Running) {
+/// Warns of default addresses that another process uses, and of passed sockets at which clients
+/// would wait for ever.
+pub(super) fn warn_of_addresses(loaded: &LoadedSettings, running: &Running) {
     let is_admin_skipped = running.admin().is_empty() && !loaded.settings.admin.is_empty();
     let admin = loaded.settings.admin.iter().filter(|_| is_admin_skipped);
     let listeners = running.skipped().iter();
@@ -44,6 +46,12 @@ pub(super) fn warn_skipped(loaded: &LoadedSettings, running: &Running) {
         logs::warn(format_args!(
             "{name} {address} is in use: the server goes on without it; --{name} ADDR chooses \
              another, --{name} off ends this warning"
+        ));
+    }
+    for address in unused_sockets() {
+        logs::warn(format_args!(
+            "the parent process, such as systemd, has opened {address}, and no setting names it: \
+             use it as an address of this server, or remove it from the socket unit"
         ));
     }
 }

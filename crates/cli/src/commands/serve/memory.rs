@@ -22,7 +22,7 @@ pub(super) fn cache(
 }
 
 /// Checks that the process can have the memory of the budgets.
-pub(super) fn check_memory(loaded: &LoadedSettings) -> Result<(), Failure> {
+pub(in crate::commands) fn check_memory(loaded: &LoadedSettings) -> Result<(), Failure> {
     let all = loaded.settings.memory.saturating_add(store_memory(&loaded.settings));
     let limit = MemoryLimit::of_this_process();
     process::check_memory(limit.as_ref(), all).map_err(|problem| loaded.invalid("memory", problem))

@@ -20,6 +20,9 @@ mod snapshots;
 mod store_server;
 mod warm_restart;
 
+pub(super) use check::check;
+pub(super) use memory::check_memory;
+
 use crate::logs::{self, Logs};
 use crate::outcome::{Failure, Outcome};
 use crate::settings::{self, Environment, Flags, LoadedSettings, Settings};

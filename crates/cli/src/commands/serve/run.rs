@@ -5,7 +5,7 @@ use super::config_command::pass_settings;
 use super::connection_limits::ConnectionLimits;
 use super::data_dir::lock_data_dir;
 use super::disk::disk;
-use super::listeners::{listeners, start_failure, warn_skipped};
+use super::listeners::{listeners, start_failure, warn_of_addresses};
 use super::memory::cache;
 use super::reload::ReloadState;
 use super::shutdown::Shutdown;
@@ -15,7 +15,7 @@ use super::warm_restart::warm_restart;
 use super::{access, config_rewrite};
 use crate::logs::{self, Logs};
 use crate::outcome::{Failure, Outcome};
-use crate::process::ServerProcess;
+use crate::process::{ServerProcess, start_watchdog};
 use crate::settings::{Environment, LoadedSettings, Settings};
 use crate::terminal::{Stdout, metrics_at};
 use nuthatch_server::state::{Debugging, Server};
@@ -74,9 +74,10 @@ pub(super) fn serve(
     server.extra_metrics.extend(stored.as_ref().map(StoreServer::exposition));
     let running =
         Running::serve(server, &options).map_err(|error| start_failure(loaded, &error))?;
-    warn_skipped(loaded, &running);
+    warn_of_addresses(loaded, &running);
     greet(&running, stored.as_ref(), settings.memory, threads)?;
     logs::server_started();
+    watch(&running);
     let store_reloader = stored.as_ref().map(StoreServer::reloader);
     // If one server ends, the other one is stopped, too.
     let drain_time = Duration::from_millis(settings.drain_ms);
@@ -118,6 +119,12 @@ fn reactors(settings: &Settings) -> IoBackend {
 fn threads(settings: &Settings) -> usize {
     let cores = || available_parallelism().map_or(1, usize::from);
     settings.threads.map_or_else(cores, |threads| threads as usize)
+}
+
+/// Reports to the watchdog of the service manager while the worker threads respond.
+fn watch(running: &Running) {
+    let mut heartbeat = running.heartbeat();
+    start_watchdog(move || heartbeat.check());
 }
 
 fn greet(

@@ -20,14 +20,21 @@ pub enum IoBackend {
 }
 
 impl IoBackend {
-    /// Returns the backend to use on this machine.
-    pub(crate) fn choose(self) -> io::Result<Backend> {
+    /// Checks that this process can use `io_uring` for connections.
+    ///
+    /// # Errors
+    ///
+    /// Returns why not: an operation that the kernel does not have, or that is forbidden.
+    pub fn check_uring() -> io::Result<()> {
         // In its own thread: when a ring is closed, the kernel interrupts the thread that created
         // it.
-        self.choose_by(|| {
-            let trial = thread::spawn(|| try_out(Backend::Uring)).join();
-            trial.unwrap_or_else(|_| Err(io::Error::other("the trial of a reactor failed")))
-        })
+        let trial = thread::spawn(|| try_out(Backend::Uring)).join();
+        trial.unwrap_or_else(|_| Err(io::Error::other("the trial of a reactor failed")))
+    }
+
+    /// Returns the backend to use on this machine.
+    pub(crate) fn choose(self) -> io::Result<Backend> {
+        self.choose_by(Self::check_uring)
     }
 
     fn choose_by(self, try_uring: impl FnOnce() -> io::Result<()>) -> io::Result<Backend> {

@@ -44,7 +44,8 @@ them: set it with \"nuthatch build --meta batch=N\". Paths are relative to the f
 Metrics at --admin (Prometheus text), with DIR as the label \"folder\":
   nuthatch_follow_generation               number of the generation in DIR
   nuthatch_follow_age_seconds              time since its publication
-  nuthatch_follow_check_age_seconds        time since the last successful check, fetch included
+  nuthatch_follow_check_age_seconds        time since the last successful check, fetch included, or
+                                           since the start until there is one
   nuthatch_follow_waiting                  1 while a complete generation waits for others of its
                                            group; the log has the reason
   nuthatch_follow_swaps_total              generations that were swapped in
@@ -54,13 +55,15 @@ Metrics at --admin (Prometheus text), with DIR as the label \"folder\":
                                            used; the log has the reason
   nuthatch_follow_remaining_bytes          bytes left to fetch
   nuthatch_follow_failures_total           failed checks by cause: contents (wrong bytes, or
-                                           another file at DIR/NAME), io (disk), manifest,
-                                           nothing-published, older-manifest, signature, snapshot,
-                                           store (SRC)
+                                           another file at DIR/NAME), io (disk), manifest (invalid),
+                                           nothing-published (no manifest at SRC), older-manifest,
+                                           signature, snapshot (invalid), store (SRC)
 /healthz returns 503 while a folder has no generation, or lacks its link or a file, and with
 --max-age while a generation is too old.
 
-SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start.
+SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start. The file of
+--config is read at the start only. If the command of --on-swap fails, the log has a warning, and it
+is not run again until the next swap; in a group it runs for each snapshot.
 
 Examples:
   nuthatch follow s3://bucket/users /srv/users --admin 127.0.0.1:9466 --max-age 2h

@@ -28,6 +28,7 @@ pub(super) struct FolderStatus {
 struct State {
     generation: Option<u64>,
     created: Option<SystemTime>,
+    /// When the last successful check ended, or when the follower started.
     checked: Option<Instant>,
     is_waiting: bool,
     swaps: u64,
@@ -47,7 +48,8 @@ impl Status {
         max_age: Option<Duration>,
     ) -> FolderStatus {
         let (generation, created) = (follower.generation(), follower.created());
-        let state = State { generation, created, ..State::default() };
+        let checked = Some(Instant::now());
+        let state = State { generation, created, checked, ..State::default() };
         let status = FolderStatus { folder, max_age, state: Arc::new(Mutex::new(state)) };
         self.folders.push(status.clone());
         status
@@ -138,7 +140,7 @@ const GAUGES: [Metric; 5] = [
     },
     Metric {
         name: "nuthatch_follow_check_age_seconds",
-        help: "Time since the last successful check.",
+        help: "Time since the last successful check, or since the start until there is one.",
         value: |of| of.checked.map(|checked| checked.elapsed().as_secs_f64()),
     },
     Metric {
