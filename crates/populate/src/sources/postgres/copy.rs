@@ -119,7 +119,8 @@ impl Lines<'_> {
             };
             find_ends(line, decoders.len(), ends)
                 .map_err(|message| Error::source(name, message))?;
-            receiver.row(&CopyLine { decoders, line, ends })?;
+            let has_escapes = memchr::memchr(b'\\', line).is_some();
+            receiver.row(&CopyLine { decoders, line, ends, has_escapes })?;
             *count += 1;
             start.clear();
             rest = &rest[end + 1..];
@@ -146,34 +147,38 @@ struct CopyLine<'a> {
     line: &'a [u8],
     /// The offset after each value.
     ends: &'a [usize],
+    /// Whether any value has a backslash. Most lines have none.
+    has_escapes: bool,
 }
 
 impl Row for CopyLine<'_> {
     fn cell<'r>(&'r self, column: usize, buffers: &'r mut CellBuffers) -> Result<Cell<'r>, String> {
         let start = column.checked_sub(1).map_or(0, |before| self.ends[before] + 1);
         let raw = &self.line[start..self.ends[column]];
-        if raw == b"\\N" {
-            return Ok(Cell::Null);
-        }
         let CellBuffers { bytes, decoded, text: unescaped, i64s, f64s, f32s, strings } = buffers;
-        let plain = if memchr::memchr(b'\\', raw).is_some() {
+        let plain = if self.has_escapes {
+            if raw == b"\\N" {
+                return Ok(Cell::Null);
+            }
             unescape(raw, bytes);
             &bytes[..]
         } else {
             raw
         };
+        let decoder = self.decoders[column];
+        if decoder == ColumnDecoder::Float
+            && let Ok(float) = fast_float2::parse(plain)
+        {
+            return Ok(Cell::Value(Value::F64(float)));
+        }
         let text = std::str::from_utf8(plain).map_err(|error| error.to_string())?;
-        Ok(match self.decoders[column] {
+        Ok(match decoder {
             ColumnDecoder::Text => Cell::Value(Value::String(text)),
             ColumnDecoder::Int => {
                 let int = text.parse().map_err(|_| format!("expected an integer, found {text}"))?;
                 Cell::Value(Value::I64(int))
             }
-            ColumnDecoder::Float => {
-                let float = fast_float2::parse(text);
-                let float = float.map_err(|_| format!("expected a float, found {text}"))?;
-                Cell::Value(Value::F64(float))
-            }
+            ColumnDecoder::Float => return Err(format!("expected a float, found {text}")),
             ColumnDecoder::Bool => Cell::Value(Value::Bool(text == "t")),
             ColumnDecoder::Json => Cell::Json(plain),
             ColumnDecoder::Bytes => {
