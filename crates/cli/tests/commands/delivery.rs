@@ -372,3 +372,49 @@ fn a_small_snapshot_is_uploaded_in_one_request() {
     let writes = google.requests().into_iter().filter(|request| !request.starts_with("GET"));
     assert_eq!(writes.count(), 2, "the snapshot and the manifest");
 }
+
+/// What a swap has started must not be lost because its line cannot be printed.
+#[test]
+fn a_full_output_of_a_check_keeps_no_command_from_running() {
+    let folder = Folder::new();
+    for name in ["a", "b"] {
+        publish(&folder, 1, &format!("shared-{name}"));
+    }
+    folder.file(
+        "follow.toml",
+        "[[snapshot]]\nsource = \"shared-a\"\nfolder = \"a\"\non_swap = \"touch ran-a\"\n\
+         [[snapshot]]\nsource = \"shared-b\"\nfolder = \"b\"\non_swap = \"touch ran-b\"\n",
+    );
+    let (status, _) = folder.run_with_full_output(&["follow", "--config", "follow.toml", "--once"]);
+    assert_eq!(status, Some(3));
+    assert!(folder.path("ran-a").exists() && folder.path("ran-b").exists());
+}
+
+#[test]
+fn a_signal_during_a_check_ends_the_command_of_the_swap() {
+    let folder = Folder::new();
+    publish(&folder, 1, "shared");
+    let hook = "echo $$ > pid.new; mv pid.new pid; sleep 600";
+    let mut command = folder.command(&["follow", "shared", "there", "--once", "--on-swap", hook]);
+    let mut follower = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it");
+    wait_until("the command runs", || folder.path("pid").exists());
+    let follower_id = rustix::process::Pid::from_child(&follower);
+    rustix::process::kill_process(follower_id, Signal::TERM).expect("a process");
+    assert_eq!(follower.wait().expect("its status").code(), Some(3));
+    let pid = String::from_utf8(folder.bytes("pid")).expect("text");
+    let is_running = || std::fs::exists(format!("/proc/{}", pid.trim())).expect("/proc");
+    wait_until("the command has ended", || !is_running());
+}
+
+#[test]
+fn a_set_of_more_shards_than_the_soft_limit_of_files_is_published() {
+    let folder = Folder::new();
+    let rows: Vec<_> = (0..2000).map(|key| key.to_string()).collect();
+    folder.file("a.jsonl", lines(&rows.iter().map(|key| (&key[..], "1")).collect::<Vec<_>>()));
+    folder.build(&["a.jsonl", "-o", "users.nut", "--shards", "200"]);
+    let mut limited = Command::new("/bin/sh");
+    limited.args(["-c", "ulimit -Sn 128; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_nuthatch")]);
+    limited.args(["publish", "users.nut", "shared", "--quiet"]).current_dir(folder.path(""));
+    let run = Run::of(limited, b"");
+    assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
+}

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of entries between two checks whether the build is cancelled.
 const ENTRIES_PER_CHECK: usize = 4_096;
+/// Number of rows of a delta between two such checks. Rows can have 16 MiB.
+const ROWS_PER_CHECK: usize = 64;
 /// Memory of a removed key besides its bytes.
 const KEY_OVERHEAD: usize = 32;
 
@@ -158,13 +160,15 @@ impl Rebuild<'_> {
     ) -> Result<()> {
         let mut number = 0_usize;
         while let Some(row) = delta.next_row()? {
-            if number.is_multiple_of(ENTRIES_PER_CHECK) {
+            if number.is_multiple_of(ROWS_PER_CHECK) {
                 self.check_cancelled()?;
             }
             number += 1;
             match row {
-                Row::Put(key, ..) if removed.keys.contains(key) => {}
-                Row::Put(key, value, len) if rows.add(key, value, len)? => {}
+                // Not added, but it took time and memory to read it.
+                Row::Put(key, _, len) if removed.keys.contains(key) && rows.take(len) => {}
+                Row::Put(key, value, len)
+                    if !removed.keys.contains(key) && rows.add(key, value, len)? => {}
                 Row::Put(..) => {
                     let limit = self.limits.entry_bytes;
                     let expected = format!("keys and values of at most {limit} bytes");
@@ -204,12 +208,20 @@ struct Rows {
 impl Rows {
     /// Adds a row. Returns whether there was room.
     fn add(&mut self, key: &[u8], value: Value<'_>, len: u64) -> Result<bool> {
-        if len > self.room {
-            return Ok(false);
+        let has_room = self.take(len);
+        if has_room {
+            self.writer.insert(key, value)?;
         }
-        self.room -= len;
-        self.writer.insert(key, value)?;
-        Ok(true)
+        Ok(has_room)
+    }
+
+    /// Takes the room of a row. Returns whether there was room.
+    fn take(&mut self, len: u64) -> bool {
+        let has_room = len <= self.room;
+        if has_room {
+            self.room -= len;
+        }
+        has_room
     }
 }
 

@@ -182,3 +182,16 @@ fn metadata_and_values_beyond_the_limits_take_no_memory() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// Rows of keys that a delta has removed are not stored, and still count.
+#[test]
+fn rows_of_removed_keys_count_in_the_limit() {
+    let case = Case::new();
+    let value = vec![b'x'; 1 << 20];
+    let put = [&[2, 1, 0, b'k'][..], &(value.len() as u64).to_le_bytes(), &value].concat();
+    let rows = [&[0; 4][..], &[0, 1, 0, b'k'], &put.repeat(40)].concat();
+    case.write(&case.header, &rows);
+    let limits = Limits { entry_bytes: 32 << 20, ..LIMITS };
+    let error = case.rebuild_within(limits).expect_err("a limit").to_string();
+    assert!(error.contains("keys and values of at most"), "{error}");
+}

@@ -3,6 +3,7 @@
 use super::StoredObject;
 use crate::error::{Error, Result};
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Returns an absolute path without symbolic links and `..`. The last parts need not exist.
@@ -62,5 +63,22 @@ pub(super) fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, "remove", error)),
         _ => Ok(()),
+    }
+}
+
+/// Returns the permissions of a file; those of any new file if it cannot be read.
+pub(super) fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).map_or(0o666, |found| found.permissions().mode())
+}
+
+/// Removes the temporary files with which killed publishers would have replaced a file, as far as
+/// that is possible.
+pub(super) fn remove_temporary(folder: &Path, name: &str) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file_name = entry.file_name();
+        let rest = file_name.to_str().and_then(|found| found.strip_prefix(name));
+        if rest.is_some_and(|rest| rest.starts_with('#')) {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }

@@ -187,7 +187,7 @@ impl Destination {
     }
 
     /// Replaces the manifest, if it is still the one that was read. `None` is for a destination
-    /// that had none.
+    /// that had none. In a folder, its mode is at most this one; without one, as before.
     ///
     /// # Errors
     /// Returns [`Error::Conflict`] if another publisher replaced the manifest meanwhile.
@@ -196,6 +196,7 @@ impl Destination {
         manifest: &Manifest,
         key: Option<&SigningKey>,
         read: Option<&ReadManifest>,
+        mode: Option<u32>,
     ) -> Result<()> {
         let address = self.manifest_address();
         manifest.check(&address)?;
@@ -216,7 +217,10 @@ impl Destination {
                 if now.map(|now| now.version) != read.map(|read| read.version.clone()) {
                     return Err(Error::Conflict { manifest: address });
                 }
-                let mut new = NewFile::create(folder, MANIFEST, 0o666)?;
+                // Publishers write this file only while they have the lock.
+                files::remove_temporary(folder, MANIFEST);
+                let mode = mode.unwrap_or_else(|| files::mode(&folder.join(MANIFEST)));
+                let mut new = NewFile::create(folder, MANIFEST, mode)?;
                 new.write(text.as_bytes())?;
                 new.publish()
             }

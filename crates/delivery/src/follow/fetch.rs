@@ -9,6 +9,7 @@ use futures_util::stream::{FuturesOrdered, StreamExt};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
+use tokio::time::Instant;
 
 /// A file that is fetched.
 pub(super) struct Fetch<'a> {
@@ -59,8 +60,13 @@ impl Fetch<'_> {
                 range_limits.wait_for(end - requested).await;
                 let range = requested..end;
                 ranges.push_back(async {
-                    let bytes = self.destination.read(&self.file.object, range.clone()).await?;
-                    self.check_length(range, bytes)
+                    let begin = Instant::now();
+                    let read = self.destination.read(&self.file.object, range.clone()).await;
+                    match &read {
+                        Ok(_) => range_limits.pace.received(begin.elapsed()),
+                        Err(_) => range_limits.pace.slow_down(),
+                    }
+                    self.check_length(range, read?)
                 });
                 requested = end;
                 continue;

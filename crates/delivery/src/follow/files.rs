@@ -1,6 +1,6 @@
 //! The files of a generation: built from deltas, fetched, or linked from the last generation.
 
-use super::bandwidth::RangeLimits;
+use super::bandwidth::{Pace, RangeLimits};
 use super::deltas::{Built, Deltas, Failures, Plan};
 use super::fetch::Fetch;
 use super::folder::Folder;
@@ -21,6 +21,8 @@ pub(super) struct GenerationFetch<'a> {
     /// The last generation, whose files are used again.
     pub(super) last: Option<&'a Generation>,
     pub(super) delta_failures: &'a mut Failures,
+    /// The length of ranges that suits the source.
+    pub(super) pace: &'a Pace,
 }
 
 impl GenerationFetch<'_> {
@@ -64,7 +66,8 @@ impl GenerationFetch<'_> {
             wanted.files.iter().map(|file| &*file.blake3).chain(hashes).collect();
         self.folder.remove_other_partials(&hashes)?;
         let total_bytes = wanted.bytes();
-        let range_limits = RangeLimits(self.options.bandwidth.as_ref());
+        let bandwidth = self.options.bandwidth.as_ref();
+        let range_limits = RangeLimits { bandwidth, pace: self.pace };
         let (mut done, mut result) = (0, FetchResult::default());
         for ((file, reused), plan) in wanted.files.iter().zip(reused).zip(&plans) {
             let mut is_missing = reused.is_none();

@@ -135,9 +135,11 @@ impl Folder {
         sync(&self.own)
     }
 
-    /// Removes the state, as far as that is possible.
-    pub(super) fn remove_state(&self) {
-        let _ = fs::remove_file(self.own.join(STATE));
+    /// Fails if a state could not be written.
+    pub(super) fn check_state_writable(&self) -> Result<()> {
+        let new = self.own.join("state.json.new");
+        File::create(&new).map_err(|e| Error::io(&new, "write", e))?;
+        fs::remove_file(&new).map_err(|e| Error::io(&new, "remove", e))
     }
 
     /// Returns the path that programs open.
@@ -227,12 +229,22 @@ impl Folder {
         sync(&self.path)
     }
 
+    /// Removes the link to a generation, if there is one, as far as that is possible.
+    pub(super) fn remove_link_to(&self, generation: &Generation) {
+        if self.is_linked_to(generation) {
+            let _ = fs::remove_file(self.link(generation.name()));
+        }
+    }
+
     /// Removes the links of a follower but that of one name, as far as that is possible: those of
-    /// names that the snapshot had before.
+    /// names that the snapshot had before. Links that a user has made under other names stay.
     pub(super) fn remove_other_links(&self, name: &str) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            let is_own = fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(OWN));
-            if is_own && entry.file_name() != name {
+            let file_name = entry.file_name();
+            let is_own = fs::read_link(entry.path()).is_ok_and(|target| {
+                target.starts_with(OWN) && target.file_name() == Some(&file_name)
+            });
+            if is_own && file_name != name {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -252,23 +264,16 @@ impl Folder {
         let _ = fs::remove_dir_all(self.generation(generation));
     }
 
-    /// Removes all generations but the current one and those that came last before it. What cannot
-    /// be removed is removed after a later swap.
-    pub(super) fn prune(&self, current: &Generation, previous: usize) {
-        let Ok(entries) = fs::read_dir(&self.own) else { return };
-        let mut others: Vec<_> = entries
-            .filter_map(|entry| {
-                let entry = entry.ok()?;
-                let name = entry.file_name().into_string().ok()?;
-                let is_other = name != folder_name(current) && is_folder_name(&name);
-                let modified = entry.metadata().and_then(|found| found.modified()).ok()?;
-                is_other.then(|| (modified, entry.path()))
-            })
-            .collect();
-        others.sort();
-        let surplus = others.len().saturating_sub(previous);
-        for (_, path) in others.drain(..surplus) {
-            let _ = fs::remove_dir_all(path);
+    /// Removes the folders of all generations with other names than these. What cannot be removed is
+    /// removed later.
+    pub(super) fn prune(&self, keep: &[&str]) {
+        for entry in fs::read_dir(&self.own).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_surplus =
+                name.to_str().is_some_and(|name| is_folder_name(name) && !keep.contains(&name));
+            if is_surplus {
+                let _ = fs::remove_dir_all(entry.path());
+            }
         }
     }
 }

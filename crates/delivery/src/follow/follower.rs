@@ -1,10 +1,12 @@
 //! A follower of one destination.
 
+use super::bandwidth::Pace;
 use super::deltas::Failures;
 use super::files::GenerationFetch;
 use super::folder::Folder;
+use super::folder_name::folder_name;
 use super::options::FollowOptions;
-use super::state::State;
+use super::state::{Next, State};
 use super::swapped::{FetchResult, Fetched, Swapped};
 use crate::destination::{Destination, ObjectVersion};
 use crate::error::{Error, Result};
@@ -27,11 +29,19 @@ pub struct Follower {
     version: Option<ObjectVersion>,
     /// The generation that is complete in the folder and not swapped in yet.
     prepared: Option<Prepared>,
-    /// The state before that of the prepared generation was stored.
-    replaced_state: Option<State>,
+    /// The swap in which an earlier follower of the folder was killed.
+    interrupted: Option<Interrupted>,
     /// The deltas that cannot be used, so that none is tried twice.
     delta_failures: Failures,
+    /// The length of ranges that suits the source.
+    pace: Pace,
+    /// Number of checks.
+    checks: u32,
 }
+
+/// One of so many checks reads the manifest whatever its version is: some web servers make versions
+/// of the length and the time in seconds, and two manifests of one second can have the same.
+const CHECKS_PER_READ: u32 = 16;
 
 /// A generation that is complete in the folder.
 #[derive(Debug)]
@@ -39,6 +49,15 @@ struct Prepared {
     manifest: Manifest,
     version: ObjectVersion,
     fetched: FetchResult,
+}
+
+/// A swap in which a follower was killed.
+#[derive(Debug)]
+enum Interrupted {
+    /// The link was replaced, and the state was not.
+    Replaced,
+    /// The link was not replaced.
+    Pending(Next),
 }
 
 impl Follower {
@@ -49,11 +68,10 @@ impl Follower {
     /// be read or written.
     pub fn open(destination: Destination, folder: &Path, options: FollowOptions) -> Result<Self> {
         let folder = Folder::open(folder)?;
-        let state = folder.state()?;
+        let (state, interrupted) = load(&folder, options.previous)?;
         let mut is_in_place = false;
         if let Some(State { generation, .. }) = &state {
-            // A follower that was killed may have left the old link. What else is missing is
-            // repaired by the next check, which reports what prevents it.
+            // What is missing is repaired by the next check, which reports what prevents it.
             is_in_place = folder.is_complete(generation) && folder.point_to(generation).is_ok();
             if is_in_place {
                 folder.remove_other_links(generation.name());
@@ -67,8 +85,10 @@ impl Follower {
             is_in_place,
             version: None,
             prepared: None,
-            replaced_state: None,
+            interrupted,
             delta_failures: Failures::default(),
+            pace: Pace::default(),
+            checks: 0,
         })
     }
 
@@ -107,8 +127,12 @@ impl Follower {
     /// has the generation that it had, and the next check continues what was fetched.
     pub async fn check(&mut self, progress: impl Fn(Fetched)) -> Result<Option<Swapped>> {
         self.prepare(progress).await?;
-        self.store_prepared()?;
-        self.swap()
+        self.begin_swap()?;
+        if let Err(error) = self.replace_link() {
+            self.undo_swap();
+            return Err(error);
+        }
+        self.finish_swap()
     }
 
     /// Checks the destination once. If it has another current generation, brings its files into the
@@ -129,13 +153,15 @@ impl Follower {
         self.look_at_folder()?;
         let prepared = self.prepared.as_ref().map(|prepared| &prepared.version);
         let known = prepared.or(self.version.as_ref().filter(|_| self.is_in_place));
+        let known = known.filter(|_| !self.checks.is_multiple_of(CHECKS_PER_READ));
+        self.checks = self.checks.wrapping_add(1);
         let trusted = &self.options.trusted_keys;
         let read = self.destination.newer_manifest(known, trusted).await?;
         let Some(read) = read else { return Ok(()) };
         let (manifest, version) = (read.envelope.manifest, read.version);
         self.refuse_older(&manifest)?;
         let wanted = manifest.current();
-        if let Some(State { serial, generation }) = &self.state
+        if let Some(State { serial, generation, .. }) = &self.state
             && self.is_in_place
             && generation.is(wanted)
         {
@@ -147,6 +173,7 @@ impl Follower {
             if let Some(unneeded) = unneeded {
                 self.remove(unneeded.manifest.current());
             }
+            self.prune();
             return Ok(());
         }
         self.folder.check_link(wanted.name())?;
@@ -164,6 +191,8 @@ impl Follower {
             }
         };
         self.prepared = Some(Prepared { manifest, version, fetched });
+        // Generations that were prepared and never swapped in, such as those of a killed follower.
+        self.prune();
         Ok(())
     }
 
@@ -178,6 +207,7 @@ impl Follower {
             options: &self.options,
             last: self.state.as_ref().map(|state| &state.generation),
             delta_failures: &mut self.delta_failures,
+            pace: &self.pace,
         };
         fetch.run(manifest, progress).await
     }
@@ -200,60 +230,128 @@ impl Follower {
         prepared.or(self.in_place())
     }
 
-    /// Stores in the state that the prepared generation is that of the folder: a follower that is
-    /// killed before it has replaced the link replaces it when it starts.
-    ///
-    /// # Errors
-    /// Returns [`Error::Io`].
-    pub(super) fn store_prepared(&mut self) -> Result<()> {
-        let Some(prepared) = self.prepared.take() else { return Ok(()) };
-        let replaced = self.state.clone();
-        let written = self.write_state(&prepared.manifest);
-        if written.is_ok() {
-            self.replaced_state = replaced;
-        }
-        self.prepared = Some(prepared);
-        written
-    }
-
-    /// Restores the state before [`store_prepared`](Self::store_prepared), as far as that is
-    /// possible: another folder of the group cannot be swapped.
-    pub(super) fn restore_state(&mut self) {
-        if self.prepared.is_some() {
-            self.state = self.replaced_state.take();
-            match &self.state {
-                Some(state) => {
-                    let _ = self.folder.write_state(state);
-                }
-                None => self.folder.remove_state(),
-            }
-        }
-    }
-
-    /// Replaces the link by one to the generation that is prepared and stored. Returns
-    /// `None` if there is none.
+    /// Stores which generation the folder gets, so that a swap of several folders in which the
+    /// follower is killed can be completed.
     ///
     /// # Errors
     /// Returns [`Error::Io`], and [`Error::Contents`] if a file of another program has the path of
     /// the link.
-    pub(super) fn swap(&mut self) -> Result<Option<Swapped>> {
-        let Some(prepared) = &self.prepared else { return Ok(None) };
+    pub(super) fn begin_swap(&mut self) -> Result<()> {
+        let next = match &self.prepared {
+            Some(Prepared { manifest, .. }) => {
+                self.folder.check_link(manifest.current().name())?;
+                Some(Next { serial: manifest.serial, generation: manifest.current().clone() })
+            }
+            None => None,
+        };
+        match &self.state {
+            // What an interrupted swap has left in the state must not be completed later.
+            Some(state) if state.next != next || self.interrupted.is_some() => {
+                let state = State { next, ..state.clone() };
+                self.folder.write_state(&state)?;
+                self.state = Some(state);
+                self.interrupted = None;
+                Ok(())
+            }
+            Some(_) => Ok(()),
+            None if next.is_some() => self.folder.check_state_writable(),
+            None => Ok(()),
+        }
+    }
+
+    /// Replaces the link by one to the prepared generation, if there is one.
+    ///
+    /// # Errors
+    /// As [`begin_swap`](Self::begin_swap).
+    pub(super) fn replace_link(&mut self) -> Result<()> {
+        let prepared = self.prepared.as_ref();
+        prepared.map_or(Ok(()), |prepared| self.folder.point_to(prepared.manifest.current()))
+    }
+
+    /// Restores the link of the generation in the folder, as far as that is possible: another
+    /// folder of the group cannot be swapped.
+    pub(super) fn undo_swap(&mut self) {
+        let Some(prepared) = &self.prepared else { return };
         let wanted = prepared.manifest.current();
-        self.is_in_place = false;
-        self.folder.point_to(wanted)?;
+        match &self.state {
+            Some(state) if self.folder.is_complete(&state.generation) => {
+                let _ = self.folder.point_to(&state.generation);
+                if state.generation.name() != wanted.name() {
+                    self.folder.remove_link_to(wanted);
+                }
+            }
+            _ => self.folder.remove_link_to(wanted),
+        }
+    }
+
+    /// Stores that the prepared generation, to which the link points, is that of the folder, and
+    /// removes generations that are no longer kept. Returns `None` if none is prepared.
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`].
+    pub(super) fn finish_swap(&mut self) -> Result<Option<Swapped>> {
+        let Some(prepared) = self.prepared.take() else { return Ok(None) };
+        if let Err(error) = self.write_state(&prepared.manifest) {
+            self.is_in_place = false;
+            self.prepared = Some(prepared);
+            return Err(error);
+        }
         self.is_in_place = true;
+        self.interrupted = None;
+        let wanted = prepared.manifest.current();
         self.folder.remove_other_links(wanted.name());
-        self.folder.prune(wanted, self.options.previous);
-        let swapped = Swapped {
+        self.prune();
+        self.version = Some(prepared.version);
+        Ok(Some(Swapped {
             generation: wanted.id,
             created: wanted.created,
             path: self.folder.link(wanted.name()),
             fetched_bytes: prepared.fetched.bytes,
             built_files: prepared.fetched.built_files,
-            delta_failures: prepared.fetched.delta_failures.clone(),
-        };
-        self.version = self.prepared.take().map(|prepared| prepared.version);
-        Ok(Some(swapped))
+            delta_failures: prepared.fetched.delta_failures,
+        }))
+    }
+
+    /// Returns whether an earlier follower was killed after it had replaced the link.
+    pub(super) fn has_replaced_link(&self) -> bool {
+        matches!(self.interrupted, Some(Interrupted::Replaced))
+    }
+
+    /// Completes the swap in which an earlier follower was killed, since the link of another folder
+    /// of the group was replaced. Returns whether the folder has the next generation.
+    pub(super) fn complete_swap(&mut self) -> bool {
+        let Some(Interrupted::Pending(next)) = self.interrupted.take() else { return true };
+        let Next { generation, .. } = &next;
+        if !self.folder.is_complete(generation) || self.folder.point_to(generation).is_err() {
+            self.interrupted = Some(Interrupted::Pending(next));
+            return false;
+        }
+        self.folder.remove_other_links(generation.name());
+        self.state = Some(State::advance(self.state.as_ref(), next, self.options.previous));
+        self.is_in_place = true;
+        self.interrupted = Some(Interrupted::Replaced);
+        true
+    }
+
+    /// Stores the state after an interrupted swap, when all folders of the group have completed it.
+    pub(super) fn settle(&mut self) {
+        if let Some(state) = &self.state
+            && self.folder.write_state(state).is_ok()
+        {
+            self.interrupted = None;
+        }
+    }
+
+    /// Removes the generations that the folder neither has nor gets nor keeps.
+    fn prune(&self) {
+        let of_state = self.state.iter().flat_map(|state| {
+            let previous = state.previous.iter().take(self.options.previous).cloned();
+            previous.chain([folder_name(&state.generation)])
+        });
+        let prepared = self.prepared.iter().map(|one| folder_name(one.manifest.current()));
+        let keep: Vec<_> = of_state.chain(prepared).collect();
+        let keep: Vec<_> = keep.iter().map(String::as_str).collect();
+        self.folder.prune(&keep);
     }
 
     /// Checks what other programs have done to the folder since the last check: they can have
@@ -262,7 +360,7 @@ impl Follower {
         if !self.folder.is_locked() {
             self.is_in_place = false;
             self.folder = self.folder.open_again()?;
-            self.state = self.folder.state()?;
+            (self.state, self.interrupted) = load(&self.folder, self.options.previous)?;
             self.prepared = None;
         }
         let is_complete =
@@ -294,9 +392,21 @@ impl Follower {
 
     /// Writes the state for the current generation of a manifest.
     fn write_state(&mut self, manifest: &Manifest) -> Result<()> {
-        let state = State { serial: manifest.serial, generation: manifest.current().clone() };
+        let next = Next { serial: manifest.serial, generation: manifest.current().clone() };
+        let state = State::advance(self.state.as_ref(), next, self.options.previous);
         self.folder.write_state(&state)?;
         self.state = Some(state);
         Ok(())
     }
+}
+
+/// Reads the state of a folder, and the swap in which a follower was killed.
+fn load(folder: &Folder, previous: usize) -> Result<(Option<State>, Option<Interrupted>)> {
+    let Some(mut state) = folder.state()? else { return Ok((None, None)) };
+    let Some(next) = state.next.take() else { return Ok((Some(state), None)) };
+    if folder.is_linked_to(&next.generation) && folder.is_complete(&next.generation) {
+        let state = State::advance(Some(&state), next, previous);
+        return Ok((Some(state), Some(Interrupted::Replaced)));
+    }
+    Ok((Some(state), Some(Interrupted::Pending(next))))
 }

@@ -40,9 +40,17 @@ pub struct GroupChecked {
 }
 
 impl Group {
-    /// Creates a group. Its followers are checked in this order.
+    /// Creates a group. Its followers are checked in this order. If an earlier group of these
+    /// folders was killed when some links were replaced, replaces the others, too.
     #[must_use]
-    pub fn new(followers: Vec<Follower>) -> Self {
+    pub fn new(mut followers: Vec<Follower>) -> Self {
+        if followers.iter().any(Follower::has_replaced_link) {
+            let completed: Vec<_> = followers.iter_mut().map(Follower::complete_swap).collect();
+            // Otherwise the next group tries again.
+            if completed.into_iter().all(|is_complete| is_complete) {
+                followers.iter_mut().for_each(Follower::settle);
+            }
+        }
         Self { followers, same: None }
     }
 
@@ -85,24 +93,35 @@ impl Group {
         GroupChecked { folders, waits_for }
     }
 
-    /// Replaces the links of what is prepared. Stores all states first, so that a follower
-    /// that is killed meanwhile replaces the other links when it starts.
+    /// Replaces the links of what is prepared. Stores before which generations the folders get, so
+    /// that the next group replaces the other links if this one is killed between two of them. If
+    /// one link cannot be replaced, restores those that were.
     fn swap(&mut self, folders: &mut [Result<Option<Swapped>>]) {
-        let mut each = self.followers.iter_mut().zip(&mut *folders);
-        let failed = each.position(|(follower, result)| match follower.store_prepared() {
-            Ok(()) => false,
-            Err(error) => {
-                *result = Err(error);
-                true
-            }
-        });
-        if let Some(number) = failed {
-            self.followers[..number].iter_mut().for_each(Follower::restore_state);
+        if !self.all(folders, Follower::begin_swap) {
+            return;
+        }
+        if !self.all(folders, Follower::replace_link) {
+            self.followers.iter_mut().for_each(Follower::undo_swap);
             return;
         }
         for (follower, result) in self.followers.iter_mut().zip(folders) {
-            *result = follower.swap();
+            *result = follower.finish_swap();
         }
+    }
+
+    /// Takes a step for each folder, until one fails. Returns whether none has failed.
+    fn all(
+        &mut self,
+        folders: &mut [Result<Option<Swapped>>],
+        step: fn(&mut Follower) -> Result<()>,
+    ) -> bool {
+        for (follower, result) in self.followers.iter_mut().zip(folders) {
+            if let Err(error) = step(follower) {
+                *result = Err(error);
+                return false;
+            }
+        }
+        true
     }
 
     /// Returns the values of the metadata that must be the same, if they are not.

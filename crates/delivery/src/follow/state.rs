@@ -1,5 +1,6 @@
 //! The state of a follower's folder: which generation it has.
 
+use super::folder_name::folder_name;
 use crate::manifest::Generation;
 use serde::{Deserialize, Serialize};
 
@@ -9,4 +10,37 @@ pub(super) struct State {
     /// The serial number of the last manifest that had it as the current generation.
     pub(super) serial: u64,
     pub(super) generation: Generation,
+    /// The names of the folders of generations that were here before, the latest one first.
+    #[serde(default)]
+    pub(super) previous: Vec<String>,
+    /// The generation whose link is being made, or was made last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) next: Option<Next>,
+}
+
+/// A generation that replaces the one in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Next {
+    /// The serial number of its manifest.
+    pub(super) serial: u64,
+    pub(super) generation: Generation,
+}
+
+impl State {
+    /// Returns the state after a swap to the next generation. At most `max_previous` names of
+    /// earlier ones stay.
+    pub(super) fn advance(last: Option<&Self>, next: Next, max_previous: usize) -> Self {
+        let Next { serial, generation } = next;
+        let name = folder_name(&generation);
+        let last_name = last.map(|last| folder_name(&last.generation));
+        let earlier = last.into_iter().flat_map(|last| last.previous.iter().cloned());
+        let mut previous: Vec<String> = Vec::new();
+        for earlier in last_name.into_iter().chain(earlier) {
+            if earlier != name && !previous.contains(&earlier) {
+                previous.push(earlier);
+            }
+        }
+        previous.truncate(max_previous);
+        Self { serial, generation, previous, next: None }
+    }
 }

@@ -99,6 +99,7 @@ pub async fn publish(
     progress: impl Fn(Uploaded),
 ) -> Result<Published> {
     destination.check_writable()?;
+    scratch::remove_leftovers(file);
     let read = destination.manifest(&[]).await?;
     let signer = Signer::new(options.signing_key.as_ref(), &options.trusted_keys);
     let is_trusted = match &read {
@@ -131,7 +132,8 @@ pub async fn publish(
     let has_signature = read.as_ref().is_some_and(|read| signer.has_signed(&read.envelope));
     let mut cleanup = Ok(());
     if !is_unchanged || !removed.is_empty() || !has_signature {
-        destination.replace_manifest(&manifest, signer.key, read.as_ref()).await?;
+        let mode = source.mode();
+        destination.replace_manifest(&manifest, signer.key, read.as_ref(), Some(mode)).await?;
         cleanup = retention::remove_objects(destination, &stored, old, &manifest).await;
     }
     Ok(Published {
@@ -193,7 +195,7 @@ pub async fn roll_back(
     }
     let mut manifest = next_version(destination, Some(old))?;
     manifest.current = generation;
-    destination.replace_manifest(&manifest, key, Some(&read)).await?;
+    destination.replace_manifest(&manifest, key, Some(&read), None).await?;
     Ok(manifest)
 }
 

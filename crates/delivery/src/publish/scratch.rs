@@ -23,15 +23,13 @@ impl ScratchFolder {
     /// Creates a folder beside a file, where there is room for files of its size, or else where the
     /// system has its temporary files.
     pub(super) fn create(beside: &Path) -> Result<Self> {
-        let folder = beside.parent().filter(|parent| *parent != Path::new(""));
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = parent(beside);
         Self::create_in(folder)
             .or_else(|_| Self::create_in(&std::env::temp_dir()))
             .map_err(|e| Error::io(folder, "create a temporary folder in", e))
     }
 
     fn create_in(folder: &Path) -> io::Result<Self> {
-        remove_leftovers(folder);
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
         let folder = builder.tempdir_in(folder)?;
@@ -45,9 +43,19 @@ impl ScratchFolder {
     }
 }
 
-/// Removes the temporary folders of killed processes. Ignores errors, because they do not interfere
-/// with a publication.
-fn remove_leftovers(folder: &Path) {
+/// Returns the folder of a file.
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// Removes the temporary folders of killed processes beside a file, and where the system has its
+/// temporary files. Ignores errors, because they do not interfere with a publication.
+pub(super) fn remove_leftovers(beside: &Path) {
+    remove_leftovers_in(parent(beside));
+    remove_leftovers_in(&std::env::temp_dir());
+}
+
+fn remove_leftovers_in(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if !entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)) {
             continue;
@@ -68,7 +76,7 @@ fn remove_leftovers(folder: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::{PREFIX, ScratchFolder};
+    use super::{PREFIX, ScratchFolder, remove_leftovers_in};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
@@ -85,6 +93,7 @@ mod tests {
         for name in ["lock", "old"] {
             fs::write(left.join(name), "").expect("a file");
         }
+        remove_leftovers_in(place.path());
         let other = ScratchFolder::create(&file).expect("a folder");
         let mode = fs::metadata(other.path()).expect("a folder").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);

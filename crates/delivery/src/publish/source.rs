@@ -52,6 +52,11 @@ impl Source {
         Ok(Self { files, entries: snapshot.len(), metadata: metadata.collect() })
     }
 
+    /// Returns the permissions of the snapshot, or of the manifest of the set.
+    pub(super) fn mode(&self) -> u32 {
+        self.files[0].mode
+    }
+
     /// Returns the files as a manifest describes them, without the names of their objects.
     pub(super) fn data_files(&self) -> Vec<DataFile> {
         let files = self.files.iter().map(|file| DataFile {

@@ -106,6 +106,24 @@ async fn a_manifest_that_is_removed_is_an_error() {
     assert_eq!((follower.generation(), place.seven()), (Some(1), Some(1)));
 }
 
+/// The one that was current last is kept, whatever its number.
+#[tokio::test]
+async fn the_previous_generation_is_the_one_before_a_rollback_and_on() {
+    let place = Place::new();
+    let mut follower = place.follower();
+    for seven in 1..=3 {
+        place.publish(seven).await;
+        check(&mut follower).await.expect("a generation");
+    }
+    roll_back(&place.destination(), 2, None, &[]).await.expect("rolled back");
+    check(&mut follower).await.expect("a generation");
+    place.publish(4).await;
+    check(&mut follower).await.expect("a generation");
+    let generations = place.generations();
+    let numbers: Vec<_> = generations.iter().filter_map(|name| name.split('-').next()).collect();
+    assert_eq!((numbers, place.seven()), (vec!["2", "5"], Some(4)));
+}
+
 /// A generation that is still in the folder is not fetched again.
 #[tokio::test]
 async fn a_rollback_to_the_generation_before_fetches_nothing() {
@@ -187,9 +205,14 @@ async fn links_of_other_names_are_removed_and_those_of_users_stay() {
     // A follower was killed between the new link and the removal of the old one.
     std::os::unix::fs::symlink(".nuthatch/0-gone/old.nut", folder.join("old.nut")).expect("a link");
     check(&mut follower).await.expect("a generation");
+    // A user has made a link to a generation under another name.
+    let pinned = folder.join("pinned.nut");
+    std::os::unix::fs::symlink(std::fs::read_link(&link).expect("a link"), pinned).expect("a link");
+    place.publish(2).await;
+    check(&mut follower).await.expect("a generation");
     let mut found = names(&folder);
     found.retain(|name| name != ".nuthatch");
-    assert_eq!(found, ["mine.nut", "users.nut"]);
+    assert_eq!(found, ["mine.nut", "pinned.nut", "users.nut"]);
 }
 
 /// The serial number is remembered even if the generation stays the same.

@@ -162,3 +162,107 @@ async fn a_link_that_is_removed_while_a_group_waits_is_restored() {
     assert_eq!(values(&places), [Some(1), Some(1)]);
     assert_eq!(group.followers()[0].generation(), Some(1));
 }
+
+/// Brings generation 2 of both folders there, and nothing more: they wait for each other.
+async fn prepared_twice() -> [Place; 2] {
+    let places = [Place::new(), Place::new()];
+    for place in &places {
+        publish(place, 1, Some(1)).await;
+    }
+    let mut group = group(&places).same_metadata("batch");
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    publish(&places[0], 2, Some(2)).await;
+    assert!(check(&mut group).await.2.is_some());
+    drop(group);
+    publish(&places[1], 2, Some(3)).await;
+    let mut again = Group::new(places.iter().map(Place::follower).collect());
+    again = again.same_metadata("batch");
+    assert!(check(&mut again).await.2.is_some());
+    places
+}
+
+/// Changes the state of a folder to that of a follower that has begun to swap generation 2 in.
+fn begin(place: &Place) {
+    let manifest = fs::read_to_string(place.path("shared/manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
+    let path = place.path("folder/.nuthatch/state.json");
+    let state = fs::read_to_string(&path).expect("a state");
+    let mut state: serde_json::Value = serde_json::from_str(&state).expect("JSON");
+    state["next"] = serde_json::json!({
+        "serial": manifest["serial"],
+        "generation": manifest["generations"][1],
+    });
+    fs::write(path, state.to_string()).expect("written");
+    fs::rename(place.path("shared"), place.path("away")).expect("renamed");
+}
+
+fn replace_link(place: &Place) {
+    let generations = place.generations();
+    let new = generations.iter().find(|name| name.starts_with("2-")).expect("generation 2");
+    let link = place.path("folder/users.nut");
+    fs::remove_file(&link).expect("removed");
+    std::os::unix::fs::symlink(format!(".nuthatch/{new}/users.nut"), link).expect("a link");
+}
+
+#[tokio::test]
+async fn a_group_that_was_killed_before_the_first_link_keeps_all_old_ones() {
+    let places = prepared_twice().await;
+    places.iter().for_each(begin);
+    let mut group = group(&places);
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+    assert_eq!(check(&mut group).await.1, 2, "the sources are away");
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+}
+
+#[tokio::test]
+async fn a_group_that_was_killed_between_two_links_replaces_the_others_without_the_sources() {
+    for replaced in 0..2 {
+        let places = prepared_twice().await;
+        places.iter().for_each(begin);
+        replace_link(&places[replaced]);
+        // A follower that is killed again before it has completed the swap changes nothing.
+        drop(places.iter().map(Place::follower).collect::<Vec<_>>());
+        let completed = group(&places);
+        assert_eq!(values(&places), [Some(2), Some(2)]);
+        drop(completed);
+        drop(group(&places));
+        assert_eq!(values(&places), [Some(2), Some(2)]);
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_cannot_be_replaced_holds_the_others() {
+    let places = prepared_twice().await;
+    let mut group = group(&places);
+    // A file of another program is at the path of the first link.
+    let (link, file) = (places[0].path("folder/users.nut"), places[0].path("users.nut"));
+    fs::remove_file(&link).expect("removed");
+    fs::copy(&file, &link).expect("copied");
+    assert_eq!(check(&mut group).await.0, 0);
+    assert_eq!(places[1].seven(), Some(1));
+    fs::remove_file(&link).expect("removed");
+    // The link of the second folder cannot be made, which is found after the first one was.
+    let blocked = places[1].path("folder/.nuthatch/link.new");
+    fs::create_dir(&blocked).expect("a folder");
+    assert_eq!(check(&mut group).await, (0, 1, None));
+    assert_eq!(values(&places), [Some(1), Some(1)]);
+    fs::remove_dir(&blocked).expect("removed");
+    assert_eq!(check(&mut group).await.1, 0);
+    assert_eq!(values(&places), [Some(2), Some(2)]);
+}
+
+#[tokio::test]
+async fn generations_that_were_never_swapped_in_are_removed() {
+    let places = [Place::new(), Place::new()];
+    for place in &places {
+        publish(place, 1, Some(1)).await;
+    }
+    check(&mut group(&places)).await;
+    for batch in 2..8 {
+        publish(&places[0], batch, Some(batch as u64)).await;
+        let mut group = group(&places).same_metadata("batch");
+        assert!(check(&mut group).await.2.is_some());
+    }
+    let generations = places[0].generations();
+    assert_eq!(generations.len(), 2, "the one in place and the last one: {generations:?}");
+}

@@ -237,3 +237,43 @@ async fn a_damaged_snapshot_is_not_published() {
     assert_eq!(error.code(), "snapshot");
     assert!(!place.path("shared").exists());
 }
+
+/// Its metadata can be as private as the snapshot.
+#[tokio::test]
+async fn a_manifest_has_at_most_the_permissions_of_the_snapshot() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let file = place.build("users.nut", 0, 1);
+    let mode = |path: &std::path::Path| {
+        std::fs::metadata(path).expect("a file").permissions().mode() & 0o777
+    };
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("a mode");
+    place.publish_file(&file, &options()).await.expect("published");
+    let manifest = place.path("shared/manifest.json");
+    assert_eq!(mode(&manifest), 0o600);
+    // A rollback keeps them.
+    let file = place.build("users.nut", 0, 2);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("a mode");
+    place.publish_file(&file, &options()).await.expect("published");
+    nuthatch_delivery::roll_back(&place.destination(), 1, None, &[]).await.expect("rolled back");
+    assert_eq!(mode(&manifest), 0o640);
+}
+
+#[tokio::test]
+async fn what_killed_publishers_leave_is_removed_by_the_next_publication() {
+    let place = Place::new();
+    let file = place.build("users.nut", 0, 1);
+    place.publish_file(&file, &options()).await.expect("published");
+    let (manifest, scratch) =
+        (place.path("shared/manifest.json#00ff"), place.path(".nuthatch-delta-left"));
+    std::fs::write(&manifest, "half").expect("a file");
+    std::fs::create_dir(&scratch).expect("a folder");
+    std::fs::write(scratch.join("lock"), "").expect("a file");
+    // Unchanged contents, and no delta.
+    let options = nuthatch_delivery::PublishOptions { delta_limit: 0, ..options() };
+    place.publish_file(&file, &options).await.expect("published");
+    assert!(!scratch.exists());
+    place.build("users.nut", 0, 2);
+    place.publish_file(&file, &options).await.expect("published");
+    assert!(!manifest.exists());
+}

@@ -4,6 +4,7 @@ use super::keys::{SigningKeyArg, read_trusted};
 use super::{now, runtime};
 use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
+use crate::process::raise_file_limit;
 use crate::terminal::{Display, print_message, print_result};
 use clap::Args;
 use nuthatch_delivery::{Destination, PublishOptions, Published, Retention, publish};
@@ -95,6 +96,8 @@ pub(crate) struct Publish {
 
 impl Publish {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        // All shards of a set are open at the same time.
+        raise_file_limit();
         let destination = Destination::open(&self.destination)?;
         let options = PublishOptions {
             now: now(),

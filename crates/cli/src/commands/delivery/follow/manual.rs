@@ -34,7 +34,8 @@ The file of --config has a table for each snapshot; other options hold for all o
   on_swap = \"systemctl reload shop\"    # instead of --on-swap
   trust_key = [\"trust.pem\"]            # instead of --trust-key
 Snapshots of a group are swapped together: when the new generations of all of them are complete, the
-links are replaced directly one after the other. If one cannot be completed, none is swapped.
+links are replaced directly one after the other. If one cannot be completed, none is swapped; if a
+link cannot be replaced, those that were are restored.
   [group.shop]
   same_metadata = \"batch\"              # optional
 With same_metadata, generations are swapped in only if this metadata has the same value in all of
@@ -76,5 +77,5 @@ Exit status:
   0  SIGTERM or SIGINT ended it, or with --once: each folder has the current generation
   2  invalid command line
   3  any other error, for example: another follower uses DIR, or with --once: the check failed, or
-     the command of --on-swap did
+     the command of --on-swap did, or a signal ended it
   101  a thread panicked, which is a bug: start the follower again";

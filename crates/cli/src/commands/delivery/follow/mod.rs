@@ -5,6 +5,7 @@ mod config;
 mod manual;
 mod metrics;
 mod on_swap;
+mod once;
 
 use super::keys::{TrustedKeyArgs, read_trusted};
 use super::runtime;
@@ -12,14 +13,12 @@ use crate::arguments::MonitoringArgs;
 use crate::logs::server_started;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess, end_at_once};
-use crate::terminal::{Display, greet, print_message, print_result};
-use checks::{CheckedGroup, text};
+use crate::terminal::greet;
+use checks::CheckedGroup;
 use clap::Args;
 use config::{Followed, FollowedGroup};
 use metrics::Status;
-use nuthatch_delivery::{
-    Bandwidth, DeltaOptions, Destination, FollowOptions, Follower, Group, GroupChecked,
-};
+use nuthatch_delivery::{Bandwidth, DeltaOptions, Destination, FollowOptions, Follower, Group};
 use nuthatch_units::{bytes, format_duration, parse_size, parse_time};
 use on_swap::OnSwap;
 use std::path::PathBuf;
@@ -101,7 +100,7 @@ impl Follow {
         let groups = groups
             .map(|group| self.open(group, bandwidth.as_ref(), &mut status))
             .collect::<Result<Vec<_>, _>>()?;
-        if self.once { follow_once(groups) } else { self.follow(groups, status) }
+        if self.once { once::follow(groups) } else { self.follow(groups, status) }
     }
 
     fn check_numbers(&self) -> Result<(), Failure> {
@@ -221,49 +220,4 @@ impl Follow {
             }
         }
     }
-}
-
-/// Checks all groups once.
-fn follow_once(groups: Vec<CheckedGroup>) -> Result<Outcome, Failure> {
-    let (runtime, display) = (runtime(1)?, Display::new(false, None));
-    let mut problems = Vec::new();
-    let is_only = matches!(&groups[..], [group] if group.folders.len() == 1);
-    for mut group in groups {
-        let checked = runtime.block_on(group.group.check(|_, fetched| {
-            display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
-        }));
-        display.finish();
-        let GroupChecked { folders, waits_for } = checked;
-        let of_each = folders.into_iter().zip(group.group.followers()).zip(&group.folders);
-        for ((result, follower), (status, on_swap)) in of_each {
-            let place = if is_only { String::new() } else { format!("{}: ", status.folder()) };
-            let swapped = match result {
-                Ok(swapped) => swapped,
-                Err(error) => {
-                    problems.push(format!("{place}{error}"));
-                    continue;
-                }
-            };
-            if let Some(swapped) = swapped {
-                for failure in &swapped.delta_failures {
-                    print_message(format_args!("note: no delta used for {failure}"));
-                }
-                print_result(&text(&swapped))?;
-                let ran = runtime.block_on(on_swap.run(&swapped));
-                problems.extend(ran.err().map(|problem| format!("{place}{problem}")));
-            } else if let (Some(path), Some(number)) = (follower.path(), follower.generation())
-                && waits_for.is_none()
-            {
-                print_result(&format!("{}: generation {number} is current\n", path.display()))?;
-            }
-        }
-        let waits =
-            |reason| format!("group {:?}: waits for {reason}", group.name.unwrap_or_default());
-        problems.extend(waits_for.map(waits));
-    }
-    let Some(last) = problems.pop() else { return Ok(Outcome::Success) };
-    for problem in problems {
-        print_message(format_args!("error: {problem}"));
-    }
-    Err(Failure::Error(last))
 }
