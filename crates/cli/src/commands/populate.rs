@@ -1,6 +1,7 @@
 //! `nuthatch populate`: starts the program that has the drivers of databases.
 
 use crate::outcome::{Failure, Outcome};
+use crate::process::raise_file_limit;
 use clap::Args;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -22,6 +23,8 @@ pub(crate) struct Populate {
 impl Populate {
     /// Replaces this process by the program: the one beside this program, else the one in PATH.
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        // To publish a set, all its shards are open at the same time.
+        raise_file_limit();
         let program = beside().unwrap_or_else(|| PROGRAM.into());
         let error = Command::new(&program).args(&self.arguments).exec();
         Err(Failure::Error(match error.kind() {

@@ -57,13 +57,13 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Halves the length, as a range has failed.
+    /// Makes ranges half as long, as one has failed.
     pub(super) fn slow_down(&self) {
         let halved = self.0.load(Ordering::Relaxed) / 2;
         self.0.store(halved.max(MIN_PACE_BYTES), Ordering::Relaxed);
     }
 
-    /// Doubles the length if a range took little time.
+    /// Makes ranges twice as long if one took little time.
     pub(super) fn received(&self, time: Duration) {
         if time < SHORT_TIME {
             let doubled = self.0.load(Ordering::Relaxed) * 2;

@@ -264,8 +264,8 @@ impl Folder {
         let _ = fs::remove_dir_all(self.generation(generation));
     }
 
-    /// Removes the folders of all generations with other names than these. What cannot be removed is
-    /// removed later.
+    /// Removes the folders of all generations with other names than these. What cannot be removed
+    /// is removed later.
     pub(super) fn prune(&self, keep: &[&str]) {
         for entry in fs::read_dir(&self.own).into_iter().flatten().flatten() {
             let name = entry.file_name();

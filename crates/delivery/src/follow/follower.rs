@@ -253,9 +253,8 @@ impl Follower {
                 self.interrupted = None;
                 Ok(())
             }
-            Some(_) => Ok(()),
             None if next.is_some() => self.folder.check_state_writable(),
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 

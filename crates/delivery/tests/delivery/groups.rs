@@ -259,7 +259,7 @@ async fn generations_that_were_never_swapped_in_are_removed() {
     }
     check(&mut group(&places)).await;
     for batch in 2..8 {
-        publish(&places[0], batch, Some(batch as u64)).await;
+        publish(&places[0], batch, Some(batch.cast_unsigned())).await;
         let mut group = group(&places).same_metadata("batch");
         assert!(check(&mut group).await.2.is_some());
     }

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["job", "dry_run"])]
     output: Option<PathBuf>,
     /// Publish the snapshot, as "nuthatch publish" does; overrides that of the job
-    #[arg(long, value_name = "DEST")]
+    #[arg(long, value_name = "DEST", value_parser = parse_destination)]
     publish: Option<String>,
     /// Print the entries of the first rows of each source as JSON lines, and write nothing
     #[arg(long)]
@@ -90,4 +90,12 @@ impl Arguments {
         }
         Ok(job)
     }
+}
+
+/// Parses the destination of a publication.
+fn parse_destination(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("expected a folder, or an address such as s3://bucket/path".to_owned());
+    }
+    Ok(text.to_owned())
 }

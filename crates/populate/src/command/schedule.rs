@@ -92,4 +92,8 @@ impl Observer for Shown {
             print_message(format_args!("attempt {attempt}: {error}; again in {wait}"));
         });
     }
+
+    fn warning(&self, message: &str) {
+        self.0.suspend(|| print_message(format_args!("warning: {message}")));
+    }
 }

@@ -7,8 +7,18 @@ use nuthatch_rows::{Cell, CellBuffers, Literal, Row};
 use nuthatch_snapshot::Value;
 use std::sync::{Mutex, PoisonError};
 
-/// Returns the first value of the first row of a query; `None` if there is no row, or the value is
-/// NULL. Booleans are `true` and `false`.
+/// The first value of the first row of a query.
+#[derive(Clone, Debug)]
+pub(crate) enum FirstValue {
+    /// There is no row, or the value is NULL.
+    Null,
+    /// A number or a text. Booleans are `true` and `false`.
+    Literal(Literal),
+    /// An infinite float, or one that is not a number.
+    NotFinite(f64),
+}
+
+/// Returns the first value of the first row of a query.
 ///
 /// # Errors
 ///
@@ -17,8 +27,8 @@ pub(crate) fn first_value(
     session: &mut dyn Session,
     source: &Source,
     query: &str,
-) -> Result<Option<Literal>> {
-    let first = Mutex::new(None);
+) -> Result<FirstValue> {
+    let first = Mutex::new(Ok(FirstValue::Null));
     let make: Box<MakeReceiver<'_>> = Box::new(|| Box::new(First(&first)));
     let read = session.read(source, Some(query), &*make);
     drop(make);
@@ -27,13 +37,11 @@ pub(crate) fn first_value(
         Err(Stop::Fault(error)) => return Err(error),
     }
     let value = first.into_inner().unwrap_or_else(PoisonError::into_inner);
-    value
-        .transpose()
-        .map_err(|message| Error::source(&source.name(), format!("{query}: {message}")))
+    value.map_err(|message| Error::source(&source.name(), format!("{query}: {message}")))
 }
 
 /// Keeps the first value of the first row.
-struct First<'a>(&'a Mutex<Option<Result<Literal, String>>>);
+struct First<'a>(&'a Mutex<Result<FirstValue, String>>);
 
 impl RowReceiver for First<'_> {
     fn set_columns(&mut self, _names: &[String]) -> Result<(), Stop> {
@@ -43,13 +51,18 @@ impl RowReceiver for First<'_> {
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
         let mut cells = CellBuffers::default();
         let value = match row.cell(0, &mut cells) {
-            Ok(Cell::Null) => None,
-            Ok(Cell::Value(Value::Bool(truth))) => Some(Ok(Literal::Text(truth.to_string()))),
+            Ok(Cell::Null) => Ok(FirstValue::Null),
+            Ok(Cell::Value(Value::Bool(truth))) => {
+                Ok(FirstValue::Literal(Literal::Text(truth.to_string())))
+            }
+            Ok(Cell::Value(Value::F64(float))) if !float.is_finite() => {
+                Ok(FirstValue::NotFinite(float))
+            }
             Ok(cell) => {
                 let expected = || "expected a number or a text, found another value".to_owned();
-                Some(cell.literal().ok_or_else(expected))
+                cell.literal().map(FirstValue::Literal).ok_or_else(expected)
             }
-            Err(message) => Some(Err(message)),
+            Err(message) => Err(message),
         };
         if let Ok(mut first) = self.0.lock() {
             *first = value;

@@ -4,7 +4,7 @@ mod changes;
 mod first_value;
 mod sample;
 
-pub(crate) use first_value::first_value;
+pub(crate) use first_value::{FirstValue, first_value};
 
 use crate::build::Kept;
 use crate::error::Result;
@@ -21,6 +21,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// The last generation, if there is one.
     pub(crate) previous: Option<&'a Snapshot>,
+    /// Why the last generation cannot be read, if it cannot.
+    pub(crate) damage: Option<&'a str>,
     /// What was kept of each source.
     pub(crate) kept: &'a [Kept],
 }
@@ -46,12 +48,13 @@ pub(crate) fn check(candidate: &Candidate<'_>, groups: &mut [Group]) -> Result<V
         let source = &candidate.job.sources[usize::from(query.source) - 1];
         let session = session_of(groups, usize::from(query.source) - 1);
         let found = first_value(&mut *session.session, source, &query.query)?;
-        let passed = found.as_ref().is_some_and(is_true);
+        let passed = matches!(&found, FirstValue::Literal(literal) if is_true(literal));
         let found = match found {
-            Some(Literal::Int(int)) => int.to_string(),
-            Some(Literal::Float(float)) => float,
-            Some(Literal::Text(text)) => format!("\"{text}\""),
-            None => "no value".to_owned(),
+            FirstValue::Literal(Literal::Int(int)) => int.to_string(),
+            FirstValue::Literal(Literal::Float(float)) => float,
+            FirstValue::Literal(Literal::Text(text)) => format!("\"{text}\""),
+            FirstValue::NotFinite(float) => float.to_string(),
+            FirstValue::Null => "no value".to_owned(),
         };
         let expected = format!("true from {}", query.query);
         reports.push(GateReport { gate: "query", expected, found, passed });
@@ -102,9 +105,13 @@ fn check_changes(candidate: &Candidate<'_>, reports: &mut Vec<GateReport>) -> Re
     let mut add = |gate: &'static str, max: Option<Ratio>, measured: Option<(Ratio, String)>| {
         let Some(max) = max else { return };
         let expected = format!("at most {max}");
-        let (passed, found) = match measured {
-            None => (true, "no last generation".to_owned()),
-            Some((ratio, found)) => (ratio <= max, format!("{ratio}: {found}")),
+        let (passed, found) = match (measured, candidate.damage) {
+            (Some((ratio, found)), _) => (ratio <= max, format!("{ratio}: {found}")),
+            (None, None) => (true, "no last generation".to_owned()),
+            (None, Some(damage)) => {
+                let advice = "run the job with --accept-change to publish without this gate";
+                (false, format!("a last generation that cannot be read: {damage}; {advice}"))
+            }
         };
         reports.push(GateReport { gate, expected, found, passed });
     };

@@ -27,8 +27,7 @@ pub(super) struct JobFile {
     gates: GatesTable,
     on_duplicate: Option<String>,
     compress: Option<String>,
-    #[serde(default)]
-    shards: u32,
+    shards: Option<u32>,
     memory: Option<String>,
     threads: Option<u16>,
     #[serde(default)]
@@ -153,13 +152,13 @@ impl JobFile {
             snapshot: SnapshotOptions {
                 on_duplicate,
                 compression: compression(self.compress.as_deref())?,
-                shards: self.shards,
+                shards: positive("shards", self.shards)?.unwrap_or(0),
                 memory: memory as usize,
                 threads: self.threads.map(usize::from),
                 metadata: self.metadata,
             },
             full_every,
-            attempts: self.attempts.unwrap_or(5).max(1),
+            attempts: positive("attempts", self.attempts)?.unwrap_or(5),
         };
         check(&job)?;
         Ok(job)
@@ -204,16 +203,19 @@ fn check(job: &Job) -> Result<(), String> {
 impl PublishTable {
     fn publish(self, folder: &Path) -> Result<Publish, String> {
         let fields = match self {
-            Self::Destination(to) => return Ok(Publish::to(destination(to, folder))),
+            Self::Destination(to) => {
+                return Ok(Publish::to(destination("publish", &to, folder)?));
+            }
             Self::Table(fields) => fields,
         };
-        let defaults = Publish::to(destination(fields.to, folder));
+        let defaults = Publish::to(destination("publish.to", &fields.to, folder)?);
+        let keep = positive("publish.keep", fields.keep)?;
         let delta_limit = fields.delta_limit.as_deref().map(parse_size).transpose();
         let delta_limit = delta_limit.map_err(|found| format!("publish.delta_limit: {found}"))?;
         Ok(Publish {
             signing_key: fields.sign_key.map(|path| folder.join(path)),
             trusted_keys: fields.trust_key.iter().map(|path| folder.join(path)).collect(),
-            keep: fields.keep.map_or(defaults.keep, |keep| keep.max(1) as usize),
+            keep: keep.map_or(defaults.keep, |keep| keep as usize),
             keep_age: duration("publish.keep_age", fields.keep_age.as_deref())?,
             delta_limit: delta_limit.unwrap_or(defaults.delta_limit),
             ..defaults
@@ -222,8 +224,23 @@ impl PublishTable {
 }
 
 /// Returns a destination, relative to a folder if it is a path.
-fn destination(to: String, folder: &Path) -> String {
-    if to.contains("://") { to } else { folder.join(&to).display().to_string() }
+fn destination(field: &str, to: &str, folder: &Path) -> Result<String, String> {
+    if to.is_empty() {
+        return Err(format!(
+            "{field}: expected a folder, or an address such as s3://bucket/path, found an empty \
+             text"
+        ));
+    }
+    let is_address = to.contains("://");
+    Ok(if is_address { to.to_owned() } else { folder.join(to).display().to_string() })
+}
+
+/// Returns a number, after refusing 0.
+fn positive(field: &str, number: Option<u32>) -> Result<Option<u32>, String> {
+    match number {
+        Some(0) => Err(format!("{field}: expected at least 1, found 0")),
+        number => Ok(number),
+    }
 }
 
 impl SourceTable {

@@ -198,6 +198,15 @@ pub struct GateQuery {
     pub query: String,
 }
 
+impl Gates {
+    /// Returns whether a gate compares the snapshot with the last generation.
+    pub(crate) fn has_comparison(&self) -> bool {
+        self.max_entry_change.is_some()
+            || self.max_byte_change.is_some()
+            || self.max_value_change.is_some()
+    }
+}
+
 impl Job {
     /// Reads a job from a file in TOML. Relative paths in it are relative to its folder.
     ///

@@ -6,7 +6,7 @@
 
 use crate::build::Kept;
 use crate::error::{Error, Result};
-use crate::gates::first_value;
+use crate::gates::{FirstValue, first_value};
 use crate::job::{Job, Source};
 use crate::sources::{Group, Session};
 use nuthatch_rows::Literal;
@@ -39,7 +39,7 @@ impl<'a> Plan<'a> {
             return Ok(Self { last: None, marks: Vec::new(), state: None });
         }
         let fingerprint = fingerprint(&job.sources);
-        let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+        let now = seconds(now);
         if let Some(last) = last
             && let Some((full, marks)) = last_marks(job, last, &fingerprint)?
             && now.saturating_sub(full) < job.full_every.as_secs()
@@ -47,6 +47,15 @@ impl<'a> Plan<'a> {
             return Ok(Self { last: Some(last), marks, state: Some(State { fingerprint, full }) });
         }
         Ok(Self { last: None, marks: Vec::new(), state: Some(State { fingerprint, full: now }) })
+    }
+
+    /// Makes an incremental run a full one.
+    pub(super) fn make_full(&mut self, now: SystemTime) {
+        self.last = None;
+        self.marks.clear();
+        if let Some(state) = &mut self.state {
+            state.full = seconds(now);
+        }
     }
 
     /// Returns the generation that changed rows are merged with; `None` for a full build.
@@ -121,17 +130,49 @@ fn last_marks(
     Ok(Some((full, marks)))
 }
 
+/// The highest values of the columns `since`.
+pub(super) struct Marks {
+    /// Those of each source; `None` for a source without rows, or without a finite one.
+    pub(super) literals: Vec<Option<Literal>>,
+    /// The source whose highest value is not finite, by its index, and that value.
+    not_finite: Option<(usize, f64)>,
+}
+
+impl Marks {
+    /// Returns the warning that the run must be a full one: rows that change later have no higher
+    /// value than one that is not finite.
+    pub(super) fn warning(&self, job: &Job) -> Option<String> {
+        let (index, found) = self.not_finite?;
+        let source = &job.sources[index];
+        let column = source.since.as_deref().unwrap_or_default();
+        Some(format!(
+            "{}: since: expected a finite number as the highest value of \"{column}\", found \
+             {found}; this is a full run",
+            source.name()
+        ))
+    }
+}
+
+/// Returns the time in seconds since 1970.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+}
+
 /// Returns the highest value of the column `since` of each source, in the snapshot of the database
 /// that is read.
-pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Vec<Option<Literal>>> {
-    let mut marks = vec![None; job.sources.len()];
+pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Marks> {
+    let mut marks = Marks { literals: vec![None; job.sources.len()], not_finite: None };
     for group in groups {
         for index in group.sources.clone() {
             let source = &job.sources[index];
             let (Some(column), Some(query)) = (&source.since, &source.query) else { continue };
             let Some(dialect) = group.session.dialect() else { continue };
             let max = dialect.query_of_max(query, column);
-            marks[index] = first_value(&mut *group.session, source, &max)?;
+            match first_value(&mut *group.session, source, &max)? {
+                FirstValue::Null => {}
+                FirstValue::Literal(literal) => marks.literals[index] = Some(literal),
+                FirstValue::NotFinite(found) => marks.not_finite = Some((index, found)),
+            }
         }
     }
     Ok(marks)

@@ -106,14 +106,22 @@ fn run_attempt(
     check_output(job)?;
     publication::check(job)?;
     let previous = Previous::find(job)?;
-    let plan = Plan::new(job, previous.snapshot(), now)?;
+    if let Some(damage) = previous.damage() {
+        let effect = if job.is_incremental() { "; this is a full run" } else { "" };
+        observer.warning(&format!("the last generation cannot be read: {damage}{effect}"));
+    }
+    let mut plan = Plan::new(job, previous.snapshot(), now)?;
     let mut groups = sources::open(&job.sources, interruption)?;
     let marks = incremental::marks(job, &mut groups)?;
+    if let Some(warning) = marks.warning(job) {
+        observer.warning(&warning);
+        plan.make_full(now);
+    }
     let mut writer = writer(job, &plan, observer)?;
     for (name, value) in &job.snapshot.metadata {
         writer.set_metadata(name, value.as_bytes())?;
     }
-    plan.write_metadata(&mut writer, &marks)?;
+    plan.write_metadata(&mut writer, &marks.literals)?;
     let read = read_sources(job, &plan, (&mut groups, &mut writer), (interruption, observer))?;
     if let Some(last) = plan.last_generation() {
         incremental::merge(last, &read.kept, &mut writer)?;
@@ -121,8 +129,13 @@ fn run_attempt(
     let staged = writer.stage().map_err(|error| duplicate(job, error))?;
     observer.progress(Progress::Checking);
     let snapshot = Snapshot::open(staged.path())?;
-    let candidate =
-        Candidate { job, snapshot: &snapshot, previous: previous.snapshot(), kept: &read.kept };
+    let candidate = Candidate {
+        job,
+        snapshot: &snapshot,
+        previous: previous.snapshot(),
+        damage: previous.damage(),
+        kept: &read.kept,
+    };
     let reports = gates::check(&candidate, &mut groups)?;
     if reports.iter().any(|report| !report.passed) {
         return Err(Error::Gates(reports));

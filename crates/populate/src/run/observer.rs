@@ -36,4 +36,7 @@ pub trait Observer: Send + Sync {
 
     /// Takes the failure of an attempt. The next one begins after the wait.
     fn attempt_failed(&self, attempt: u32, error: &Error, wait: Duration);
+
+    /// Takes a message about a condition that does not end the run, and its effect.
+    fn warning(&self, message: &str);
 }

@@ -5,14 +5,18 @@ use super::publication::runtime;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use nuthatch_delivery::{
-    Destination, FollowOptions, Follower, TrustedKey, generations, has_contents,
+    Destination, Error as DeliveryError, FollowOptions, Follower, Generation, TrustedKey, download,
+    generations, has_contents,
 };
-use nuthatch_snapshot::Snapshot;
+use nuthatch_snapshot::{Error as SnapshotError, Snapshot};
 use std::path::{Path, PathBuf};
 
 /// The last generation, if a job needs it and there is one.
 pub(super) struct Previous {
     snapshot: Option<Snapshot>,
+    /// Why there is no snapshot, although the destination has a generation: a file of it is
+    /// missing or damaged.
+    damage: Option<String>,
     /// A folder that is removed at the end.
     _folder: Option<TemporaryFolder>,
 }
@@ -20,13 +24,8 @@ pub(super) struct Previous {
 impl Previous {
     /// Opens the last generation, after fetching it if it is not at the path of the output.
     pub(super) fn find(job: &Job) -> Result<Self> {
-        let none = Self { snapshot: None, _folder: None };
-        let gates = &job.gates;
-        let is_compared = gates.max_entry_change.is_some()
-            || gates.max_byte_change.is_some()
-            || gates.max_value_change.is_some();
-        if !is_compared && !job.is_incremental() {
-            return Ok(none);
+        if !job.gates.has_comparison() && !job.is_incremental() {
+            return Ok(Self { snapshot: None, damage: None, _folder: None });
         }
         let Some(publish) = &job.publish else { return Self::of_output(job) };
         let destination = Destination::open(&publish.destination)?;
@@ -34,7 +33,7 @@ impl Previous {
         let trusted = trusted.collect::<Result<Vec<_>, _>>()?;
         let manifest = match runtime()?.block_on(generations(&destination, &trusted)) {
             Ok(manifest) => manifest,
-            Err(nuthatch_delivery::Error::NothingPublished { .. }) => return Self::of_output(job),
+            Err(DeliveryError::NothingPublished { .. }) => return Self::of_output(job),
             Err(error) => return Err(error.into()),
         };
         // A file that is damaged, or of another kind, is not the last generation.
@@ -42,11 +41,13 @@ impl Previous {
             return Self::of_output(job);
         }
         let folder = TemporaryFolder::beside(&job.output)?;
-        let options = FollowOptions { trusted_keys: trusted, ..FollowOptions::default() };
-        let mut follower = Follower::open(destination, &folder.0, options)?;
-        let swapped = runtime()?.block_on(follower.check(|_| {}))?;
-        let snapshot = swapped.map(|swapped| Snapshot::open(swapped.path)).transpose()?;
-        Ok(Self { snapshot, _folder: Some(folder) })
+        match fetch(&destination, trusted, &folder.0) {
+            Ok(snapshot) => Ok(Self { snapshot, damage: None, _folder: Some(folder) }),
+            Err(error) => {
+                let damage = damage_of(&destination, manifest.current(), &folder.0, error)?;
+                Ok(Self { snapshot: None, damage: Some(damage.to_string()), _folder: None })
+            }
+        }
     }
 
     /// Opens the file at the path of the output, if there is one.
@@ -60,11 +61,69 @@ impl Previous {
                 job.output.display()
             ))
         })?;
-        Ok(Self { snapshot, _folder: None })
+        Ok(Self { snapshot, damage: None, _folder: None })
     }
 
     pub(super) fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
+    }
+
+    /// Returns why the last generation cannot be read, if a file of it is missing or damaged.
+    pub(super) fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+}
+
+/// Fetches the current generation of a destination into a folder, and opens it.
+fn fetch(
+    destination: &Destination,
+    trusted_keys: Vec<TrustedKey>,
+    folder: &Path,
+) -> Result<Option<Snapshot>, Error> {
+    let options = FollowOptions { trusted_keys, ..FollowOptions::default() };
+    let mut follower = Follower::open(destination.clone(), folder, options)?;
+    runtime()?.block_on(follower.check(|_| {}))?;
+    // Not the path that the check returns: it returns none if a killed run has fetched the
+    // generation.
+    Ok(follower.path().map(Snapshot::open).transpose()?)
+}
+
+/// Returns an error of fetching a generation if its cause is a file that is missing or damaged.
+/// Such an error stays until another generation is published, so it must not prevent that.
+///
+/// # Errors
+///
+/// Returns all other errors, such as that of a store that cannot be reached.
+fn damage_of(
+    destination: &Destination,
+    generation: &Generation,
+    folder: &Path,
+    error: Error,
+) -> Result<DeliveryError> {
+    let error = match error {
+        Error::Delivery(error) => error,
+        Error::Snapshot(error) => DeliveryError::Snapshot(error),
+        other => return Err(other),
+    };
+    match error {
+        DeliveryError::ObjectNotFound { .. }
+        | DeliveryError::Contents { .. }
+        | DeliveryError::Snapshot(SnapshotError::Corrupt(_) | SnapshotError::NotASnapshot(_)) => {
+            Ok(error)
+        }
+        DeliveryError::Store { ref object, .. } => {
+            // Stores refuse ranges that a truncated object does not have, each by its own error.
+            let name = object.rsplit('/').next();
+            let Some(file) = generation.files.iter().find(|file| name == Some(&file.object)) else {
+                return Err(error.into());
+            };
+            let whole = folder.join(".whole");
+            match runtime()?.block_on(download(destination, file, &whole)) {
+                Err(damage @ DeliveryError::Contents { .. }) => Ok(damage),
+                _ => Err(error.into()),
+            }
+        }
+        error => Err(error.into()),
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) use waiting::Interruption;
 use crate::error::Result;
 use crate::job::{Address, Source};
 use nuthatch_rows::Literal;
+use std::fmt::Write;
 
 /// An open database, in one snapshot of it, or files.
 pub(crate) trait Session: Send {
@@ -89,6 +90,19 @@ pub(crate) struct Dialect {
     name_quote: char,
     /// Whether a backslash in a text must be doubled.
     has_backslash_escapes: bool,
+    nul: Nul,
+}
+
+/// How a database writes a text that has a NUL character.
+#[derive(Clone, Copy, Debug)]
+enum Nul {
+    /// As any other text: the database has no such texts.
+    Plain,
+    /// By a function that replaces a stand-in. A cast of bytes would depend on the encoding of the
+    /// database, and numbers in a column without a type would be compared as texts with it.
+    Replaced,
+    /// By the bytes of the text in hexadecimal digits, with the character set of the connection.
+    Hexadecimal,
 }
 
 impl Dialect {
@@ -102,12 +116,30 @@ impl Dialect {
         match literal {
             Literal::Int(int) => int.to_string(),
             Literal::Float(float) => float.clone(),
-            Literal::Text(text) => {
-                let text = text.replace('\'', "''");
-                let doubled = self.has_backslash_escapes.then(|| text.replace('\\', "\\\\"));
-                format!("'{}'", doubled.unwrap_or(text))
-            }
+            Literal::Text(text) => match self.nul {
+                Nul::Replaced if text.contains('\0') => {
+                    let unused = ('\u{1}'..=char::MAX).find(|c| !text.contains(*c));
+                    let stand_in = String::from(unused.expect("texts do not have all characters"));
+                    let (text, stand_in) = (text.replace('\0', &stand_in), self.text(&stand_in));
+                    format!("replace({}, {stand_in}, char(0))", self.text(&text))
+                }
+                Nul::Hexadecimal if text.contains('\0') => {
+                    let mut digits = String::with_capacity(2 * text.len());
+                    for byte in text.bytes() {
+                        let _ = write!(digits, "{byte:02x}");
+                    }
+                    format!("_utf8mb4 x'{digits}'")
+                }
+                _ => self.text(text),
+            },
         }
+    }
+
+    /// Returns a text in quotes.
+    fn text(self, text: &str) -> String {
+        let text = text.replace('\'', "''");
+        let doubled = self.has_backslash_escapes.then(|| text.replace('\\', "\\\\"));
+        format!("'{}'", doubled.unwrap_or(text))
     }
 
     /// Returns the query for the highest value of a column of another query.
@@ -158,11 +190,21 @@ mod tests {
     #[test]
     fn texts_cannot_end_their_literal() {
         let rows = [&[Literal::Text("a'b\\".into()), Literal::Int(7)][..]];
-        let standard = Dialect { name_quote: '"', has_backslash_escapes: false };
+        let standard = Dialect { name_quote: '"', has_backslash_escapes: false, nul: Nul::Plain };
         let query = standard.query_of_rows("select 1", &["n\"x", "id"], &rows);
         assert!(query.ends_with("where (\"n\"\"x\" = 'a''b\\' and \"id\" = 7)"), "{query}");
-        let mysql = Dialect { name_quote: '`', has_backslash_escapes: true };
+        let nul = Nul::Hexadecimal;
+        let mysql = Dialect { name_quote: '`', has_backslash_escapes: true, nul };
         let query = mysql.query_of_rows("select 1", &["n", "id"], &rows);
         assert!(query.ends_with("(`n` = 'a''b\\\\' and `id` = 7)"), "{query}");
+    }
+
+    #[test]
+    fn texts_with_nul_characters_are_literals() {
+        let text = Literal::Text("a\0\u{1}'".into());
+        let sqlite = Dialect { name_quote: '`', has_backslash_escapes: false, nul: Nul::Replaced };
+        assert_eq!(sqlite.literal(&text), "replace('a\u{2}\u{1}''', '\u{2}', char(0))");
+        let mysql = Dialect { has_backslash_escapes: true, nul: Nul::Hexadecimal, ..sqlite };
+        assert_eq!(mysql.literal(&text), "_utf8mb4 x'61000127'");
     }
 }

@@ -1,6 +1,6 @@
 //! MySQL and MariaDB: one connection with a consistent snapshot for all sources of a database.
 
-use super::{Dialect, Interruption, MakeReceiver, Session, Stop, tls};
+use super::{Dialect, Interruption, MakeReceiver, Nul, Session, Stop, tls};
 use crate::error::{Error, Result};
 use crate::job::{Secret, Source, Tls};
 use mysql_async::consts::ColumnType;
@@ -62,7 +62,8 @@ impl MysqlSession {
         let connected = runtime.block_on(interruption.or_no_answer(&name, connecting))?;
         let (connection, mode) = connected.map_err(|error| failure(&name, &error))?;
         let has_backslash_escapes = !mode.contains("NO_BACKSLASH_ESCAPES");
-        let dialect = Dialect { name_quote: '`', has_backslash_escapes };
+        let nul = Nul::Hexadecimal;
+        let dialect = Dialect { name_quote: '`', has_backslash_escapes, nul };
         Ok(Self { runtime, connection: Some(connection), interruption, dialect, name })
     }
 }

@@ -1,6 +1,6 @@
 //! SQLite: one read transaction for all sources of a file.
 
-use super::{Dialect, Interruption, MakeReceiver, Session, Stop};
+use super::{Dialect, Interruption, MakeReceiver, Nul, Session, Stop};
 use crate::error::{Error, Result};
 use crate::job::Source;
 use nuthatch_rows::{Cell, CellBuffers, Row};
@@ -11,7 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 
 /// In double quotes, SQLite takes a name that does not exist for a text.
-const DIALECT: Dialect = Dialect { name_quote: '`', has_backslash_escapes: false };
+const DIALECT: Dialect =
+    Dialect { name_quote: '`', has_backslash_escapes: false, nul: Nul::Replaced };
 /// Maximum time to wait for a writer that locks the whole file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Number of steps of SQLite's machine between two looks at the flag of interruption.

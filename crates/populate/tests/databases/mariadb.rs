@@ -172,3 +172,19 @@ fn a_text_of_several_statements_is_not_executed() {
     let report = run(&place, &sample).report();
     assert_eq!(report["gates"][1]["found"], "1 entries of 1 rows are equal");
 }
+
+#[test]
+fn texts_with_nul_characters_are_compared() {
+    let place = Place::new();
+    let server = Database::mariadb(place.path());
+    server.execute(
+        "use app; create table t (id varchar(9) primary key, v int, c varchar(9)) charset utf8mb4;
+         insert into t values (concat('a', char(0)), 1, 'k'), ('b', 2, concat('x', char(0)))",
+    );
+    let more = "values = [\"v\"]\nsince = \"c\"\n[gates]\nsample = 5\n";
+    let job = job(&server, "select id, v, c from t", more);
+    let report = run(&place, &job).report();
+    assert_eq!(report["gates"][1]["found"], "2 entries of 2 rows are equal");
+    let report = run(&place, &job).report();
+    assert_eq!((&report["incremental"], &report["sources"][0]["rows"]), (&true.into(), &1.into()));
+}

@@ -41,6 +41,7 @@ fn contradictions_are_errors_of_the_command_line() {
         (&["--source=oracle://h", "--key={id}", "-o=a.nut", "--query=x"], "found oracle://"),
         (&["job.toml", "--every=soon"], "expected a time such as"),
         (&["job.toml", "--quiet", "--json"], "cannot be used with"),
+        (&["job.toml", "--publish="], "expected a folder, or an address such as s3://bucket/path"),
     ] {
         place.run(arguments).failed(2, expected);
     }
@@ -101,4 +102,28 @@ fn an_output_that_cannot_be_written_is_an_error() {
     place.file("job.toml", "output = \"job.toml\"\n[[source]]\nfrom = \"a.csv\"\nkey = \"{id}\"");
     place.run(&["job.toml"]).failed(2, "job.toml: expected another file than the job");
     assert_eq!(place.names(), ["a.csv", "job.toml", "link.csv"]);
+}
+
+#[test]
+fn numbers_of_zero_and_empty_destinations_are_refused() {
+    let place = Place::new();
+    place.file("a.csv", "id,v\n1,x\n");
+    for (line, expected) in [
+        ("shards = 0", "job.toml: shards: expected at least 1, found 0"),
+        ("attempts = 0", "job.toml: attempts: expected at least 1, found 0"),
+        (
+            "publish = { to = \"d\", keep = 0 }",
+            "job.toml: publish.keep: expected at least 1, found 0",
+        ),
+        (
+            "publish = \"\"",
+            "job.toml: publish: expected a folder, or an address such as s3://bucket/path, found \
+             an empty text",
+        ),
+        ("publish = { to = \"\" }", "job.toml: publish.to: expected a folder, or an address"),
+    ] {
+        let job = format!("output = \"a.nut\"\n{line}\n[[source]]\nfrom = \"a.csv\"\n");
+        place.job(&format!("{job}key = \"{{id}}\"\n")).failed(3, expected);
+    }
+    assert_eq!(place.names(), ["a.csv", "job.toml"]);
 }

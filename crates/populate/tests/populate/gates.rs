@@ -169,3 +169,78 @@ fn gates_compare_with_what_followers_have() {
     place.sqlite("update t set v = 'other' where id <= 8");
     place.job(&job(gates)).failed(1, "found 8.00%: 8 changed");
 }
+
+/// Removes the output, and the objects of the published generation.
+fn lose_last_generation(place: &Place) {
+    std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+    for object in std::fs::read_dir(place.path().join("shared/objects")).expect("objects") {
+        std::fs::remove_file(object.expect("an object").path()).expect("an object");
+    }
+}
+
+#[test]
+fn gates_that_compare_with_a_missing_generation_fail_until_the_change_is_accepted() {
+    for more in ["", "values = [\"v\"]\nsince = \"changed\"\n"] {
+        let job = |gates: &str| {
+            job(gates)
+                .replace("select id, v from", "select id, v, id as changed from")
+                .replace("key = \"{id}\"", "key = \"{id}.{column}\"")
+                .replace("[gates]", &format!("{more}[gates]"))
+        };
+        let place = Place::new();
+        place.sqlite(TABLE);
+        place.job(&job("")).report();
+        lose_last_generation(&place);
+        let gates = "max_entry_change = \"10%\"\nmax_byte_change = \"10%\"\n\
+                     max_value_change = \"10%\"";
+        let run = place.job(&job(gates));
+        run.failed(1, "nuthatch: warning: the last generation cannot be read: ");
+        run.failed(1, "3 gates failed, so nothing was published:");
+        run.failed(1, "max_value_change: expected at most 10.0%, found a last generation that");
+        run.failed(1, "the object does not exist; run the job with --accept-change to publish");
+        assert!(!place.path().join("a.nut").exists(), "the output stays as it was");
+        place.run(&["job.toml", "--accept-change", "--json"]).report();
+        std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+        place.job(&job(gates)).report();
+    }
+}
+
+/// The gates passed: the fetch returned no path, since the folder had the generation.
+#[test]
+fn gates_compare_with_a_generation_that_a_killed_run_has_fetched() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.job(&job("")).report();
+    std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+    let destination =
+        nuthatch_delivery::Destination::open(place.path().join("shared").to_str().expect("UTF-8"));
+    let follower = nuthatch_delivery::Follower::open(
+        destination.expect("a folder"),
+        &place.path().join(".a.nut.last"),
+        nuthatch_delivery::FollowOptions::default(),
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let checked = runtime.expect("a runtime").block_on(follower.expect("a follower").check(|_| {}));
+    checked.expect("a check").expect("a generation");
+    place.sqlite("delete from t where id <= 50");
+    place.job(&job("max_entry_change = \"10%\"")).failed(1, "50.0%: 100 entries before, 50 now");
+}
+
+#[test]
+fn a_sample_finds_rows_whose_key_has_a_nul_character() {
+    let place = Place::new();
+    place.sqlite(
+        "create table t(id text primary key, v text);
+         insert into t values ('a', 'x'), ('a' || char(0), 'y'), ('''' || char(0, 0, 1), 'z');",
+    );
+    let report = place.job(&job("sample = 10")).report();
+    assert_eq!(report["gates"][1]["found"], "3 entries of 3 rows are equal");
+}
+
+#[test]
+fn a_query_that_returns_an_infinite_number_fails_its_gate() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let gates = "[[gates.query]]\nsql = \"select 9e999\"";
+    place.job(&job(gates)).failed(1, "query: expected true from select 9e999, found inf");
+}

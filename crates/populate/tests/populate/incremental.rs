@@ -1,6 +1,7 @@
 //! Jobs that read only what changed.
 
 use crate::place::Place;
+use std::path::{Path, PathBuf};
 
 fn job(more: &str) -> String {
     format!(
@@ -116,4 +117,104 @@ fn a_damaged_last_generation_says_what_to_do() {
     place.file("a.nut", "damaged");
     place.job(&job("")).failed(3, "the last generation cannot be read");
     place.job(&job("")).failed(3, "remove the file to run without it");
+}
+
+/// SQLite refuses a literal with a NUL character.
+#[test]
+fn the_column_since_can_have_a_nul_character() {
+    for encoding in ["UTF-8", "UTF-16"] {
+        let place = Place::new();
+        place.sqlite(&format!(
+            "pragma encoding = '{encoding}';
+             create table t(id integer primary key, v text, w text, changed);
+             insert into t values (1, 'a', 'x', 7), (2, 'b', 'y', 'it''s ' || char(0, 1) || 'é');",
+        ));
+        place.job(&job("")).report();
+        place.sqlite("insert into t values (3, 'c', 'z', 'it''s ' || char(0, 2))");
+        let report = place.job(&job("")).report();
+        let found = (&report["incremental"], &report["sources"][0]["rows"]);
+        assert_eq!(found, (&true.into(), &2.into()), "{encoding}");
+        assert_eq!(place.entries("a.nut").len(), 6);
+    }
+}
+
+#[test]
+fn a_run_is_full_while_the_highest_value_of_since_is_not_finite() {
+    let place = Place::new();
+    place.sqlite(
+        "create table t(id integer primary key, v text, w text, changed);
+         insert into t values (1, 'a', 'x', 1.5), (2, 'b', 'y', 2.5)",
+    );
+    place.job(&job("")).report();
+    place.sqlite("insert into t values (3, 'c', 'z', 9e999); delete from t where id = 1");
+    for _ in 0..2 {
+        let run = place.job(&job(""));
+        let report = run.report();
+        assert_eq!((&report["incremental"], &report["entries"]), (&false.into(), &4.into()));
+        let expected = "since: expected a finite number as the highest value of \"changed\", \
+                        found inf; this is a full run";
+        assert!(run.stderr.contains(expected), "{run:?}");
+    }
+    place.sqlite("update t set changed = 3.5 where id = 3");
+    assert_eq!(place.job(&job("")).report()["incremental"], false);
+    assert_eq!(place.job(&job("")).report()["incremental"], true);
+}
+
+/// Removes the output, so that the last generation is fetched. Returns the path of its object.
+fn remove_output(place: &Place) -> PathBuf {
+    std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+    let manifest = std::fs::read_to_string(place.path().join("shared/manifest.json"));
+    let manifest = manifest.expect("a manifest");
+    let (_, object) = manifest.rsplit_once("\"object\":\"").expect("an object");
+    place.path().join("shared/objects").join(object.split('"').next().expect("its name"))
+}
+
+/// Removes or changes the file of an object.
+type Damage = fn(&Path);
+
+#[test]
+fn a_run_is_full_if_the_published_generation_is_missing_or_damaged() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let job = job("publish = \"shared\"");
+    place.job(&job).report();
+    let damages: [(Damage, &str); 4] = [
+        (|path| std::fs::remove_file(path).expect("an object"), "the object does not exist"),
+        (|path| std::fs::write(path, "short").expect("an object"), "found 5 bytes"),
+        (|path| std::fs::write(path, "").expect("an object"), "found 0 bytes"),
+        (
+            |path| {
+                let mut bytes = std::fs::read(path).expect("an object");
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                std::fs::write(path, bytes).expect("an object");
+            },
+            "expected the BLAKE3 hash",
+        ),
+    ];
+    for (generation, (damage, expected)) in (2..).zip(damages) {
+        damage(&remove_output(&place));
+        place.sqlite(&format!("update t set v = 'v{generation}' where id = 1"));
+        let run = place.job(&job);
+        let report = run.report();
+        assert_eq!((&report["incremental"], &report["entries"]), (&false.into(), &4.into()));
+        assert_eq!(report["published"]["generation"], generation);
+        let warning = "nuthatch: warning: the last generation cannot be read: ";
+        for text in [warning, expected, "; this is a full run"] {
+            assert!(run.stderr.contains(text), "expected {text:?}, found {run:?}");
+        }
+        let run = place.job(&job);
+        assert_eq!((&run.report()["incremental"], &*run.stderr), (&true.into(), ""));
+        assert!(!place.names().iter().any(|name| name.contains(".last")), "{:?}", place.names());
+    }
+}
+
+#[test]
+fn a_last_generation_that_cannot_be_looked_up_stays_an_error() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    let job = job("publish = \"shared\"");
+    place.job(&job).report();
+    place.file("shared/manifest.json", "damaged");
+    place.job(&job).failed(3, "manifest.json");
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::job::{Secret, Source, Tls};
-use crate::sources::{Dialect, Interruption, tls};
+use crate::sources::{Dialect, Interruption, Nul, tls};
 use nuthatch_filesystem::file_limit_advice;
 use std::error::Error as _;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
 /// How queries are written.
-pub(super) const DIALECT: Dialect = Dialect { name_quote: '"', has_backslash_escapes: false };
+pub(super) const DIALECT: Dialect =
+    Dialect { name_quote: '"', has_backslash_escapes: false, nul: Nul::Plain };
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time in which a connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
