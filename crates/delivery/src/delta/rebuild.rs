@@ -3,7 +3,7 @@
 use super::read::{DeltaReader, Row};
 use crate::error::{Error, Result};
 use blake3::Hash;
-use nuthatch_snapshot::{OnDuplicate, Scratch, Snapshot, Value, Writer};
+use nuthatch_snapshot::{OnDuplicate, Scratch, Snapshot, Writer};
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -165,10 +165,12 @@ impl Rebuild<'_> {
             }
             number += 1;
             match row {
-                // Not added, but it took time and memory to read it.
-                Row::Put(key, _, len) if removed.keys.contains(key) && rows.take(len) => {}
-                Row::Put(key, value, len)
-                    if !removed.keys.contains(key) && rows.add(key, value, len)? => {}
+                Row::Put(key, value, len) if rows.take(len) => {
+                    // A removed one counts, too: it took time and memory to read it.
+                    if !removed.keys.contains(key) {
+                        rows.writer.insert(key, value)?;
+                    }
+                }
                 Row::Put(..) => {
                     let limit = self.limits.entry_bytes;
                     let expected = format!("keys and values of at most {limit} bytes");
@@ -206,15 +208,6 @@ struct Rows {
 }
 
 impl Rows {
-    /// Adds a row. Returns whether there was room.
-    fn add(&mut self, key: &[u8], value: Value<'_>, len: u64) -> Result<bool> {
-        let has_room = self.take(len);
-        if has_room {
-            self.writer.insert(key, value)?;
-        }
-        Ok(has_room)
-    }
-
     /// Takes the room of a row. Returns whether there was room.
     fn take(&mut self, len: u64) -> bool {
         let has_room = len <= self.room;

@@ -64,7 +64,7 @@ impl Doctor {
 /// Returns all findings, in the order of the report.
 fn examine(machine: &Machine, loaded: &LoadedSettings) -> Vec<Finding> {
     let settings = &loaded.settings;
-    let mut findings = vec![rules(loaded), limits::open_files(settings.max_clients)];
+    let mut findings = vec![rules(loaded), limits::open_files(loaded)];
     findings.extend(memory::examine(machine, loaded));
     findings.push(kernel::version(machine));
     findings.push(kernel::io_uring(machine));

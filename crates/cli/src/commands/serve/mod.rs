@@ -22,6 +22,7 @@ mod warm_restart;
 
 pub(super) use check::check;
 pub(super) use memory::check_memory;
+pub(super) use run::possible_clients;
 
 use crate::logs::{self, Logs};
 use crate::outcome::{Failure, Outcome};

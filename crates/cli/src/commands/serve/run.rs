@@ -98,6 +98,12 @@ pub(super) fn serve(
     Ok(Outcome::Success)
 }
 
+/// Raises the limit of open files, and returns how many clients of the cache it allows.
+pub(in crate::commands) fn possible_clients(loaded: &LoadedSettings) -> Result<u64, Failure> {
+    let (threads, listeners) = (threads(&loaded.settings), listeners(loaded)?.len());
+    Ok(ConnectionLimits::of_this_process(loaded, threads, listeners)?.clients)
+}
+
 /// Returns the options of the cache server, except threads and TLS.
 fn options(loaded: &LoadedSettings, listeners: Vec<Listener>) -> Options {
     let settings = &loaded.settings;
