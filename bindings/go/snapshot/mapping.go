@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"unsafe"
@@ -24,22 +25,22 @@ func copyOf(bytes []byte) mapping {
 	return mapping{bytes: append(alignedBytes(len(bytes)), bytes...)}
 }
 
+// maxLookups is the maximum number of lookups of a path at which no file is found. While the system
+// resolves the path, a symbolic link in it may be switched to another file and the old one removed.
+const maxLookups = 8
+
 // openMapping maps a regular file.
 func openMapping(path string, residency Residency) (mapping, error) {
-	// Checked before opening, too: opening a named pipe would block until it has a writer.
-	info, err := os.Stat(path)
-	if err != nil {
-		return mapping{}, ioError(path, "open", reason(err))
+	file, err := openRegular(path)
+	for i := 1; i < maxLookups && errors.Is(err, fs.ErrNotExist); i++ {
+		file, err = openRegular(path)
 	}
-	if !info.Mode().IsRegular() {
-		return mapping{}, ioError(path, "open", errNotRegular)
-	}
-	file, err := os.Open(path)
 	if err != nil {
 		return mapping{}, ioError(path, "open", reason(err))
 	}
 	defer file.Close()
-	if info, err = file.Stat(); err != nil {
+	info, err := file.Stat()
+	if err != nil {
 		return mapping{}, ioError(path, "stat", reason(err))
 	}
 	if !info.Mode().IsRegular() {
@@ -56,6 +57,18 @@ func openMapping(path string, residency Residency) (mapping, error) {
 		return mapping{}, ioError(path, "map", reason(err))
 	}
 	return m, nil
+}
+
+func openRegular(path string) (*os.File, error) {
+	// Checked before opening, too: opening a named pipe would block until it has a writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return os.Open(path)
 }
 
 var (

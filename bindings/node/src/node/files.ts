@@ -13,6 +13,11 @@ import { MappedSource } from "./mapped.js";
  */
 export type Residency = "mapped" | "copied";
 
+/**
+ * Maximum number of lookups of a path at which no file is found. While the system resolves the
+ * path, a symbolic link in it may be switched to another file and the old one removed.
+ */
+const MAX_LOOKUPS = 8;
 /** Maximum number of bytes that one system call reads. */
 const MAX_READ = 2 ** 30;
 /** Opening a named pipe without this flag would wait for its writer. */
@@ -22,11 +27,15 @@ const FLAGS = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 export function openFileSync(path: string, residency: Residency): Source {
   checkResidency(residency);
   let fd: number;
-  try {
-    requireFile(fs.statSync(path));
-    fd = fs.openSync(path, FLAGS);
-  } catch (error) {
-    throw ioError(path, "open", error);
+  for (let lookups = 1; ; lookups++) {
+    try {
+      requireFile(fs.statSync(path));
+      fd = fs.openSync(path, FLAGS);
+      break;
+    } catch (error) {
+      if (lookups < MAX_LOOKUPS && isMissing(error)) continue;
+      throw ioError(path, "open", error);
+    }
   }
   try {
     const stat = fs.fstatSync(fd);
@@ -50,11 +59,15 @@ export function openFileSync(path: string, residency: Residency): Source {
 export async function openFile(path: string, residency: Residency): Promise<Source> {
   checkResidency(residency);
   let file: fs.promises.FileHandle;
-  try {
-    requireFile(await fs.promises.stat(path));
-    file = await fs.promises.open(path, FLAGS);
-  } catch (error) {
-    throw ioError(path, "open", error);
+  for (let lookups = 1; ; lookups++) {
+    try {
+      requireFile(await fs.promises.stat(path));
+      file = await fs.promises.open(path, FLAGS);
+      break;
+    } catch (error) {
+      if (lookups < MAX_LOOKUPS && isMissing(error)) continue;
+      throw ioError(path, "open", error);
+    }
   }
   try {
     const stat = await file.stat();
@@ -107,6 +120,10 @@ export async function realPath(path: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 function requireFile(stat: fs.Stats): void {

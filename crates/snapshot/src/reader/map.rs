@@ -5,7 +5,7 @@ use crate::format::header::Section;
 use crate::format::layout::{line, record};
 use memmap2::{Advice, Mmap, MmapMut, MmapOptions};
 use std::fs::{File, Metadata};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -118,18 +118,9 @@ impl Map {
         is_guarded: bool,
     ) -> Result<Self> {
         let io = |operation| move |source| Error::io(path, operation, source);
-        let require_file = |metadata: &Metadata| {
-            if metadata.is_file() {
-                return Ok(());
-            }
-            let kind = std::io::ErrorKind::InvalidInput;
-            Err(Error::io(path, "open", std::io::Error::new(kind, "not a regular file")))
-        };
-        // Checked before opening, too: opening a named pipe would block until it has a writer.
-        require_file(&std::fs::metadata(path).map_err(io("open"))?)?;
-        let file = File::open(path).map_err(io("open"))?;
+        let file = open_regular(path).map_err(io("open"))?;
         let metadata = file.metadata().map_err(io("stat"))?;
-        require_file(&metadata)?;
+        require_regular(&metadata).map_err(io("open"))?;
         let map = match residency {
             // An empty file cannot be mapped.
             _ if metadata.len() == 0 => return Ok(Self::new(Bytes::copy_of(&[]), path)),
@@ -257,6 +248,34 @@ impl Map {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Maximum number of lookups of a path at which no file is found.
+const MAX_LOOKUPS: usize = 8;
+
+/// Opens a regular file. Looks a missing file up again: while the system resolves the path, a
+/// symbolic link in it may be switched to another file and the old one removed.
+fn open_regular(path: &Path) -> std::io::Result<File> {
+    // Checked before opening, too: opening a named pipe would block until it has a writer.
+    let open = || {
+        std::fs::metadata(path).and_then(|it| require_regular(&it)).and_then(|()| File::open(path))
+    };
+    let is_missing = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
+    let mut opened = open();
+    for _ in 1..MAX_LOOKUPS {
+        if !opened.as_ref().is_err_and(is_missing) {
+            break;
+        }
+        opened = open();
+    }
+    opened
+}
+
+fn require_regular(metadata: &Metadata) -> std::io::Result<()> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file"))
 }
 
 /// Maps a file. If `populate` is set, reads and maps all of its pages.
