@@ -199,6 +199,7 @@ pages! {
         "docs/serving-snapshots.md",
     the_sessions_of_the_snapshot_chapter_print_what_it_shows: "docs/snapshots.md",
     the_sessions_of_the_store_chapter_print_what_it_shows: "docs/store.md",
+    the_sessions_of_the_runbook_print_what_it_shows: "docs/what-to-do-when.md",
 }
 
 #[test]
