@@ -9,6 +9,9 @@ use nuthatch_delivery::{
     generations, has_contents,
 };
 use nuthatch_snapshot::{Error as SnapshotError, Snapshot};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The last generation, if a job needs it and there is one.
@@ -41,10 +44,10 @@ impl Previous {
             return Self::of_output(job);
         }
         let folder = TemporaryFolder::beside(&job.output)?;
-        match fetch(&destination, trusted, &folder.0) {
+        match fetch(&destination, trusted, &folder.path) {
             Ok(snapshot) => Ok(Self { snapshot, damage: None, _folder: Some(folder) }),
             Err(error) => {
-                let damage = damage_of(&destination, manifest.current(), &folder.0, error)?;
+                let damage = damage_of(&destination, manifest.current(), &folder.path, error)?;
                 Ok(Self { snapshot: None, damage: Some(damage.to_string()), _folder: None })
             }
         }
@@ -127,22 +130,51 @@ fn damage_of(
     }
 }
 
-/// A folder that is removed when it is dropped.
-struct TemporaryFolder(PathBuf);
+/// A folder that is removed when it is dropped. Another run cannot use it meanwhile.
+struct TemporaryFolder {
+    path: PathBuf,
+    /// The folder itself, locked. The system releases the lock when the process ends.
+    _lock: File,
+}
 
 impl TemporaryFolder {
     /// Creates a folder beside a file, or takes the one that a run left which was killed.
     fn beside(file: &Path) -> Result<Self> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let path = file.with_file_name(format!(".{name}.last"));
-        std::fs::create_dir_all(&path)
-            .map_err(|error| Error::System(format!("{}: create: {error}", path.display())))?;
-        Ok(Self(path))
+        let failed = |error| Error::System(format!("{}: create: {error}", path.display()));
+        loop {
+            fs::create_dir_all(&path).map_err(failed)?;
+            let Some(lock) = found(File::open(&path)).map_err(failed)? else { continue };
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let output = file.display();
+                    let message = "another run of the job reads the last generation; run one";
+                    return Err(Error::System(format!("{output}: {message} after the other")));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            // A run that ended meanwhile has removed the folder that was opened.
+            let locked = lock.metadata().map_err(failed)?;
+            let now = found(fs::metadata(&path)).map_err(failed)?;
+            if now.is_some_and(|now| (now.dev(), now.ino()) == (locked.dev(), locked.ino())) {
+                return Ok(Self { path, _lock: lock });
+            }
+        }
+    }
+}
+
+/// Returns `None` for a file that does not exist.
+fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
     }
 }
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -226,6 +226,26 @@ fn gates_compare_with_a_generation_that_a_killed_run_has_fetched() {
     place.job(&job("max_entry_change = \"10%\"")).failed(1, "50.0%: 100 entries before, 50 now");
 }
 
+/// The second run removed the generation that the first one had fetched.
+#[test]
+fn a_run_refuses_the_folder_of_another_run_and_leaves_it() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.job(&job("")).report();
+    std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+    let folder = place.path().join(".a.nut.last");
+    std::fs::create_dir(&folder).expect("a folder");
+    let other_run = std::fs::File::open(&folder).expect("the folder");
+    other_run.try_lock().expect("a lock");
+    place
+        .job(&job("max_entry_change = \"10%\""))
+        .failed(3, "a.nut: another run of the job reads the last generation");
+    assert!(folder.exists());
+    drop(other_run);
+    place.job(&job("max_entry_change = \"10%\"")).report();
+    assert!(!folder.exists());
+}
+
 #[test]
 fn a_sample_finds_rows_whose_key_has_a_nul_character() {
     let place = Place::new();
