@@ -1,0 +1,79 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+)
+
+// refusals are values that the chart refuses, and a part of the message.
+var refusals = []struct{ values, message string }{
+	{"", "cache.auth.existingSecret: expected the name of a Secret with a password, found none; " +
+		"create one with: kubectl create secret generic NAME --from-literal=password=PASSWORD; " +
+		"or set cache.auth.enabled=false"},
+	{"cache.auth.usersKey=users.acl", "Secret with a file of users"},
+	{"cache.auth.enabled=false,networkPolicy.enabled=false",
+		"all pods of the cluster could read and write"},
+	{"cache.auth.existingSecret=p,cache.disk=1GiB", "the items would be lost with the pod"},
+	{"cache.auth.existingSecret=p,cache.warmRestart=true", "cache.persistence.enabled"},
+	{"cache.auth.existingSecret=p,cache.resources.limits.memory=1Gi",
+		"cache.resources.limits.memory: expected at least 1152Mi"},
+	{"cache.auth.existingSecret=p,cache.disk=10GiB,cache.persistence.enabled=true," +
+		"cache.persistence.size=10Gi", "cache.persistence.size: expected at least 10880Mi"},
+	{"cache.auth.existingSecret=p,cache.listen.mrcache=true", "mrcache has no login"},
+	{"cache.auth.existingSecret=p,cache.settings.memory=2GiB", "one that cache.memory sets"},
+	{"cache.auth.existingSecret=p,cache.settings.password_file=x", "one that cache.auth sets"},
+	{"cache.auth.existingSecret=p,cache.tls.clientCA=true", "cache.tls.existingSecret"},
+	{"cache.auth.existingSecret=p,cache.follow.enabled=true", "at least one snapshot"},
+	{"cache.auth.existingSecret=p,metrics.serviceMonitor.enabled=true", "metrics.enabled"},
+	{"cache.auth.existingSecret=p,cache.memry=1GiB", "memry"},
+	{"cache.auth.existingSecret=p,cache.memory=1G", "/cache/memory"},
+	{"cache.auth.existingSecret=p,cache.memory=1Gi", "/cache/memory"},
+	{"cache.auth.existingSecret=p,cache.replicas=one", "/cache/replicas"},
+	{"cache.auth.existingSecret=p,seccompProfile.type=Unconfined", "seccompProfile"},
+	{"cache.auth.existingSecret=p,seccompProfile.type=Localhost", "localhostProfile"},
+	{"cache.auth.existingSecret=p,image.digest=latest", "digest"},
+	{"cache.enabled=false,store.enabled=true", "store.auth.existingSecret"},
+	{"cache.enabled=false,store.enabled=true,store.auth.existingSecret=t",
+		"tokens would be sent without encryption"},
+	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false",
+		"chunks.origin: expected either"},
+	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false," +
+		"chunks.origin=https://user:pass@host/", "put it into a Secret"},
+	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false," +
+		"chunks.origin=https://host/,chunks.env.AWS_SECRET_ACCESS_KEY=x", "no secret among"},
+	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false," +
+		"chunks.origin=https://host/,chunks.persistence.size=10Gi", "chunks.limit"},
+	{"cache.enabled=false,follower.enabled=true", "follower.hostPath"},
+	{"cache.enabled=false,follower.enabled=true,follower.hostPath=/srv/a",
+		"follower.snapshots"},
+	{"cache.enabled=false,follower.enabled=true,follower.hostPath=/srv/a," +
+		"follower.snapshots[0].folder=u,follower.snapshots[0].source=s3://b/u," +
+		"follower.snapshots[0].trustKeys[0]=shop", "the name of a key in trustKeys"},
+	{"cache.enabled=false,follower.enabled=true,follower.hostPath=/srv/a," +
+		"follower.snapshots[0].folder=u,follower.snapshots[0].source=s3://b/u," +
+		"follower.snapshots[0].onSwap=true", "onSwap"},
+	{"cache.enabled=false,populate.enabled=true", "populate.jobs"},
+	{"cache.enabled=false,populate.enabled=true,populate.jobs.a.schedule=hourly," +
+		"populate.jobs.a.job=x", "schedule"},
+	{"cache.enabled=false,populate.enabled=true,populate.jobs.a.schedule=@hourly," +
+		"populate.jobs.a.job=memory = \"2GiB\"", "set populate.jobs.a.memory"},
+	{"cache.enabled=false,populate.enabled=true,populate.jobs.a.schedule=@hourly," +
+		"populate.jobs.a.job=from = \"postgresql://me:secret@db/app\"",
+		"addresses without passwords"},
+}
+
+func TestInvalidValuesAreRefused(t *testing.T) {
+	for _, refusal := range refusals {
+		values, err := strvals.Parse(refusal.values)
+		if err != nil {
+			t.Fatalf("%s: %v", refusal.values, err)
+		}
+		_, err = render(loadChart(t), chartutil.Values(values))
+		if err == nil || !strings.Contains(err.Error(), refusal.message) {
+			t.Errorf("%s: expected %q, found %v", refusal.values, refusal.message, err)
+		}
+	}
+}
