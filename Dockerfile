@@ -4,9 +4,11 @@
 # docs/kubernetes.md says how to run it. scripts/image tests it.
 FROM --platform=$BUILDPLATFORM docker.io/library/rust:1.95-bookworm AS build
 ARG TARGETARCH
+# `otlp` for an image with OpenTelemetry: docker build --build-arg FEATURES=otlp
+ARG FEATURES=
 WORKDIR /source
 COPY . .
-RUN scripts/image files /image "$TARGETARCH"
+RUN NUTHATCH_FEATURES="$FEATURES" scripts/image files /image "$TARGETARCH"
 
 FROM scratch
 ARG VERSION=0.1.0

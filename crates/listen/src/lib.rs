@@ -13,6 +13,7 @@
 //! | `inherited` | sockets that the parent process has opened, such as systemd |
 //! | `rate_limit` | limits log lines that clients can cause |
 //! | `exposition` | metrics as text: Prometheus and OpenMetrics |
+//! | `sample` | parses samples of metrics |
 //! | `metrics_source` | what a server reports to the admin endpoint |
 //! | `address` | addresses of the network and of socket files, with the feature `addresses` |
 //! | `admin` | the admin endpoint and its client, with the feature `admin` |
@@ -35,6 +36,7 @@ mod inherited;
 mod metrics_source;
 mod rate_limit;
 mod reload;
+mod sample;
 mod secret_hash;
 mod slots;
 mod thread;
@@ -52,6 +54,7 @@ pub use inherited::{inherit_sockets, unused_sockets};
 pub use metrics_source::MetricsSource;
 pub use rate_limit::RateLimit;
 pub use reload::{ReloadError, check_switch};
+pub use sample::MetricSample;
 pub use secret_hash::SecretHash;
 pub use slots::{ConnectionSlots, Slot};
 pub use thread::{LogLines, ServerThread, default_threads};

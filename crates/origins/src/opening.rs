@@ -13,6 +13,7 @@ use crate::retry::{Attempts, Fault};
 use crate::settings::{Freshness, Settings};
 use bytes::BytesMut;
 use nuthatch_chunks::TaskChunks;
+use nuthatch_trace_context::{Instrument, Span, note_error, span};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,8 +51,9 @@ pub(crate) async fn open(
     if let Some(head) = engine.recent_head(&opening.request).filter(|_| !local) {
         return Ok(Version::new(opening, (head, None), None));
     }
+    let span = span!("origin check", "client", url.full = opening.address.as_str());
     let check = VersionCheck { opening, site, freshness };
-    let task = Task(engine.spawn(check.run())?);
+    let task = Task(engine.spawn(check.run().instrument(span))?);
     let (check, response) = task.end().await?;
     opening = check.opening;
     match response? {
@@ -139,6 +141,7 @@ enum Found {
 impl VersionCheck {
     async fn run(self) -> (Self, Result<Found>) {
         let found = self.check().await;
+        note_error(&Span::current(), &found);
         (self, found)
     }
 

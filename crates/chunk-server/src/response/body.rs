@@ -7,6 +7,7 @@ use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
 use nuthatch_listen::OpenCall;
 use nuthatch_origins::{ByteStream, ChunkedObject, Error};
+use nuthatch_trace_context::Span;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
@@ -33,6 +34,8 @@ pub(crate) struct ResponseBody {
     open: Option<InFlight<Shared>>,
     /// Keeps the connection from being idle until the body is sent.
     call: Option<OpenCall>,
+    /// The span of the request, which ends with the body.
+    span: Span,
 }
 
 impl ResponseBody {
@@ -42,7 +45,8 @@ impl ResponseBody {
             Part::Range(range) => range.end - range.start,
         };
         let left = parts.iter().map(len).sum();
-        Self { parts, object, stream: None, first: None, left, open: None, call: None }
+        let (stream, first, open, call) = (None, None, None, None);
+        Self { parts, object, stream, first, left, open, call, span: Span::none() }
     }
 
     /// Returns a body with a text.
@@ -95,6 +99,12 @@ impl ResponseBody {
     /// Counts the request as open until this body is sent.
     pub(crate) fn counted(mut self, open: InFlight<Shared>) -> Self {
         self.open = Some(open);
+        self
+    }
+
+    /// Reads the object within a span, until this body is sent.
+    pub(crate) fn within(mut self, span: Span) -> Self {
+        self.span = span;
         self
     }
 
@@ -172,7 +182,8 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        self.next(context).map(|next| {
+        let span = self.span.clone();
+        span.in_scope(|| self.next(context)).map(|next| {
             let next = next?;
             if let Ok(bytes) = &next {
                 self.left = self.left.saturating_sub(bytes.len() as u64);

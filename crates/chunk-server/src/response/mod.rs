@@ -16,6 +16,7 @@ use http::header::{
 };
 use http::{Method, Request, Response, StatusCode};
 use nuthatch_origins::{ChunkedObject, Error};
+use nuthatch_trace_context::{Instrument, Span};
 use ranges::{RequestedRanges, requested_ranges};
 use std::fmt::Display;
 use std::future::Future;
@@ -24,6 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::CertificateDer;
+use tracing::field::Empty;
 use tracing::{debug, warn};
 
 /// How much of a response came from the cache (RFC 9211).
@@ -72,8 +74,13 @@ pub(crate) async fn respond<B>(
 ) -> Response<ResponseBody> {
     let open = InFlight::request(shared.clone());
     let head = request.method() == Method::HEAD;
-    let responded = try_respond(shared, &request, client).await;
+    let span = request_span(&request);
+    let responded = try_respond(shared, &request, client).instrument(span.clone()).await;
     let response = responded.unwrap_or_else(|refusal| refusal.response());
+    span.record("http.response.status_code", response.status().as_u16());
+    if response.status().is_server_error() {
+        span.record("otel.status_code", "error");
+    }
     debug!(
         target: "nuthatch::chunks", method = %request.method(),
         status = response.status().as_u16(), "answered"
@@ -81,8 +88,22 @@ pub(crate) async fn respond<B>(
     open.counters().count_response(response.status().as_u16());
     response.map(|body| {
         let body = if head { body.without_bytes() } else { body };
-        body.counted(open)
+        body.counted(open).within(span)
     })
+}
+
+/// Returns the span of a request, whose parent is that of the client.
+fn request_span<B>(request: &Request<B>) -> Span {
+    let span = nuthatch_trace_context::span!(
+        "chunk request",
+        "server",
+        otel.status_code = Empty,
+        http.request.method = request.method().as_str(),
+        url.path = request.uri().path(),
+        http.response.status_code = Empty,
+    );
+    nuthatch_trace_context::set_parent(&span, |name| request.headers().get(name)?.to_str().ok());
+    span
 }
 
 async fn try_respond<B>(

@@ -6,7 +6,7 @@ use crate::outcome::Failure;
 use clap::Args;
 use nuthatch_listen::admin::{Admin, Listeners};
 use nuthatch_listen::{Address, MetricsSource};
-use std::sync::Arc;
+use nuthatch_telemetry::LogOptions;
 
 /// The problem with an admin endpoint that other machines can reach.
 pub(crate) const EXPOSED_ADMIN: &str =
@@ -27,13 +27,34 @@ pub(crate) struct MonitoringArgs {
     /// Log one JSON object per line
     #[arg(long, help_heading = "Logs")]
     log_json: bool,
+    #[command(flatten)]
+    otlp: OtlpArgs,
+}
+
+/// The argument for OpenTelemetry.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct OtlpArgs {
+    /// Collector for OpenTelemetry (OTLP over HTTP), such as <http://127.0.0.1:4318>; auto or off
+    ///
+    /// With auto, the address is `OTEL_EXPORTER_OTLP_ENDPOINT`, and nothing is exported without it.
+    /// Needs a program that was built with the feature `otlp`.
+    #[arg(long, value_name = "URL", default_value = logs::OTLP_AUTO, help_heading = "Logs")]
+    otlp: String,
+}
+
+impl OtlpArgs {
+    /// Starts the log of a command that is no server. Dropping the returned value ends it.
+    pub(crate) fn start_logs(&self, service: &str) -> Result<Logs, Failure> {
+        let (filter, format) = ("warn", logs::Format::Text);
+        logs::start(LogOptions { filter, format, otlp: &self.otlp, service })
+    }
 }
 
 impl MonitoringArgs {
     /// Starts the log. Dropping the returned value ends it.
-    pub(crate) fn start_logs(&self) -> Result<Logs, Failure> {
+    pub(crate) fn start_logs(&self, service: &str) -> Result<Logs, Failure> {
         let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
-        logs::start(&self.log, format)
+        logs::start(LogOptions { filter: &self.log, format, otlp: &self.otlp.otlp, service })
     }
 
     /// Rejects an address with a problem, and admin endpoints that other machines can reach unless
@@ -51,10 +72,16 @@ impl MonitoringArgs {
         }
     }
 
-    /// Opens the admin endpoint of a server. Dropping the returned value closes it.
-    pub(crate) fn open_admin(&self, source: impl MetricsSource) -> Result<Admin, Failure> {
-        let admin = Listeners::bind(&self.admin)
-            .and_then(|listeners| Admin::start(listeners, Arc::new(source)));
+    /// Opens the admin endpoint of a server, and exports its metrics over OpenTelemetry if that is
+    /// on. Dropping the returned value closes it.
+    pub(crate) fn open_admin(
+        &self,
+        source: impl MetricsSource,
+        logs: &Logs,
+    ) -> Result<Admin, Failure> {
+        let source = logs.monitor(source);
+        let admin = Listeners::bind(&self.admin);
+        let admin = admin.and_then(|listeners| Admin::start(listeners, source));
         admin.map_err(|error| start_failure("--admin", &error))
     }
 }

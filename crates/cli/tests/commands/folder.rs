@@ -52,7 +52,8 @@ impl Folder {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuthatch"));
         for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"NUTHATCH_") {
+            let name_bytes = name.as_encoded_bytes();
+            if name_bytes.starts_with(b"NUTHATCH_") || name_bytes.starts_with(b"OTEL_") {
                 command.env_remove(name);
             }
         }

@@ -15,6 +15,8 @@ mod help;
 mod json;
 mod keys;
 mod merge;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;

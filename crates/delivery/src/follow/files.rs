@@ -10,6 +10,7 @@ use crate::destination::Destination;
 use crate::error::Result;
 use crate::manifest::{DataFile, Generation, Manifest};
 use nuthatch_snapshot::Snapshot;
+use nuthatch_trace_context::span;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -124,7 +125,9 @@ impl GenerationFetch<'_> {
             }
         }
         // The hashes hold, so this finds snapshots of another version, and files that are none.
-        if let Err(error) = Snapshot::open(new.path(wanted.name())) {
+        let opened =
+            span!("verify", "internal").in_scope(|| Snapshot::open(new.path(wanted.name())));
+        if let Err(error) = opened {
             // The next check needs not fetch them again.
             new.give_back(|hash| self.folder.partial_of(hash));
             return Err(error.into());

@@ -11,6 +11,7 @@ use super::swapped::{FetchResult, Fetched, Swapped};
 use crate::destination::{Destination, ObjectVersion};
 use crate::error::{Error, Result};
 use crate::manifest::{Generation, Manifest};
+use nuthatch_trace_context::{Instrument, note_error, span};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -141,7 +142,9 @@ impl Follower {
     /// # Errors
     /// As [`check`](Self::check).
     pub(super) async fn prepare(&mut self, progress: impl Fn(Fetched)) -> Result<()> {
-        let prepared = self.try_prepare(progress).await;
+        let span = span!("prepare", "internal", url.full = self.source());
+        let prepared = self.try_prepare(progress).instrument(span.clone()).await;
+        note_error(&span, &prepared);
         if prepared.as_ref().is_err_and(Error::is_full_disk) {
             // Other programs may need the space, and no file can be completed while there is none.
             self.folder.remove_incomplete();
@@ -156,7 +159,8 @@ impl Follower {
         let known = known.filter(|_| !self.checks.is_multiple_of(CHECKS_PER_READ));
         self.checks = self.checks.wrapping_add(1);
         let trusted = &self.options.trusted_keys;
-        let read = self.destination.newer_manifest(known, trusted).await?;
+        let read = self.destination.newer_manifest(known, trusted);
+        let read = read.instrument(span!("check", "client")).await?;
         let Some(read) = read else { return Ok(()) };
         let (manifest, version) = (read.envelope.manifest, read.version);
         self.refuse_older(&manifest)?;
@@ -209,7 +213,7 @@ impl Follower {
             delta_failures: &mut self.delta_failures,
             pace: &self.pace,
         };
-        fetch.run(manifest, progress).await
+        fetch.run(manifest, progress).instrument(span!("fetch", "client")).await
     }
 
     /// Removes a generation that was complete and not swapped in.

@@ -3,6 +3,7 @@
 use super::follower::Follower;
 use super::swapped::{Fetched, Swapped};
 use crate::error::Result;
+use nuthatch_trace_context::{Instrument, span};
 use std::fmt::Write;
 
 /// Followers whose generations are swapped in together: none before all are complete.
@@ -75,6 +76,11 @@ impl Group {
     ///
     /// `progress` gets the number of the folder, from 0.
     pub async fn check(&mut self, progress: impl Fn(usize, Fetched)) -> GroupChecked {
+        let span = span!("follow", "internal", nuthatch.folders = self.followers.len());
+        self.check_and_swap(progress).instrument(span).await
+    }
+
+    async fn check_and_swap(&mut self, progress: impl Fn(usize, Fetched)) -> GroupChecked {
         let mut folders = Vec::new();
         for (number, follower) in self.followers.iter_mut().enumerate() {
             let prepared = follower.prepare(|fetched| progress(number, fetched)).await;
@@ -97,6 +103,7 @@ impl Group {
     /// that the next group replaces the other links if this one is killed between two of them. If
     /// one link cannot be replaced, restores those that were.
     fn swap(&mut self, folders: &mut [Result<Option<Swapped>>]) {
+        let _swap = span!("swap", "internal").entered();
         if !self.all(folders, Follower::begin_swap) {
             return;
         }

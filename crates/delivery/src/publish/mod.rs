@@ -12,6 +12,7 @@ use crate::destination::{Destination, ReadManifest};
 use crate::error::{Error, Result};
 use crate::manifest::{DataFile, FORMAT, Generation, MAX_NUMBER, Manifest, is_plain_name};
 use crate::signature::{SigningKey, TrustedKey};
+use nuthatch_trace_context::{Instrument, note_error, span};
 use signer::Signer;
 use source::Source;
 use std::path::Path;
@@ -98,6 +99,19 @@ pub async fn publish(
     options: &PublishOptions,
     progress: impl Fn(Uploaded),
 ) -> Result<Published> {
+    let span = span!("publish", "internal", url.full = destination.address());
+    let published =
+        publish_within(destination, file, options, progress).instrument(span.clone()).await;
+    note_error(&span, &published);
+    published
+}
+
+async fn publish_within(
+    destination: &Destination,
+    file: &Path,
+    options: &PublishOptions,
+    progress: impl Fn(Uploaded),
+) -> Result<Published> {
     destination.check_writable()?;
     scratch::remove_leftovers(file);
     let read = destination.manifest(&[]).await?;
@@ -121,7 +135,9 @@ pub async fn publish(
     let (mut uploaded_bytes, mut delta_failures) = (0, Vec::new());
     if !is_unchanged {
         let (mut files, uploaded) =
-            upload::upload(destination, &source, (&mut manifest, &stored), progress).await?;
+            upload::upload(destination, &source, (&mut manifest, &stored), progress)
+                .instrument(span!("upload", "client"))
+                .await?;
         let deltas = deltas::add(destination, &source, &manifest, &mut files, options).await?;
         uploaded_bytes = uploaded + deltas.uploaded_bytes;
         delta_failures = deltas.failures;
@@ -133,7 +149,10 @@ pub async fn publish(
     let mut cleanup = Ok(());
     if !is_unchanged || !removed.is_empty() || !has_signature {
         let mode = source.mode();
-        destination.replace_manifest(&manifest, signer.key, read.as_ref(), Some(mode)).await?;
+        destination
+            .replace_manifest(&manifest, signer.key, read.as_ref(), Some(mode))
+            .instrument(span!("replace manifest", "client"))
+            .await?;
         cleanup = retention::remove_objects(destination, &stored, old, &manifest).await;
     }
     Ok(Published {

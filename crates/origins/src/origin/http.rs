@@ -196,6 +196,10 @@ impl HttpOrigin {
             request = request.header(ACCEPT_ENCODING, "identity");
             if same_host(&url, &self.place.url) {
                 request = request.headers(self.headers.clone());
+                // The context of the current span, if traces are exported.
+                for (name, value) in nuthatch_trace_context::headers() {
+                    request = request.header(name, value);
+                }
                 if let Some((user, password)) = &self.place.user {
                     request = request.basic_auth(user, password.as_ref());
                 }

@@ -10,6 +10,7 @@ use crate::reading::version::{CachedVersion, Version};
 use crate::retry::{Attempts, Fault};
 use bytes::Bytes;
 use nuthatch_chunks::{FetchLock, Fetched, Flight, Lookup};
+use nuthatch_trace_context::{Instrument, Span, note_error};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::ops::Range;
@@ -80,7 +81,9 @@ pub(crate) fn start_fetch(version: &Arc<Version>, flights: Vec<Flight>) -> Arc<F
     let request = Arc::new(Request { flights: Mutex::new(flights.into()), ..Request::default() });
     let share = Arc::new(FetchHandle(request.clone()));
     let fetch = Fetch { version: version.clone(), request: request.clone() };
-    if let Err(error) = version.engine.spawn(fetch.run()) {
+    let address = &*version.opened.address;
+    let span = nuthatch_trace_context::span!("origin fetch", "client", url.full = address);
+    if let Err(error) = version.engine.spawn(fetch.run().instrument(span)) {
         *lock(&request.error) = Some(error);
     }
     share
@@ -113,7 +116,9 @@ impl Fetch {
             }
             work.as_mut().poll(context)
         });
-        if let Err(error) = ended.await {
+        let ended = ended.await;
+        note_error(&Span::current(), &ended);
+        if let Err(error) = ended {
             self.version.failed(&error);
             self.version.engine.note_failure(&cached.key, &error);
             *lock(&self.request.error) = Some(error);

@@ -8,6 +8,7 @@ use crate::reading::fetch::next_of;
 use crate::reading::version::Version;
 use crate::retry::{Attempts, Fault};
 use bytes::Bytes;
+use nuthatch_trace_context::Instrument;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -39,7 +40,9 @@ impl Passthrough {
         let (sender, receiver) = channel(MAX_QUEUED);
         let passing =
             PassthroughTask { version: version.clone(), rest: range, cause, block: None, sender };
-        let task = version.engine.spawn(passing.run())?.abort_handle();
+        let address = &*version.opened.address;
+        let span = nuthatch_trace_context::span!("origin fetch", "client", url.full = address);
+        let task = version.engine.spawn(passing.run().instrument(span))?.abort_handle();
         Ok(Self { receiver, task })
     }
 

@@ -9,6 +9,7 @@ use crate::reading::plan::{PlannedRange, RangeSource, plan, read};
 use crate::reading::version::{CachedVersion, Version};
 use bytes::Bytes;
 use nuthatch_chunks::Fetched;
+use nuthatch_trace_context::Span;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -175,8 +176,10 @@ impl Window {
     }
 
     fn begin(&mut self, range: Range<u64>, is_retry: bool) {
+        // Fetches that the plan begins belong to the span of the reader.
+        let span = Span::current();
         let work = FileTask::begin((&self.version, &self.cached), self.may_block, {
-            move |version, cached, chunks| plan(version, cached, chunks, &range)
+            move |version, cached, chunks| span.in_scope(|| plan(version, cached, chunks, &range))
         });
         self.planning = Some(Planning { is_retry, work });
     }

@@ -1,5 +1,7 @@
 //! The arguments.
 
+use super::log_args::LogArgs;
+use super::schedule::Output;
 use super::{Failure, manual, print, schedule, simple};
 use clap::Parser;
 use nuthatch_populate::{Job, Publish, preview};
@@ -48,15 +50,24 @@ pub(crate) struct Arguments {
     /// Print the report of each run as a JSON object, also of those that fail
     #[arg(long, conflicts_with = "quiet")]
     pub(super) json: bool,
+    #[command(flatten)]
+    logs: LogArgs,
 }
 
 impl Arguments {
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        let _logs = self.logs.start()?;
         let job = self.job()?;
         if self.dry_run {
             return print::entries(&preview(&job, self.rows)?);
         }
-        schedule::run(&job, self.every, (self.quiet, self.json))
+        // A command that runs on, and one whose log is read by a program, reports to the log.
+        let uses_log = self.every.is_some() || self.logs.log_json;
+        schedule::run(
+            &job,
+            self.every,
+            Output { is_quiet: self.quiet, as_json: self.json, uses_log },
+        )
     }
 
     fn job(&self) -> Result<Job, Failure> {

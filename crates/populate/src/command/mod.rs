@@ -1,6 +1,7 @@
 //! The command line: arguments, progress, and the loop of a schedule.
 
 mod arguments;
+mod log_args;
 mod manual;
 mod print;
 mod schedule;

@@ -9,18 +9,25 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
+use tracing::{error, warn};
 
 /// The longest time between two looks at the flag of interruption.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The exit status after a second signal.
 const SECOND_SIGNAL: i32 = 130;
 
+/// What is printed, and where problems are reported.
+#[derive(Clone, Copy)]
+pub(super) struct Output {
+    pub(super) is_quiet: bool,
+    pub(super) as_json: bool,
+    /// Whether problems of a run that goes on are records of the log.
+    pub(super) uses_log: bool,
+}
+
 /// Runs a job, once or until it is interrupted.
-pub(super) fn run(
-    job: &Job,
-    every: Option<Duration>,
-    (is_quiet, as_json): (bool, bool),
-) -> Result<(), Failure> {
+pub(super) fn run(job: &Job, every: Option<Duration>, output: Output) -> Result<(), Failure> {
+    let Output { is_quiet, as_json, uses_log } = output;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // The first signal ends the run, which leaves no files; the second one ends the process.
@@ -31,10 +38,11 @@ pub(super) fn run(
     }
     loop {
         let start = Instant::now();
-        let shown = Arc::new(Shown(Display::new(is_quiet || as_json, None)));
+        let display = Display::new(is_quiet || as_json, None);
+        let shown = Arc::new(Shown { display, uses_log });
         let observer: Arc<dyn Observer> = Arc::clone(&shown) as _;
         let result = run_once(job, now(), &interrupted, &observer);
-        shown.0.finish();
+        shown.display.finish();
         let printed = match result {
             Ok(report) if !is_quiet => print::report(&report, as_json),
             Ok(_) => Ok(()),
@@ -49,7 +57,8 @@ pub(super) fn run(
         match printed {
             Err(Failure::Job(Error::Interrupted)) => return Ok(()),
             Err(Failure::Job(error)) => {
-                print_message(format_args!("{error}; next run in {}", format_duration(every)));
+                let (output, next) = (job.output.display(), format_duration(every));
+                error!(target: "nuthatch::populate", %output, "{error}; next run in {next}");
             }
             other => other?,
         }
@@ -69,31 +78,44 @@ fn now() -> SystemTime {
 }
 
 /// Shows the progress of a run.
-struct Shown(Display);
+struct Shown {
+    display: Display,
+    uses_log: bool,
+}
 
 impl Observer for Shown {
     fn progress(&self, progress: Progress) {
         match progress {
             Progress::Reading { rows, total_rows, bytes } => {
-                self.0.rows("reading", rows, total_rows, bytes);
+                self.display.rows("reading", rows, total_rows, bytes);
             }
-            Progress::Building(progress) => self.0.building(progress),
-            Progress::Checking => self.0.stage("checking", 0, 0),
+            Progress::Building(progress) => self.display.building(progress),
+            Progress::Checking => self.display.stage("checking", 0, 0),
             Progress::Publishing { bytes, total_bytes } => {
-                self.0.transferred("publishing", "", bytes, total_bytes);
+                self.display.transferred("publishing", "", bytes, total_bytes);
             }
             _ => {}
         }
     }
 
     fn attempt_failed(&self, attempt: u32, error: &Error, wait: Duration) {
-        self.0.suspend(|| {
-            let wait = duration(wait);
-            print_message(format_args!("attempt {attempt}: {error}; again in {wait}"));
+        let wait = duration(wait);
+        self.display.suspend(|| {
+            if self.uses_log {
+                warn!(target: "nuthatch::populate", attempt, "{error}; again in {wait}");
+            } else {
+                print_message(format_args!("attempt {attempt}: {error}; again in {wait}"));
+            }
         });
     }
 
     fn warning(&self, message: &str) {
-        self.0.suspend(|| print_message(format_args!("warning: {message}")));
+        self.display.suspend(|| {
+            if self.uses_log {
+                warn!(target: "nuthatch::populate", "{message}");
+            } else {
+                print_message(format_args!("warning: {message}"));
+            }
+        });
     }
 }

@@ -18,6 +18,7 @@ use crate::job::{Address, Job, Source};
 use crate::sources::{self, Group, Interruption};
 use incremental::Plan;
 use nuthatch_snapshot::{OnDuplicate, Snapshot, Summary, Writer, WriterOptions};
+use nuthatch_trace_context::{note_error, span};
 use previous::Previous;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -50,7 +51,10 @@ pub fn run(
     let interruption = &Interruption(Arc::clone(interrupted));
     let mut wait = FIRST_WAIT;
     for attempt in 1.. {
-        match run_attempt(job, now, interruption, observer) {
+        let span = span!("populate", "internal", nuthatch.attempt = attempt);
+        let ran = span.in_scope(|| run_attempt(job, now, interruption, observer));
+        note_error(&span, &ran);
+        match ran {
             Ok(report) => return Ok(Report { attempts: attempt, time: start.elapsed(), ..report }),
             // Whatever failed then is a consequence.
             Err(_) if interruption.is_set() => return Err(Error::Interrupted),
@@ -122,11 +126,15 @@ fn run_attempt(
         writer.set_metadata(name, value.as_bytes())?;
     }
     plan.write_metadata(&mut writer, &marks.literals)?;
-    let read = read_sources(job, &plan, (&mut groups, &mut writer), (interruption, observer))?;
+    let read = span!("read", "internal").in_scope(|| {
+        read_sources(job, &plan, (&mut groups, &mut writer), (interruption, observer))
+    })?;
     if let Some(last) = plan.last_generation() {
         incremental::merge(last, &read.kept, &mut writer)?;
     }
-    let staged = writer.stage().map_err(|error| duplicate(job, error))?;
+    let staged = span!("write", "internal")
+        .in_scope(|| writer.stage())
+        .map_err(|error| duplicate(job, error))?;
     observer.progress(Progress::Checking);
     let snapshot = Snapshot::open(staged.path())?;
     let candidate = Candidate {
@@ -136,7 +144,7 @@ fn run_attempt(
         damage: previous.damage(),
         kept: &read.kept,
     };
-    let reports = gates::check(&candidate, &mut groups)?;
+    let reports = span!("gates", "internal").in_scope(|| gates::check(&candidate, &mut groups))?;
     if reports.iter().any(|report| !report.passed) {
         return Err(Error::Gates(reports));
     }

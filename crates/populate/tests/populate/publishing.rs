@@ -15,7 +15,8 @@ fn a_schedule_publishes_until_it_is_interrupted() {
         "output = \"a.nut\"\n[[source]]\nfrom = \"sqlite:a.db\"\nquery = \"select * from t\"\n\
          key = \"{id}\"\n",
     );
-    let mut command = place.command(&["job.toml", "--every=10ms", "--publish=shared", "--json"]);
+    let arguments = ["job.toml", "--every=10ms", "--publish=shared", "--json", "--log-json"];
+    let mut command = place.command(&arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the command");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
@@ -43,6 +44,8 @@ fn a_schedule_publishes_until_it_is_interrupted() {
     let mut errors = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let failure = errors.next().expect("a line").expect("text");
     assert!(failure.contains("no such table: t") && failure.contains("next run in"), "{failure}");
+    let record: serde_json::Value = serde_json::from_str(&failure).expect("a record of the log");
+    assert_eq!(record["target"], "nuthatch::populate", "{failure}");
     place.sqlite("alter table other rename to t");
     while next()["published"]["generation"] != 2 {}
     let process = rustix::process::Pid::from_child(&child);

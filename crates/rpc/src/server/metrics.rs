@@ -3,9 +3,11 @@
 use crate::server::methods::Method;
 use http::HeaderMap;
 use nuthatch_listen::{MetricFamily, MetricsText};
+use nuthatch_trace_context::Span;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tonic::Code;
+use tracing::field::Empty;
 
 #[derive(Default)]
 struct MethodCounters {
@@ -29,7 +31,8 @@ impl CallCounters {
             line.begun.fetch_add(1, Ordering::Relaxed);
             line.open.fetch_add(1, Ordering::Relaxed);
         }
-        CountedCall { counters: Arc::clone(self), method, has_status: false }
+        let counters = Arc::clone(self);
+        CountedCall { counters, method, has_status: false, span: Span::none() }
     }
 
     /// Returns the number of calls in progress.
@@ -66,9 +69,31 @@ pub(crate) struct CountedCall {
     counters: Arc<CallCounters>,
     method: Method,
     has_status: bool,
+    /// The span of the call.
+    span: Span,
 }
 
 impl CountedCall {
+    /// Makes the span of the call, whose parent is that of the client. There is none for methods of
+    /// other services. It ends when this is dropped.
+    pub(crate) fn begin_span(&mut self, headers: &HeaderMap) -> Span {
+        let name = self.method.index().and_then(|method| Method::names().nth(method));
+        if let Some(name) = name {
+            self.span = nuthatch_trace_context::span!(
+                "store call",
+                "server",
+                otel.status_code = Empty,
+                rpc.system = "grpc",
+                rpc.service = "nuthatch.store.v1.Store",
+                rpc.method = name,
+                rpc.grpc.status_code = Empty,
+            );
+            let header = |name: &str| headers.get(name)?.to_str().ok();
+            nuthatch_trace_context::set_parent(&self.span, header);
+        }
+        self.span.clone()
+    }
+
     fn line(&self) -> Option<&MethodCounters> {
         self.method.index().and_then(|method| self.counters.0.get(method))
     }
@@ -91,6 +116,10 @@ impl CountedCall {
     pub(crate) fn note_status(&mut self, code: Code) {
         if let Some(line) = self.line().filter(|_| !self.has_status && code != Code::Ok) {
             line.failed.fetch_add(1, Ordering::Relaxed);
+            self.span.record("otel.status_code", "error");
+        }
+        if !self.has_status {
+            self.span.record("rpc.grpc.status_code", code as i32);
         }
         self.has_status = true;
     }

@@ -191,6 +191,11 @@ impl Drop for StopAllOnDrop<'_> {
 }
 
 impl Running {
+    /// Returns the metrics of this server. They can be read after the server has stopped.
+    pub fn metrics(&self) -> Arc<dyn MetricsSource> {
+        Arc::<Common>::clone(&self.common)
+    }
+
     /// Starts a server with default settings and without users.
     ///
     /// # Errors

@@ -210,7 +210,7 @@ impl ResourceLimits {
 impl Serve {
     pub(super) fn run(&self) -> Result<Outcome, Failure> {
         let prefix = self.prefix()?;
-        let _logs = self.monitoring.start_logs()?;
+        let logs = self.monitoring.start_logs("nuthatch-chunks")?;
         let options = self.options()?;
         self.monitoring.check(options.problem(), self.access.insecure)?;
         let ServerLimits { read_ahead, max_unsized, retries, .. } = self.limits;
@@ -237,7 +237,7 @@ impl Serve {
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options);
         let server = server.map_err(|error| start_failure("--listen", &error))?;
-        let admin = self.monitoring.open_admin(server.metrics())?;
+        let admin = self.monitoring.open_admin(server.metrics(), &logs)?;
         let cached = match cache.chunks() {
             Some(chunks) => {
                 let (folder, limit) = (chunks.path().display(), bytes(chunks.stat().limit));

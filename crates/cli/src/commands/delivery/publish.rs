@@ -2,6 +2,7 @@
 
 use super::keys::{SigningKeyArg, read_trusted};
 use super::{now, runtime};
+use crate::arguments::OtlpArgs;
 use crate::commands::json_object::JsonObject;
 use crate::outcome::{Failure, Outcome};
 use crate::process::raise_file_limit;
@@ -92,10 +93,13 @@ pub(crate) struct Publish {
     /// Print the result as a JSON object
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
+    #[command(flatten)]
+    otlp: OtlpArgs,
 }
 
 impl Publish {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        let _logs = self.otlp.start_logs("nuthatch-publish")?;
         // All shards of a set are open at the same time.
         raise_file_limit();
         let destination = Destination::open(&self.destination)?;

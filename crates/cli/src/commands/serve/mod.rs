@@ -29,6 +29,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::settings::{self, Environment, Flags, LoadedSettings, Settings};
 use crate::terminal::Stdout;
 use clap::Args;
+use nuthatch_telemetry::LogOptions;
 use std::mem;
 
 /// Serve a cache to clients of Redis and memcached
@@ -89,7 +90,7 @@ impl Serve {
 
 /// Starts the log with the format and the filter of the settings.
 fn start_logs(loaded: &LoadedSettings) -> Result<Logs, Failure> {
-    let Settings { log, log_format, .. } = &loaded.settings;
+    let Settings { log, log_format, otlp, .. } = &loaded.settings;
     let format = if *log_format == "json" { logs::Format::Json } else { logs::Format::Text };
-    logs::start(log, format)
+    logs::start(LogOptions { filter: log, format, otlp, service: "nuthatch-serve" })
 }

@@ -18,7 +18,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::process::{ServerProcess, start_watchdog};
 use crate::settings::{Environment, LoadedSettings, Settings};
 use crate::terminal::{Stdout, metrics_at};
-use nuthatch_server::state::{Debugging, Server};
+use nuthatch_server::state::{Debugging, Exposition, Server};
 use nuthatch_server::{IoBackend, Listener, Options, Running};
 use nuthatch_units::bytes;
 use std::fmt::Write;
@@ -71,13 +71,13 @@ pub(super) fn serve(
     let mut options = options(loaded, listeners).threads(threads);
     options.tls = tls;
     let stored = StoreServer::start(loaded, limits.store)?;
-    server.extra_metrics.extend(stored.as_ref().map(StoreServer::exposition));
+    server.extra_metrics.extend(extra_metrics(stored.as_ref(), logs));
     let running =
         Running::serve(server, &options).map_err(|error| start_failure(loaded, &error))?;
     warn_of_addresses(loaded, &running);
     greet(&running, stored.as_ref(), settings.memory, threads)?;
     logs::server_started();
-    watch(&running);
+    watch(&running, logs);
     let store_reloader = stored.as_ref().map(StoreServer::reloader);
     // If one server ends, the other one is stopped, too.
     let drain_time = Duration::from_millis(settings.drain_ms);
@@ -127,8 +127,16 @@ fn threads(settings: &Settings) -> usize {
     settings.threads.map_or_else(cores, |threads| threads as usize)
 }
 
-/// Reports to the watchdog of the service manager while the worker threads respond.
-fn watch(running: &Running) {
+/// Returns the metrics of the store and of the exporter of OpenTelemetry, if there are such.
+fn extra_metrics(stored: Option<&StoreServer>, logs: &Logs) -> impl Iterator<Item = Exposition> {
+    let exporter = logs.exporter_metrics().map(Exposition::new);
+    stored.map(StoreServer::exposition).into_iter().chain(exporter)
+}
+
+/// Exports the metrics, and reports to the watchdog of the service manager while the worker threads
+/// respond.
+fn watch(running: &Running, logs: &Logs) {
+    logs.export_metrics(running.metrics());
     let mut heartbeat = running.heartbeat();
     start_watchdog(move || heartbeat.check());
 }

@@ -176,7 +176,7 @@ fn parse_message(text: &str) -> Result<u64, String> {
 
 impl Serve {
     pub(super) fn run(&self) -> Result<Outcome, Failure> {
-        let _logs = self.monitoring.start_logs()?;
+        let logs = self.monitoring.start_logs("nuthatch-store")?;
         let memory = self.limits.memory()?;
         let options = self.options()?.memory(memory).connections(self.limits.connections()?);
         let options = options.message_bytes(self.limits.message(memory)?);
@@ -190,7 +190,7 @@ impl Serve {
         let process = ServerProcess::begin()?;
         let server =
             Server::start(store, &options).map_err(|error| start_failure("--listen", &error))?;
-        let admin = self.monitoring.open_admin(server.metrics())?;
+        let admin = self.monitoring.open_admin(server.metrics(), &logs)?;
         let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         greet(scheme, server.addresses(), admin.addresses(), &line)?;

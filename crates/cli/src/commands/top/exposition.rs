@@ -1,5 +1,6 @@
 //! Parses metrics in the text format of Prometheus.
 
+use nuthatch_listen::MetricSample;
 use std::collections::BTreeMap;
 
 /// A sample of a metric: its labels and its value.
@@ -88,45 +89,11 @@ impl MetricPoint {
     }
 }
 
-/// Parses a line such as `name{label="value"} 1 1700000000000`. The last number is a timestamp.
+/// Parses a line with a sample.
 fn parse(line: &str) -> Option<(String, MetricPoint)> {
-    let end = line.find(['{', ' '])?;
-    let (name, rest) = line.split_at(end);
-    let (labels, rest) = match rest.strip_prefix('{') {
-        Some(rest) => parse_labels(rest)?,
-        None => (Vec::new(), rest),
-    };
-    let mut words = rest.split_ascii_whitespace();
-    let value = words.next()?.parse().ok()?;
-    words.next().is_none_or(|time| time.parse::<f64>().is_ok()).then_some(())?;
-    (words.next().is_none() && !name.is_empty()).then_some(())?;
-    Some((name.to_owned(), MetricPoint { labels, value }))
-}
-
-/// Parses labels up to the closing brace. Returns them and the rest of the line.
-fn parse_labels(mut text: &str) -> Option<(Vec<(String, String)>, &str)> {
-    let mut labels = Vec::new();
-    loop {
-        if let Some(rest) = text.strip_prefix('}') {
-            return Some((labels, rest));
-        }
-        let (name, rest) = text.split_once("=\"")?;
-        let mut value = String::new();
-        let mut characters = rest.char_indices();
-        let end = loop {
-            match characters.next()? {
-                (at, '"') => break at + 1,
-                (_, '\\') => value.push(match characters.next()?.1 {
-                    'n' => '\n',
-                    escaped => escaped,
-                }),
-                (_, character) => value.push(character),
-            }
-        };
-        labels.push((name.trim().to_owned(), value));
-        text = &rest[end..];
-        text = text.strip_prefix(',').unwrap_or(text);
-    }
+    let MetricSample { name, labels, value } = MetricSample::parse(line)?;
+    let labels = labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Some((name.to_owned(), MetricPoint { labels, value: value.parse().ok()? }))
 }
 
 impl Histogram {

@@ -17,6 +17,7 @@ use call::{Permit, forbidden, unknown};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use nuthatch_listen::{Activity, DrainSignal, SecretHash};
+use nuthatch_trace_context::Instrument;
 use request_body::RequestBody;
 use response_body::ResponseBody;
 use std::future::Future;
@@ -91,6 +92,7 @@ where
         let (policy, open) = (Arc::clone(&self.policy), self.activity.begin_call());
         let method = Method::of(request.uri().path());
         let mut counted = policy.counters.begin(method);
+        let span = counted.begin_span(request.headers());
         let permit = match policy.admit(method, request.headers()) {
             Ok(permit) => permit,
             Err(error) => {
@@ -107,7 +109,8 @@ where
         let incoming = |body| {
             Body::new(RequestBody::new(body, Arc::clone(&policy.budget), policy.message_bytes))
         };
-        let response = self.inner.call(request.map(incoming));
+        let response = span.in_scope(|| self.inner.call(request.map(incoming)));
+        let response = response.instrument(span);
         Box::pin(async move {
             let response = match deadline {
                 None => Ok(response.await),

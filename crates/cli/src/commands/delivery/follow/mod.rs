@@ -10,7 +10,7 @@ mod once;
 use super::keys::{TrustedKeyArgs, read_trusted};
 use super::runtime;
 use crate::arguments::MonitoringArgs;
-use crate::logs::server_started;
+use crate::logs::{Logs, server_started};
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess, end_at_once};
 use crate::terminal::greet;
@@ -94,13 +94,14 @@ impl Follow {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         self.monitoring.check(None, self.insecure)?;
         self.check_numbers()?;
+        let logs = self.monitoring.start_logs("nuthatch-follow")?;
         let mut status = Status::default();
         let bandwidth = self.bandwidth.map(Bandwidth::new);
         let groups = self.groups()?.into_iter();
         let groups = groups
             .map(|group| self.open(group, bandwidth.as_ref(), &mut status))
             .collect::<Result<Vec<_>, _>>()?;
-        if self.once { once::follow(groups) } else { self.follow(groups, status) }
+        if self.once { once::follow(groups) } else { self.follow(groups, status, &logs) }
     }
 
     fn check_numbers(&self) -> Result<(), Failure> {
@@ -173,10 +174,14 @@ impl Follow {
         Ok(CheckedGroup { name: group.name, group: followers, folders })
     }
 
-    fn follow(&self, groups: Vec<CheckedGroup>, status: Status) -> Result<Outcome, Failure> {
+    fn follow(
+        &self,
+        groups: Vec<CheckedGroup>,
+        status: Status,
+        logs: &Logs,
+    ) -> Result<Outcome, Failure> {
         let process = ServerProcess::begin()?;
-        let _logs = self.monitoring.start_logs()?;
-        let admin = self.monitoring.open_admin(status.clone())?;
+        let admin = self.monitoring.open_admin(status.clone(), logs)?;
         let (stop, mut stopped) = watch::channel(false);
         process.on_request(move |request| match request {
             Request::Stop => {
