@@ -4,6 +4,7 @@ use super::collector::{Collector, Found, Request};
 use super::{cache, export_soon};
 use crate::folder::Folder;
 use crate::server::wait_until;
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -17,7 +18,11 @@ fn traceparent() -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::new();
+    for byte in bytes {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 /// Waits for a span with this name.

@@ -57,7 +57,7 @@ fn log_records_wait_for_a_collector_that_is_unavailable() {
     let starts = busy.logs().into_iter();
     let starts = starts.filter(|(_, record, _)| text(record.body.as_ref()) == "started").count();
     assert_eq!(starts, 2, "the same batch was sent twice");
-    assert_eq!(exposition(&server)[&dropped("logs", "failed")], 0.0);
+    assert!(exposition(&server)[&dropped("logs", "failed")] < 1.0);
 }
 
 #[test]
