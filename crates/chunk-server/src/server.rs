@@ -6,8 +6,8 @@ use crate::metrics::{Counters, write_counts, write_stat};
 use crate::options::Options;
 use crate::site::{Shared, Site};
 use nuthatch_listen::{
-    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsSource, MetricsText, ServerThread,
-    Stopper, bind_all, spawn_acceptors,
+    ConnectionSlots, Lifecycle, LiveReport, LogLines, MetricsFormat, MetricsSource, MetricsText,
+    ServerThread, Stopper, bind_all, spawn_acceptors,
 };
 use nuthatch_origins::{LogLimit, ObjectCache, Prefix};
 use std::fmt;
@@ -62,6 +62,10 @@ impl MetricsSource for Metrics {
 
     fn is_stopping(&self) -> bool {
         self.lifecycle.is_draining()
+    }
+
+    fn live(&self) -> LiveReport {
+        LiveReport { server: "chunk server", tables: Vec::new() }
     }
 }
 

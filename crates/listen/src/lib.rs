@@ -13,6 +13,7 @@
 //! | `inherited` | sockets that the parent process has opened, such as systemd |
 //! | `rate_limit` | limits log lines that clients can cause |
 //! | `exposition` | metrics as text: Prometheus and OpenMetrics |
+//! | `live_report` | what a server reports to its live page beside the metrics |
 //! | `sample` | parses samples of metrics |
 //! | `metrics_source` | what a server reports to the admin endpoint |
 //! | `address` | addresses of the network and of socket files, with the feature `addresses` |
@@ -33,6 +34,7 @@ mod drain;
 mod exposition;
 mod exposure;
 mod inherited;
+mod live_report;
 mod metrics_source;
 mod rate_limit;
 mod reload;
@@ -51,6 +53,7 @@ pub use drain::{DrainSignal, Lifecycle, Stopper};
 pub use exposition::{Label, MetricFamily, MetricsFormat, MetricsText};
 pub use exposure::{Protection, exposure_problem};
 pub use inherited::{inherit_sockets, unused_sockets};
+pub use live_report::{LiveReport, LiveRow, LiveTable, LiveValue};
 pub use metrics_source::MetricsSource;
 pub use rate_limit::RateLimit;
 pub use reload::{ReloadError, check_switch};

@@ -1,6 +1,6 @@
 //! A source of metrics together with the counters of the exporter.
 
-use nuthatch_listen::{MetricsFormat, MetricsSource};
+use nuthatch_listen::{LiveReport, MetricsFormat, MetricsSource};
 
 /// The end of a text in OpenMetrics.
 const END: &str = "# EOF\n";
@@ -29,6 +29,10 @@ impl<S: MetricsSource> MetricsSource for Monitored<S> {
 
     fn problem(&self) -> Option<String> {
         self.source.problem()
+    }
+
+    fn live(&self) -> LiveReport {
+        self.source.live()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+mod admin_access;
 mod input;
 mod listen;
 mod monitoring;
@@ -7,6 +8,7 @@ mod output;
 mod tls;
 mod tokens;
 
+pub(crate) use admin_access::{admin_rules, check_host, read_token};
 pub(crate) use input::InputArgs;
 pub(crate) use listen::{MIN_LIMIT_MS, parse_address, start_failure};
 #[cfg(feature = "delivery")]

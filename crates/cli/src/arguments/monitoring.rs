@@ -1,12 +1,15 @@
 //! The arguments of servers for the admin endpoint and the log.
 
+use super::admin_access::{admin_rules, check_host};
 use super::listen::start_failure;
+use crate::files::world_readable_warning;
 use crate::logs::{self, Logs};
 use crate::outcome::Failure;
 use clap::Args;
-use nuthatch_listen::admin::{Admin, Listeners};
+use nuthatch_listen::admin::{Access, Admin, Listeners};
 use nuthatch_listen::{Address, MetricsSource};
 use nuthatch_telemetry::LogOptions;
+use std::path::PathBuf;
 
 /// The problem with an admin endpoint that other machines can reach.
 pub(crate) const EXPOSED_ADMIN: &str =
@@ -17,9 +20,18 @@ pub(crate) const EXPOSED_ADMIN: &str =
 pub(crate) struct MonitoringArgs {
     /// Address of the admin endpoint (HTTP): host:port or unix:PATH; can be repeated
     ///
-    /// Prometheus metrics at /metrics, health at /healthz. No TLS and no password.
+    /// The live page at /, Prometheus metrics at /metrics, health at /healthz. No TLS and no
+    /// password.
     #[arg(long, value_name = "ADDR", help_heading = "Access")]
     admin: Vec<Address>,
+    /// Name of the server for browsers at the admin endpoint, beside localhost and addresses; can
+    /// be repeated
+    #[arg(long, value_name = "NAME", help_heading = "Access", value_parser = parse_host)]
+    admin_host: Vec<String>,
+    /// A file whose only line is the token that shows private values on the live page; at least 16
+    /// bytes
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    admin_token_file: Option<PathBuf>,
     /// What is logged to standard error: a level (error, warn, info, debug, trace or off), or
     /// levels by target, such as `warn,nuthatch::rpc=info`
     #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
@@ -79,9 +91,17 @@ impl MonitoringArgs {
         source: impl MetricsSource,
         logs: &Logs,
     ) -> Result<Admin, Failure> {
+        let rules = admin_rules(&self.admin_host, self.admin_token_file.as_deref())?;
+        if let Some(warning) = self.admin_token_file.as_deref().and_then(world_readable_warning) {
+            logs::warn(warning);
+        }
         let source = logs.monitor(source);
-        let admin = Listeners::bind(&self.admin);
-        let admin = admin.and_then(|listeners| Admin::start(listeners, source));
+        let admin = Listeners::bind(&self.admin)
+            .and_then(|listeners| Admin::start(listeners, source, Access::new(rules)));
         admin.map_err(|error| start_failure("--admin", &error))
     }
+}
+
+fn parse_host(name: &str) -> Result<String, String> {
+    check_host(name).map(|()| name.to_owned())
 }

@@ -4,4 +4,4 @@ mod atomic_file;
 mod read;
 
 pub(crate) use atomic_file::AtomicFile;
-pub(crate) use read::{read_text, warn_if_world_readable, world_readable_warning};
+pub(crate) use read::{read_secret, read_text, warn_if_world_readable, world_readable_warning};

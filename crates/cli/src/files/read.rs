@@ -20,6 +20,23 @@ pub(crate) fn read_text(file: &str, max_len: u64) -> Result<String, Failure> {
     })
 }
 
+/// Maximum length of a password or token, in bytes.
+const MAX_SECRET_LEN: u64 = 64 << 10;
+
+/// Reads a password or token from a file with one line. `what` names it with its article.
+pub(crate) fn read_secret(path: &Path, what: &str) -> Result<String, Failure> {
+    let name = path.display().to_string();
+    let text = read_text(&name, MAX_SECRET_LEN)?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let found = match line {
+        "" => "nothing",
+        line if line.contains('\n') => "several lines",
+        line => return Ok(line.to_owned()),
+    };
+    Err(Failure::Error(format!("{name}: expected one line with {what}, found {found}")))
+}
+
 /// Reads a file of at most `max_len` bytes.
 pub(crate) fn read_bytes(path: &Path, max_len: u64) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();

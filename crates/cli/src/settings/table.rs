@@ -88,8 +88,29 @@ settings! {
             value_name: "ADDR",
             default: DEFAULT_ADMIN,
             help: "Address of the admin endpoint: host:port, unix:PATH or off; can be repeated",
-            more: "/metrics for Prometheus and `nuthatch top`, /healthz. No TLS, no password: keep \
-                   it on loopback or a private network.",
+            more: "The live page at /, /metrics for Prometheus, /healthz, and the counters of \
+                   `nuthatch top`. No TLS, no password: keep it on loopback or a private network.",
+        }
+
+        admin_host: Vec<String> = Texts {
+            value_name: "NAME",
+            help: "Name of the server for browsers at the admin endpoint, such as \
+                   cache-7.example.com; can be repeated",
+            more: "Browsers may use localhost, an IP address or such a name. With another name the \
+                   request is refused, since a page of another site could have caused it (DNS \
+                   rebinding). Prometheus and other programs use any name for /metrics and \
+                   /healthz.",
+            reloads: true,
+        }
+
+        admin_token_file: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "A file whose only line is the token that shows keys and clients on the live \
+                   page; at least 16 bytes",
+            more: "Without the token, the page and `nuthatch top` show the length and a short hash \
+                   in place of keys, arguments of commands, addresses and names of clients, and \
+                   paths of snapshots.",
+            reloads: true,
         }
 
         event_loop: &'static str = Choice(&[

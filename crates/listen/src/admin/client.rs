@@ -5,8 +5,9 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::header::{CONNECTION, HOST};
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
+use std::fmt;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -31,7 +32,17 @@ pub struct Reply {
 pub struct Client {
     address: Address,
     timeout: Duration,
+    token: Option<Token>,
     runtime: Runtime,
+}
+
+/// A token, whose `Debug` does not show it.
+struct Token(HeaderValue);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
 }
 
 impl Client {
@@ -42,7 +53,21 @@ impl Client {
     /// The error of the system if no runtime can be created.
     pub fn new(address: Address, timeout: Duration) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { address, timeout, runtime })
+        Ok(Self { address, timeout, token: None, runtime })
+    }
+
+    /// Sets the token that requests present, for private values.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the token has control characters.
+    pub fn with_token(mut self, token: &str) -> io::Result<Self> {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+        let mut value = value.map_err(invalid)?;
+        value.set_sensitive(true);
+        self.token = Some(Token(value));
+        Ok(self)
     }
 
     /// Returns the address that requests are sent to.
@@ -74,10 +99,11 @@ impl Client {
         let response = async {
             match &self.address {
                 Address::Tcp(address) => {
-                    ask(TcpStream::connect(address).await?, &address.to_string(), path).await
+                    let stream = TcpStream::connect(address).await?;
+                    self.ask(stream, &address.to_string(), path).await
                 }
                 Address::Unix(file) => {
-                    ask(UnixStream::connect(file).await?, "localhost", path).await
+                    self.ask(UnixStream::connect(file).await?, "localhost", path).await
                 }
             }
         };
@@ -87,23 +113,26 @@ impl Client {
         };
         self.runtime.block_on(async { timeout(self.timeout, response).await.map_err(|_| late())? })
     }
-}
 
-async fn ask<S>(stream: S, host: &str, path: &str) -> io::Result<Reply>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    let connection = tokio::spawn(connection);
-    let request = Request::get(path).header(HOST, host).header(CONNECTION, "close");
-    let request = request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?;
-    let response = sender.send_request(request).await.map_err(io::Error::other)?;
-    let status = response.status().as_u16();
-    let body = Limited::new(response.into_body(), MAX_RESPONSE_LEN);
-    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-    connection.abort();
-    let body = String::from_utf8(body.into())
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    Ok(Reply { status, body })
+    async fn ask<S>(&self, stream: S, host: &str, path: &str) -> io::Result<Reply>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        let connection = tokio::spawn(connection);
+        let mut request = Request::get(path).header(HOST, host).header(CONNECTION, "close");
+        if let Some(Token(token)) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        let request = request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?;
+        let response = sender.send_request(request).await.map_err(io::Error::other)?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), MAX_RESPONSE_LEN);
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        connection.abort();
+        let body = String::from_utf8(body.into())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(Reply { status, body })
+    }
 }

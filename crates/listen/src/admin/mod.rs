@@ -1,14 +1,22 @@
-//! The admin endpoint: an HTTP server with metrics and health, on its own thread, and its client.
+//! The admin endpoint: an HTTP server with a live page, metrics and health, on its own thread, and
+//! its client.
 //!
-//! It only reads, from a [`MetricsSource`]. Its limits bound what its clients can make it hold:
-//! connections, the bytes and the time of the head of a request, and the time of a connection.
+//! It only reads, from a [`MetricsSource`]. It refuses requests of pages of other sites, and hides
+//! private values from requests without a token: see [`Access`]. Its limits bound what its clients
+//! can make it hold: connections, the bytes and the time of the head of a request, and the time of
+//! a connection.
 
+mod access;
 mod client;
 mod listeners;
+mod live;
+mod origin;
+mod page_files;
 mod respond;
 #[cfg(test)]
 mod tests;
 
+pub use access::{Access, AccessRules};
 pub use client::{Client, Reply};
 pub use listeners::{BindError, Listeners};
 
@@ -22,6 +30,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use listeners::Listener;
+use live::LiveCache;
+use respond::Site;
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -78,38 +88,45 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Serves the metrics and the health of `source` on these listeners.
+    /// Serves the live page, the metrics and the health of `source` on these listeners.
     ///
     /// # Errors
     ///
     /// Fails with the error of the system if the thread cannot be started.
-    pub fn start(listeners: Listeners, source: Arc<dyn MetricsSource>) -> io::Result<Self> {
-        Self::start_within(Limits::default(), listeners, source)
+    pub fn start(
+        listeners: Listeners,
+        source: Arc<dyn MetricsSource>,
+        access: Access,
+    ) -> io::Result<Self> {
+        Self::start_within(Limits::default(), listeners, source, access)
     }
 
     fn start_within(
         limits: Limits,
         listeners: Listeners,
         source: Arc<dyn MetricsSource>,
+        access: Access,
     ) -> io::Result<Self> {
         let Listeners { all, addresses, files } = listeners;
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let lifecycle = Lifecycle::new();
         let permits = Arc::new(Semaphore::new(limits.connections));
-        let endpoint = Endpoint { source, permits, limits, drain: lifecycle.signal() };
+        let live = Arc::new(LiveCache::default());
+        let drain = lifecycle.signal();
+        let endpoint = Endpoint { source, access, live, permits, limits, drain };
         let guard = runtime.enter();
         for listener in all {
             let endpoint = endpoint.clone();
             match listener {
                 Listener::Tcp(listener) => {
                     let listener = TcpListener::from_std(listener)?;
-                    runtime.spawn(endpoint.accept(move |context| {
+                    runtime.spawn(endpoint.accept(true, move |context| {
                         listener.poll_accept(context).map_ok(without_address)
                     }));
                 }
                 Listener::Unix(listener) => {
                     let listener = UnixListener::from_std(listener)?;
-                    runtime.spawn(endpoint.accept(move |context| {
+                    runtime.spawn(endpoint.accept(false, move |context| {
                         listener.poll_accept(context).map_ok(without_address)
                     }));
                 }
@@ -138,6 +155,8 @@ impl Admin {
 #[derive(Clone)]
 struct Endpoint {
     source: Arc<dyn MetricsSource>,
+    access: Access,
+    live: Arc<LiveCache>,
     /// One permit for each connection that can still be accepted.
     permits: Arc<Semaphore>,
     limits: Limits,
@@ -146,14 +165,18 @@ struct Endpoint {
 
 impl Endpoint {
     /// Accepts connections until the endpoint ends.
-    async fn accept<S>(self, next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>)
-    where
+    async fn accept<S>(
+        self,
+        is_network: bool,
+        next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let begin = |stream, permit| {
-            let (source, limits) = (Arc::clone(&self.source), self.limits);
+            let Self { source, access, live, limits, .. } = self.clone();
             tokio::spawn(async move {
-                serve(stream, &*source, limits).await;
+                let site = Site { source: &*source, access: &access, live: &live, is_network };
+                serve(stream, &site, limits).await;
                 drop(permit);
             });
         };
@@ -163,13 +186,9 @@ impl Endpoint {
 }
 
 /// Serves the requests of one connection.
-async fn serve(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    source: &dyn MetricsSource,
-    limits: Limits,
-) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, site: &Site<'_>, limits: Limits) {
     let respond = service_fn(async |request| {
-        Ok::<_, Infallible>(respond::respond::<hyper::body::Incoming>(&request, source))
+        Ok::<_, Infallible>(respond::respond::<hyper::body::Incoming>(&request, site))
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::exposition::MetricsFormat;
+use crate::secret_hash::SecretHash;
+use hyper::body::Bytes;
+use hyper::{Request, Response, StatusCode};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -24,11 +27,16 @@ impl MetricsSource for Source {
     }
 }
 
+fn access() -> Access {
+    let token = Some(SecretHash::of(b"a token of the tests"));
+    Access::new(AccessRules { hosts: vec!["cache-7.example".to_owned()], token })
+}
+
 fn start(limits: Limits) -> (Admin, Address) {
     let any = "127.0.0.1:0".parse().expect("an address");
     let listeners = Listeners::bind(&[any]).expect("a free port");
     let source = Arc::new(Source { is_stopping: false });
-    let admin = Admin::start_within(limits, listeners, source).expect("a thread");
+    let admin = Admin::start_within(limits, listeners, source, access()).expect("a thread");
     let address = admin.addresses()[0].clone();
     (admin, address)
 }
@@ -76,10 +84,80 @@ fn connections_beyond_the_limit_wait_until_others_are_closed() {
     drop(second);
 }
 
+/// Returns the response to a request with these headers.
+fn response(path: &str, headers: &[(&str, &str)]) -> Response<http_body_util::Full<Bytes>> {
+    response_of(&Source { is_stopping: false }, (path, headers), &access())
+}
+
+fn response_of(
+    source: &Source,
+    (path, headers): (&str, &[(&str, &str)]),
+    access: &Access,
+) -> Response<http_body_util::Full<Bytes>> {
+    let mut request = Request::get(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let live = LiveCache::default();
+    let site = Site { source, access, live: &live, is_network: true };
+    respond::respond(&request.body(()).expect("a request"), &site)
+}
+
 #[test]
 fn health_is_unavailable_while_the_server_stops() {
-    let request = hyper::Request::get("/healthz").body(()).expect("a request");
     for (is_stopping, status) in [(false, 200), (true, 503)] {
-        assert_eq!(respond::respond(&request, &Source { is_stopping }).status(), status);
+        let response = response_of(&Source { is_stopping }, ("/healthz", &[]), &access());
+        assert_eq!(response.status(), status);
     }
+}
+
+#[test]
+fn the_page_and_its_files_have_headers_that_protect_them() {
+    for path in ["/", "/page/style.css", "/page/main.js", "/metrics", "/live.json", "/nothing"] {
+        let response = response(path, &[("host", "localhost")]);
+        let headers = response.headers();
+        let policy = headers["content-security-policy"].to_str().expect("a text");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");
+        assert_eq!(headers["cross-origin-resource-policy"], "same-origin", "{path}");
+        assert_eq!(headers["cache-control"], "no-store", "{path}");
+        assert!(!headers.contains_key("access-control-allow-origin"), "{path}");
+    }
+}
+
+#[test]
+fn other_names_and_sites_are_refused() {
+    let evil = ("host", "evil.example:9464");
+    let cross = [("host", "localhost"), ("sec-fetch-site", "cross-site")];
+    for path in ["/", "/live.json", "/page/main.js"] {
+        assert_eq!(response(path, &[evil]).status(), StatusCode::MISDIRECTED_REQUEST, "{path}");
+        assert_eq!(response(path, &cross).status(), StatusCode::FORBIDDEN, "{path}");
+        let named = [("host", "cache-7.example:9464")];
+        assert_eq!(response(path, &named).status(), StatusCode::OK, "{path}");
+    }
+    for path in ["/metrics", "/healthz"] {
+        assert_eq!(response(path, &[evil]).status(), StatusCode::OK, "{path}");
+        let browser = [evil, ("accept-language", "en")];
+        assert_eq!(response(path, &browser).status(), StatusCode::MISDIRECTED_REQUEST, "{path}");
+    }
+}
+
+#[test]
+fn private_values_need_the_token() {
+    let status = |value| response("/live.json", &[("authorization", value)]).status();
+    assert_eq!(status("Bearer a token of the tests"), StatusCode::OK);
+    assert_eq!(status("bearer a token of the tests"), StatusCode::OK);
+    for wrong in ["Bearer a token", "Bearer ", "Basic a token of the tests", ""] {
+        assert_eq!(status(wrong), StatusCode::UNAUTHORIZED, "{wrong}");
+    }
+    let (source, access) = (Source { is_stopping: false }, access());
+    let statuses = (0..7).map(|_| {
+        let headers = [("authorization", "Bearer wrong")];
+        response_of(&source, ("/live.json", &headers), &access).status().as_u16()
+    });
+    assert_eq!(statuses.collect::<Vec<_>>(), [401, 401, 401, 401, 401, 429, 429]);
+    let headers = [("authorization", "Bearer a token of the tests")];
+    let without_token = Access::default();
+    let refused = response_of(&source, ("/live.json", &headers), &without_token);
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
 }

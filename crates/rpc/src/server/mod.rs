@@ -3,6 +3,7 @@
 mod budget;
 mod connections;
 mod http2_stream;
+mod live;
 mod methods;
 mod metrics;
 mod middleware;
@@ -21,8 +22,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use metrics::CallCounters;
 use middleware::{CallLayer, CallPolicy};
 use nuthatch_listen::{
-    ConnectionSlots, Lifecycle, LogLines, MetricsFormat, MetricsSource, MetricsText, ServerThread,
-    Stopper, bind_all, spawn_acceptors,
+    ConnectionSlots, Lifecycle, LiveReport, LiveTable, LogLines, MetricsFormat, MetricsSource,
+    MetricsText, ServerThread, Stopper, bind_all, spawn_acceptors,
 };
 use nuthatch_store::{BatchOptions, Store};
 use options::Options;
@@ -55,6 +56,7 @@ pub struct Server {
     lifecycle: Lifecycle,
     counters: Arc<CallCounters>,
     budget: Arc<Budget>,
+    store: Store,
     reloader: Reloader,
     watch_failures: Arc<AtomicU64>,
 }
@@ -71,9 +73,15 @@ pub struct Metrics {
     budget: Arc<Budget>,
     watch_failures: Arc<AtomicU64>,
     lifecycle: Lifecycle,
+    store: Store,
 }
 
 impl Metrics {
+    /// Returns the tables of the store for the live page.
+    pub fn live_tables(&self) -> Vec<LiveTable> {
+        live::tables(&self.store)
+    }
+
     /// Returns the number of bytes that requests and responses hold, of [`Options::memory`].
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
@@ -116,6 +124,10 @@ impl MetricsSource for Metrics {
     fn is_stopping(&self) -> bool {
         self.lifecycle.is_draining()
     }
+
+    fn live(&self) -> LiveReport {
+        LiveReport { server: "store server", tables: self.live_tables() }
+    }
 }
 
 impl Server {
@@ -146,6 +158,7 @@ impl Server {
         let writer = store.batch_writer(&durable).map_err(io::Error::other)?;
         let watch_failures = store.watch_failure_counter();
         let tables = Tables::new(store.clone());
+        let of_metrics = store.clone();
         let limits = Limits::of(options);
         let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
         let (listeners, addresses) = bind_all(&options.addresses)?;
@@ -164,7 +177,8 @@ impl Server {
         let control = (lifecycle.clone(), LOG);
         let thread = ServerThread::start("nuthatch-serve", runtime, addresses, control, serve)?;
         info!(target: "nuthatch::rpc", addresses = ?thread.addresses(), "started");
-        Ok(Self { thread, lifecycle, counters, budget, reloader, watch_failures })
+        let store = of_metrics;
+        Ok(Self { thread, lifecycle, counters, budget, store, reloader, watch_failures })
     }
 
     /// Returns the addresses of the server, with the ports that the system selected for port 0.
@@ -190,6 +204,7 @@ impl Server {
             budget: Arc::clone(&self.budget),
             watch_failures: Arc::clone(&self.watch_failures),
             lifecycle: self.lifecycle.clone(),
+            store: self.store.clone(),
         }
     }
 

@@ -4,10 +4,11 @@
 //! request there delays no client of the cache.
 
 mod families;
+mod live;
 mod process;
 
 use crate::state::Server;
-use nuthatch_listen::{MetricsFormat, MetricsSource};
+use nuthatch_listen::{LiveReport, MetricsFormat, MetricsSource};
 
 impl MetricsSource for Server {
     fn metrics(&self, format: MetricsFormat) -> String {
@@ -16,6 +17,10 @@ impl MetricsSource for Server {
 
     fn is_stopping(&self) -> bool {
         self.is_ending()
+    }
+
+    fn live(&self) -> LiveReport {
+        live::report(self)
     }
 }
 

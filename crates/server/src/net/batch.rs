@@ -12,7 +12,7 @@ use super::reactor::{Number, Reactor};
 use super::work::{Held, Progress, Work};
 use crate::full::Full;
 use crate::span::Span;
-use crate::state::{MemcachedState, PrefetchedKey, Server};
+use crate::state::{MemcachedState, PrefetchedKey, Sampler, Server};
 use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 
@@ -61,6 +61,8 @@ pub(crate) struct Batch {
     snapshot_keys: Vec<PrefetchedKey>,
     /// Connections with value references that are not sent yet.
     unsent: Vec<Number>,
+    /// Chooses requests whose keys are counted, for the live page.
+    sampler: Sampler,
 }
 
 /// The parts of a worker that the execution of requests uses.
@@ -79,6 +81,11 @@ pub(crate) struct Resources<'a, 'c, T: Decoders> {
 }
 
 impl Batch {
+    /// Creates the buffers of a worker of this server.
+    pub(crate) fn new(server: &Server) -> Self {
+        Self { sampler: server.hot_key_sampler(), ..Self::default() }
+    }
+
     /// Begins an iteration with the input of this many connections.
     pub(crate) fn begin(&mut self, works: usize) {
         self.progress.clear();
@@ -217,6 +224,17 @@ impl Batch {
         }
     }
 
+    /// Counts the keys of some requests, for the live page.
+    #[inline(always)]
+    fn sample_keys<T: Decoders, D: Driver<T>>(&mut self, queued: &[Queued<D::Request<'_>>]) {
+        if self.sampler.pass(queued.len()) {
+            let spans = &self.spans;
+            self.sampler.sample(queued.len(), |at, each| {
+                D::keys(&queued[at].request, spans, |key| each(key));
+            });
+        }
+    }
+
     fn execute<T: Decoders, D: Driver<T>>(
         &mut self,
         works: &[Work],
@@ -228,6 +246,7 @@ impl Batch {
         let mut guard = session.guard();
         memcache.flush_if_due(&guard);
         self.prefetch::<T, D>(queued, server, &guard);
+        self.sample_keys::<T, D>(queued);
         let mut replies_len = 0;
         let mut any_held = false;
         for Queued { work, end, request, on_disk } in &*queued {

@@ -17,8 +17,8 @@ use crate::warm_restart::Restorer;
 use crate::worker::heap;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction, Prefill};
-use nuthatch_listen::admin::{Admin, Listeners as AdminListeners};
-use nuthatch_listen::{Address, MetricsFormat, MetricsSource, SocketFiles};
+use nuthatch_listen::admin::{Access, Admin, Listeners as AdminListeners};
+use nuthatch_listen::{Address, LiveReport, MetricsFormat, MetricsSource, SocketFiles};
 use redis_settings::fixed_settings;
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -41,6 +41,8 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// Whether the server starts without an admin endpoint if one of its addresses is in use.
     pub admin_optional: bool,
+    /// The names of the server, and the token of the live page.
+    pub admin_access: Access,
 }
 
 impl Options {
@@ -54,6 +56,7 @@ impl Options {
             io_backend: IoBackend::Auto,
             tls: None,
             admin_optional: false,
+            admin_access: Access::default(),
         }
     }
 
@@ -177,6 +180,10 @@ impl MetricsSource for Common {
     fn is_stopping(&self) -> bool {
         MetricsSource::is_stopping(&self.server)
     }
+
+    fn live(&self) -> LiveReport {
+        self.server.live()
+    }
 }
 
 /// Stops the other threads when one ends, even by a panic.
@@ -264,7 +271,8 @@ impl Running {
             running.spawn(number, listening)?;
         }
         if !running.admin_addresses.is_empty() {
-            running.admin = Some(Admin::start(admin, Arc::<Common>::clone(&running.common))?);
+            let (common, access) = (Arc::clone(&running.common), options.admin_access.clone());
+            running.admin = Some(Admin::start(admin, common, access)?);
         }
         let Self { listeners, admin_addresses, .. } = &running;
         let addresses = addresses(listeners, admin_addresses);

@@ -160,6 +160,23 @@ impl Clients {
         all
     }
 
+    /// Returns the number of connections, and those that hold the most memory, at most this many.
+    pub(super) fn largest(
+        &self,
+        now_ms: u64,
+        max: usize,
+        catalog: &Catalog,
+    ) -> (usize, Vec<ClientSummary>) {
+        let mut all = self.all();
+        let count = all.len();
+        // Read once, since workers change them meanwhile.
+        all.sort_by_cached_key(|one| {
+            (std::cmp::Reverse(one.bytes()), std::cmp::Reverse(one.active_ms.get()), one.id)
+        });
+        all.truncate(max);
+        (count, all.iter().map(|one| one.summary(now_ms, catalog)).collect())
+    }
+
     /// Marks a connection to be closed, and counts that it was killed.
     pub(crate) fn kill(&self, connection: &Connection) {
         self.mark(connection);
@@ -228,6 +245,20 @@ impl Lifecycle {
     }
 }
 
+/// A connection for the live page.
+#[derive(Debug)]
+pub(crate) struct ClientSummary {
+    pub(crate) id: u64,
+    pub(crate) peer: String,
+    pub(crate) info: ClientInfo,
+    pub(crate) age_s: u64,
+    pub(crate) idle_s: u64,
+    /// The last command.
+    pub(crate) command: &'static str,
+    /// Memory of the connection.
+    pub(crate) bytes: u64,
+}
+
 /// What a client has sent about itself, and its user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientInfo {
@@ -269,6 +300,32 @@ impl Connection {
         change(&mut lock(&self.info));
     }
 
+    /// Returns the bytes of memory of the connection, as `CLIENT LIST` shows them.
+    fn bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.input_bytes() + self.output_len.get()
+    }
+
+    /// Returns the name of the last command, or `NULL` as Redis does.
+    fn last_command(&self, catalog: &Catalog) -> &'static str {
+        (self.command.get() as usize)
+            .checked_sub(1)
+            .and_then(|number| other_requests::names(catalog).nth(number))
+            .unwrap_or("NULL")
+    }
+
+    fn summary(&self, now_ms: u64, catalog: &Catalog) -> ClientSummary {
+        let seconds = |since_ms| now_ms.saturating_sub(since_ms) / 1000;
+        ClientSummary {
+            id: self.id,
+            peer: self.endpoints.peer.clone(),
+            info: self.info(),
+            age_s: seconds(self.since_ms),
+            idle_s: seconds(self.active_ms.get()),
+            command: self.last_command(catalog),
+            bytes: self.bytes(),
+        }
+    }
+
     /// Returns the line of `CLIENT LIST`.
     pub(crate) fn line(&self, now_ms: u64, catalog: &Catalog) -> String {
         let Endpoints { peer, local, fd } = &self.endpoints;
@@ -286,11 +343,7 @@ impl Connection {
         let flags = if flags.is_empty() { "N" } else { &flags };
         let (qbuf, free) = (self.input_len.get(), self.input_room.get());
         let (obl, multi_mem) = (self.output_len.get(), self.queued_len.get());
-        let tot_mem = size_of::<Self>() as u64 + qbuf + free + obl + multi_mem;
-        let command = (self.command.get() as usize)
-            .checked_sub(1)
-            .and_then(|number| other_requests::names(catalog).nth(number))
-            .unwrap_or("NULL");
+        let (tot_mem, command) = (self.bytes(), self.last_command(catalog));
         let user = if user.is_empty() { super::users::DEFAULT.to_owned() } else { user };
         let resp = 2 + self.resp3.get();
         let id = self.id;

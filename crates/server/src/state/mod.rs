@@ -1,5 +1,6 @@
 //! What all connections share: clients, users, settings, metrics, and memory.
 
+mod big_keys;
 pub(crate) mod catalog;
 mod client;
 pub(crate) mod clients;
@@ -8,6 +9,7 @@ mod debug_access;
 mod disk_report;
 pub(crate) mod glob;
 pub(crate) mod histogram;
+mod hot_keys;
 mod iterations;
 mod memcached;
 mod memory_kinds;
@@ -30,9 +32,11 @@ pub(crate) use catalog::{Catalog, CommandInfo, RESP_COMMANDS};
 pub use catalog::{Flags, Keys};
 pub use client::{Client, Session, Version};
 pub(crate) use client::{ReplyMode, State};
+pub(crate) use clients::ClientSummary;
 pub use clients::{Clients, Endpoints, TooManyClients};
 pub use debug_access::Debugging;
 pub(crate) use disk_report::DISK_FIELDS;
+pub(crate) use hot_keys::Sampler;
 pub use iterations::IterationTotals;
 pub use memcached::MemcachedState;
 pub use memory_kinds::MemoryKinds;
@@ -41,7 +45,7 @@ pub(crate) use new_value::update;
 pub use other_requests::OtherRequest;
 pub use permissions::Denied;
 pub(crate) use permissions::Permissions;
-pub use server::{Exposition, Rewrite, Server};
+pub use server::{Exposition, LiveTables, Rewrite, Server};
 pub use settings::Settings;
 pub use snapshots::{OpenError, SnapshotMemory, SnapshotSource, Snapshots};
 pub(crate) use snapshots::{

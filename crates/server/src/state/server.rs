@@ -1,8 +1,10 @@
 //! The state that all connections share.
 
+use super::big_keys::{BigKeyReport, BigKeys};
 use super::catalog::Catalog;
-use super::clients::Clients;
+use super::clients::{ClientSummary, Clients};
 use super::debug_access::Debugging;
+use super::hot_keys::{HotKeys, Sampler};
 use super::iterations::IterationTotals;
 use super::metrics::{Metrics, Totals};
 use super::rates::{PerSecond, Rates, Sample};
@@ -15,6 +17,7 @@ use crate::compression::Compression;
 use crate::log;
 use crate::warm_restart::{RestoreProgress, WarmRestart};
 use nuthatch_cache::{Cache, Stats};
+use nuthatch_listen::LiveTable;
 use nuthatch_tiered::TieredCache;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -66,6 +69,27 @@ impl Exposition {
 impl std::fmt::Debug for Exposition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Exposition")
+    }
+}
+
+/// A function that returns tables of another part of the program for the live page.
+pub struct LiveTables(Box<dyn Fn() -> Vec<LiveTable> + Send + Sync>);
+
+impl LiveTables {
+    /// Creates it from a function that returns the tables.
+    pub fn new(tables: impl Fn() -> Vec<LiveTable> + Send + Sync + 'static) -> Self {
+        Self(Box::new(tables))
+    }
+
+    /// Returns the current tables.
+    pub(crate) fn tables(&self) -> Vec<LiveTable> {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for LiveTables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LiveTables")
     }
 }
 
@@ -130,6 +154,8 @@ pub struct Server {
     pub rewrite: Option<Rewrite>,
     /// Metrics of other parts of the program, for the admin endpoint.
     pub extra_metrics: Vec<Exposition>,
+    /// Tables of other parts of the program, for the live page.
+    pub live_reports: Vec<LiveTables>,
     /// Compresses values. By default only those whose client asks for it.
     pub compression: Arc<Compression>,
     /// Keeps the items when the server stops and starts again. `None` if they are lost.
@@ -143,6 +169,8 @@ pub struct Server {
     /// Whether `CONFIG SET requirepass ""` is refused, since other machines can connect.
     pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
+    pub(crate) hot_keys: HotKeys,
+    pub(crate) big_keys: BigKeys,
     pub(crate) started: Instant,
     /// Identifies this run of the server.
     pub(crate) run_id: String,
@@ -183,6 +211,7 @@ impl Server {
             fixed_settings: Vec::new(),
             rewrite: None,
             extra_metrics: Vec::new(),
+            live_reports: Vec::new(),
             compression: Arc::default(),
             warm_restart: None,
             snapshots: None,
@@ -190,6 +219,8 @@ impl Server {
             max_dump_time: Duration::from_secs(30),
             must_keep_password: false,
             slowlog: SlowLog::default(),
+            hot_keys: HotKeys::default(),
+            big_keys: BigKeys::default(),
             started: Instant::now(),
             run_id,
             stopping: AtomicBool::new(false),
@@ -453,6 +484,21 @@ impl Server {
     /// log.
     pub fn slow_requests(&self) -> (u64, u64) {
         self.slowlog.counts()
+    }
+
+    /// Returns the sampler of keys of a worker thread. Each worker thread calls it once.
+    pub(crate) fn hot_key_sampler(&self) -> Sampler {
+        self.hot_keys.sampler()
+    }
+
+    /// Continues the scan for the longest items, and returns those that it has found.
+    pub(crate) fn big_keys(&self) -> BigKeyReport {
+        self.big_keys.report(&self.cache)
+    }
+
+    /// Returns the number of connections, and those that hold the most memory, at most this many.
+    pub(crate) fn largest_clients(&self, now_ms: u64, max: usize) -> (usize, Vec<ClientSummary>) {
+        self.clients.largest(now_ms, max, self.catalog)
     }
 
     /// Returns the time since the server started.

@@ -193,7 +193,7 @@ impl<'c> Worker<'c> {
             listeners,
             connections: Connections::default(),
             session: common.server.cache.session().map_err(io::Error::other)?,
-            batch: Batch::default(),
+            batch: Batch::new(&common.server),
             disk,
             works: Default::default(),
             spare_buffers: SpareBuffers::new(common.server.cache.memory()),

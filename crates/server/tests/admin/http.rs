@@ -20,7 +20,8 @@ fn paths_and_methods_have_their_statuses() {
         ("GET /metrics?name=all", "200"),
         ("HEAD /metrics", "200"),
         ("GET /healthz", "200"),
-        ("GET /healthz", "200"),
+        ("GET /live.json", "200"),
+        ("GET /page/main.js", "200"),
         ("GET /metrics/", "404"),
         ("GET /nothing", "404"),
         ("POST /nothing", "404"),
@@ -28,7 +29,8 @@ fn paths_and_methods_have_their_statuses() {
         ("DELETE /", "405"),
         ("OPTIONS /healthz", "405"),
     ] {
-        let request = format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let head = "host: localhost\r\nconnection: close";
+        let request = format!("{request} HTTP/1.1\r\n{head}\r\n\r\n");
         let answer = ask(&mut admin(&server), &request);
         assert_eq!(status(&answer), expected, "{request}{answer}");
         let allowed = answer.to_ascii_lowercase().contains("\r\nallow: get, head\r\n");
@@ -38,8 +40,8 @@ fn paths_and_methods_have_their_statuses() {
         }
     }
     assert_eq!(get(&server, "/healthz", "*/*").1, "ok\n");
-    let (head, index) = get(&server, "/", "*/*");
-    assert!(head.contains("text/html") && index.contains("href=\"/metrics\""), "{head}{index}");
+    let (head, page) = get(&server, "/", "*/*");
+    assert!(head.contains("text/html") && page.contains("href=\"/metrics\""), "{head}{page}");
 }
 
 #[test]

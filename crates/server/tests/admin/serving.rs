@@ -70,8 +70,9 @@ pub(crate) fn ask(stream: &mut (impl Read + Write), request: &str) -> String {
 
 /// Returns the head and the body of the response to `GET`.
 pub(crate) fn get(server: &Running, path: &str, accept: &str) -> (String, String) {
-    let request =
-        format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
+    );
     let answer = ask(&mut admin(server), &request);
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     (head.to_ascii_lowercase(), body.to_owned())

@@ -60,7 +60,7 @@ pub(crate) struct Chunks {
 #[derive(Debug, Subcommand)]
 enum Command {
     Get(get::Get),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Stat(stat::Stat),
     List(list::List),
     Verify(verify::Verify),

@@ -1,9 +1,10 @@
 //! Access control: users, TLS, and the check of addresses that other machines can reach.
 
-use crate::arguments::EXPOSED_ADMIN;
-use crate::files::{read_text, world_readable_warning};
+use crate::arguments::{self, EXPOSED_ADMIN, check_host};
+use crate::files::{read_secret, read_text, world_readable_warning};
 use crate::outcome::Failure;
 use crate::settings::{ListenAddress, LoadedSettings, Settings};
+use nuthatch_listen::admin::AccessRules;
 use nuthatch_server::state::Users;
 use nuthatch_server::{Tls, TlsFiles};
 use std::path::{Path, PathBuf};
@@ -13,9 +14,6 @@ const INSECURE_ADVICE: &str = "; --insecure allows it";
 
 /// Maximum length of a file of users, in bytes.
 const MAX_USERS_LEN: u64 = 16 << 20;
-
-/// Maximum length of a password, in bytes.
-const MAX_PASSWORD_LEN: u64 = 64 << 10;
 
 /// Fails if more than one of `password`, `password-file` and `users` is set.
 pub(crate) fn check_logins(loaded: &LoadedSettings) -> Result<(), Failure> {
@@ -43,25 +41,24 @@ pub(crate) fn users(loaded: &LoadedSettings) -> Result<Users, Failure> {
     }
     let mut users = Users::default();
     if let Some(path) = password_file {
-        users.require_password(read_password(path)?.as_bytes());
+        users.require_password(read_secret(path, "a password")?.as_bytes());
     } else if let Some(password) = password {
         users.require_password(password.0.as_bytes());
     }
     Ok(users)
 }
 
-/// Reads the password from a file with one line.
-fn read_password(path: &Path) -> Result<String, Failure> {
-    let name = path.display().to_string();
-    let text = read_text(&name, MAX_PASSWORD_LEN)?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    let found = match line {
-        "" => "nothing",
-        line if line.contains('\n') => "several lines",
-        line => return Ok(line.to_owned()),
-    };
-    Err(Failure::Error(format!("{name}: expected one line with a password, found {found}")))
+/// Returns the rules of the admin endpoint.
+pub(crate) fn admin_rules(loaded: &LoadedSettings) -> Result<AccessRules, Failure> {
+    let Settings { admin_host, admin_token_file, .. } = &loaded.settings;
+    arguments::admin_rules(admin_host, admin_token_file.as_deref())
+}
+
+/// Fails if a name of the admin endpoint is none.
+pub(crate) fn check_admin_hosts(loaded: &LoadedSettings) -> Result<(), Failure> {
+    let hosts = &loaded.settings.admin_host;
+    let problem = hosts.iter().find_map(|name| check_host(name).err());
+    problem.map_or(Ok(()), |problem| Err(loaded.invalid("admin-host", problem)))
 }
 
 /// Returns the files of TLS; `None` if no address uses TLS.
@@ -146,9 +143,9 @@ pub(crate) fn check_exposure(
 /// Returns warnings about the settings.
 pub(crate) fn warnings(loaded: &LoadedSettings) -> Vec<String> {
     let settings = &loaded.settings;
-    let Settings { password_file, users, tls_key, .. } = settings;
-    let mut secret: Vec<_> =
-        [password_file, users, tls_key].into_iter().flatten().map(PathBuf::as_path).collect();
+    let Settings { password_file, users, tls_key, admin_token_file, .. } = settings;
+    let secret = [password_file, users, tls_key, admin_token_file].into_iter().flatten();
+    let mut secret: Vec<_> = secret.map(PathBuf::as_path).collect();
     let file = loaded.file.as_deref().filter(|_| loaded.is_from_file("password"));
     secret.extend(file.map(Path::new));
     let mut warnings: Vec<_> = secret.into_iter().filter_map(world_readable_warning).collect();

@@ -10,6 +10,7 @@ use crate::settings::LoadedSettings;
 /// on the files that they name. The limits of each value are checked when it is set.
 pub(crate) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     access::check_logins(loaded)?;
+    access::check_admin_hosts(loaded)?;
     access::check_exposure(loaded, access::must_log_in(loaded))?;
     listeners(loaded)?;
     access::tls_files(loaded)?;

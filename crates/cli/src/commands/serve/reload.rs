@@ -6,6 +6,7 @@ use super::{access, check, store_server};
 use crate::logs::{LogFilter, warn};
 use crate::outcome::Failure;
 use crate::settings::{Environment, LoadedSettings, Settings, all_settings};
+use nuthatch_listen::admin::Access;
 use nuthatch_rpc::{ReloadError, Reloader as StoreReloader, ServerTls, Tokens};
 use nuthatch_server::{Reload, Reloader};
 
@@ -14,6 +15,8 @@ pub(crate) struct ReloadState {
     /// The current settings.
     pub(crate) loaded: LoadedSettings,
     pub(crate) server: Reloader,
+    /// The rules of the admin endpoint.
+    pub(crate) admin: Access,
     pub(crate) log: LogFilter,
     /// Maximum number of clients that the limit of open files allows.
     pub(crate) clients_limit: u64,
@@ -39,6 +42,7 @@ impl ReloadState {
         let users = access::users(&loaded)?;
         access::check_exposure(&loaded, Some(users.must_log_in()))?;
         let tls = access::tls(&loaded)?;
+        let admin = access::admin_rules(&loaded)?;
         let clients = max_clients(&loaded, self.clients_limit);
         loaded.settings.max_clients = clients;
         let mut reload = Reload::default();
@@ -47,6 +51,7 @@ impl ReloadState {
         let store =
             self.store.as_ref().map(|store| StoreReload::read(store, &loaded)).transpose()?;
         self.server.reload(reload).map_err(Failure::Error)?;
+        self.admin.replace(admin);
         self.log.set(&loaded.settings.log);
         self.loaded = loaded;
         store.map_or(Ok(()), StoreReload::apply)

@@ -18,8 +18,9 @@ use crate::outcome::{Failure, Outcome};
 use crate::process::{ServerProcess, start_watchdog};
 use crate::settings::{Environment, LoadedSettings, Settings};
 use crate::terminal::{Stdout, metrics_at};
+use nuthatch_listen::admin::Access;
 use nuthatch_server::state::{Debugging, Exposition, Server};
-use nuthatch_server::{IoBackend, Listener, Options, Running};
+use nuthatch_server::{IoBackend, Listener, Options, Running, Tls};
 use nuthatch_units::bytes;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -68,10 +69,9 @@ pub(super) fn serve(
     let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
     limits.apply(loaded, &server)?;
     server.rewrite = config_rewrite::rewrite(loaded);
-    let mut options = options(loaded, listeners).threads(threads);
-    options.tls = tls;
+    let options = options(loaded, listeners, tls)?.threads(threads);
     let stored = StoreServer::start(loaded, limits.store)?;
-    server.extra_metrics.extend(extra_metrics(stored.as_ref(), logs));
+    add_reports(&mut server, stored.as_ref(), logs);
     let running =
         Running::serve(server, &options).map_err(|error| start_failure(loaded, &error))?;
     warn_of_addresses(loaded, &running);
@@ -87,6 +87,7 @@ pub(super) fn serve(
     let mut reloading = ReloadState {
         loaded: loaded.clone(),
         server: running.reloader(),
+        admin: options.admin_access,
         log: logs.filter(),
         clients_limit: limits.clients,
         store: store_reloader,
@@ -104,14 +105,27 @@ pub(in crate::commands) fn possible_clients(loaded: &LoadedSettings) -> Result<u
     Ok(ConnectionLimits::of_this_process(loaded, threads, listeners)?.clients)
 }
 
-/// Returns the options of the cache server, except threads and TLS.
-fn options(loaded: &LoadedSettings, listeners: Vec<Listener>) -> Options {
+/// Adds what the admin endpoint reports about the store and about the export of metrics.
+fn add_reports(server: &mut Server, stored: Option<&StoreServer>, logs: &Logs) {
+    server.extra_metrics.extend(stored.map(StoreServer::exposition));
+    server.extra_metrics.extend(logs.exporter_metrics().map(Exposition::new));
+    server.live_reports.extend(stored.map(StoreServer::live_tables));
+}
+
+/// Returns the options of the cache server, except threads.
+fn options(
+    loaded: &LoadedSettings,
+    listeners: Vec<Listener>,
+    tls: Option<Tls>,
+) -> Result<Options, Failure> {
     let settings = &loaded.settings;
     let admin = settings.admin.iter().map(|listen_address| listen_address.address.clone());
     let options = Options::new(listeners).admin(admin.collect());
     let mut options = options.io_backend(reactors(settings));
     options.admin_optional = !loaded.is_set("admin");
-    options
+    options.admin_access = Access::new(access::admin_rules(loaded)?);
+    options.tls = tls;
+    Ok(options)
 }
 
 fn reactors(settings: &Settings) -> IoBackend {
@@ -125,12 +139,6 @@ fn reactors(settings: &Settings) -> IoBackend {
 fn threads(settings: &Settings) -> usize {
     let cores = || available_parallelism().map_or(1, usize::from);
     settings.threads.map_or_else(cores, |threads| threads as usize)
-}
-
-/// Returns the metrics of the store and of the exporter of OpenTelemetry, if there are such.
-fn extra_metrics(stored: Option<&StoreServer>, logs: &Logs) -> impl Iterator<Item = Exposition> {
-    let exporter = logs.exporter_metrics().map(Exposition::new);
-    stored.map(StoreServer::exposition).into_iter().chain(exporter)
 }
 
 /// Exports the metrics, and reports to the watchdog of the service manager while the worker threads

@@ -5,7 +5,7 @@ use crate::outcome::Failure;
 use crate::process::limit_connections;
 use crate::settings::{ListenAddress, LoadedSettings, Settings, others_in_group};
 use nuthatch_rpc::{Options, Reloader, Server, Stopper};
-use nuthatch_server::state::Exposition;
+use nuthatch_server::state::{Exposition, LiveTables};
 use nuthatch_server::{Address, Stopper as CacheStopper};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use std::net::SocketAddr;
@@ -60,6 +60,12 @@ impl StoreServer {
     pub(crate) fn exposition(&self) -> Exposition {
         let counts = self.server.metrics();
         Exposition::new(move || counts.exposition())
+    }
+
+    /// Returns the tables of the store for the live page.
+    pub(crate) fn live_tables(&self) -> LiveTables {
+        let counts = self.server.metrics();
+        LiveTables::new(move || counts.live_tables())
     }
 
     /// Returns a handle that replaces the certificate and the tokens of the server.

@@ -1,5 +1,6 @@
 //! Fetches samples from the admin endpoint of a server.
 
+use super::report::Report;
 use super::sample::Sample;
 use crate::settings::DEFAULT_ADMIN;
 use nuthatch_listen::Address;
@@ -23,7 +24,19 @@ pub(super) fn sample(client: &Client) -> Result<Sample, String> {
         io::ErrorKind::InvalidData | io::ErrorKind::Other => another_server(address, &error),
         _ => format!("{address}: {error}"),
     })?;
-    Sample::parse(&text).map_err(|problem| another_server(address, &problem))
+    let sample = Sample::parse(&text).map_err(|problem| another_server(address, &problem))?;
+    Ok(Sample { report: report(client)?, ..sample })
+}
+
+/// Fetches the report of the server. A server of an earlier version has none.
+fn report(client: &Client) -> Result<Report, String> {
+    let address = client.address();
+    let reply = client.request("/live.json").map_err(|error| format!("{address}: {error}"))?;
+    match reply.status {
+        200 => Report::parse(&reply.body).map_err(|problem| another_server(address, &problem)),
+        404 => Ok(Report::default()),
+        _ => Err(format!("{address}: {}", reply.body.trim())),
+    }
 }
 
 fn another_server(address: &Address, problem: &dyn Display) -> String {

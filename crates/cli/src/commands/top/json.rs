@@ -53,6 +53,7 @@ pub(crate) fn json(view: &View, address: &str) -> String {
         "process_cpus": view.cpu,
         "process_resident_bytes": now.resident,
         "commands": commands,
+        "tables": now.report.json(),
     });
     format!("{value}\n")
 }

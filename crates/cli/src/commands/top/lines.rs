@@ -1,27 +1,9 @@
 //! A view as lines of text.
 
+use super::line::{Line, Style};
 use super::quantity::{bytes, count, number, percent, rate, span, time};
 use super::sample::Compressed;
 use super::view::{PERCENTILES, View};
-
-/// The style of a line on a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    Plain,
-    /// The first line.
-    Title,
-    /// The headings of columns.
-    Head,
-    /// A problem.
-    Alarm,
-}
-
-/// A line of text.
-#[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) text: String,
-    pub(crate) style: Style,
-}
 
 /// The characters for the kinds of memory.
 const MEMORY_SIGNS: [(&str, char); 5] =

@@ -1,12 +1,13 @@
 //! The live display of `nuthatch top`.
 
 use super::fetch::sample;
-use super::lines::{Line, Style, lines};
+use super::line::{Line, Style};
+use super::lines::lines;
 use super::sample::Sample;
 use super::screen::Screen;
 use super::view::View;
 use crate::outcome::Failure;
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal;
 use nuthatch_listen::admin::Client;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,7 +33,8 @@ pub(super) fn watch(client: Client, interval: Duration) -> Result<(), Failure> {
     }
     let (stop, samples) = start_sampling(client, interval);
     let screen = Screen::enter().map_err(failure)?;
-    let mut live = Live { view: View::new(first, None), address, problem: None };
+    let view = View::new(first, None);
+    let mut live = Live { view, address, problem: None, shows_report: false };
     let outcome = live.show_until(&screen, &samples, &stopped);
     drop(screen);
     drop(stop);
@@ -63,6 +65,8 @@ struct Live {
     address: String,
     /// The reason why there is no newer sample.
     problem: Option<String>,
+    /// Whether the report is shown in place of the counters.
+    shows_report: bool,
 }
 
 impl Live {
@@ -78,6 +82,10 @@ impl Live {
             if event::poll(TICK)? {
                 match event::read()? {
                     Event::Key(key) if is_quit_key(key) => break,
+                    Event::Key(key) if is_switch_key(key) => {
+                        self.shows_report = !self.shows_report;
+                        self.show(screen)?;
+                    }
                     Event::Resize(..) => self.show(screen)?,
                     _ => {}
                 }
@@ -107,12 +115,21 @@ impl Live {
     fn show(&self, screen: &Screen) -> io::Result<()> {
         let size = terminal::size()?;
         let mut lines = lines(&self.view, &self.address, usize::from(size.0));
+        if self.shows_report {
+            lines.truncate(1);
+            lines.extend(self.view.now.report.lines());
+        }
         if let Some(problem) = &self.problem {
             let text = format!("these values are old: {problem}");
             lines.insert(1, Line { text, style: Style::Alarm });
         }
         screen.show(&lines, size)
     }
+}
+
+/// Returns whether a key switches between the counters and the report.
+fn is_switch_key(key: KeyEvent) -> bool {
+    key.kind != KeyEventKind::Release && matches!(key.code, KeyCode::Tab | KeyCode::Char('k'))
 }
 
 fn is_quit_key(key: KeyEvent) -> bool {
@@ -126,6 +143,15 @@ fn is_quit_key(key: KeyEvent) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tab_switches_the_screen() {
+        for (code, expected) in
+            [(KeyCode::Tab, true), (KeyCode::Char('k'), true), (KeyCode::Char('q'), false)]
+        {
+            assert_eq!(is_switch_key(KeyEvent::new(code, KeyModifiers::NONE)), expected);
+        }
+    }
 
     #[test]
     fn some_keys_quit() {

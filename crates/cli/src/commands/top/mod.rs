@@ -2,19 +2,22 @@
 //!
 //! The text of `/metrics` becomes points (`exposition`), these become the counters of a server
 //! (`sample`), two samples become rates (`view`), and a view becomes lines (`lines`) or JSON
-//! (`json`).
+//! (`json`). `/live.json` has what is no metric (`report`).
 
 mod disk;
 mod exposition;
 mod fetch;
 mod json;
+mod line;
 mod lines;
 mod live;
 mod quantity;
+mod report;
 mod sample;
 mod screen;
 mod view;
 
+use crate::arguments::read_token;
 use crate::outcome::{Failure, Outcome};
 use crate::settings::DEFAULT_ADMIN;
 use crate::terminal::Stdout;
@@ -24,17 +27,21 @@ use json::json;
 use lines::lines;
 use nuthatch_listen::Address;
 use nuthatch_listen::admin::Client;
+use std::io;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use view::View;
 
 const NOTES: &str = "\
 Examples:
-  nuthatch top                                   the server of this machine; q quits
+  nuthatch top                                   the server of this machine; q quits, and Tab
+                                                 switches to keys, slow commands and clients
   nuthatch top 127.0.0.1:9500 --interval 5s
   nuthatch top unix:/run/nuthatch/admin.sock
   nuthatch top --once --interval 10s             ten seconds in plain text
   nuthatch top --json | jq .hit_ratio
+  nuthatch top --token-file token --once         with keys, addresses and arguments
 
 ADDR is the admin endpoint: see --admin of nuthatch serve. Rates of a single sample are means since
 the server started. Percentiles are accurate to a factor of two.
@@ -69,13 +76,21 @@ pub(crate) struct Top {
     /// Print one sample as JSON, and exit
     #[arg(long)]
     json: bool,
+    /// A file with the token of the server (see --admin-token-file of nuthatch serve): shows keys,
+    /// addresses of clients, and arguments of slow commands
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 impl Top {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         let usage = |error| Failure::Usage(format!("ADDR: {error}"));
         let address: Address = self.address.parse().map_err(usage)?;
-        let client = Client::new(address, TIMEOUT).map_err(|e| Failure::Error(e.to_string()))?;
+        let failed = |error: io::Error| Failure::Error(error.to_string());
+        let mut client = Client::new(address, TIMEOUT).map_err(failed)?;
+        if let Some(file) = &self.token_file {
+            client = client.with_token(&read_token(file)?).map_err(failed)?;
+        }
         let mut stdout = Stdout::new();
         if self.once || self.json || !stdout.is_terminal() {
             let view = self.view(&client)?;
@@ -104,7 +119,8 @@ impl Top {
         if self.json {
             return json(view, &address);
         }
-        let lines = lines(view, &address, DEFAULT_COLUMNS);
+        let mut lines = lines(view, &address, DEFAULT_COLUMNS);
+        lines.extend(view.now.report.lines());
         lines.iter().map(|line| line.text.trim_end().to_owned() + "\n").collect()
     }
 }

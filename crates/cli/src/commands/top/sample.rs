@@ -2,6 +2,7 @@
 
 use super::disk::Disk;
 use super::exposition::{Histogram, Metrics};
+use super::report::Report;
 use std::collections::BTreeMap;
 
 /// The counters of a server. They only grow while it runs, except gauges.
@@ -39,6 +40,8 @@ pub(crate) struct Sample {
     pub(super) cpu_s: f64,
     /// A gauge.
     pub(super) resident: f64,
+    /// What the server reports beside its metrics.
+    pub(super) report: Report,
 }
 
 /// Bytes of values that were compressed, before and after.
@@ -96,6 +99,7 @@ impl Sample {
             event_loop_lag: points.histograms_by("nuthatch_event_loop_lag_seconds", "thread"),
             cpu_s: value("process_cpu_seconds_total"),
             resident: value("process_resident_memory_bytes"),
+            report: Report::default(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The terminal in the mode of `nuthatch top`.
 
-use super::lines::{Line, Style};
+use super::line::{Line, Style};
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::style::{Attribute, Color, Print, SetAttribute, SetForegroundColor};
 use crossterm::terminal::{

@@ -9,6 +9,7 @@ mod files;
 mod from_mrcache;
 mod from_poor_mans_cache;
 mod life;
+mod live_page;
 mod messages;
 mod old_server;
 mod reload;

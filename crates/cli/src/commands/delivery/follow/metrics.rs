@@ -2,7 +2,7 @@
 
 use crate::commands::delivery::now;
 use nuthatch_delivery::{Error, Fetched, Follower, Swapped};
-use nuthatch_listen::{MetricFamily, MetricsFormat, MetricsSource, MetricsText};
+use nuthatch_listen::{LiveReport, MetricFamily, MetricsFormat, MetricsSource, MetricsText};
 use nuthatch_units::duration;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -213,6 +213,10 @@ impl MetricsSource for Status {
 
     fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
+    }
+
+    fn live(&self) -> LiveReport {
+        LiveReport { server: "follower", tables: Vec::new() }
     }
 
     /// Returns the problems of all folders, with their names if there are several folders.
