@@ -112,6 +112,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// All [codes](Self::code).
+    pub const CODES: [&str; 9] = [
+        "conflict",
+        "contents",
+        "io",
+        "manifest",
+        "nothing-published",
+        "older-manifest",
+        "signature",
+        "snapshot",
+        "store",
+    ];
+
     /// Returns a short name of the cause, for metrics.
     pub fn code(&self) -> &'static str {
         match self {

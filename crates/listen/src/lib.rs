@@ -15,6 +15,7 @@
 //! | `exposition` | metrics as text: Prometheus and OpenMetrics |
 //! | `live_report` | what a server reports to its live page beside the metrics |
 //! | `sample` | parses samples of metrics |
+//! | `process` | the metrics of a process, with the feature `admin` |
 //! | `metrics_source` | what a server reports to the admin endpoint |
 //! | `address` | addresses of the network and of socket files, with the feature `addresses` |
 //! | `admin` | the admin endpoint and its client, with the feature `admin` |
@@ -36,6 +37,8 @@ mod exposure;
 mod inherited;
 mod live_report;
 mod metrics_source;
+#[cfg(feature = "admin")]
+mod process;
 mod rate_limit;
 mod reload;
 mod sample;
@@ -55,6 +58,8 @@ pub use exposure::{Protection, exposure_problem};
 pub use inherited::{inherit_sockets, unused_sockets};
 pub use live_report::{LiveReport, LiveRow, LiveTable, LiveValue};
 pub use metrics_source::MetricsSource;
+#[cfg(feature = "admin")]
+pub use process::{Process, write_process};
 pub use rate_limit::RateLimit;
 pub use reload::{ReloadError, check_switch};
 pub use sample::MetricSample;

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::monitored::Monitored;
 use crate::otlp::Otlp;
-use nuthatch_listen::MetricsSource;
+use nuthatch_listen::{MetricsFormat, MetricsSource, MetricsText, write_process};
 use nuthatch_terminal::print_message;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -207,10 +207,18 @@ impl Logs {
     /// Exports the metrics of a source, if there is an exporter. Returns the source with the
     /// counters of the exporter, for the admin endpoint.
     pub fn monitor<S: MetricsSource>(&self, source: S) -> Arc<Monitored<S>> {
-        let source = Arc::new(Monitored { source, own: self.exporter_metrics() });
+        let mut others: Vec<Box<dyn Fn() -> String + Send + Sync>> = vec![Box::new(process_text)];
+        others.extend(self.exporter_metrics());
+        let source = Arc::new(Monitored { source, others });
         self.export_metrics(Arc::<Monitored<S>>::clone(&source));
         source
     }
+}
+
+fn process_text() -> String {
+    let mut text = MetricsText::new(MetricsFormat::Prometheus);
+    write_process(&mut text);
+    text.finish()
 }
 
 /// Writes lines until the log ends. Errors are ignored.

@@ -1,24 +1,24 @@
-//! A source of metrics together with the counters of the exporter.
+//! A source of metrics together with those of its process and of the exporter.
 
 use nuthatch_listen::{LiveReport, MetricsFormat, MetricsSource};
 
 /// The end of a text in OpenMetrics.
 const END: &str = "# EOF\n";
 
-/// A source of metrics, followed by the counters of the exporter if there is one.
+/// A source of metrics, followed by others, each in the format of Prometheus.
 pub struct Monitored<S> {
     pub(crate) source: S,
-    pub(crate) own: Option<Box<dyn Fn() -> String + Send + Sync>>,
+    pub(crate) others: Vec<Box<dyn Fn() -> String + Send + Sync>>,
 }
 
 impl<S: MetricsSource> MetricsSource for Monitored<S> {
     fn metrics(&self, format: MetricsFormat) -> String {
         let mut text = self.source.metrics(format);
-        if let Some(own) = &self.own {
+        for other in &self.others {
             if text.ends_with(END) {
                 text.truncate(text.len() - END.len());
             }
-            text.push_str(&format.convert(&own()));
+            text.push_str(&format.convert(&other()));
         }
         text
     }
@@ -53,14 +53,14 @@ mod tests {
     }
 
     #[test]
-    fn own_counters_follow_in_both_formats() {
-        let own = || "# TYPE b_total counter\nb_total 2\n".to_owned();
-        let all = Monitored { source: Source, own: Some(Box::new(own)) };
+    fn others_follow_in_both_formats() {
+        let other = || "# TYPE b_total counter\nb_total 2\n".to_owned();
+        let all = Monitored { source: Source, others: vec![Box::new(other)] };
         let prometheus = "# TYPE a gauge\na 1\n# TYPE b_total counter\nb_total 2\n";
         assert_eq!(all.metrics(MetricsFormat::Prometheus), prometheus);
         let open = "# TYPE a gauge\na 1\n# TYPE b counter\nb_total 2\n# EOF\n";
         assert_eq!(all.metrics(MetricsFormat::OpenMetrics), open);
-        let alone = Monitored { source: Source, own: None };
+        let alone = Monitored { source: Source, others: Vec::new() };
         assert_eq!(alone.metrics(MetricsFormat::Prometheus), "# TYPE a gauge\na 1\n");
     }
 }

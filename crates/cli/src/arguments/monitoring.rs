@@ -24,6 +24,9 @@ pub(crate) struct MonitoringArgs {
     /// password.
     #[arg(long, value_name = "ADDR", help_heading = "Access")]
     admin: Vec<Address>,
+    /// Allow admin addresses that other machines can reach
+    #[arg(long, help_heading = "Access")]
+    admin_insecure: bool,
     /// Name of the server for browsers at the admin endpoint, beside localhost and addresses; can
     /// be repeated
     #[arg(long, value_name = "NAME", help_heading = "Access", value_parser = parse_host)]
@@ -70,15 +73,15 @@ impl MonitoringArgs {
     }
 
     /// Rejects an address with a problem, and admin endpoints that other machines can reach unless
-    /// `insecure` allows them.
+    /// `insecure` or `--admin-insecure` allows them.
     pub(crate) fn check(&self, problem: Option<String>, insecure: bool) -> Result<(), Failure> {
         if let Some(problem) = problem {
             return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
         }
         let exposed = self.admin.iter().find(|address| !address.is_local());
-        match exposed.filter(|_| !insecure) {
+        match exposed.filter(|_| !insecure && !self.admin_insecure) {
             Some(address) => Err(Failure::Usage(format!(
-                "--admin {address}: {EXPOSED_ADMIN}; --insecure allows it"
+                "--admin {address}: {EXPOSED_ADMIN}; --admin-insecure allows it"
             ))),
             None => Ok(()),
         }

@@ -439,6 +439,14 @@ settings! {
                    --tls-client-ca, present a certificate.",
         }
 
+        admin_insecure: bool = Bool {
+            value_name: "BOOL",
+            default: "false",
+            help: "Allow admin addresses that other machines can reach",
+            more: "The admin endpoint has no login and no TLS, but it changes nothing. Unlike \
+                   --insecure, this allows no address for clients.",
+        }
+
         enable_debug_command: &'static str = Choice(&[
             ("no", "no client"),
             ("local", "clients on this machine"),

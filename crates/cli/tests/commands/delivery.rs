@@ -133,7 +133,7 @@ fn wrong_arguments_and_missing_places_are_errors() {
         (&["follow", "--config", "follow.toml"], 3, "follow.toml: read: No such file"),
         (&["follow", "--config", "a.jsonl"], 3, "a.jsonl: line 1: "),
         (&["publish", "users.nut", "shared", "--trust-key", "a.pem"], 2, "--sign-key <FILE>"),
-        (&["follow", "shared", "there", "--admin", "0.0.0.0:1"], 2, "--insecure allows it"),
+        (&["follow", "shared", "there", "--admin", "0.0.0.0:1"], 2, "--admin-insecure allows it"),
         (&["follow", "shared", "there", "--trust-key", "a.jsonl"], 3, "an Ed25519 public key"),
     ] {
         let run = folder.run(arguments);
@@ -152,6 +152,8 @@ fn a_follower_swaps_and_reports_its_age_and_its_failures() {
     });
     let (status, text) = page(&server, "/healthz");
     assert_eq!((status, &text[..]), (503, "no generation was fetched yet\n"));
+    assert_eq!(metric(&server, "nuthatch_follow_healthy"), Some(0.0));
+    assert_eq!(metric(&server, "nuthatch_follow_failures_total{cause=\"signature\"}"), Some(0.0));
     for number in 1..=2 {
         publish(&folder, number, "shared");
         wait_until("a swap", || {
@@ -160,6 +162,8 @@ fn a_follower_swaps_and_reports_its_age_and_its_failures() {
         assert_eq!(value(&folder), Some(number));
     }
     assert_eq!(page(&server, "/healthz").0, 200);
+    assert_eq!(metric(&server, "nuthatch_follow_healthy"), Some(1.0));
+    assert!(page(&server, "/metrics").1.contains("\nprocess_open_fds "));
     assert_eq!(metric(&server, "nuthatch_follow_swaps_total"), Some(2.0));
     assert_eq!(metric(&server, "nuthatch_follow_remaining_bytes"), Some(0.0));
     assert!(metric(&server, "nuthatch_follow_fetched_bytes_total") > Some(0.0));

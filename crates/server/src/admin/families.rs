@@ -3,12 +3,11 @@
 //! Counters start with the server; `CONFIG RESETSTAT` does not reset them. A test compares them
 //! with the table in docs/operations.md.
 
-use super::process;
 use crate::compression::SavedByDictionary;
 use crate::state::{DISK_FIELDS, SNAPSHOT_FIELDS, Server, SnapshotField, Totals, bucket_end_ns};
 use crate::warm_restart::RestoreProgress;
 use nuthatch_cache::Stats;
-use nuthatch_listen::{MetricsFormat, MetricsText};
+use nuthatch_listen::{MetricsFormat, MetricsText, write_process};
 use std::ops::RangeInclusive;
 
 /// Buckets of commands end at powers of two from 128 ns to 8.6 s, those of event-loop iterations
@@ -33,7 +32,7 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
     compression(&mut text, server);
     connections(&mut text, server, &totals);
     event_loop(&mut text, server);
-    process::write(&mut text);
+    write_process(&mut text);
     for source in &server.extra_metrics {
         text.append(&source.text());
     }
@@ -41,9 +40,6 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
 }
 
 fn identity(text: &mut MetricsText, server: &Server) {
-    let version = env!("CARGO_PKG_VERSION");
-    text.gauge("nuthatch_build_info", "Always 1; the label is the version of the server.")
-        .sample(&[("version", version)], 1);
     text.gauge("nuthatch_uptime_seconds", "How long the server has been running.")
         .sample(&[], server.uptime().as_secs_f64());
 }

@@ -5,7 +5,6 @@
 
 mod families;
 mod live;
-mod process;
 
 use crate::state::Server;
 use nuthatch_listen::{LiveReport, MetricsFormat, MetricsSource};

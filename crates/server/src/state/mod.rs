@@ -17,7 +17,6 @@ pub(crate) mod metrics;
 pub(crate) mod new_value;
 pub(crate) mod other_requests;
 pub(crate) mod permissions;
-pub(crate) mod process;
 mod rates;
 mod server;
 pub(crate) mod settings;

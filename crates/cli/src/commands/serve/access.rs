@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// The advice for addresses that are refused.
 const INSECURE_ADVICE: &str = "; --insecure allows it";
 
+/// What to do about an admin address that other machines can reach.
+const ADMIN_ADVICE: &str = "; --admin-insecure allows it";
+
 /// Maximum length of a file of users, in bytes.
 const MAX_USERS_LEN: u64 = 16 << 20;
 
@@ -117,7 +120,7 @@ pub(crate) fn check_exposure(
         let exposed = is_exposed(settings, listen_address) && !settings.insecure;
         let (problem, advice) = match name {
             "admin" if listen_address.tls => ("the admin endpoint has no TLS", ""),
-            "admin" if exposed => (EXPOSED_ADMIN, INSECURE_ADVICE),
+            "admin" if exposed && !settings.admin_insecure => (EXPOSED_ADMIN, ADMIN_ADVICE),
             "mrcache" if must_log_in == Some(true) => (
                 "mrcache has no login, so every client would be refused while a password or users \
                  are set; remove mrcache, or the password and users",

@@ -268,7 +268,7 @@ fn addresses_that_other_machines_can_reach_are_refused() {
     assert!(serve(&[&open[..], &["--tokens", "tokens"]].concat()).contains(message));
     let message = serve(&["--origin", "http://127.0.0.1:1/", "--admin", "0.0.0.0:0"]);
     assert!(
-        message.contains("and the admin endpoint has no login; --insecure allows it"),
+        message.contains("and the admin endpoint has no login; --admin-insecure allows it"),
         "{message}"
     );
     let message = serve(&[]);

@@ -121,13 +121,14 @@ fn wrong_files_of_passwords_and_users_are_refused() {
 fn metrics_are_not_exported_beyond_this_machine() {
     let folder = Folder::new();
     let message = "--admin 0.0.0.0:0: this address is reachable by other machines, and the admin \
-                   endpoint has no login; --insecure allows it";
+                   endpoint has no login; --admin-insecure allows it";
     folder.fails(&["--admin=0.0.0.0:0"], 2, message);
     // A password of the cache's clients is not a login of the admin endpoint.
     let password = [("NUTHATCH_PASSWORD", "sesame")];
     folder.fails_with(&["--admin=0.0.0.0:0"], &password, 2, message);
     folder.fails(&["--admin=tls:[::1]:0"], 2, "--admin tls:[::1]:0: the admin endpoint has no TLS");
     folder.serve(&["--admin=0.0.0.0:0", "--insecure"], &[]);
+    folder.serve(&["--admin=0.0.0.0:0", "--admin-insecure"], &[]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ Metrics at --admin (Prometheus text), with DIR as the label \"folder\":
                                            since the start until there is one
   nuthatch_follow_waiting                  1 while a complete generation waits for others of its
                                            group; the log has the reason
+  nuthatch_follow_healthy                  1 while /healthz has no problem with the folder
   nuthatch_follow_swaps_total              generations that were swapped in
   nuthatch_follow_fetched_bytes_total      bytes fetched for completed swaps
   nuthatch_follow_built_files_total        files that were built from deltas

@@ -49,7 +49,9 @@ impl Status {
     ) -> FolderStatus {
         let (generation, created) = (follower.generation(), follower.created());
         let checked = Some(Instant::now());
-        let state = State { generation, created, checked, ..State::default() };
+        // All causes have a metric from the start, so that Prometheus sees the first failure.
+        let failures = Error::CODES.map(|code| (code, 0)).into();
+        let state = State { generation, created, checked, failures, ..State::default() };
         let status = FolderStatus { folder, max_age, state: Arc::new(Mutex::new(state)) };
         self.folders.push(status.clone());
         status
@@ -201,6 +203,13 @@ impl MetricsSource for Status {
         }
         for Metric { name, help, value } in COUNTERS {
             by_folder(text.counter(name, help), &folders, value);
+        }
+        let help =
+            "Whether /healthz responds with 200 for the folder, unless the server is stopping.";
+        let mut healthy = text.gauge("nuthatch_follow_healthy", help);
+        for folder in &self.folders {
+            let value = u8::from(folder.problem().is_none());
+            healthy.sample(&[("folder", &folder.folder)], value);
         }
         let mut failures = text.counter("nuthatch_follow_failures", "Failed checks by cause.");
         for (folder, state) in &folders {

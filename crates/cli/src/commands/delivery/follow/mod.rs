@@ -83,16 +83,13 @@ pub(crate) struct Follow {
     /// Return 503 from /healthz when the generation in DIR was published longer ago, such as 2h
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     max_age: Option<Duration>,
-    /// Allow admin endpoints that other machines can reach
-    #[arg(long)]
-    insecure: bool,
     #[command(flatten)]
     monitoring: MonitoringArgs,
 }
 
 impl Follow {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
-        self.monitoring.check(None, self.insecure)?;
+        self.monitoring.check(None, false)?;
         self.check_numbers()?;
         let logs = self.monitoring.start_logs("nuthatch-follow")?;
         let mut status = Status::default();

@@ -4,9 +4,9 @@ use crate::compression::{Saved, SavedByDictionary};
 use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
 use crate::resp::commands::{Call, Result};
 use crate::state::histogram::quantile_ns;
-use crate::state::process::Process;
 use crate::state::{DISK_FIELDS, Server, SnapshotReport};
 use nuthatch_cache::Guard;
+use nuthatch_listen::Process;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,15 +1,42 @@
 //! Statistics of this process, as the operating system reports them.
 
+use crate::exposition::MetricsText;
 use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::process::{Resource, getrlimit};
 use std::fs;
+
+/// Adds the version of this program, and the metrics of its process under the names that exporters
+/// use by convention.
+pub fn write_process(text: &mut MetricsText) {
+    let version = env!("CARGO_PKG_VERSION");
+    text.gauge("nuthatch_build_info", "Always 1; the label is the version of the server.")
+        .sample(&[("version", version)], 1);
+    let process = Process::now();
+    let process = process.as_ref();
+    let files = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
+    text.counter("process_cpu_seconds", "User and system CPU time.")
+        .sample_if_known(process.map(|process| process.user_seconds + process.system_seconds));
+    let help = "Resident memory of the process, including shared pages.";
+    text.gauge("process_resident_memory_bytes", help)
+        .sample_if_known(process.map(|process| process.resident_bytes));
+    text.gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.")
+        .sample_if_known(process.map(|process| process.start_seconds));
+    text.gauge("process_open_fds", "Open file descriptors.").sample_if_known(files);
+    text.gauge("process_max_fds", "Maximum number of open file descriptors.")
+        .sample_if_known(getrlimit(Resource::Nofile).current);
+}
 
 /// Fields of `/proc/self/stat` and `/proc/stat`.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Process {
-    pub(crate) user_seconds: f64,
-    pub(crate) system_seconds: f64,
-    pub(crate) resident_bytes: u64,
-    pub(crate) start_seconds: f64,
+pub struct Process {
+    /// Processor time in user mode.
+    pub user_seconds: f64,
+    /// Processor time in the kernel.
+    pub system_seconds: f64,
+    /// Resident memory, including shared pages.
+    pub resident_bytes: u64,
+    /// When the process started, in seconds since 1970.
+    pub start_seconds: f64,
 }
 
 impl Process {
@@ -32,8 +59,8 @@ impl Process {
         })
     }
 
-    /// Reads the statistics of this process.
-    pub(crate) fn now() -> Option<Self> {
+    /// Reads the statistics of this process. Returns `None` if the system does not provide them.
+    pub fn now() -> Option<Self> {
         let read = |path| fs::read_to_string(path).ok();
         let (process, system) = (read("/proc/self/stat")?, read("/proc/stat")?);
         Self::parse(&process, &system, clock_ticks_per_second(), page_size() as u64)
