@@ -27,12 +27,12 @@ impl<S: MetricsSource> MetricsSource for Monitored<S> {
         self.source.is_stopping()
     }
 
-    fn problem(&self) -> Option<String> {
-        self.source.problem()
-    }
-
     fn live(&self) -> LiveReport {
         self.source.live()
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.source.problem()
     }
 }
 

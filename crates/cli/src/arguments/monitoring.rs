@@ -99,8 +99,8 @@ impl MonitoringArgs {
             logs::warn(warning);
         }
         let source = logs.monitor(source);
-        let admin = Listeners::bind(&self.admin)
-            .and_then(|listeners| Admin::start(listeners, source, Access::new(rules)));
+        let admin = Listeners::bind(&self.admin);
+        let admin = admin.and_then(|listeners| Admin::start(listeners, source, Access::new(rules)));
         admin.map_err(|error| start_failure("--admin", &error))
     }
 }

@@ -59,7 +59,7 @@ mod tests {
         for file in FILES {
             let names = file.text.split(['"', '\'']).filter_map(|text| {
                 if let Some(name) = text.strip_prefix("./") {
-                    return name.ends_with(".js").then(|| format!("/page/{name}"));
+                    return name.strip_suffix(".js").map(|name| format!("/page/{name}.js"));
                 }
                 text.starts_with("/page/").then(|| text.to_owned())
             });

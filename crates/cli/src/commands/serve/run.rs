@@ -105,10 +105,9 @@ pub(in crate::commands) fn possible_clients(loaded: &LoadedSettings) -> Result<u
     Ok(ConnectionLimits::of_this_process(loaded, threads, listeners)?.clients)
 }
 
-/// Adds what the admin endpoint reports about the store and about the export of metrics.
+/// Adds what the admin endpoint reports about the store and the exporter of OpenTelemetry.
 fn add_reports(server: &mut Server, stored: Option<&StoreServer>, logs: &Logs) {
-    server.extra_metrics.extend(stored.map(StoreServer::exposition));
-    server.extra_metrics.extend(logs.exporter_metrics().map(Exposition::new));
+    server.extra_metrics.extend(extra_metrics(stored, logs));
     server.live_reports.extend(stored.map(StoreServer::live_tables));
 }
 
@@ -139,6 +138,12 @@ fn reactors(settings: &Settings) -> IoBackend {
 fn threads(settings: &Settings) -> usize {
     let cores = || available_parallelism().map_or(1, usize::from);
     settings.threads.map_or_else(cores, |threads| threads as usize)
+}
+
+/// Returns the metrics of the store and of the exporter of OpenTelemetry, if there are such.
+fn extra_metrics(stored: Option<&StoreServer>, logs: &Logs) -> impl Iterator<Item = Exposition> {
+    let exporter = logs.exporter_metrics().map(Exposition::new);
+    stored.map(StoreServer::exposition).into_iter().chain(exporter)
 }
 
 /// Exports the metrics, and reports to the watchdog of the service manager while the worker threads

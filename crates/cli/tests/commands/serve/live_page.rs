@@ -71,8 +71,8 @@ fn names_and_tokens_that_cannot_be_used_are_named() {
                     cache-7.example.com, found \"cache:9464\"";
     folder.fails(&["--admin-host=cache:9464"], 2, &format!("--admin-host: {expected}"));
     folder.file("token", "short").mode("token", 0o600);
-    let expected = "token: expected a token of at least 16 visible ASCII characters, found 5 bytes; \
-                    `openssl rand -hex 32` makes one";
+    let expected = "token: expected a token of at least 16 visible ASCII characters, found 5 \
+                    bytes; `openssl rand -hex 32` makes one";
     folder.fails(&["--admin-token-file=token"], 3, expected);
     let follow = ["follow", "source", "folder", "--admin=127.0.0.1:0", "--admin-host=a/b"];
     assert_eq!(folder.run(&follow).status, Some(2));
