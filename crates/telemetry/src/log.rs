@@ -84,9 +84,10 @@ pub fn start(options: LogOptions<'_>) -> Result<Logs, Error> {
     layers.extend(otlp.as_ref().map(Otlp::logs));
     let (filter, handle) = reload::Layer::new(filter);
     logs.filter = LogFilter(Some(handle));
-    // Spans belong to traces: they are in no line.
-    let events = filter_fn(|metadata: &Metadata<'_>| metadata.is_event());
-    let filter = filter.and(events.with_max_level_hint(LevelFilter::TRACE));
+    // Spans belong to traces: they are in no line. The macro `enabled!` asks with metadata that are
+    // neither of a span nor of an event, and must get the answer for events.
+    let no_spans = filter_fn(|metadata: &Metadata<'_>| !metadata.is_span());
+    let filter = filter.and(no_spans.with_max_level_hint(LevelFilter::TRACE));
     let mut layers = vec![layers.with_filter(filter).boxed()];
     layers.extend(otlp.as_ref().map(Otlp::spans));
     let dispatch = Dispatch::new(Registry::default().with(layers));
