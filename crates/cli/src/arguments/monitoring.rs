@@ -57,6 +57,7 @@ pub(crate) struct OtlpArgs {
     otlp: String,
 }
 
+#[cfg(feature = "delivery")]
 impl OtlpArgs {
     /// Starts the log of a command that is no server. Dropping the returned value ends it.
     pub(crate) fn start_logs(&self, service: &str) -> Result<Logs, Failure> {
