@@ -13,6 +13,7 @@ use tracing::field::Empty;
 struct MethodCounters {
     begun: AtomicU64,
     failed: AtomicU64,
+    cancelled: AtomicU64,
     open: AtomicU64,
     sent: AtomicU64,
 }
@@ -44,8 +45,11 @@ impl CallCounters {
     pub(crate) fn write(&self, text: &mut MetricsText) {
         let help = "Calls that were started.";
         self.write_family(text.counter("nuthatch_rpc_calls", help), |line| &line.begun);
-        let help = "Calls that failed or were cancelled by the client.";
+        let help = "Calls that failed.";
         self.write_family(text.counter("nuthatch_rpc_calls_failed", help), |line| &line.failed);
+        let help = "Calls that the client ended, such as a scan whose rest it did not need.";
+        let family = text.counter("nuthatch_rpc_calls_cancelled", help);
+        self.write_family(family, |line| &line.cancelled);
         let help = "Calls in progress.";
         self.write_family(text.gauge("nuthatch_rpc_calls_open", help), |line| &line.open);
         let help = "Bytes of sent responses.";
@@ -114,20 +118,29 @@ impl CountedCall {
 
     /// Records the status of the call.
     pub(crate) fn note_status(&mut self, code: Code) {
-        if let Some(line) = self.line().filter(|_| !self.has_status && code != Code::Ok) {
-            line.failed.fetch_add(1, Ordering::Relaxed);
-            self.span.record("otel.status_code", "error");
-        }
-        if !self.has_status {
-            self.span.record("rpc.grpc.status_code", code as i32);
+        if self.has_status {
+            return;
         }
         self.has_status = true;
+        self.span.record("rpc.grpc.status_code", code as i32);
+        let Some(line) = self.line() else { return };
+        match code {
+            Code::Ok => {}
+            // Clients end streams whose rest they do not need, so this is no failure.
+            Code::Cancelled => {
+                line.cancelled.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {
+                line.failed.fetch_add(1, Ordering::Relaxed);
+                self.span.record("otel.status_code", "error");
+            }
+        }
     }
 }
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
-        // The client abandoned a call without a status.
+        // The client ended the call before it had a status.
         self.note_status(Code::Cancelled);
         if let Some(line) = self.line() {
             line.open.fetch_sub(1, Ordering::Relaxed);
@@ -150,11 +163,17 @@ mod tests {
         call.note_status(Code::NotFound);
         drop(call);
         drop(counters.begin(Method::of("/elsewhere/Get")));
+        drop(counters.begin(Method::of("/nuthatch.store.v1.Store/Scan")));
         let mut text = MetricsText::new(MetricsFormat::Prometheus);
         counters.write(&mut text);
         let text = text.finish();
         for line in ["calls_total", "calls_failed_total"] {
             assert!(text.contains(&format!("nuthatch_rpc_{line}{{method=\"Get\"}} 1\n")), "{text}");
+        }
+        for line in
+            ["calls_failed_total{method=\"Scan\"} 0", "calls_cancelled_total{method=\"Scan\"} 1"]
+        {
+            assert!(text.contains(&format!("nuthatch_rpc_{line}\n")), "{text}");
         }
         assert!(text.contains("nuthatch_rpc_calls_open{method=\"Get\"} 0\n"), "{text}");
         assert!(text.contains("nuthatch_rpc_sent_bytes_total{method=\"Get\"} 5\n"), "{text}");
