@@ -233,7 +233,7 @@ DISK = [
           "seconds."),
     stat("Disk tier off", "short", "max(nuthatch_disk_off{$S})",
          "1: a write failed, and nothing is written any more. The log has the error. Repair the "
-         "disk and restart the server.", 1, 1),
+         "disk, then restart the server: it keeps what was on disk.", 1, 1),
 ]
 
 SNAPSHOTS = [
@@ -278,6 +278,9 @@ SNAPSHOTS = [
                f"sum by (folder, cause) ({rate('nuthatch_follow_failures_total')})"},
           "store: the source cannot be reached. io: the disk of the folder. The others: what was "
           "published is refused."),
+    Panel("Healthy folders", "short", {"{{instance}} {{folder}}": "nuthatch_follow_healthy{$S}"},
+          "0: the folder has no generation or lacks a file, or its generation is older than "
+          "--max-age. 1 does not mean that the source can be reached: see Failed checks."),
     Panel("Age of the generation", "s",
           {"{{instance}} {{folder}}": "nuthatch_follow_age_seconds{$S}"},
           "The time since its publication. If it grows on all machines, nothing is published: look "
@@ -302,9 +305,12 @@ STORE = [
           {"{{method}}": f"sum by (method) ({rate('nuthatch_rpc_calls_total')}) > 0"},
           "If it falls to 0, look at the clients and at the log of the server."),
     Panel("Failed calls", "reqps",
-          {"{{method}}": f"sum by (method) ({rate('nuthatch_rpc_calls_failed_total')}) > 0"},
-          "A watch that its client ends counts here. Others: the error of the client has the code "
-          "and the reason."),
+          {"{{method}} failed":
+               f"sum by (method) ({rate('nuthatch_rpc_calls_failed_total')}) > 0",
+           "{{method}} cancelled":
+               f"sum by (method) ({rate('nuthatch_rpc_calls_cancelled_total')}) > 0"},
+          "Failed: the error of the client has the code and the reason. Cancelled: the client "
+          "ended the call, such as a watch."),
     Panel("Open calls", "short",
           {"{{method}}": "sum by (method) (nuthatch_rpc_calls_open{$S}) > 0"},
           "Open Txn calls that grow are transactions that clients do not end: they hold the write "

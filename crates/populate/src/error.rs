@@ -70,6 +70,11 @@ impl fmt::Display for Error {
                 failed().try_for_each(|report| write!(f, "\n  {report}"))
             }
             Self::Snapshot(error) => error.fmt(f),
+            Self::Delivery(nuthatch_delivery::Error::Conflict { manifest }) => write!(
+                f,
+                "{manifest}: another run, publisher or rollback replaced the manifest during this \
+                 run; nothing was published. Look at its generations, then run the job again"
+            ),
             Self::Delivery(error) => error.fmt(f),
             Self::Interrupted => f.write_str("interrupted; nothing was published"),
         }

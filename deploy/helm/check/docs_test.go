@@ -3,6 +3,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,33 +61,52 @@ func TestValuesOfThePageWork(t *testing.T) {
 	}
 }
 
+// installation returns the words of the first command of the page that installs the chart.
+func installation(t *testing.T) []string {
+	t.Helper()
+	for _, block := range blocks(t, "sh") {
+		for _, line := range strings.Split(strings.ReplaceAll(block, "\\\n", " "), "\n") {
+			if words := strings.Fields(line); len(words) > 3 && words[1] == "upgrade" {
+				return words
+			}
+		}
+	}
+	t.Fatal("no command that installs")
+	return nil
+}
+
 func TestInstallPrintsWhatThePageShows(t *testing.T) {
-	for _, line := range strings.Split(blocks(t, "sh")[0], "\n") {
-		words := strings.Fields(line)
-		if len(words) < 2 || words[0] != "helm" {
+	words := installation(t)
+	values := map[string]any{}
+	for i, word := range words {
+		if word != "--set" {
 			continue
 		}
-		values, err := strvals.Parse(words[len(words)-1])
-		if err != nil {
+		if err := strvals.ParseInto(words[i+1], values); err != nil {
 			t.Fatal(err)
 		}
-		options := chartutil.ReleaseOptions{Name: words[3], Namespace: "default"}
-		chart := loadChart(t)
-		all, err := chartutil.ToRenderValues(chart, values, options, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := engine.Render(chart, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		notes := strings.TrimSpace(files["nuthatch/templates/NOTES.txt"])
-		if expected := strings.TrimSpace(blocks(t, "text")[0]); notes != expected {
-			t.Errorf("expected:\n%s\nfound:\n%s", expected, notes)
-		}
-		return
 	}
-	t.Error("no command that installs")
+	options := chartutil.ReleaseOptions{Name: words[3], Namespace: "default"}
+	chart := loadChart(t)
+	all, err := chartutil.ToRenderValues(chart, values, options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(chart, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.TrimSpace(files["nuthatch/templates/NOTES.txt"])
+	isShown := func(text string) bool { return strings.TrimSpace(text) == notes }
+	if !slices.ContainsFunc(blocks(t, "text"), isShown) {
+		t.Errorf("the page does not show:\n%s", notes)
+	}
+	image := objectsOf(t, values).pods[0].Spec.Containers[0].Image
+	if !slices.ContainsFunc(blocks(t, "sh"), func(text string) bool {
+		return strings.Contains(text, "docker push "+image)
+	}) {
+		t.Errorf("the page does not push %s", image)
+	}
 }
 
 func TestPageHasTheMemoryLimit(t *testing.T) {

@@ -35,8 +35,16 @@ type pod struct {
 type serviceMonitor struct {
 	Spec struct {
 		Selector  struct{ MatchLabels map[string]string }
-		Endpoints []struct{ Port string }
+		Endpoints []struct {
+			Port        string
+			Relabelings []relabeling
+		}
 	}
+}
+
+type relabeling struct {
+	SourceLabels             []string
+	TargetLabel, Replacement string
 }
 
 // servers are containers that clients connect to, by component.

@@ -3,6 +3,7 @@
 mod deltas;
 mod retention;
 mod scratch;
+mod serial;
 mod signer;
 mod source;
 mod stored;
@@ -20,6 +21,7 @@ use std::time::SystemTime;
 use stored::StoredObjects;
 
 pub use retention::Retention;
+pub use serial::check_serial;
 pub use upload::Uploaded;
 
 /// Options for publishing.
@@ -39,6 +41,9 @@ pub struct PublishOptions {
     /// Maximum length of a file for which a delta from the current generation is made, and of all
     /// its keys and values without compression, in bytes; 1 GiB by default, and 0 for no deltas.
     pub delta_limit: u64,
+    /// The serial number of the manifest that may be replaced; 0 is for a destination that has
+    /// none. `None`, the default, is for any: that of the manifest when [`publish`] begins.
+    pub expected_serial: Option<u64>,
 }
 
 impl PublishOptions {
@@ -52,6 +57,7 @@ impl PublishOptions {
             retention: Retention::default(),
             name: None,
             delta_limit: 1 << 30,
+            expected_serial: None,
         }
     }
 }
@@ -88,11 +94,12 @@ pub struct Published {
 ///
 /// # Errors
 /// Returns [`Error::Snapshot`] if the file is not a valid snapshot, [`Error::Conflict`] if another
-/// publisher has replaced the manifest, [`Error::SigningKeyMissing`] if the manifest is signed and
-/// there is no key, [`Error::Signature`] if another key has signed it, and [`Error::Store`],
-/// [`Error::Io`] or [`Error::Manifest`] if the destination cannot be read or written. The manifest
-/// is then as before, unless the connection was lost while the manifest was being written, or the
-/// folder could not be synced.
+/// publisher has replaced the manifest or its serial number is not the
+/// [expected](PublishOptions::expected_serial) one, [`Error::SigningKeyMissing`] if the manifest is
+/// signed and there is no key, [`Error::Signature`] if another key has signed it, and
+/// [`Error::Store`], [`Error::Io`] or [`Error::Manifest`] if the destination cannot be read or
+/// written. The manifest is then as before, unless the connection was lost while the manifest was
+/// being written, or the folder could not be synced.
 pub async fn publish(
     destination: &Destination,
     file: &Path,
@@ -121,6 +128,9 @@ async fn publish_within(
         None => true,
     };
     let old = read.as_ref().map(|read| &read.envelope.manifest);
+    if let Some(expected) = options.expected_serial {
+        serial::check(destination, expected, old)?;
+    }
     let source = Source::read(file, &name_of(file, options, old)?)?;
     let mut manifest = next_version(destination, old)?;
     if !is_trusted {

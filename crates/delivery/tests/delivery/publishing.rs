@@ -2,7 +2,7 @@
 
 use crate::place::{Place, check, now, options};
 use nuthatch_delivery::{
-    Destination, Error, PublishOptions, Retention, generations, publish, roll_back,
+    Destination, Error, PublishOptions, Retention, check_serial, generations, publish, roll_back,
 };
 use std::cell::Cell;
 use std::fs::{File, Permissions};
@@ -100,6 +100,33 @@ async fn a_publisher_that_is_overtaken_changes_nothing() {
     // The next one succeeds.
     let published = place.publish_file(&slow, &options).await.expect("published");
     assert_eq!(published.generation, 3);
+}
+
+#[tokio::test]
+async fn a_publisher_that_expects_another_manifest_changes_nothing() {
+    let place = Place::new();
+    let expecting = |serial| PublishOptions { expected_serial: Some(serial), ..options() };
+    let (first, second) = (place.build("first.nut", 0, 1), place.build("second.nut", 0, 2));
+    for (serial, file, expected) in [
+        (1, &first, None),
+        (0, &first, Some(1)),
+        (0, &second, None),
+        // The same contents do not help: the current generation was another one meanwhile.
+        (2, &first, None),
+        (1, &second, Some(2)),
+    ] {
+        match (place.publish_file(file, &expecting(serial)).await, expected) {
+            (Ok(published), Some(expected)) => assert_eq!(published.generation, expected),
+            (Err(Error::Conflict { .. }), None) => {}
+            (result, _) => panic!("serial {serial}: {result:?}"),
+        }
+    }
+    let destination = place.destination();
+    check_serial(&destination, 2).await.expect("the same manifest");
+    roll_back(&destination, 1, None, &[]).await.expect("rolled back");
+    let error = check_serial(&destination, 2).await.expect_err("a conflict");
+    assert_eq!(error.code(), "conflict");
+    assert_eq!(place.objects().len(), 2);
 }
 
 #[tokio::test]

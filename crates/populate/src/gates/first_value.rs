@@ -1,4 +1,4 @@
-//! The first value of the result of a query.
+//! The value of a query that returns one.
 
 use crate::error::{Error, Result};
 use crate::job::Source;
@@ -7,7 +7,7 @@ use nuthatch_rows::{Cell, CellBuffers, Literal, Row};
 use nuthatch_snapshot::Value;
 use std::sync::{Mutex, PoisonError};
 
-/// The first value of the first row of a query.
+/// The value of a query.
 #[derive(Clone, Debug)]
 pub(crate) enum FirstValue {
     /// There is no row, or the value is NULL.
@@ -18,18 +18,19 @@ pub(crate) enum FirstValue {
     NotFinite(f64),
 }
 
-/// Returns the first value of the first row of a query.
+/// Returns the value of a query that returns one column and at most one row.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Source`] if the query fails, or returns a list.
+/// Returns [`Error::Source`] if the query fails, or returns a list, or more rows or columns.
 pub(crate) fn first_value(
     session: &mut dyn Session,
     source: &Source,
     query: &str,
 ) -> Result<FirstValue> {
     let first = Mutex::new(Ok(FirstValue::Null));
-    let make: Box<MakeReceiver<'_>> = Box::new(|| Box::new(First(&first)));
+    let make: Box<MakeReceiver<'_>> =
+        Box::new(|| Box::new(First { value: &first, has_row: false }));
     let read = session.read(source, Some(query), &*make);
     drop(make);
     match read {
@@ -40,15 +41,33 @@ pub(crate) fn first_value(
     value.map_err(|message| Error::source(&source.name(), format!("{query}: {message}")))
 }
 
-/// Keeps the first value of the first row.
-struct First<'a>(&'a Mutex<Result<FirstValue, String>>);
+/// Keeps the value of the only row.
+struct First<'a> {
+    value: &'a Mutex<Result<FirstValue, String>>,
+    has_row: bool,
+}
+
+impl First<'_> {
+    fn set(&self, value: Result<FirstValue, String>) {
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    }
+}
 
 impl RowReceiver for First<'_> {
-    fn set_columns(&mut self, _names: &[String]) -> Result<(), Stop> {
-        Ok(())
+    fn set_columns(&mut self, names: &[String]) -> Result<(), Stop> {
+        if names.len() == 1 {
+            return Ok(());
+        }
+        self.set(Err(format!("expected one column, found {}", names.len())));
+        Err(Stop::Enough)
     }
 
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
+        if self.has_row {
+            self.set(Err("expected one row, found more".to_owned()));
+            return Err(Stop::Enough);
+        }
+        self.has_row = true;
         let mut cells = CellBuffers::default();
         let value = match row.cell(0, &mut cells) {
             Ok(Cell::Null) => Ok(FirstValue::Null),
@@ -64,9 +83,7 @@ impl RowReceiver for First<'_> {
             }
             Err(message) => Err(message),
         };
-        if let Ok(mut first) = self.0.lock() {
-            *first = value;
-        }
-        Err(Stop::Enough)
+        self.set(value);
+        Ok(())
     }
 }

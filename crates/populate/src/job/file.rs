@@ -1,6 +1,7 @@
 //! The form of jobs in TOML.
 
 use super::address::redacted;
+use super::query_end::without_end;
 use super::{
     Address, Entries, Format, GateQuery, Gates, Job, Publish, Ratio, Secret, SnapshotOptions,
     Source, Tls,
@@ -325,11 +326,6 @@ impl SourceTable {
             header: self.header,
         })
     }
-}
-
-/// Returns a query without the semicolon at its end: queries become parts of other ones.
-fn without_end(query: &str) -> String {
-    query.trim().trim_end_matches(';').trim_end().to_owned()
 }
 
 impl Format {

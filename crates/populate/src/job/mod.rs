@@ -2,6 +2,7 @@
 
 mod address;
 mod file;
+mod query_end;
 mod ratio;
 mod secret;
 
@@ -194,7 +195,7 @@ pub struct Gates {
 pub struct GateQuery {
     /// The number of the source whose database runs it, from 1.
     pub source: u16,
-    /// The query. The first value of its first row counts.
+    /// The query. It returns one column and at most one row.
     pub query: String,
 }
 

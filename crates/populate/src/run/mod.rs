@@ -32,7 +32,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// Runs a job once: reads its sources, builds the snapshot, checks its gates and publishes it.
-/// Until all gates have let it pass, the last generation stays.
+/// Until all gates have let it pass, the last generation stays. It also stays if the manifest of
+/// the destination was replaced since the run began: by another run, a publisher or a rollback.
 ///
 /// If a connection is lost, the job runs again from its start, up to the number of attempts of the
 /// job. Rows of PostgreSQL that are read in ranges are read again by their range.
@@ -152,8 +153,9 @@ fn run_attempt(
         return Err(Error::Interrupted);
     }
     drop((snapshot, groups));
+    publication::check_serial(job, previous.serial())?;
     let summary: Summary = staged.publish()?;
-    let generation = publication::publish(job, now, observer)?;
+    let generation = publication::publish(job, (now, previous.serial()), observer)?;
     Ok(Report {
         output: job.output.clone(),
         is_incremental: plan.last_generation().is_some(),

@@ -1,21 +1,28 @@
 //! The last generation: the current one of the destination, else the file at the path of the
 //! output. A run whose publication failed, or that was rolled back, did not build it.
+//!
+//! The manifest of the destination is read once, at the start of a run: the run may replace that
+//! version only.
 
 use super::publication::runtime;
 use crate::error::{Error, Result};
-use crate::job::Job;
+use crate::job::{Job, Publish};
 use nuthatch_delivery::{
-    Destination, Error as DeliveryError, FollowOptions, Follower, Generation, TrustedKey, download,
-    generations, has_contents,
+    Destination, Error as DeliveryError, FollowOptions, Follower, Generation, SigningKey,
+    TrustedKey, download, generations, has_contents,
 };
 use nuthatch_snapshot::{Error as SnapshotError, Snapshot};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The last generation, if a job needs it and there is one.
+#[derive(Default)]
 pub(super) struct Previous {
+    /// The serial number of the manifest of the destination, if the job has one; 0 if nothing was
+    /// published there.
+    serial: Option<u64>,
     snapshot: Option<Snapshot>,
     /// Why there is no snapshot, although the destination has a generation: a file of it is
     /// missing or damaged.
@@ -25,30 +32,33 @@ pub(super) struct Previous {
 }
 
 impl Previous {
-    /// Opens the last generation, after fetching it if it is not at the path of the output.
+    /// Reads the manifest of the destination. Opens the last generation if the job needs it, after
+    /// fetching it if it is not at the path of the output.
     pub(super) fn find(job: &Job) -> Result<Self> {
-        if !job.gates.has_comparison() && !job.is_incremental() {
-            return Ok(Self { snapshot: None, damage: None, _folder: None });
-        }
-        let Some(publish) = &job.publish else { return Self::of_output(job) };
+        let is_needed = job.gates.has_comparison() || job.is_incremental();
+        let of_output = || if is_needed { Self::of_output(job) } else { Ok(Self::default()) };
+        let Some(publish) = &job.publish else { return of_output() };
         let destination = Destination::open(&publish.destination)?;
-        let trusted = publish.trusted_keys.iter().map(|path| TrustedKey::read(path));
-        let trusted = trusted.collect::<Result<Vec<_>, _>>()?;
+        // Without keys, no signature is checked here; publishing checks it.
+        let trusted = if is_needed { trusted_keys(publish)? } else { Vec::new() };
         let manifest = match runtime()?.block_on(generations(&destination, &trusted)) {
             Ok(manifest) => manifest,
-            Err(DeliveryError::NothingPublished { .. }) => return Self::of_output(job),
+            Err(DeliveryError::NothingPublished { .. }) => {
+                return Ok(Self { serial: Some(0), ..of_output()? });
+            }
             Err(error) => return Err(error.into()),
         };
+        let serial = Some(manifest.serial);
         // A file that is damaged, or of another kind, is not the last generation.
-        if has_contents(manifest.current(), &job.output).unwrap_or(false) {
-            return Self::of_output(job);
+        if !is_needed || has_contents(manifest.current(), &job.output).unwrap_or(false) {
+            return Ok(Self { serial, ..of_output()? });
         }
         let folder = TemporaryFolder::beside(&job.output)?;
         match fetch(&destination, trusted, &folder.path) {
-            Ok(snapshot) => Ok(Self { snapshot, damage: None, _folder: Some(folder) }),
+            Ok(snapshot) => Ok(Self { serial, snapshot, damage: None, _folder: Some(folder) }),
             Err(error) => {
                 let damage = damage_of(&destination, manifest.current(), &folder.path, error)?;
-                Ok(Self { snapshot: None, damage: Some(damage.to_string()), _folder: None })
+                Ok(Self { serial, damage: Some(damage.to_string()), ..Self::default() })
             }
         }
     }
@@ -64,7 +74,13 @@ impl Previous {
                 job.output.display()
             ))
         })?;
-        Ok(Self { snapshot, damage: None, _folder: None })
+        Ok(Self { snapshot, ..Self::default() })
+    }
+
+    /// Returns the serial number of the manifest that the run may replace, if the job has a
+    /// destination.
+    pub(super) fn serial(&self) -> Option<u64> {
+        self.serial
     }
 
     pub(super) fn snapshot(&self) -> Option<&Snapshot> {
@@ -77,6 +93,17 @@ impl Previous {
     }
 }
 
+/// Returns the keys of which one must have signed the manifest, if the job names any: these, and
+/// the one that signs for the job.
+fn trusted_keys(publish: &Publish) -> Result<Vec<TrustedKey>> {
+    let named = publish.trusted_keys.iter().map(|path| TrustedKey::read(path));
+    let mut keys = named.collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = publish.signing_key.as_deref().filter(|_| !keys.is_empty()) {
+        keys.push(SigningKey::read(path)?.trusted_key());
+    }
+    Ok(keys)
+}
+
 /// Fetches the current generation of a destination into a folder, and opens it.
 fn fetch(
     destination: &Destination,
@@ -86,8 +113,6 @@ fn fetch(
     let options = FollowOptions { trusted_keys, ..FollowOptions::default() };
     let mut follower = Follower::open(destination.clone(), folder, options)?;
     runtime()?.block_on(follower.check(|_| {}))?;
-    // Not the path that the check returns: it returns none if a killed run has fetched the
-    // generation.
     Ok(follower.path().map(Snapshot::open).transpose()?)
 }
 
@@ -138,7 +163,8 @@ struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// Creates a folder beside a file, or takes the one that a run left which was killed.
+    /// Creates a folder beside a file, or empties the one that a killed run left: what is in it can
+    /// be incomplete or damaged.
     fn beside(file: &Path) -> Result<Self> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let path = file.with_file_name(format!(".{name}.last"));
@@ -157,12 +183,30 @@ impl TemporaryFolder {
             }
             // A run that ended meanwhile has removed the folder that was opened.
             let locked = lock.metadata().map_err(failed)?;
-            let now = found(fs::metadata(&path)).map_err(failed)?;
+            let now = found(fs::symlink_metadata(&path)).map_err(failed)?;
+            if now.as_ref().is_some_and(Metadata::is_symlink) {
+                let found = "expected a folder, found a symbolic link; remove it";
+                return Err(failed(io::Error::other(found)));
+            }
             if now.is_some_and(|now| (now.dev(), now.ino()) == (locked.dev(), locked.ino())) {
+                empty(&path).map_err(failed)?;
                 return Ok(Self { path, _lock: lock });
             }
         }
     }
+}
+
+/// Removes what is in a folder.
+fn empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns `None` for a file that does not exist.

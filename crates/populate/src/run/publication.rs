@@ -4,7 +4,8 @@ use super::observer::{Observer, Progress};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use nuthatch_delivery::{
-    Destination, PublishOptions, Published, Retention, SigningKey, TrustedKey, publish as upload,
+    Destination, PublishOptions, Published, Retention, SigningKey, TrustedKey,
+    check_serial as check_serial_now, publish as upload,
 };
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -26,10 +27,19 @@ pub(super) fn check(job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Publishes the snapshot, if the job has a destination.
+/// Fails if the manifest of the destination was replaced since the run began. The output then stays
+/// as it is; without this check, an older snapshot could replace it.
+pub(super) fn check_serial(job: &Job, expected: Option<u64>) -> Result<()> {
+    let (Some(publish), Some(expected)) = (&job.publish, expected) else { return Ok(()) };
+    let destination = Destination::open(&publish.destination)?;
+    Ok(runtime()?.block_on(check_serial_now(&destination, expected))?)
+}
+
+/// Publishes the snapshot, if the job has a destination. The manifest must still have the serial
+/// number that it had when the run began.
 pub(super) fn publish(
     job: &Job,
-    now: SystemTime,
+    (now, expected_serial): (SystemTime, Option<u64>),
     observer: &Arc<dyn Observer>,
 ) -> Result<Option<Published>> {
     let Some(publish) = &job.publish else { return Ok(None) };
@@ -40,6 +50,7 @@ pub(super) fn publish(
         trusted_keys: trusted.collect::<Result<Vec<_>, _>>()?,
         retention: Retention { max_generations: publish.keep, max_age: publish.keep_age },
         delta_limit: publish.delta_limit,
+        expected_serial,
         ..PublishOptions::at(now)
     };
     let published = runtime()?.block_on(upload(&destination, &job.output, &options, |sent| {

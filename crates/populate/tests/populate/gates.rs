@@ -22,7 +22,7 @@ fn a_snapshot_that_all_gates_let_pass_is_published() {
     place.sqlite(TABLE);
     let gates = "min_entries = 100\nmax_entry_change = \"10%\"\nmax_byte_change = \"50%\"\n\
                  max_value_change = \"10%\"\nrequired_keys = [\"1\", \"100\"]\nsample = 20\n\
-                 [[gates.query]]\nsql = \"select count(*) * 0.5 from t;\"";
+                 [[gates.query]]\nsql = \"select count(*) * 0.5 from t; -- half\"";
     let report = place.job(&job(gates)).report();
     assert_eq!(report["published"]["generation"], 1);
     let all = report["gates"].as_array().expect("gates");
@@ -226,6 +226,45 @@ fn gates_compare_with_a_generation_that_a_killed_run_has_fetched() {
     place.job(&job("max_entry_change = \"10%\"")).failed(1, "50.0%: 100 entries before, 50 now");
 }
 
+/// The run failed, and only the next one passed.
+#[test]
+fn a_damaged_folder_of_a_killed_run_does_not_fail_the_next_run() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.job(&job("")).report();
+    let folder = place.path().join(".a.nut.last");
+    let manifest = std::fs::read(place.path().join("shared/manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+    let later = serde_json::json!({ "serial": 9, "generation": manifest["generations"][0] });
+    for (file, contents) in [
+        (".nuthatch/state.json", "damaged"),
+        (".nuthatch/state.json", later.to_string().as_str()),
+        ("a.nut", "a regular file"),
+        ("a.nut/file", "a folder"),
+    ] {
+        std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+        let path = folder.join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, contents).expect("a file");
+        place.job(&job("max_entry_change = \"10%\"")).report();
+        assert!(!folder.exists(), "{file}");
+    }
+}
+
+/// A folder that a link leads to would lose its files.
+#[test]
+fn a_link_in_place_of_the_folder_of_the_last_generation_is_refused() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.job(&job("")).report();
+    std::fs::remove_file(place.path().join("a.nut")).expect("a file");
+    std::fs::create_dir(place.path().join("other")).expect("a folder");
+    place.file("other/kept", "");
+    std::os::unix::fs::symlink("other", place.path().join(".a.nut.last")).expect("a link");
+    place.job(&job("max_entry_change = \"10%\"")).failed(3, "found a symbolic link; remove it");
+    assert!(place.path().join("other/kept").exists());
+}
+
 /// The second run removed the generation that the first one had fetched.
 #[test]
 fn a_run_refuses_the_folder_of_another_run_and_leaves_it() {
@@ -263,4 +302,18 @@ fn a_query_that_returns_an_infinite_number_fails_its_gate() {
     place.sqlite(TABLE);
     let gates = "[[gates.query]]\nsql = \"select 9e999\"";
     place.job(&job(gates)).failed(1, "query: expected true from select 9e999, found inf");
+}
+
+/// Rows and columns after the first one were ignored.
+#[test]
+fn a_query_of_a_gate_that_returns_several_values_is_an_error() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    for (query, expected) in [
+        ("select 1 union all select 0", "expected one row, found more"),
+        ("select 1, 2", "select 1, 2: expected one column, found 2"),
+        ("select 1, 2 where false", "expected one column, found 2"),
+    ] {
+        place.job(&job(&format!("[[gates.query]]\nsql = \"{query}\""))).failed(3, expected);
+    }
 }

@@ -73,3 +73,27 @@ fn a_destination_that_cannot_be_used_is_reported_before_rows_are_read() {
     place.job(&job("{ to = \"shared\", keep = 2 }")).report();
     place.job(&job("{ to = \"shared\", kep = 2 }")).failed(3, "publish");
 }
+
+/// The second run refused the manifest that the first one had signed.
+#[test]
+fn a_job_with_trusted_keys_trusts_its_own_key() {
+    let place = Place::new();
+    place.file("a.csv", "id,v\n1,x\n");
+    let key = || rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
+    let (own, other) = (key(), key());
+    place.file("own.pem", own.serialize_pem());
+    place.file("other.pem", other.serialize_pem());
+    place.file("other.pub", other.public_key_pem());
+    let job = |publish: &str| {
+        format!(
+            "output = \"a.nut\"\npublish = {publish}\n\
+             [[source]]\nfrom = \"a.csv\"\nkey = \"{{id}}\"\n\
+             [gates]\nmax_entry_change = \"10%\""
+        )
+    };
+    place.job(&job("{ to = \"shared\", sign_key = \"other.pem\" }")).report();
+    let changed = job("{ to = \"shared\", sign_key = \"own.pem\", trust_key = [\"other.pub\"] }");
+    for _ in 0..2 {
+        place.job(&changed).report();
+    }
+}

@@ -45,10 +45,11 @@ Dict "root" "component" "what" (the key of the Secret). */}}
 - --listen={{ .root.Values.bindAddress }}:{{ .port }}
 {{- if .root.Values.metrics.enabled }}
 - --admin={{ .root.Values.bindAddress }}:{{ .admin }}
+- --admin-insecure
 {{- else }}
 - --admin=127.0.0.1:{{ .admin }}
 {{- end }}
-{{- if or $isOpen .root.Values.metrics.enabled }}
+{{- if $isOpen }}
 - --insecure
 {{- end }}
 {{- if $values.tls.existingSecret }}

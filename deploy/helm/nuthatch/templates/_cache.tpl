@@ -105,7 +105,10 @@ pmc = {{ include "nuthatch.cache.address" (dict "root" . "name" "pmc" "port" 900
 mrcache = {{ include "nuthatch.cache.address" (dict "root" . "name" "mrcache" "port" 7000) }}
 admin = {{ printf "%s:9464" (ternary .Values.bindAddress "127.0.0.1" .Values.metrics.enabled) |
     toJson }}
-{{- if or .Values.metrics.enabled (not (or $cache.auth.enabled $cache.tls.clientCA)) }}
+{{- if .Values.metrics.enabled }}
+admin-insecure = true
+{{- end }}
+{{- if not (or $cache.auth.enabled $cache.tls.clientCA) }}
 insecure = true
 {{- end }}
 memory = {{ toJson $cache.memory }}
@@ -158,8 +161,8 @@ snapshot-prefix = {{ toJson . }}
 {{- define "nuthatch.cache.otherSettings" -}}
 {{- $values := dict "resp" "cache.listen" "memcache" "cache.listen" "pmc" "cache.listen" "mrcache"
     "cache.listen" }}
-{{- $values = merge $values (dict "admin" "metrics.enabled" "insecure" "cache.auth" "memory"
-    "cache.memory" "disk" "cache.disk") }}
+{{- $values = merge $values (dict "admin" "metrics.enabled" "admin-insecure"
+    "metrics.enabled" "insecure" "cache.auth" "memory" "cache.memory" "disk" "cache.disk") }}
 {{- $values = merge $values (dict "data-dir" "cache.persistence" "warm-restart" "cache.warmRestart"
     "drain-ms" "cache.drainMs" "dump-ms" "cache.dumpMs") }}
 {{- $values = merge $values (dict "password" "cache.auth" "password-file" "cache.auth" "users"

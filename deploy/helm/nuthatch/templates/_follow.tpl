@@ -59,7 +59,7 @@ trust-{{ $name }}.pem: |
 {{- define "nuthatch.follow.admin" -}}
 {{- if .root.Values.metrics.enabled }}
 - --admin={{ .root.Values.bindAddress }}:9466
-- --insecure
+- --admin-insecure
 {{- else }}
 - --admin=127.0.0.1:9466
 {{- end }}

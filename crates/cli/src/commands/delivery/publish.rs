@@ -110,6 +110,7 @@ impl Publish {
             name: self.name.clone(),
             trusted_keys: read_trusted(&self.trust_key)?,
             delta_limit: self.delta_limit,
+            expected_serial: None,
         };
         let display = Display::new(self.quiet || self.json, None);
         let show = |sent: nuthatch_delivery::Uploaded| {
