@@ -505,12 +505,12 @@ def panels() -> list[dict]:
     return result
 
 
-def variable(name: str, label: str, query: str) -> dict:
+def variable(name: str, label: str, query: str, all_values: str) -> dict:
     """Returns a variable with the values of a label."""
     return {
         "name": name, "label": label, "type": "query", "datasource": DATASOURCE,
         "query": {"query": query, "refId": name}, "definition": query,
-        "multi": True, "includeAll": True, "allValue": ".*", "refresh": 2, "sort": 1,
+        "multi": True, "includeAll": True, "allValue": all_values, "refresh": 2, "sort": 1,
         "current": {"text": ["All"], "value": ["$__all"]},
     }
 
@@ -534,8 +534,8 @@ def dashboard() -> dict:
         "timezone": "browser",
         "templating": {"list": [
             source,
-            variable("job", "Job", 'label_values(up{job=~"nuthatch.*"}, job)'),
-            variable("instance", "Instance", 'label_values(up{job=~"$job"}, instance)'),
+            variable("job", "Job", 'label_values(up{job=~"nuthatch.*"}, job)', "nuthatch.*"),
+            variable("instance", "Instance", 'label_values(up{job=~"$job"}, instance)', ".*"),
         ]},
         "panels": panels(),
     }

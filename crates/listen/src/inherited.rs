@@ -41,7 +41,8 @@ impl fmt::Display for Socket {
 ///
 /// # Errors
 ///
-/// Fails if one of them is not a listening socket with a network address or a path.
+/// Fails if one of them is not a listening socket with a network address or a path, or if two have
+/// the same address.
 pub fn inherit_sockets() -> io::Result<()> {
     // Without it, `LISTEN_FDS` is for another process of this session.
     if std::env::var_os("LISTEN_PID").is_none() {
@@ -49,12 +50,27 @@ pub fn inherit_sockets() -> io::Result<()> {
     }
     let mut passed = ListenFd::from_env();
     for at in 0..passed.len() {
-        let socket = inherit(&mut passed, at).map_err(|error| {
+        let taken = inherit(&mut passed, at).and_then(|socket| sockets(|all| add(all, socket)));
+        taken.map_err(|error| {
             let text = format!("socket {} of LISTEN_FDS: {error}", at + 1);
             io::Error::new(error.kind(), text)
         })?;
-        sockets(|all| all.push(Inherited { socket, is_used: false }));
     }
+    Ok(())
+}
+
+/// Adds a socket. Refuses a second one with the same address: a server would use only the first,
+/// and the kernel would give connections to both.
+fn add(all: &mut Vec<Inherited>, socket: Socket) -> io::Result<()> {
+    let address = socket.to_string();
+    if let Some(first) = all.iter().position(|each| each.socket.to_string() == address) {
+        return Err(io::Error::other(format!(
+            "expected each address once, found {address}, which socket {} has, too: remove one \
+             from the socket unit",
+            first + 1
+        )));
+    }
+    all.push(Inherited { socket, is_used: false });
     Ok(())
 }
 
@@ -110,12 +126,31 @@ fn inherit(passed: &mut ListenFd, at: usize) -> io::Result<Socket> {
     let gone = || io::Error::other("it was passed twice");
     if let Ok(listener) = passed.take_tcp_listener(at) {
         let listener = listener.ok_or_else(gone)?;
+        check_listening(&listener)?;
         let address = listener.local_addr()?;
         return Ok(Socket::Tcp(listener, address));
     }
     let listener = passed.take_unix_listener(at)?.ok_or_else(gone)?;
+    check_listening(&listener)?;
     let address = listener.local_addr()?;
     let path = address.as_pathname().map(Path::to_owned);
     let path = path.ok_or_else(|| io::Error::other("expected a socket with a path"))?;
     Ok(Socket::Unix(listener, path))
+}
+
+/// Checks that a socket listens. One of a unit with `Accept=yes` is connected to a client.
+#[cfg(feature = "addresses")]
+fn check_listening(socket: impl std::os::fd::AsFd) -> io::Result<()> {
+    if rustix::net::sockopt::socket_acceptconn(socket)? {
+        return Ok(());
+    }
+    let text = "expected a socket that listens, found one that does not: set Accept=no in the \
+                socket unit";
+    Err(io::Error::other(text))
+}
+
+/// Accepts any socket: without addresses, no server uses it.
+#[cfg(not(feature = "addresses"))]
+fn check_listening(_: impl std::os::fd::AsFd) -> io::Result<()> {
+    Ok(())
 }

@@ -62,8 +62,40 @@ var refusals = []struct{ values, message string }{
 		"populate.jobs.a.job=memory = \"2GiB\"", "set populate.jobs.a.memory"},
 	{"cache.enabled=false,populate.enabled=true,populate.jobs.a.schedule=@hourly," +
 		"populate.jobs.a.job=from = \"postgresql://me:secret@db/app\"",
-		"addresses without passwords"},
+		"an address with a password"},
+	{job + "populate.jobs.a.job=from = \"mysql://db/app?user=me&password=x\"", "in the query"},
+	{job + "populate.jobs.a.job=password = \"x\"", "found a password"},
+	{job + "populate.jobs.a.job=from = \"postgresql://db/app\"\\, password = \"x\"",
+		"found a password"},
+	{job + "populate.jobs.a.job=headers = [\"Authorization: Bearer x\"]", "Authorization"},
+	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false," +
+		"chunks.origin=https://host/a?se=1&sig=SECRET", "chunks.originSecret"},
+	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false," +
+		"chunks.origin=https://host/,chunks.env.HTTPS_PROXY=http://me:pw@proxy",
+		"chunks.env.HTTPS_PROXY: expected no secret"},
+	{follow + "cache.follow.snapshots[0].source=https://user:pw@host/a",
+		"cache.follow.snapshots.source: expected an address without user and password"},
+	{follow + "cache.follow.snapshots[0].source=https://host/a?X-Amz-Signature=x",
+		"cache.follow.snapshots.source: expected no secret"},
+	{follow + "cache.follow.snapshots[0].source=s3://b/u,cache.follow.snapshots[1].name=u," +
+		"cache.follow.snapshots[1].source=s3://b/v,cache.follow.snapshots[1].file=u.nut",
+		"expected one snapshot in each folder, found two in u"},
+	{"cache.auth.existingSecret=p,cache.settings.otlp=http://me:pw@collector", "no secret among"},
+	{"cache.auth.existingSecret=p,cache.listen.resp=false,cache.listen.memcache=false",
+		"at least one protocol"},
+	{"cache.auth.existingSecret=p,cache.memory=1MiB", "from 16MiB to 1TiB"},
+	{"cache.auth.existingSecret=p,cache.memory=2TiB", "from 16MiB to 1TiB"},
+	{"cache.auth.existingSecret=p,cache.resources.requests.memory=64Gi", "at most the limit"},
+	{"cache.auth.existingSecret=p,fullnameOverride=1.a", "begins with a letter"},
+	{"cache.auth.existingSecret=p,cache.follow=null", "follow"},
 }
+
+const (
+	job = "cache.enabled=false,populate.enabled=true,populate.jobs.a.schedule=@hourly,"
+
+	follow = "cache.auth.existingSecret=p,cache.follow.enabled=true," +
+		"cache.follow.snapshots[0].name=u,cache.follow.snapshots[0].file=u.nut,"
+)
 
 func TestInvalidValuesAreRefused(t *testing.T) {
 	for _, refusal := range refusals {

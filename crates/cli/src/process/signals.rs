@@ -64,6 +64,7 @@ impl ServerProcess {
                     _ if is_stopping => handle(Request::StopAtOnce),
                     _ => {
                         is_stopping = true;
+                        // First, since the process may end soon after; it does not wait.
                         service::stopping();
                         handle(Request::Stop);
                     }

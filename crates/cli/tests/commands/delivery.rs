@@ -395,16 +395,21 @@ fn a_full_output_of_a_check_keeps_no_command_from_running() {
 }
 
 #[test]
-fn a_signal_during_a_check_ends_the_command_of_the_swap() {
+fn a_signal_during_a_check_ends_the_command_of_the_swap_and_hides_no_swap() {
     let folder = Folder::new();
     publish(&folder, 1, "shared");
-    let hook = "echo $$ > pid.new; mv pid.new pid; sleep 600";
+    let hook = "exec > null 2> null; echo $$ > pid.new; mv pid.new pid; sleep 600";
     let mut command = folder.command(&["follow", "shared", "there", "--once", "--on-swap", hook]);
-    let mut follower = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let follower = command.spawn().expect("a follower");
     wait_until("the command runs", || folder.path("pid").exists());
     let follower_id = rustix::process::Pid::from_child(&follower);
     rustix::process::kill_process(follower_id, Signal::TERM).expect("a process");
-    assert_eq!(follower.wait().expect("its status").code(), Some(3));
+    let output = follower.wait_with_output().expect("its output");
+    assert_eq!(output.status.code(), Some(3));
+    let [stdout, stderr] = [output.stdout, output.stderr].map(String::from_utf8);
+    assert!(stdout.expect("text").contains(": generation 1 is current, "));
+    assert!(stderr.expect("text").contains("interrupted after a swap; a command of --on-swap"));
     let pid = String::from_utf8(folder.bytes("pid")).expect("text");
     let is_running = || std::fs::exists(format!("/proc/{}", pid.trim())).expect("/proc");
     wait_until("the command has ended", || !is_running());
@@ -421,4 +426,68 @@ fn a_set_of_more_shards_than_the_soft_limit_of_files_is_published() {
     limited.args(["publish", "users.nut", "shared", "--quiet"]).current_dir(folder.path(""));
     let run = Run::of(limited, b"");
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
+}
+
+/// Changes the state of the folder `there` to that of a follower that was killed after it had
+/// replaced the link, and before it stored that.
+fn forget_the_end_of_the_swap(folder: &Folder) {
+    let state = folder.bytes("there/.nuthatch/state.json");
+    let state: serde_json::Value = serde_json::from_slice(&state).expect("JSON");
+    let state = serde_json::json!({ "serial": 0, "next": state });
+    folder.file("there/.nuthatch/state.json", state.to_string());
+}
+
+#[test]
+fn a_swap_that_a_restart_completes_is_reported_and_runs_the_command() {
+    let folder = Folder::new();
+    publish(&folder, 1, "shared");
+    let once = ["follow", "shared", "there", "--once", "--on-swap", "echo ran >> ran"];
+    assert_eq!(folder.run(&once).status, Some(0));
+    forget_the_end_of_the_swap(&folder);
+    let run = folder.run(&once);
+    let line = format!("{}: generation 1 is current", folder.text("there/users.nut"));
+    assert_eq!((run.status, run.stdout), (Some(0), format!("{line}, 0 B fetched\n")));
+    assert_eq!(folder.bytes("ran"), b"ran\nran\n");
+    assert_eq!(folder.run(&once).stdout, format!("{line}\n"));
+    assert_eq!(folder.bytes("ran"), b"ran\nran\n");
+    // Also while the source is away.
+    forget_the_end_of_the_swap(&folder);
+    std::fs::rename(folder.path("shared"), folder.path("away")).expect("moved away");
+    let server = follow(&folder, &["--on-swap", "echo ran >> ran"]);
+    wait_until("the command", || folder.bytes("ran") == b"ran\nran\nran\n");
+    assert_eq!(metric(&server, "nuthatch_follow_swaps_total"), Some(1.0));
+    assert_eq!(metric(&server, "nuthatch_follow_generation"), Some(1.0));
+}
+
+#[test]
+fn a_folder_whose_swap_was_undone_for_its_group_is_not_called_current() {
+    let folder = Folder::new();
+    let tables = ["a", "b"].map(|name| {
+        format!("[[snapshot]]\nsource = \"shared-{name}\"\nfolder = \"{name}\"\ngroup = \"g\"\n")
+    });
+    folder.file("follow.toml", tables.concat());
+    let once = ["follow", "--config", "follow.toml", "--once"];
+    for value in 1..=2 {
+        for to in ["shared-a", "shared-b"] {
+            publish(&folder, value, to);
+        }
+        if value == 1 {
+            assert_eq!(folder.run(&once).status, Some(0));
+        }
+    }
+    std::fs::create_dir(folder.path("b/.nuthatch/link.new")).expect("a folder");
+    let run = folder.run(&once);
+    assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{run:?}");
+    let message = "group \"g\": waits for the folders whose check failed\n";
+    assert!(run.stderr.contains("error: b: ") && run.stderr.ends_with(message), "{run:?}");
+    let server = folder.start(folder.command(&[
+        "follow",
+        "--config=follow.toml",
+        "--admin=127.0.0.1:0",
+        "--interval=10ms",
+    ]));
+    wait_until("the first check", || {
+        metric_of(&server, "a", "nuthatch_follow_waiting") == Some(1.0)
+    });
+    assert_eq!(metric_of(&server, "b", "nuthatch_follow_waiting"), Some(0.0));
 }

@@ -130,7 +130,8 @@ struct Terminal {
 
 impl Terminal {
     fn new() -> Self {
-        let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let person = openpt(flags).expect("a terminal");
         grantpt(&person).expect("a terminal");
         unlockpt(&person).expect("a terminal");
         let name = ptsname(&person, Vec::new()).expect("a terminal");
@@ -212,4 +213,23 @@ fn a_server_that_stops_is_reported_on_the_screen() {
     terminal.person.write_all(b"q").expect("typed");
     terminal.wait_for(LEFT);
     assert!(child.wait().expect("it ends").success());
+}
+
+/// The command used a whole core for ever, and no signal but KILL ended it.
+#[test]
+fn the_end_of_the_terminal_ends_the_command() {
+    let folder = Folder::new();
+    let server = watched(&folder);
+    let mut terminal = Terminal::new();
+    let file = || terminal.program.try_clone().expect("a terminal");
+    let mut child = folder
+        .command(&["top", &server.admin, "--interval", "1h"])
+        .stdin(file())
+        .stdout(file())
+        .stderr(file())
+        .spawn()
+        .expect("the command to start");
+    terminal.wait_for("rates since its start");
+    drop(terminal);
+    child.wait().expect("it ends");
 }

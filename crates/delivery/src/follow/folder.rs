@@ -70,7 +70,7 @@ impl Folder {
         Self::open(&self.path)
     }
 
-    /// Reads the state. Returns `None` if no generation was ever swapped in.
+    /// Reads the state. Returns `None` if no swap was ever begun.
     pub(super) fn state(&self) -> Result<Option<State>> {
         let path = self.own.join(STATE);
         let text = match fs::read(&path) {
@@ -87,7 +87,8 @@ impl Folder {
             found,
         };
         let state: State = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
-        match state.generation.violation() {
+        let next = state.next.iter().map(|next| &next.generation);
+        match state.generation.iter().chain(next).find_map(Generation::violation) {
             Some((expected, found)) => Err(damaged(format!("{found} instead of {expected}"))),
             None => Ok(Some(state)),
         }
@@ -133,13 +134,6 @@ impl Folder {
         written.map_err(|e| Error::io(&new, "write", e))?;
         fs::rename(&new, &path).map_err(|e| Error::io(&path, "rename", e))?;
         sync(&self.own)
-    }
-
-    /// Fails if a state could not be written.
-    pub(super) fn check_state_writable(&self) -> Result<()> {
-        let new = self.own.join("state.json.new");
-        File::create(&new).map_err(|e| Error::io(&new, "write", e))?;
-        fs::remove_file(&new).map_err(|e| Error::io(&new, "remove", e))
     }
 
     /// Returns the path that programs open.
@@ -208,7 +202,8 @@ impl Folder {
         match fs::read_link(&link) {
             Ok(target) if target.starts_with(OWN) => Ok(Some(target)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            _ => Err(Error::Contents {
+            Err(error) if !is_no_link(&error) => Err(Error::io(&link, "read", error)),
+            Ok(_) | Err(_) => Err(Error::Contents {
                 place: link.display().to_string(),
                 expected: "no file, or a symbolic link of a follower".to_owned(),
                 found: "another file or link; move it away".to_owned(),
@@ -229,11 +224,28 @@ impl Folder {
         sync(&self.path)
     }
 
-    /// Removes the link to a generation, if there is one, as far as that is possible.
-    pub(super) fn remove_link_to(&self, generation: &Generation) {
-        if self.is_linked_to(generation) {
-            let _ = fs::remove_file(self.link(generation.name()));
+    /// Restores the link that the folder had before it got one to another generation: to the
+    /// generation before, or none if there was no generation. Returns whether it was restored. The
+    /// other link stays if the generation before is not complete.
+    pub(super) fn restore_link(
+        &self,
+        before: Option<&Generation>,
+        replaced_by: &Generation,
+    ) -> bool {
+        if let Some(before) = before {
+            if !self.is_complete(before) {
+                return false;
+            }
+            // An error of the sync alone leaves the link restored.
+            let _ = self.point_to(before);
+            if !self.is_linked_to(before) || before.name() == replaced_by.name() {
+                return self.is_linked_to(before);
+            }
         }
+        if self.is_linked_to(replaced_by) {
+            let _ = fs::remove_file(self.link(replaced_by.name()));
+        }
+        !self.is_linked_to(replaced_by)
     }
 
     /// Removes the links of a follower but that of one name, as far as that is possible: those of
@@ -259,22 +271,34 @@ impl Folder {
         }
     }
 
-    /// Removes a generation, as far as that is possible. What is left is removed after a swap.
-    pub(super) fn remove_generation(&self, generation: &Generation) {
-        let _ = fs::remove_dir_all(self.generation(generation));
-    }
-
-    /// Removes the folders of all generations with other names than these. What cannot be removed
-    /// is removed later.
+    /// Removes the folders of all generations with other names than these, except those that a link
+    /// points to, whatever the state says. What cannot be removed is removed later.
     pub(super) fn prune(&self, keep: &[&str]) {
+        let Ok(linked) = self.linked() else { return };
+        let keep = |name: &str| keep.contains(&name) || linked.contains(Path::new(name));
         for entry in fs::read_dir(&self.own).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let is_surplus =
-                name.to_str().is_some_and(|name| is_folder_name(name) && !keep.contains(&name));
+            let is_surplus = name.to_str().is_some_and(|name| is_folder_name(name) && !keep(name));
             if is_surplus {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
+    }
+
+    /// Returns the names of the folders of generations to which links point.
+    fn linked(&self) -> io::Result<HashSet<PathBuf>> {
+        let mut linked = HashSet::new();
+        for entry in fs::read_dir(&self.path)? {
+            match fs::read_link(entry?.path()) {
+                Ok(target) => {
+                    let of_generation = target.strip_prefix(OWN).ok().and_then(Path::parent);
+                    linked.extend(of_generation.map(Path::to_owned));
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound || is_no_link(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(linked)
     }
 }
 
@@ -343,6 +367,11 @@ fn target(generation: &Generation) -> PathBuf {
     Path::new(OWN).join(folder_name(generation)).join(generation.name())
 }
 
+/// Returns whether the error of reading a link says that the file is not a link.
+fn is_no_link(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::InvalidInput
+}
+
 /// Returns whether a file has the contents that a manifest describes.
 fn has_contents(path: &Path, expected: &DataFile) -> bool {
     let mut hasher = blake3::Hasher::new();
@@ -356,4 +385,26 @@ fn has_contents(path: &Path, expected: &DataFile) -> bool {
 fn sync(folder: &Path) -> Result<()> {
     let synced: io::Result<()> = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|e| Error::io(folder, "sync", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that fails must not look like a file that the user has to move away.
+    #[test]
+    fn a_link_that_cannot_be_read_is_not_called_another_file() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let mut folder = Folder::open(&directory.path().join("folder")).expect("a folder");
+        std::os::unix::fs::symlink("elsewhere", folder.link("link")).expect("a link");
+        fs::write(folder.link("file"), "mine").expect("a file");
+        for name in ["link", "file"] {
+            let error = folder.check_link(name).expect_err("another file");
+            assert!(matches!(error, Error::Contents { .. }), "{error}");
+        }
+        // A file in the place of the folder is an error of the system that root gets, too.
+        folder.path = folder.link("file");
+        let error = folder.check_link("users.nut").expect_err("a file for a folder");
+        assert!(matches!(error, Error::Io { operation: "read", .. }), "{error}");
+    }
 }

@@ -12,6 +12,7 @@ use crate::destination::{Destination, ObjectVersion};
 use crate::error::{Error, Result};
 use crate::manifest::{Generation, Manifest};
 use nuthatch_trace_context::{Instrument, note_error, span};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,7 +23,7 @@ pub struct Follower {
     destination: Destination,
     folder: Folder,
     options: FollowOptions,
-    /// The generation in the folder, if there is one.
+    /// The state of the folder, if a swap was ever begun.
     state: Option<State>,
     /// Whether the files of that generation are there, and the link points to it.
     is_in_place: bool,
@@ -30,8 +31,11 @@ pub struct Follower {
     version: Option<ObjectVersion>,
     /// The generation that is complete in the folder and not swapped in yet.
     prepared: Option<Prepared>,
-    /// The swap in which an earlier follower of the folder was killed.
+    /// The swap that the stored state does not say to be complete.
     interrupted: Option<Interrupted>,
+    /// Whether the generation in the folder was swapped in by a follower that was killed before it
+    /// returned that.
+    has_unreported_swap: bool,
     /// The deltas that cannot be used, so that none is tried twice.
     delta_failures: Failures,
     /// The length of ranges that suits the source.
@@ -52,11 +56,11 @@ struct Prepared {
     fetched: FetchResult,
 }
 
-/// A swap in which a follower was killed.
+/// A swap in which a follower was killed, or whose end could not be stored.
 #[derive(Debug)]
 enum Interrupted {
-    /// The link was replaced, and the state was not.
-    Replaced,
+    /// The link was replaced, and the stored state was not. Has the state before the swap.
+    Replaced(State),
     /// The link was not replaced.
     Pending(Next),
 }
@@ -71,7 +75,7 @@ impl Follower {
         let folder = Folder::open(folder)?;
         let (state, interrupted) = load(&folder, options.previous)?;
         let mut is_in_place = false;
-        if let Some(State { generation, .. }) = &state {
+        if let Some(State { generation: Some(generation), .. }) = &state {
             // What is missing is repaired by the next check, which reports what prevents it.
             is_in_place = folder.is_complete(generation) && folder.point_to(generation).is_ok();
             if is_in_place {
@@ -86,6 +90,7 @@ impl Follower {
             is_in_place,
             version: None,
             prepared: None,
+            has_unreported_swap: matches!(interrupted, Some(Interrupted::Replaced(_))),
             interrupted,
             delta_failures: Failures::default(),
             pace: Pace::default(),
@@ -114,11 +119,17 @@ impl Follower {
     }
 
     fn in_place(&self) -> Option<&Generation> {
-        self.state.as_ref().filter(|_| self.is_in_place).map(|state| &state.generation)
+        self.stored().filter(|_| self.is_in_place)
+    }
+
+    /// Returns the generation of the state, whether or not it is complete in the folder.
+    fn stored(&self) -> Option<&Generation> {
+        self.state.as_ref()?.generation.as_ref()
     }
 
     /// Checks the destination once. If it has another current generation, fetches its files,
-    /// verifies them, and swaps it in. Returns `None` if the folder has the current generation.
+    /// verifies them, and swaps it in. Returns `None` if the folder has the current generation. A
+    /// swap of an earlier follower that was killed before it returned it is returned here.
     ///
     /// # Errors
     /// Returns [`Error::NothingPublished`] if there is no manifest, [`Error::OlderManifest`] if the
@@ -133,7 +144,17 @@ impl Follower {
             self.undo_swap();
             return Err(error);
         }
-        self.finish_swap()
+        let completed = self.take_completed();
+        Ok(self.finish_swap().or(completed))
+    }
+
+    /// Returns the swap of an earlier follower that was killed before it returned it. Returns it
+    /// once.
+    pub(super) fn take_completed(&mut self) -> Option<Swapped> {
+        let is_unreported = mem::take(&mut self.has_unreported_swap);
+        let generation = self.in_place().filter(|_| is_unreported)?;
+        let path = self.folder.link(generation.name());
+        Some(Swapped::new(generation, path, FetchResult::default()))
     }
 
     /// Checks the destination once. If it has another current generation, brings its files into the
@@ -165,18 +186,15 @@ impl Follower {
         let (manifest, version) = (read.envelope.manifest, read.version);
         self.refuse_older(&manifest)?;
         let wanted = manifest.current();
-        if let Some(State { serial, generation, .. }) = &self.state
+        if let Some(State { serial, generation: Some(generation), .. }) = &self.state
             && self.is_in_place
             && generation.is(wanted)
         {
             if *serial != manifest.serial {
                 self.write_state(&manifest)?;
             }
-            let unneeded = self.prepared.take();
+            self.prepared = None;
             self.version = Some(version);
-            if let Some(unneeded) = unneeded {
-                self.remove(unneeded.manifest.current());
-            }
             self.prune();
             return Ok(());
         }
@@ -184,8 +202,8 @@ impl Follower {
         let fetched = match self.prepared.take() {
             Some(prepared) if prepared.manifest.current().is(wanted) => prepared.fetched,
             replaced => {
-                if let Some(replaced) = replaced {
-                    self.remove(replaced.manifest.current());
+                if replaced.is_some() {
+                    self.prune();
                 }
                 if self.folder.has(wanted) {
                     FetchResult::default()
@@ -209,18 +227,11 @@ impl Follower {
             destination: &self.destination,
             folder: &self.folder,
             options: &self.options,
-            last: self.state.as_ref().map(|state| &state.generation),
+            last: self.state.as_ref().and_then(|state| state.generation.as_ref()),
             delta_failures: &mut self.delta_failures,
             pace: &self.pace,
         };
         fetch.run(manifest, progress).instrument(span!("fetch", "client")).await
-    }
-
-    /// Removes a generation that was complete and not swapped in.
-    fn remove(&self, generation: &Generation) {
-        if self.in_place().is_none_or(|in_place| !in_place.is(generation)) {
-            self.folder.remove_generation(generation);
-        }
     }
 
     /// Returns whether a generation is complete in the folder and not swapped in yet.
@@ -248,18 +259,15 @@ impl Follower {
             }
             None => None,
         };
-        match &self.state {
-            // What an interrupted swap has left in the state must not be completed later.
-            Some(state) if state.next != next || self.interrupted.is_some() => {
-                let state = State { next, ..state.clone() };
-                self.folder.write_state(&state)?;
-                self.state = Some(state);
-                self.interrupted = None;
-                Ok(())
-            }
-            None if next.is_some() => self.folder.check_state_writable(),
-            _ => Ok(()),
+        let known = self.state.as_ref().and_then(|state| state.next.as_ref());
+        // What an interrupted swap has left in the state must not be completed later.
+        if known != next.as_ref() || self.interrupted.is_some() {
+            let state = State { next, ..self.state.clone().unwrap_or_default() };
+            self.folder.write_state(&state)?;
+            self.state = Some(state);
+            self.interrupted = None;
         }
+        Ok(())
     }
 
     /// Replaces the link by one to the prepared generation, if there is one.
@@ -274,74 +282,77 @@ impl Follower {
     /// Restores the link of the generation in the folder, as far as that is possible: another
     /// folder of the group cannot be swapped.
     pub(super) fn undo_swap(&mut self) {
-        let Some(prepared) = &self.prepared else { return };
-        let wanted = prepared.manifest.current();
-        match &self.state {
-            Some(state) if self.folder.is_complete(&state.generation) => {
-                let _ = self.folder.point_to(&state.generation);
-                if state.generation.name() != wanted.name() {
-                    self.folder.remove_link_to(wanted);
-                }
-            }
-            _ => self.folder.remove_link_to(wanted),
+        if let Some(prepared) = &self.prepared {
+            self.folder.restore_link(self.stored(), prepared.manifest.current());
         }
     }
 
     /// Stores that the prepared generation, to which the link points, is that of the folder, and
     /// removes generations that are no longer kept. Returns `None` if none is prepared.
     ///
-    /// # Errors
-    /// Returns [`Error::Io`].
-    pub(super) fn finish_swap(&mut self) -> Result<Option<Swapped>> {
-        let Some(prepared) = self.prepared.take() else { return Ok(None) };
-        if let Err(error) = self.write_state(&prepared.manifest) {
-            self.is_in_place = false;
-            self.prepared = Some(prepared);
-            return Err(error);
-        }
+    /// If this cannot be stored, the generation is nevertheless that of the folder, since programs
+    /// have it. The next check stores it or fails, and so does a follower that starts later.
+    pub(super) fn finish_swap(&mut self) -> Option<Swapped> {
+        let Prepared { manifest, version, fetched } = self.prepared.take()?;
+        let next = Next { serial: manifest.serial, generation: manifest.current().clone() };
+        let before = self.state.take().unwrap_or_default();
+        let state = State::advance(Some(&before), next, self.options.previous);
+        let stored = self.folder.write_state(&state);
+        self.interrupted = stored.is_err().then_some(Interrupted::Replaced(before));
+        self.state = Some(state);
         self.is_in_place = true;
-        self.interrupted = None;
-        let wanted = prepared.manifest.current();
+        self.has_unreported_swap = false;
+        let wanted = manifest.current();
         self.folder.remove_other_links(wanted.name());
         self.prune();
-        self.version = Some(prepared.version);
-        Ok(Some(Swapped {
-            generation: wanted.id,
-            created: wanted.created,
-            path: self.folder.link(wanted.name()),
-            fetched_bytes: prepared.fetched.bytes,
-            built_files: prepared.fetched.built_files,
-            delta_failures: prepared.fetched.delta_failures,
-        }))
+        self.version = Some(version);
+        Some(Swapped::new(wanted, self.folder.link(wanted.name()), fetched))
     }
 
     /// Returns whether an earlier follower was killed after it had replaced the link.
     pub(super) fn has_replaced_link(&self) -> bool {
-        matches!(self.interrupted, Some(Interrupted::Replaced))
+        matches!(self.interrupted, Some(Interrupted::Replaced(_)))
     }
 
     /// Completes the swap in which an earlier follower was killed, since the link of another folder
     /// of the group was replaced. Returns whether the folder has the next generation.
     pub(super) fn complete_swap(&mut self) -> bool {
-        let Some(Interrupted::Pending(next)) = self.interrupted.take() else { return true };
-        let Next { generation, .. } = &next;
+        let Some(Interrupted::Pending(next)) = &self.interrupted else { return true };
+        let (next, generation) = (next.clone(), &next.generation);
         if !self.folder.is_complete(generation) || self.folder.point_to(generation).is_err() {
-            self.interrupted = Some(Interrupted::Pending(next));
             return false;
         }
-        self.folder.remove_other_links(generation.name());
-        self.state = Some(State::advance(self.state.as_ref(), next, self.options.previous));
+        let before = self.state.take().unwrap_or_default();
+        self.state = Some(State::advance(Some(&before), next, self.options.previous));
+        self.interrupted = Some(Interrupted::Replaced(before));
         self.is_in_place = true;
-        self.interrupted = Some(Interrupted::Replaced);
+        self.has_unreported_swap = true;
         true
+    }
+
+    /// Restores the generation before the interrupted swap, as far as that is possible: another
+    /// folder of the group cannot complete it.
+    pub(super) fn undo_interrupted_swap(&mut self) {
+        let Some(Interrupted::Replaced(before)) = &self.interrupted else { return };
+        let Some(State { serial, generation: Some(replaced_by), .. }) = &self.state else { return };
+        if self.folder.restore_link(before.generation.as_ref(), replaced_by) {
+            let next = Next { serial: *serial, generation: replaced_by.clone() };
+            self.is_in_place = before.generation.is_some();
+            self.has_unreported_swap = false;
+            self.state = Some(before.clone());
+            self.interrupted = Some(Interrupted::Pending(next));
+        }
     }
 
     /// Stores the state after an interrupted swap, when all folders of the group have completed it.
     pub(super) fn settle(&mut self) {
-        if let Some(state) = &self.state
-            && self.folder.write_state(state).is_ok()
+        if self.has_replaced_link()
+            && let Some(state) = &self.state
         {
-            self.interrupted = None;
+            state.generation.iter().for_each(|new| self.folder.remove_other_links(new.name()));
+            if self.folder.write_state(state).is_ok() {
+                self.interrupted = None;
+            }
         }
     }
 
@@ -349,7 +360,7 @@ impl Follower {
     fn prune(&self) {
         let of_state = self.state.iter().flat_map(|state| {
             let previous = state.previous.iter().take(self.options.previous).cloned();
-            previous.chain([folder_name(&state.generation)])
+            previous.chain(state.generation.as_ref().map(folder_name))
         });
         let prepared = self.prepared.iter().map(|one| folder_name(one.manifest.current()));
         let keep: Vec<_> = of_state.chain(prepared).collect();
@@ -373,10 +384,9 @@ impl Follower {
         let is_linked = |generation: &Generation| {
             self.folder.is_linked_to(generation) || self.folder.point_to(generation).is_ok()
         };
-        let is_intact = |State { generation, .. }: &State| {
-            self.folder.is_complete(generation) && is_linked(generation)
-        };
-        self.is_in_place = self.is_in_place && self.state.as_ref().is_some_and(is_intact);
+        let is_intact =
+            |generation: &Generation| self.folder.is_complete(generation) && is_linked(generation);
+        self.is_in_place = self.in_place().is_some_and(is_intact);
         Ok(())
     }
 
@@ -408,8 +418,8 @@ fn load(folder: &Folder, previous: usize) -> Result<(Option<State>, Option<Inter
     let Some(mut state) = folder.state()? else { return Ok((None, None)) };
     let Some(next) = state.next.take() else { return Ok((Some(state), None)) };
     if folder.is_linked_to(&next.generation) && folder.is_complete(&next.generation) {
-        let state = State::advance(Some(&state), next, previous);
-        return Ok((Some(state), Some(Interrupted::Replaced)));
+        let advanced = State::advance(Some(&state), next, previous);
+        return Ok((Some(advanced), Some(Interrupted::Replaced(state))));
     }
     Ok((Some(state), Some(Interrupted::Pending(next))))
 }

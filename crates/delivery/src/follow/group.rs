@@ -42,17 +42,25 @@ pub struct GroupChecked {
 
 impl Group {
     /// Creates a group. Its followers are checked in this order. If an earlier group of these
-    /// folders was killed when some links were replaced, replaces the others, too.
+    /// folders was killed when some links were replaced, replaces the others, too. If one of them
+    /// cannot be replaced, restores those that were.
     #[must_use]
     pub fn new(mut followers: Vec<Follower>) -> Self {
         if followers.iter().any(Follower::has_replaced_link) {
-            let completed: Vec<_> = followers.iter_mut().map(Follower::complete_swap).collect();
-            // Otherwise the next group tries again.
-            if completed.into_iter().all(|is_complete| is_complete) {
+            if followers.iter_mut().all(Follower::complete_swap) {
                 followers.iter_mut().for_each(Follower::settle);
+            } else {
+                followers.iter_mut().for_each(Follower::undo_interrupted_swap);
             }
         }
         Self { followers, same: None }
+    }
+
+    /// Returns, for each folder, the swap of an earlier group that was killed before it returned
+    /// it, such as one that [`new`](Self::new) has completed. Returns each swap once.
+    #[must_use]
+    pub fn take_completed(&mut self) -> Vec<Option<Swapped>> {
+        self.followers.iter_mut().map(Follower::take_completed).collect()
     }
 
     /// Sets the name of a metadata value that the generations of all folders must have in common
@@ -86,16 +94,18 @@ impl Group {
             let prepared = follower.prepare(|fetched| progress(number, fetched)).await;
             folders.push(prepared.map(|()| None));
         }
-        let waits_for = if !self.followers.iter().any(Follower::is_prepared) {
-            None
-        } else if folders.iter().any(Result::is_err) {
-            Some("the folders whose check failed".to_owned())
-        } else {
-            self.difference()
-        };
-        if waits_for.is_none() && folders.iter().all(Result::is_ok) {
+        if folders.iter().all(Result::is_ok) {
+            let is_prepared = self.followers.iter().any(Follower::is_prepared);
+            let waits_for = if is_prepared { self.difference() } else { None };
+            if waits_for.is_some() {
+                return GroupChecked { folders, waits_for };
+            }
             self.swap(&mut folders);
         }
+        let mut of_each = self.followers.iter().zip(&folders);
+        let is_waiting = folders.iter().any(Result::is_err)
+            && of_each.any(|(follower, result)| follower.is_prepared() && result.is_ok());
+        let waits_for = is_waiting.then(|| "the folders whose check failed".to_owned());
         GroupChecked { folders, waits_for }
     }
 
@@ -112,7 +122,7 @@ impl Group {
             return;
         }
         for (follower, result) in self.followers.iter_mut().zip(folders) {
-            *result = follower.finish_swap();
+            *result = Ok(follower.finish_swap());
         }
     }
 

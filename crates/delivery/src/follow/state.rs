@@ -4,12 +4,15 @@ use super::folder_name::folder_name;
 use crate::manifest::Generation;
 use serde::{Deserialize, Serialize};
 
-/// The generation in a folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The generation in a folder, and the one that replaces it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    /// The serial number of the last manifest that had it as the current generation.
+    /// The serial number of the last manifest that had the generation as the current one; 0 if
+    /// there is no generation.
     pub(super) serial: u64,
-    pub(super) generation: Generation,
+    /// `None` until the first swap is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) generation: Option<Generation>,
     /// The names of the folders of generations that were here before, the latest one first.
     #[serde(default)]
     pub(super) previous: Vec<String>,
@@ -32,7 +35,7 @@ impl State {
     pub(super) fn advance(last: Option<&Self>, next: Next, max_previous: usize) -> Self {
         let Next { serial, generation } = next;
         let name = folder_name(&generation);
-        let last_name = last.map(|last| folder_name(&last.generation));
+        let last_name = last.and_then(|last| last.generation.as_ref()).map(folder_name);
         let earlier = last.into_iter().flat_map(|last| last.previous.iter().cloned());
         let mut previous: Vec<String> = Vec::new();
         for earlier in last_name.into_iter().chain(earlier) {
@@ -41,6 +44,6 @@ impl State {
             }
         }
         previous.truncate(max_previous);
-        Self { serial, generation, previous, next: None }
+        Self { serial, generation: Some(generation), previous, next: None }
     }
 }

@@ -1,5 +1,6 @@
 //! What a check has done.
 
+use crate::manifest::Generation;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -28,6 +29,19 @@ pub struct Swapped {
     pub built_files: u64,
     /// Why files were fetched although there was a delta.
     pub delta_failures: Vec<String>,
+}
+
+impl Swapped {
+    pub(super) fn new(generation: &Generation, path: PathBuf, fetched: FetchResult) -> Self {
+        Self {
+            generation: generation.id,
+            created: generation.created,
+            path,
+            fetched_bytes: fetched.bytes,
+            built_files: fetched.built_files,
+            delta_failures: fetched.delta_failures,
+        }
+    }
 }
 
 /// What a fetch has done.

@@ -331,3 +331,28 @@ fn delays_double_after_failures_up_to_sixteen_times() {
     assert_eq!(delay_before_check(Duration::ZERO, 0, 0.5), Duration::ZERO);
     assert!(delay_before_check(Duration::ZERO, 1, 0.0) >= Duration::from_millis(900));
 }
+
+/// A program that reloads after each swap must also learn of one that a restart finds.
+#[tokio::test]
+async fn a_swap_of_a_follower_that_was_killed_is_returned_by_the_next_one() {
+    let place = Place::new();
+    place.publish(1).await;
+    let mut follower = place.follower();
+    check(&mut follower).await.expect("a generation");
+    drop(follower);
+    // The state before the end of the swap.
+    let path = place.path("folder/.nuthatch/state.json");
+    let state = std::fs::read_to_string(&path).expect("a state");
+    let state: serde_json::Value = serde_json::from_str(&state).expect("JSON");
+    std::fs::write(&path, serde_json::json!({"serial": 0, "next": state}).to_string())
+        .expect("written");
+    let mut follower = place.follower();
+    std::fs::rename(place.path("shared"), place.path("away")).expect("moved away");
+    follower.check(|_| {}).await.expect_err("nothing is published");
+    std::fs::rename(place.path("away"), place.path("shared")).expect("moved back");
+    let swapped = check(&mut follower).await.expect("the swap");
+    assert_eq!((swapped.generation, swapped.fetched_bytes), (1, 0));
+    assert_eq!(check(&mut follower).await, None);
+    drop(follower);
+    assert_eq!(check(&mut place.follower()).await, None);
+}

@@ -1,7 +1,7 @@
 //! Folders that are swapped together.
 
 use crate::place::{Place, names, options};
-use nuthatch_delivery::{Error, Follower, Group, GroupChecked};
+use nuthatch_delivery::{Error, Follower, Group, GroupChecked, roll_back};
 use nuthatch_snapshot::{Value, Writer};
 use std::fs;
 
@@ -28,6 +28,12 @@ async fn check(group: &mut Group) -> (usize, usize, Option<String>) {
     let swapped = folders.iter().filter(|result| matches!(result, Ok(Some(_)))).count();
     let failed = folders.iter().filter(|result| result.is_err()).count();
     (swapped, failed, waits_for)
+}
+
+/// Returns the generations of swaps that a group has completed at its start.
+fn completed(group: &mut Group) -> Vec<Option<u64>> {
+    let completed = group.take_completed().into_iter();
+    completed.map(|swapped| swapped.map(|swapped| swapped.generation)).collect()
 }
 
 fn values(places: &[Place; 2]) -> [Option<i64>; 2] {
@@ -181,26 +187,29 @@ async fn prepared_twice() -> [Place; 2] {
     places
 }
 
-/// Changes the state of a folder to that of a follower that has begun to swap generation 2 in.
+/// Changes the state of a folder to that of a follower that has begun to swap the last generation
+/// in.
 fn begin(place: &Place) {
     let manifest = fs::read_to_string(place.path("shared/manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
     let path = place.path("folder/.nuthatch/state.json");
-    let state = fs::read_to_string(&path).expect("a state");
+    let state = fs::read_to_string(&path).unwrap_or_else(|_| r#"{"serial": 0}"#.to_owned());
     let mut state: serde_json::Value = serde_json::from_str(&state).expect("JSON");
+    let generations = manifest["generations"].as_array().expect("generations");
     state["next"] = serde_json::json!({
         "serial": manifest["serial"],
-        "generation": manifest["generations"][1],
+        "generation": generations.last(),
     });
     fs::write(path, state.to_string()).expect("written");
     fs::rename(place.path("shared"), place.path("away")).expect("renamed");
 }
 
+/// Makes the link point to the last generation.
 fn replace_link(place: &Place) {
     let generations = place.generations();
-    let new = generations.iter().find(|name| name.starts_with("2-")).expect("generation 2");
+    let new = generations.last().expect("a generation");
     let link = place.path("folder/users.nut");
-    fs::remove_file(&link).expect("removed");
+    let _ = fs::remove_file(&link);
     std::os::unix::fs::symlink(format!(".nuthatch/{new}/users.nut"), link).expect("a link");
 }
 
@@ -222,10 +231,12 @@ async fn a_group_that_was_killed_between_two_links_replaces_the_others_without_t
         replace_link(&places[replaced]);
         // A follower that is killed again before it has completed the swap changes nothing.
         drop(places.iter().map(Place::follower).collect::<Vec<_>>());
-        let completed = group(&places);
+        let mut killed = group(&places);
         assert_eq!(values(&places), [Some(2), Some(2)]);
-        drop(completed);
-        drop(group(&places));
+        assert_eq!(completed(&mut killed), [Some(2), Some(2)]);
+        assert_eq!(completed(&mut killed), [None, None]);
+        drop(killed);
+        assert_eq!(completed(&mut group(&places)), [None, None]);
         assert_eq!(values(&places), [Some(2), Some(2)]);
     }
 }
@@ -244,7 +255,9 @@ async fn a_link_that_cannot_be_replaced_holds_the_others() {
     // The link of the second folder cannot be made, which is found after the first one was.
     let blocked = places[1].path("folder/.nuthatch/link.new");
     fs::create_dir(&blocked).expect("a folder");
-    assert_eq!(check(&mut group).await, (0, 1, None));
+    // The first folder does not have the current generation, and says that it waits.
+    let waits = Some("the folders whose check failed".to_owned());
+    assert_eq!(check(&mut group).await, (0, 1, waits));
     assert_eq!(values(&places), [Some(1), Some(1)]);
     fs::remove_dir(&blocked).expect("removed");
     assert_eq!(check(&mut group).await.1, 0);
@@ -265,4 +278,143 @@ async fn generations_that_were_never_swapped_in_are_removed() {
     }
     let generations = places[0].generations();
     assert_eq!(generations.len(), 2, "the one in place and the last one: {generations:?}");
+}
+
+/// The first generations of both folders are complete, and wait for each other.
+async fn prepared_once() -> [Place; 2] {
+    let places = [Place::new(), Place::new()];
+    publish(&places[0], 1, Some(1)).await;
+    publish(&places[1], 1, Some(2)).await;
+    let mut group = group(&places).same_metadata("batch");
+    assert!(check(&mut group).await.2.is_some());
+    places
+}
+
+#[tokio::test]
+async fn a_group_that_was_killed_in_its_first_swap_replaces_the_other_link_without_the_sources() {
+    for replaced in 0..2 {
+        let places = prepared_once().await;
+        places.iter().for_each(begin);
+        replace_link(&places[replaced]);
+        let mut group = group(&places);
+        assert_eq!(values(&places), [Some(1), Some(1)]);
+        assert_eq!(completed(&mut group), [Some(1), Some(1)]);
+        assert_eq!(check(&mut group).await.1, 2, "the sources are away");
+        let known: Vec<_> = group.followers().iter().map(Follower::generation).collect();
+        assert_eq!(known, [Some(1), Some(1)]);
+    }
+}
+
+#[tokio::test]
+async fn a_first_swap_stores_its_next_generation_before_the_link() {
+    let place = Place::new();
+    publish(&place, 1, None).await;
+    let mut follower = place.follower();
+    let blocked = place.path("folder/.nuthatch/link.new");
+    fs::create_dir(&blocked).expect("a folder");
+    follower.check(|_| {}).await.expect_err("no link can be made");
+    drop(follower);
+    assert_eq!((place.follower().generation(), place.seven()), (None, None));
+    fs::remove_dir(&blocked).expect("removed");
+    replace_link(&place);
+    fs::rename(place.path("shared"), place.path("away")).expect("renamed");
+    assert_eq!(place.follower().generation(), Some(1));
+}
+
+/// A follower was killed after the link, and the state says nothing of the generation.
+#[tokio::test]
+async fn a_generation_that_the_link_points_to_is_not_removed_for_a_newer_one() {
+    let places = prepared_once().await;
+    replace_link(&places[0]);
+    publish(&places[0], 2, Some(3)).await;
+    let mut group = group(&places).same_metadata("batch");
+    for _ in 0..2 {
+        assert!(check(&mut group).await.2.is_some());
+        assert_eq!(values(&places), [Some(1), None]);
+    }
+    publish(&places[1], 2, Some(3)).await;
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(2), Some(2)]);
+    assert_eq!(places[0].generations().len(), 1, "it is removed when no link points to it");
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_stored_after_the_links_does_not_remove_what_they_point_to() {
+    let places = prepared_twice().await;
+    let mut group = group(&places);
+    // A swap that is undone has stored what comes next, so the second one first writes at its end.
+    let no_link = places[1].path("folder/.nuthatch/link.new");
+    fs::create_dir(&no_link).expect("a folder");
+    assert_eq!(check(&mut group).await.1, 1);
+    fs::remove_dir(&no_link).expect("removed");
+    let no_state = places[0].path("folder/.nuthatch/state.json.new");
+    fs::create_dir(&no_state).expect("a folder");
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(2), Some(2)]);
+    for next in 3..6 {
+        for place in &places {
+            publish(place, next, None).await;
+        }
+        let (swapped, failed, _) = check(&mut group).await;
+        assert_eq!((swapped, failed), (0, 1), "the next check reports it");
+        assert_eq!(values(&places), [Some(2), Some(2)]);
+        let known: Vec<_> = group.followers().iter().map(Follower::generation).collect();
+        assert_eq!(known, [Some(2), Some(2)]);
+    }
+    drop(group);
+    let mut group = self::group(&places);
+    assert_eq!(values(&places), [Some(2), Some(2)]);
+    fs::remove_dir(&no_state).expect("removed");
+    assert_eq!(check(&mut group).await, (2, 0, None));
+    assert_eq!(values(&places), [Some(5), Some(5)]);
+}
+
+#[tokio::test]
+async fn a_group_that_was_killed_between_two_links_is_restored_if_one_cannot_be_replaced() {
+    for (prepared, before) in [(prepared_once().await, None), (prepared_twice().await, Some(1))] {
+        let places = prepared;
+        places.iter().for_each(begin);
+        replace_link(&places[0]);
+        let blocked = places[1].path("folder/.nuthatch/link.new");
+        fs::create_dir(&blocked).expect("a folder");
+        for _ in 0..2 {
+            let mut group = group(&places);
+            assert_eq!(values(&places), [before, before]);
+            assert_eq!(completed(&mut group), [None, None]);
+            assert_eq!(check(&mut group).await.1, 2, "the sources are away");
+            assert_eq!(values(&places), [before, before]);
+        }
+        fs::remove_dir(&blocked).expect("removed");
+        for place in &places {
+            fs::rename(place.path("away"), place.path("shared")).expect("renamed");
+        }
+        assert_eq!(check(&mut group(&places)).await, (2, 0, None));
+        let next = before.map_or(1, |before| before + 1);
+        assert_eq!(values(&places), [Some(next), Some(next)]);
+    }
+}
+
+#[tokio::test]
+async fn a_rollback_that_is_taken_back_while_a_group_waits_keeps_the_previous_generation() {
+    let places = [Place::new(), Place::new()];
+    let mut group = group(&places).same_metadata("batch");
+    for batch in 1..=2 {
+        for place in &places {
+            publish(place, batch, Some(batch.cast_unsigned())).await;
+        }
+        check(&mut group).await;
+    }
+    let kept = places[0].generations();
+    for generation in [1, 2] {
+        roll_back(&places[0].destination(), generation, None, &[]).await.expect("rolled back");
+        check(&mut group).await;
+        assert_eq!(places[0].generations(), kept, "generation {generation}");
+    }
+    assert_eq!(values(&places), [Some(2), Some(2)]);
+    // And if another generation is prepared instead of it.
+    roll_back(&places[0].destination(), 1, None, &[]).await.expect("rolled back");
+    check(&mut group).await;
+    publish(&places[0], 3, Some(3)).await;
+    check(&mut group).await;
+    assert!(kept.iter().all(|kept| places[0].generations().contains(kept)));
 }

@@ -7,6 +7,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -94,7 +95,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The error of the connection, or a timeout.
+    /// The error of the connection, such as [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the
+    /// server closes it early, or a timeout.
     pub fn request(&self, path: &str) -> io::Result<Reply> {
         let response = async {
             match &self.address {
@@ -119,20 +121,40 @@ impl Client {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+            http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let connection = tokio::spawn(connection);
         let mut request = Request::get(path).header(HOST, host).header(CONNECTION, "close");
         if let Some(Token(token)) = &self.token {
             request = request.header(AUTHORIZATION, token);
         }
         let request = request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?;
-        let response = sender.send_request(request).await.map_err(io::Error::other)?;
+        let response = sender.send_request(request).await.map_err(broken)?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), MAX_RESPONSE_LEN);
-        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        let body = body.collect().await.map_err(broken)?.to_bytes();
         connection.abort();
         let body = String::from_utf8(body.into())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         Ok(Reply { status, body })
     }
+}
+
+/// Returns the error of a connection that the server closes early, or any other error as it is.
+fn broken(error: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
+    let error = error.into();
+    let first: &(dyn Error + 'static) = error.as_ref();
+    let chain: Vec<_> = std::iter::successors(Some(first), |&error| error.source()).collect();
+    let is_closed = |error: &hyper::Error| {
+        error.is_closed() || error.is_incomplete_message() || error.is_canceled()
+    };
+    let mut of_http = chain.iter().filter_map(|error| error.downcast_ref::<hyper::Error>());
+    let cause = chain.iter().find_map(|error| error.downcast_ref::<io::Error>());
+    // A request is canceled if the connection ends, also by a response that is not HTTP.
+    let is_other = of_http.clone().any(hyper::Error::is_parse);
+    if is_other || cause.is_none() && !of_http.any(is_closed) {
+        return io::Error::other(error);
+    }
+    let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+    let text = format!("the server closed the connection before the end of its response{cause}");
+    io::Error::new(io::ErrorKind::UnexpectedEof, text)
 }

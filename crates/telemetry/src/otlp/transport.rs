@@ -45,6 +45,7 @@ impl Transport {
             .timeout(config.timeout)
             // Headers with secrets are sent to the configured address only.
             .redirect(Policy::none())
+            .no_proxy()
             .build();
         client.map_err(|error| io::Error::other(format!("--otlp: {}", reason(error))))
     }

@@ -63,7 +63,7 @@ Dict "root" "component" "what" (the key of the Secret). */}}
 - --tokens=/etc/nuthatch/auth/{{ $values.auth.tokensKey }}
 {{- end }}
 - --drain-ms={{ int $values.drainMs }}
-- --log={{ .root.Values.log }}
+- {{ printf "--log=%s" .root.Values.log | quote }}
 {{- if .root.Values.logJson }}
 - --log-json
 {{- end }}

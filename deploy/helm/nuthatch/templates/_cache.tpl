@@ -16,6 +16,14 @@
     "cache.listen.mrcache: expected cache.auth.enabled=false, since the protocol of mrcache has "
     "no login; install another release for its clients") }}
 {{- end }}
+{{- if not (or $cache.listen.resp $cache.listen.memcache $cache.listen.pmc $cache.listen.mrcache) }}
+{{- fail "cache.listen: expected at least one protocol that is true, found none" }}
+{{- end }}
+{{- $memory := int64 (include "nuthatch.bytes" (dict "size" $cache.memory "place"
+    "cache.memory")) }}
+{{- if or (lt $memory 16777216) (gt $memory 1099511627776) }}
+{{- fail (printf "cache.memory: expected a size from 16MiB to 1TiB, found %s" $cache.memory) }}
+{{- end }}
 {{- $isKept := or $cache.warmRestart (gt (int64 (include "nuthatch.cache.disk" .)) 0) }}
 {{- if and $isKept (not $cache.persistence.enabled) }}
 {{- fail
@@ -177,6 +185,8 @@ snapshot-prefix = {{ toJson . }}
     "cache.settings.%s: expected a setting that no other value sets, found one that %s sets" $name
     .) }}
 {{- end }}
+{{- include "nuthatch.refuseSecret" (dict "text" (toString $value) "place" (printf
+    "cache.settings.%s" $name) "remedy" "use the setting that names a file with it") }}
 {{ $name }} = {{ if kindIs "float64" $value }}{{ int64 $value }}{{ else }}{{ toJson
     $value }}{{ end }}
 {{- end }}

@@ -3,7 +3,22 @@ shows how. "follow" has the values of cache.follow. */}}
 
 {{/* Returns follow.toml: dict "follow" "folder" (with the folders of the snapshots). */}}
 {{- define "nuthatch.follow.settings" -}}
+{{- $place := printf "%s.snapshots" (default "follow" .place) }}
+{{- $names := dict }}
 {{- range .follow.snapshots }}
+{{- $name := default .name .folder }}
+{{- if hasKey $names $name }}
+{{- fail (printf "%s: expected one snapshot in each folder, found two in %s" $place $name) }}
+{{- end }}
+{{- $_ := set $names $name true }}
+{{- $remedy := "put credentials into a Secret and name that in credentialsSecret" }}
+{{- if regexMatch "://[^/]*@" .source }}
+{{- fail (printf
+    "%s.source: expected an address without user and password, found one with them; %s" $place
+    $remedy) }}
+{{- end }}
+{{- include "nuthatch.refuseSecret" (dict "text" .source "place" (printf "%s.source" $place)
+    "remedy" $remedy) }}
 [[snapshot]]
 source = {{ toJson .source }}
 folder = {{ printf "%s/%s" $.folder (default .name .folder) | toJson }}
@@ -47,10 +62,10 @@ trust-{{ $name }}.pem: |
 - follow
 - --config=/etc/nuthatch/follow/follow.toml
 {{- with .follow.bandwidth }}
-- --bandwidth={{ . }}
+- {{ printf "--bandwidth=%s" . | quote }}
 {{- end }}
 - --delta-memory={{ .follow.deltaMemory | default "256MiB" }}
-- --log={{ .root.Values.log }}
+- {{ printf "--log=%s" .root.Values.log | quote }}
 {{- if .root.Values.logJson }}
 - --log-json
 {{- end }}

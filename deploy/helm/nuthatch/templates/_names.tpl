@@ -4,14 +4,21 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
+{{/* Names of Services have no dots and begin with a letter. */}}
 {{- define "nuthatch.fullname" -}}
-{{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
-{{- else if contains (include "nuthatch.name" .) .Release.Name }}
-{{- .Release.Name | trunc 40 | trimSuffix "-" }}
-{{- else }}
-{{- printf "%s-%s" .Release.Name (include "nuthatch.name" .) | trunc 40 | trimSuffix "-" }}
+{{- $name := .Values.fullnameOverride }}
+{{- if not $name }}
+{{- $name = .Release.Name }}
+{{- if not (contains (include "nuthatch.name" .) $name) }}
+{{- $name = printf "%s-%s" $name (include "nuthatch.name" .) }}
 {{- end }}
+{{- end }}
+{{- if not (regexMatch "^[a-z]" $name) }}
+{{- fail (printf
+    "fullnameOverride: expected a name that begins with a letter, as names of Services do, found %s"
+    $name) }}
+{{- end }}
+{{- regexReplaceAll "-+$" ($name | replace "." "-" | trunc 40) "" }}
 {{- end }}
 
 {{- define "nuthatch.componentName" -}}
@@ -19,8 +26,8 @@
 {{- end }}
 
 {{- define "nuthatch.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "nuthatch.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "nuthatch.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -33,7 +40,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 
 {{- define "nuthatch.metadata" -}}
 name: {{ include "nuthatch.componentName" . }}
-namespace: {{ .root.Release.Namespace }}
+namespace: {{ .root.Release.Namespace | quote }}
 labels:
   {{- include "nuthatch.labels" . | nindent 2 }}
 {{- end }}

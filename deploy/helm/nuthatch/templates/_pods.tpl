@@ -2,7 +2,7 @@
 
 {{/* Returns settings of a pod: dict "root" "component" "values" (of the component). */}}
 {{- define "nuthatch.podSettings" -}}
-serviceAccountName: {{ include "nuthatch.serviceAccountName" .root }}
+serviceAccountName: {{ include "nuthatch.serviceAccountName" .root | quote }}
 automountServiceAccountToken: false
 # Kubernetes would set variables such as NUTHATCH_PORT; the servers read NUTHATCH_... as settings.
 enableServiceLinks: false
@@ -15,12 +15,12 @@ securityContext:
   seccompProfile:
     type: {{ .root.Values.seccompProfile.type }}
     {{- with .root.Values.seccompProfile.localhostProfile }}
-    localhostProfile: {{ . }}
+    localhostProfile: {{ . | quote }}
     {{- end }}
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- range $field := list "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" }}
@@ -29,17 +29,17 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end }}
 
+{{/* Returns labels and annotations of a pod. Those of the chart replace others of the same name:
+the selector needs the labels, and a changed checksum restarts the pods. */}}
 {{- define "nuthatch.podMetadata" -}}
 labels:
-  {{- include "nuthatch.labels" . | nindent 2 }}
-  {{- with .values.podLabels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-{{- with merge (dict) (.values.podAnnotations | default dict) (.annotations | default dict) }}
+  {{- merge (include "nuthatch.labels" . | fromYaml) (.values.podLabels | default dict) | toYaml |
+      nindent 2 }}
+{{- with merge (dict) (.annotations | default dict) (.values.podAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -90,26 +90,49 @@ lifecycle:
 {{- add (int .preStop) (div (add (int .milliseconds) 999) 1000) 15 }}
 {{- end }}
 
+{{/* Fails if a text has a secret, since all who may read objects of the namespace could read it: a
+password in an address or a header, a signature or a token in a query. Dict "text" "place"
+"remedy". */}}
+{{- define "nuthatch.refuseSecret" -}}
+{{- $text := toString .text }}
+{{- $found := "" }}
+{{- if regexMatch "://[^/\\s\"']*:[^/\\s\"']*@" $text }}
+{{- $found = "an address with a password" }}
+{{- else if regexMatch "(?i)[?&](password|sig|x-amz-signature|token)=" $text }}
+{{- $found = "a password, a signature or a token in the query of an address" }}
+{{- else if regexMatch "(?im)(^|[{,\"'])\\s*[\"']?password[\"']?\\s*=" $text }}
+{{- $found = "a password" }}
+{{- else if regexMatch "(?i)authorization\\s*[:=]" $text }}
+{{- $found = "a header Authorization" }}
+{{- end }}
+{{- if $found }}
+{{- fail (printf "%s: expected no secret among the values, found %s; %s" .place $found .remedy) }}
+{{- end }}
+{{- end }}
+
 {{/* Returns variables of a container, with those of a Secret: dict "place" "values". */}}
 {{- define "nuthatch.environment" -}}
 {{- range $name, $value := .values.env }}
-{{- if regexMatch "(PASSWORD|PWD|SECRET|TOKEN|KEY$|KEY_ID$)" (upper $name) }}
+{{- $isSecret := regexMatch "(PASSWORD|PWD|SECRET|TOKEN|KEY$|KEY_ID$)" (upper $name) }}
+{{- if and $isSecret (not (hasSuffix "_FILE" (upper $name))) }}
 {{- fail (printf
     (print
     "%s.env.%s: expected no secret among the values, found one by its name; put it into a Secret "
     "and name that in %s.credentialsSecret")
     $.place $name $.place) }}
 {{- end }}
+{{- include "nuthatch.refuseSecret" (dict "text" $value "place" (printf "%s.env.%s" $.place $name)
+    "remedy" (printf "put it into a Secret and name that in %s.credentialsSecret" $.place)) }}
 {{- end }}
 {{- with .values.env }}
 env:
   {{- range $name, $value := . }}
-  - {name: {{ $name }}, value: {{ $value | toString | toJson }}}
+  - {name: {{ $name | quote }}, value: {{ $value | toString | toJson }}}
   {{- end }}
 {{- end }}
 {{- with .values.credentialsSecret }}
 envFrom:
-  - secretRef: {name: {{ . }}}
+  - secretRef: {name: {{ . | quote }}}
 {{- end }}
 {{- end }}
 
@@ -122,11 +145,33 @@ envFrom:
 */}}
 {{- define "nuthatch.secretVolume" -}}
 - name: {{ index . 0 }}
-  secret: {secretName: {{ index . 1 }}, defaultMode: 0440}
+  secret: {secretName: {{ index . 1 | quote }}, defaultMode: 0440}
+{{- end }}
+
+{{/* Fails if the StatefulSet exists with a volume of another size, since it cannot change: as
+nuthatch.claim. */}}
+{{- define "nuthatch.claimIsUnchanged" -}}
+{{- $place := ternary "cache.follow.volume.size" (printf "%s.persistence.size" .component) (eq .name
+    "snapshots") }}
+{{- $set := lookup "apps/v1" "StatefulSet" .root.Release.Namespace (include
+    "nuthatch.componentName" .) }}
+{{- range dig "spec" "volumeClaimTemplates" list $set }}
+{{- $size := dig "spec" "resources" "requests" "storage" "" . }}
+{{- $now := include "nuthatch.bytes" (dict "size" $size "place" $place) }}
+{{- $next := include "nuthatch.bytes" (dict "size" $.size "place" $place) }}
+{{- if and (eq .metadata.name $.name) (ne $now $next) }}
+{{- fail (printf
+    (print
+    "%s: expected %s, the size of the volumes, found %s: a StatefulSet cannot change it; set the "
+    "size of the volumes, or enlarge them first as docs/kubernetes.md says in Upgrades")
+    $place $size $.size) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Returns the template of a volume claim: dict "root" "component" "name" "claim" "size". */}}
 {{- define "nuthatch.claim" -}}
+{{- include "nuthatch.claimIsUnchanged" . }}
 - apiVersion: v1
   kind: PersistentVolumeClaim
   metadata:
@@ -136,7 +181,7 @@ envFrom:
   spec:
     accessModes: [{{ default "ReadWriteOnce" .claim.accessMode }}]
     {{- with .claim.storageClass }}
-    storageClassName: {{ . }}
+    storageClassName: {{ . | quote }}
     {{- end }}
     resources:
       requests:

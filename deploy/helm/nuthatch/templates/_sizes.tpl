@@ -40,6 +40,14 @@ limit below what the container needs. */}}
 {{- end }}
 {{- end }}
 {{- $memory := default $needed $limits.memory }}
+{{- if $requests.memory }}
+{{- $place := printf "%s.resources.requests.memory" .place }}
+{{- $asked := include "nuthatch.bytes" (dict "size" $requests.memory "place" $place) }}
+{{- if gt (int64 $asked) (int64 (include "nuthatch.bytes" (dict "size" $memory "place" $place))) }}
+{{- fail (printf "%s: expected at most the limit, which is %s, found %s" $place (toString $memory)
+    (toString $requests.memory)) }}
+{{- end }}
+{{- end }}
 limits: {{- merge (dict "memory" $memory) (omit $limits "memory") | toYaml | nindent 2 }}
 requests: {{- merge (dict "memory" (default $memory $requests.memory)) (omit $requests "memory") |
     toYaml | nindent 2 }}

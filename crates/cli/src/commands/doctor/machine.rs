@@ -27,6 +27,17 @@ impl Machine {
     pub(super) fn number(&self, path: &str) -> Option<u64> {
         self.text(path)?.parse().ok()
     }
+
+    /// Returns the names of the files in a folder; none if it cannot be read.
+    pub(super) fn names(&self, path: &str) -> Vec<String> {
+        let files = fs::read_dir(self.root.join(path)).into_iter().flatten().flatten();
+        files.filter_map(|file| file.file_name().into_string().ok()).collect()
+    }
+
+    /// Returns the target of a symbolic link. Returns `None` if it cannot be read.
+    pub(super) fn link(&self, path: &str) -> Option<String> {
+        fs::read_link(self.root.join(path)).ok()?.into_os_string().into_string().ok()
+    }
 }
 
 #[cfg(test)]

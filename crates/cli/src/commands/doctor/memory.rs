@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::machine::Machine;
+use super::report::number_of;
 use crate::commands::serve::check_memory;
 use crate::outcome::Failure;
 use crate::process::MemoryLimit;
@@ -47,7 +48,7 @@ fn swap(machine: &Machine) -> Option<Finding> {
     if areas == 0 {
         return Some(Finding::ok(name, "none"));
     }
-    let found = format!("{areas} areas, vm.swappiness is {swappiness}");
+    let found = format!("{}, vm.swappiness is {swappiness}", number_of(areas, "area"));
     if swappiness <= 10 {
         return Some(Finding::ok(name, found));
     }

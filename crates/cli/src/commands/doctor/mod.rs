@@ -1,4 +1,4 @@
-//! `nuthatch doctor`: looks at the machine and says what to change for a cache server.
+//! `nuthatch doctor`: checks the machine for a cache server and says what to change.
 
 mod clock;
 mod finding;
@@ -7,7 +7,10 @@ mod limits;
 mod machine;
 mod memory;
 mod network;
+mod owner;
+mod place;
 mod report;
+mod socket_file;
 
 use crate::commands::serve::check;
 use crate::outcome::{Failure, Outcome};
@@ -23,10 +26,15 @@ Examples:
   nuthatch doctor --config /etc/nuthatch.toml
   nuthatch doctor --json | jq '.findings[] | select(.status != \"ok\")'
 
-Looks at the settings, open files, memory and control groups, swap, overcommit, huge pages,
-io_uring, network settings, ports and the source of the clock, as this user, in this session or
-container: run it where the server runs. It changes nothing. The settings are those of --config, the
-environment and the defaults, as for nuthatch serve. Files that they name are not opened.
+Checks the settings, open files, memory and control groups, swap, overcommit, huge pages, io_uring,
+network settings, addresses and the source of the clock, as this user, in this session or container:
+run it where the server runs. It changes nothing, and connects to no server. The settings are those
+of --config, the environment and the defaults, as for nuthatch serve; flags of a server are not
+known to it. Files that settings name, such as those of TLS, passwords and data, are not opened.
+
+An address that is in use is `ok` if a running nuthatch serve has it, and a problem if another
+program has it. It is a note if systemd has it, for a socket unit such as nuthatch.socket, or if
+this user cannot see which process has it: root can.
 
   ok       nothing to do
   note     the server works, and a change would make it faster or safer
@@ -38,7 +46,7 @@ Exit status:
   2  invalid command line
   3  any other error, for example: the settings file cannot be read";
 
-/// Look at this machine and say what to change for a cache server
+/// Check this machine for a cache server, and print what to change
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Doctor {

@@ -23,8 +23,16 @@ pub(super) fn text(findings: &[Finding]) -> String {
     }
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (problems, notes) = (count(Status::Problem), count(Status::Note));
-    let _ = writeln!(text, "\n{} checks, {problems} problems, {notes} notes", findings.len());
+    let counts = [(findings.len(), "check"), (problems, "problem"), (notes, "note")];
+    let counts = counts.map(|(count, noun)| number_of(count, noun)).join(", ");
+    let _ = writeln!(text, "\n{counts}");
     text
+}
+
+/// Returns a number with its noun, such as `1 note` or `2 notes`.
+pub(super) fn number_of(count: usize, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
 }
 
 /// Returns the findings as one JSON object.
@@ -52,14 +60,14 @@ mod tests {
     fn a_report_ends_with_lines_for_sysctl_and_counts() {
         let findings = [
             Finding::ok("kernel", "Linux 6.1"),
-            Finding::note("swap", "1 areas", "lower it").with_sysctl("vm.swappiness = 1"),
+            Finding::note("swap", "1 area", "lower it").with_sysctl("vm.swappiness = 1"),
             Finding::problem("open files", "at most 12", "raise the limit"),
         ];
         let expected = "ok       kernel: Linux 6.1\n\
-                        note     swap: 1 areas\n         -> lower it\n\
+                        note     swap: 1 area\n         -> lower it\n\
                         problem  open files: at most 12\n         -> raise the limit\n\n\
                         # /etc/sysctl.d/90-nuthatch.conf; then: sysctl --system\n\
-                        vm.swappiness = 1\n\n3 checks, 1 problems, 1 notes\n";
+                        vm.swappiness = 1\n\n3 checks, 1 problem, 1 note\n";
         assert_eq!(text(&findings), expected);
         let value: serde_json::Value = serde_json::from_str(&json(&findings)).expect("JSON");
         assert_eq!(value["findings"][2]["status"], "problem");

@@ -21,7 +21,9 @@ pub(super) fn sample(client: &Client) -> Result<Sample, String> {
              server that does"
         ),
         // The response is not that of an admin endpoint.
-        io::ErrorKind::InvalidData | io::ErrorKind::Other => another_server(address, &error),
+        io::ErrorKind::InvalidData | io::ErrorKind::Other | io::ErrorKind::UnexpectedEof => {
+            another_server(address, &error)
+        }
         _ => format!("{address}: {error}"),
     })?;
     let sample = Sample::parse(&text).map_err(|problem| another_server(address, &problem))?;

@@ -10,6 +10,8 @@ use crate::outcome::Failure;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal;
 use nuthatch_listen::admin::Client;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;
@@ -18,8 +20,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread;
 use std::time::Duration;
 
-/// The interval between checks of the keyboard and of signals.
-const TICK: Duration = Duration::from_millis(100);
+/// The interval between checks of the keyboard and of signals: 100 ms.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Shows samples until a key or a signal ends the command.
 pub(super) fn watch(client: Client, interval: Duration) -> Result<(), Failure> {
@@ -78,10 +80,10 @@ impl Live {
         stopped: &AtomicBool,
     ) -> io::Result<()> {
         self.show(screen)?;
-        while !stopped.load(Ordering::Relaxed) {
-            if event::poll(TICK)? {
+        while !stopped.load(Ordering::Relaxed) && wait_for_terminal()? {
+            while event::poll(Duration::ZERO)? {
                 match event::read()? {
-                    Event::Key(key) if is_quit_key(key) => break,
+                    Event::Key(key) if is_quit_key(key) => return Ok(()),
                     Event::Key(key) if is_switch_key(key) => {
                         self.shows_report = !self.shows_report;
                         self.show(screen)?;
@@ -124,6 +126,19 @@ impl Live {
             lines.insert(1, Line { text, style: Style::Alarm });
         }
         screen.show(&lines, size)
+    }
+}
+
+/// Waits for input, at most for a tick. Returns whether there still is a terminal: without one, the
+/// functions of crossterm do not return.
+fn wait_for_terminal() -> io::Result<bool> {
+    let stdout = io::stdout();
+    let mut terminal = [PollFd::new(&stdout, PollFlags::IN)];
+    match poll(&mut terminal, Some(&TICK)) {
+        // A signal, whose flag the caller reads.
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(!terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)),
     }
 }
 

@@ -140,8 +140,11 @@ find("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const token = find("token").value.trim();
   find("token").value = "";
-  setText(find("token-problem"), token === "" ? "Enter the token first." : "");
-  if (token === "") return;
+  // Other characters cannot be in a header of a request.
+  const isToken = /^[\x21-\x7e]+$/.test(token);
+  const problem = token === "" ? "Enter the token first." : "A token has visible ASCII characters.";
+  setText(find("token-problem"), isToken ? "" : problem);
+  if (!isToken) return;
   sessionStorage.setItem(TOKEN, token);
   poll();
 });

@@ -33,6 +33,13 @@ impl CheckedGroup {
     /// Checks, waits and checks again, for as long as the returned future is polled.
     pub(super) async fn run(mut self, interval: Duration) {
         let (mut failures, mut waited_for) = (0, None);
+        let completed = self.group.take_completed().into_iter().zip(&self.folders);
+        let completed = completed.filter_map(|(swapped, (status, on_swap))| {
+            let swapped = swapped?;
+            status.completed(&swapped);
+            Some((report_swap(swapped), on_swap))
+        });
+        run_commands(completed.collect()).await;
         loop {
             let GroupChecked { folders, waits_for } = self.check().await;
             let has_failed = folders.iter().any(Result::is_err);
@@ -46,11 +53,7 @@ impl CheckedGroup {
             for (result, (status, on_swap)) in folders.into_iter().zip(&self.folders) {
                 swaps.extend(report(result, status).map(|swapped| (swapped, on_swap)));
             }
-            for (swapped, on_swap) in swaps {
-                if let Err(problem) = on_swap.run(&swapped).await {
-                    tracing::warn!(target: "nuthatch::follow", "{problem}");
-                }
-            }
+            run_commands(swaps).await;
             tokio::time::sleep(delay_before_check(interval, failures, random())).await;
         }
     }
@@ -59,19 +62,30 @@ impl CheckedGroup {
 /// Prints or logs the result of a check. Returns what was swapped in.
 fn report(result: Result<Option<Swapped>, Error>, status: &FolderStatus) -> Option<Swapped> {
     match result {
-        Ok(swapped) => {
-            let swapped = swapped?;
-            for failure in &swapped.delta_failures {
-                tracing::warn!(target: "nuthatch::follow", "no delta used for {failure}");
-            }
-            // The reader of the output may have ended; the folder has others.
-            let _ = print_result(&text(&swapped));
-            Some(swapped)
-        }
+        Ok(swapped) => swapped.map(report_swap),
         Err(error) => {
             let (code, folder) = (error.code(), status.folder());
             tracing::warn!(target: "nuthatch::follow", code, folder, "{error}");
             None
+        }
+    }
+}
+
+/// Prints a swap, and returns it.
+fn report_swap(swapped: Swapped) -> Swapped {
+    for failure in &swapped.delta_failures {
+        tracing::warn!(target: "nuthatch::follow", "no delta used for {failure}");
+    }
+    // The reader of the output may have ended; the folder has others.
+    let _ = print_result(&text(&swapped));
+    swapped
+}
+
+/// Runs the commands of folders after their swaps, one after the other.
+async fn run_commands(swaps: Vec<(Swapped, &OnSwap)>) {
+    for (swapped, on_swap) in swaps {
+        if let Err(problem) = on_swap.run(&swapped).await {
+            tracing::warn!(target: "nuthatch::follow", "{problem}");
         }
     }
 }

@@ -78,6 +78,11 @@ impl FolderStatus {
         self.state().remaining_bytes = fetched.total_bytes.saturating_sub(fetched.bytes);
     }
 
+    /// Records a swap that was completed at the start: an earlier follower was killed in it.
+    pub(super) fn completed(&self, swapped: &Swapped) {
+        self.state().count(swapped);
+    }
+
     /// Records the result of a check. `is_waiting` says whether a complete generation waits for
     /// others of its group.
     pub(super) fn checked(
@@ -94,10 +99,7 @@ impl FolderStatus {
                 state.checked = Some(Instant::now());
                 state.remaining_bytes = 0;
                 if let Some(swapped) = swapped {
-                    state.swaps += 1;
-                    state.fetched_bytes += swapped.fetched_bytes;
-                    state.built_files += swapped.built_files;
-                    state.delta_failures += swapped.delta_failures.len() as u64;
+                    state.count(swapped);
                 }
             }
             Err(error) => *state.failures.entry(error.code()).or_default() += 1,
@@ -113,6 +115,15 @@ impl FolderStatus {
         (age > max).then(|| {
             format!("the generation is {} old, and --max-age is {}", duration(age), duration(max))
         })
+    }
+}
+
+impl State {
+    fn count(&mut self, swapped: &Swapped) {
+        self.swaps += 1;
+        self.fetched_bytes += swapped.fetched_bytes;
+        self.built_files += swapped.built_files;
+        self.delta_failures += swapped.delta_failures.len() as u64;
     }
 }
 

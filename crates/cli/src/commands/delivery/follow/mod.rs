@@ -139,7 +139,7 @@ impl Follow {
         bandwidth: Option<&Bandwidth>,
         status: &mut Status,
     ) -> Result<CheckedGroup, Failure> {
-        let (mut followers, mut folders) = (Vec::new(), Vec::new());
+        let (mut followers, mut of_each) = (Vec::new(), Vec::new());
         for snapshot in group.snapshots {
             let trusted_keys = match &snapshot.trusted_keys {
                 Some(keys) => read_trusted(keys)?,
@@ -158,16 +158,21 @@ impl Follow {
             let destination = Destination::open(&snapshot.source)?;
             let follower = Follower::open(destination, &snapshot.folder, options)?;
             let name = snapshot.folder.display().to_string();
-            let status = status.add(name, &follower, snapshot.max_age.or(self.max_age));
             let command = snapshot.on_swap.or_else(|| self.on_swap.clone());
             followers.push(follower);
-            folders.push((status, OnSwap::new(command)));
+            of_each.push((name, snapshot.max_age.or(self.max_age), OnSwap::new(command)));
         }
         let followers = Group::new(followers);
         let followers = match &group.same_metadata {
             Some(name) => followers.same_metadata(name),
             None => followers,
         };
+        // The group may have completed or undone a swap in which an earlier one was killed.
+        let folders = followers.followers().iter().zip(of_each);
+        let folders = folders.map(|(follower, (name, max_age, on_swap))| {
+            (status.add(name, follower, max_age), on_swap)
+        });
+        let folders = folders.collect();
         Ok(CheckedGroup { name: group.name, group: followers, folders })
     }
 

@@ -2,17 +2,25 @@
 
 use super::STOP_TIME;
 use super::checks::{CheckedGroup, text};
+use super::metrics::FolderStatus;
+use super::on_swap::OnSwap;
 use crate::commands::delivery::runtime;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess};
 use crate::terminal::{Display, print_message, print_result};
 use nuthatch_delivery::{GroupChecked, Swapped};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
 /// What a check of all groups has found.
 #[derive(Default)]
 struct Found {
     problems: Vec<String>,
+    /// Whether only one folder is followed.
+    is_only: bool,
+    /// Whether commands run after a swap.
+    runs_command: Arc<AtomicBool>,
     /// The first failure to print a result. It does not keep other folders from being checked.
     unprinted: Option<Failure>,
 }
@@ -27,7 +35,8 @@ pub(super) fn follow(groups: Vec<CheckedGroup>) -> Result<Outcome, Failure> {
         // The process ends within the time of the first request.
         Request::StopAtOnce => {}
     });
-    let mut check = runtime.spawn(check(groups));
+    let runs_command = Arc::new(AtomicBool::new(false));
+    let mut check = runtime.spawn(check(groups, Arc::clone(&runs_command)));
     let found = runtime.block_on(async {
         tokio::select! {
             ended = &mut check => Some(ended),
@@ -42,7 +51,11 @@ pub(super) fn follow(groups: Vec<CheckedGroup>) -> Result<Outcome, Failure> {
     runtime.shutdown_timeout(STOP_TIME);
     // A panic has ended the process.
     let Some(Ok(mut found)) = found else {
-        let text = "interrupted; the next check continues what was fetched";
+        let text = if runs_command.load(Ordering::Acquire) {
+            "interrupted after a swap; a command of --on-swap that has not ended does not run again"
+        } else {
+            "interrupted; the next check continues what was fetched"
+        };
         return Err(Failure::Error(text.to_owned()));
     };
     let Some(last) = found.problems.pop() else {
@@ -54,36 +67,39 @@ pub(super) fn follow(groups: Vec<CheckedGroup>) -> Result<Outcome, Failure> {
     Err(Failure::Error(last))
 }
 
-async fn check(groups: Vec<CheckedGroup>) -> Found {
+/// `runs_command` is true while commands run after a swap.
+async fn check(groups: Vec<CheckedGroup>, runs_command: Arc<AtomicBool>) -> Found {
     let display = Display::new(false, None);
-    let mut found = Found::default();
     let is_only = matches!(&groups[..], [group] if group.folders.len() == 1);
+    let mut found = Found { is_only, runs_command, ..Found::default() };
     for mut group in groups {
+        // Of groups that were killed. What they wait for now must not delay the commands.
+        let completed = group.group.take_completed();
+        completed.iter().flatten().for_each(|swapped| found.print_swap(swapped));
+        found.run_commands(&group.folders, &completed).await;
         let progress = |_, fetched: nuthatch_delivery::Fetched| {
             display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
         };
         let GroupChecked { folders, waits_for } = group.group.check(progress).await;
         display.finish();
+        let mut swaps = Vec::new();
         for (number, result) in folders.into_iter().enumerate() {
-            let (status, on_swap) = &group.folders[number];
-            let place = if is_only { String::new() } else { format!("{}: ", status.folder()) };
-            match result {
-                Ok(Some(swapped)) => {
-                    let ran = on_swap.run(&swapped).await;
-                    found.swapped(&swapped);
-                    found.problems.extend(ran.err().map(|problem| format!("{place}{problem}")));
-                }
-                Ok(None) if waits_for.is_none() => {
-                    let follower = &group.group.followers()[number];
+            let (status, _) = &group.folders[number];
+            let follower = &group.group.followers()[number];
+            match &result {
+                Ok(None) if waits_for.is_none() && completed[number].is_none() => {
                     if let (Some(path), Some(number)) = (follower.path(), follower.generation()) {
                         let path = path.display();
                         found.print(&format!("{path}: generation {number} is current\n"));
                     }
                 }
-                Ok(None) => {}
-                Err(error) => found.problems.push(format!("{place}{error}")),
+                Ok(swapped) => swapped.iter().for_each(|swapped| found.print_swap(swapped)),
+                Err(error) => found.problem(status, error),
             }
+            swaps.push(result.unwrap_or_default());
         }
+        // After all lines: a signal that ends a command must not hide a swap.
+        found.run_commands(&group.folders, &swaps).await;
         let name = group.name.unwrap_or_default();
         let waits = waits_for.map(|reason| format!("group {name:?}: waits for {reason}"));
         found.problems.extend(waits);
@@ -93,11 +109,34 @@ async fn check(groups: Vec<CheckedGroup>) -> Found {
 
 impl Found {
     /// Prints what was swapped in.
-    fn swapped(&mut self, swapped: &Swapped) {
+    fn print_swap(&mut self, swapped: &Swapped) {
         for failure in &swapped.delta_failures {
             print_message(format_args!("note: no delta used for {failure}"));
         }
         self.print(&text(swapped));
+    }
+
+    /// Runs the commands of the folders that were swapped.
+    async fn run_commands(
+        &mut self,
+        folders: &[(FolderStatus, OnSwap)],
+        swaps: &[Option<Swapped>],
+    ) {
+        for ((status, on_swap), swapped) in folders.iter().zip(swaps) {
+            if let Some(swapped) = swapped {
+                self.runs_command.store(true, Ordering::Release);
+                if let Err(problem) = on_swap.run(swapped).await {
+                    self.problem(status, &problem);
+                }
+            }
+        }
+        self.runs_command.store(false, Ordering::Release);
+    }
+
+    /// Adds a problem, with the folder if there are several ones.
+    fn problem(&mut self, status: &FolderStatus, problem: &dyn std::fmt::Display) {
+        let place = if self.is_only { String::new() } else { format!("{}: ", status.folder()) };
+        self.problems.push(format!("{place}{problem}"));
     }
 
     fn print(&mut self, text: &str) {
