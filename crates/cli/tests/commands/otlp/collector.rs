@@ -185,7 +185,7 @@ pub(super) fn text(value: Option<&AnyValue>) -> String {
     }
 }
 
-/// Answers the requests of a connection until its end.
+/// Responds to the requests of a connection until its end.
 fn serve(mut stream: &TcpStream, received: &Mutex<Vec<Request>>, answer: &Answer) {
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(&mut reader) {
