@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::process::Child;
 
 /// Starts a server with an admin endpoint.
 fn watched(folder: &Folder) -> Running {
@@ -142,6 +143,13 @@ impl Terminal {
         Self { person: person.into(), program, seen: String::new() }
     }
 
+    /// Starts a command in the terminal.
+    fn start(&self, folder: &Folder, arguments: &[&str]) -> Child {
+        let file = || self.program.try_clone().expect("a terminal");
+        let mut command = folder.command(arguments);
+        command.stdin(file()).stdout(file()).stderr(file()).spawn().expect("the command to start")
+    }
+
     /// Returns whether the terminal passes input by line, which is the default mode.
     fn is_ordinary(&self) -> bool {
         let modes = tcgetattr(&self.program).expect("its state").local_modes;
@@ -170,14 +178,7 @@ fn a_terminal_is_restored() {
     let ends = [Ok("q"), Ok("\u{3}"), Err(Signal::TERM), Err(Signal::INT)];
     for end in ends {
         let mut terminal = Terminal::new();
-        let file = || terminal.program.try_clone().expect("a terminal");
-        let mut child = folder
-            .command(&["top", &server.admin, "--interval", "100ms"])
-            .stdin(file())
-            .stdout(file())
-            .stderr(file())
-            .spawn()
-            .expect("the command to start");
+        let mut child = terminal.start(&folder, &["top", &server.admin, "--interval", "100ms"]);
         // Live: a second sample, and with it a second title.
         terminal.wait_for(ENTERED);
         terminal.wait_for("rates since its start");
@@ -199,14 +200,7 @@ fn a_server_that_stops_is_reported_on_the_screen() {
     let folder = Folder::new();
     let server = watched(&folder);
     let mut terminal = Terminal::new();
-    let file = || terminal.program.try_clone().expect("a terminal");
-    let mut child = folder
-        .command(&["top", &server.admin, "--interval", "100ms"])
-        .stdin(file())
-        .stdout(file())
-        .stderr(file())
-        .spawn()
-        .expect("the command to start");
+    let mut child = terminal.start(&folder, &["top", &server.admin, "--interval", "100ms"]);
     terminal.wait_for("rates since its start");
     drop(server);
     terminal.wait_for("these values are old: nothing listens at");
@@ -221,14 +215,7 @@ fn the_end_of_the_terminal_ends_the_command() {
     let folder = Folder::new();
     let server = watched(&folder);
     let mut terminal = Terminal::new();
-    let file = || terminal.program.try_clone().expect("a terminal");
-    let mut child = folder
-        .command(&["top", &server.admin, "--interval", "1h"])
-        .stdin(file())
-        .stdout(file())
-        .stderr(file())
-        .spawn()
-        .expect("the command to start");
+    let mut child = terminal.start(&folder, &["top", &server.admin, "--interval", "1h"]);
     terminal.wait_for("rates since its start");
     drop(terminal);
     child.wait().expect("it ends");
