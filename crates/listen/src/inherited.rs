@@ -91,7 +91,6 @@ pub(crate) fn tcp(address: SocketAddr) -> io::Result<Option<TcpListener>> {
 }
 
 /// Returns the socket with a path, if the parent process has passed one.
-#[cfg(feature = "addresses")]
 pub(crate) fn unix(path: &Path) -> io::Result<Option<UnixListener>> {
     used(|socket| match socket {
         Socket::Unix(listener, bound) if bound == path => Some(listener.try_clone()),
@@ -100,7 +99,6 @@ pub(crate) fn unix(path: &Path) -> io::Result<Option<UnixListener>> {
 }
 
 /// Returns whether the parent process has created the socket file with a path.
-#[cfg(feature = "addresses")]
 pub(crate) fn has_file(path: &Path) -> bool {
     let is_it = |each: &Inherited| matches!(&each.socket, Socket::Unix(_, bound) if bound == path);
     sockets(|all| all.iter().any(is_it))
@@ -139,7 +137,6 @@ fn inherit(passed: &mut ListenFd, at: usize) -> io::Result<Socket> {
 }
 
 /// Checks that a socket listens. One of a unit with `Accept=yes` is connected to a client.
-#[cfg(feature = "addresses")]
 fn check_listening(socket: impl std::os::fd::AsFd) -> io::Result<()> {
     if rustix::net::sockopt::socket_acceptconn(socket)? {
         return Ok(());
@@ -147,10 +144,4 @@ fn check_listening(socket: impl std::os::fd::AsFd) -> io::Result<()> {
     let text = "expected a socket that listens, found one that does not: set Accept=no in the \
                 socket unit";
     Err(io::Error::other(text))
-}
-
-/// Accepts any socket: without addresses, no server uses it.
-#[cfg(not(feature = "addresses"))]
-fn check_listening(_: impl std::os::fd::AsFd) -> io::Result<()> {
-    Ok(())
 }

@@ -17,7 +17,7 @@
 //! | `sample` | parses samples of metrics |
 //! | `process` | the metrics of a process, with the feature `admin` |
 //! | `metrics_source` | what a server reports to the admin endpoint |
-//! | `address` | addresses of the network and of socket files, with the feature `addresses` |
+//! | `address` | addresses of the network and of socket files |
 //! | `admin` | the admin endpoint and its client, with the feature `admin` |
 //! | `tls` | certificates and keys of servers, with the feature `tls` |
 //!
@@ -27,7 +27,6 @@
 
 mod accept;
 mod activity;
-#[cfg(feature = "addresses")]
 mod address;
 #[cfg(feature = "admin")]
 pub mod admin;
@@ -50,7 +49,6 @@ pub mod tls;
 
 pub use accept::{accept, bind_all, spawn_acceptors};
 pub use activity::{Activity, OpenCall};
-#[cfg(feature = "addresses")]
 pub use address::{Address, SocketFiles};
 pub use drain::{DrainSignal, Lifecycle, Stopper};
 pub use exposition::{Label, MetricFamily, MetricsFormat, MetricsText};

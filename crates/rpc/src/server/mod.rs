@@ -158,9 +158,9 @@ impl Server {
         let writer = store.batch_writer(&durable).map_err(io::Error::other)?;
         let watch_failures = store.watch_failure_counter();
         let tables = Tables::new(store.clone());
-        let of_metrics = store.clone();
         let limits = Limits::of(options);
-        let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
+        let shared =
+            Shared { store: store.clone(), tables, writer, budget: Arc::clone(&budget), limits };
         let (listeners, addresses) = bind_all(&options.addresses)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(options.threads)
@@ -177,7 +177,6 @@ impl Server {
         let control = (lifecycle.clone(), LOG);
         let thread = ServerThread::start("nuthatch-serve", runtime, addresses, control, serve)?;
         info!(target: "nuthatch::rpc", addresses = ?thread.addresses(), "started");
-        let store = of_metrics;
         Ok(Self { thread, lifecycle, counters, budget, store, reloader, watch_failures })
     }
 
