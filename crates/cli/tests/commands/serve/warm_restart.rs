@@ -289,19 +289,26 @@ fn a_start_that_fails_keeps_the_dump() {
     assert_eq!(server.ask("GET key"), "$5\r\nvalue\r\n");
 }
 
+/// On a busy machine, a short time can be over before the first items are written, so the time
+/// grows until some are. It is always too short for all of them.
 #[test]
 fn items_that_do_not_fit_in_the_time_are_left_out_with_a_warning() {
+    let mut restored = [100, 200, 400, 800].into_iter().map(restored_after_a_dump_of);
+    let restored = restored.find(|&restored| restored > 0);
+    assert!((1..800_000).contains(&restored.unwrap_or(0)), "{restored:?}");
+}
+
+/// Returns how many of 800,000 items a server has after one with this time for its dump.
+fn restored_after_a_dump_of(ms: u32) -> u64 {
     let folder = Folder::new();
-    // Long enough for the first items on a busy machine, and too short for all of them.
-    let mut server = start(&folder, &["--memory=256MiB", "--dump-ms=100"]);
+    let mut server = start(&folder, &["--memory=256MiB", &format!("--dump-ms={ms}")]);
     fill(&server, 800_000, 1000);
     server.signal(Signal::TERM);
     assert_eq!(server.wait(), Some(0));
     let message = server.messages();
     assert!(message.contains("the time for the dump is over: it lacks some items"), "{message}");
     let server = restart(&folder, &["--memory=256MiB"]);
-    let restored = info(&server, "restored_items");
-    assert!((1..800_000).contains(&restored), "{restored}");
+    info(&server, "restored_items")
 }
 
 /// One record can have keys of up to 65,535 bytes. A longer one ended the dump.
