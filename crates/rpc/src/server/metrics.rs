@@ -33,7 +33,8 @@ impl CallCounters {
             line.open.fetch_add(1, Ordering::Relaxed);
         }
         let counters = Arc::clone(self);
-        CountedCall { counters, method, has_status: false, span: Span::none() }
+        let (has_status, has_response, span) = (false, false, Span::none());
+        CountedCall { counters, method, has_status, has_response, span }
     }
 
     /// Returns the number of calls in progress.
@@ -45,9 +46,10 @@ impl CallCounters {
     pub(crate) fn write(&self, text: &mut MetricsText) {
         let help = "Calls that were started.";
         self.write_family(text.counter("nuthatch_rpc_calls", help), |line| &line.begun);
-        let help = "Calls that failed.";
+        let help = "Calls that failed, or that the client ended before the response.";
         self.write_family(text.counter("nuthatch_rpc_calls_failed", help), |line| &line.failed);
-        let help = "Calls that the client ended, such as a scan whose rest it did not need.";
+        let help = "Calls that the client ended in the response, such as a scan whose rest it did \
+                    not need.";
         let family = text.counter("nuthatch_rpc_calls_cancelled", help);
         self.write_family(family, |line| &line.cancelled);
         let help = "Calls in progress.";
@@ -73,6 +75,8 @@ pub(crate) struct CountedCall {
     counters: Arc<CallCounters>,
     method: Method,
     has_status: bool,
+    /// Whether the response has begun.
+    has_response: bool,
     /// The span of the call.
     span: Span,
 }
@@ -109,8 +113,10 @@ impl CountedCall {
         }
     }
 
-    /// Records the status in headers or trailers of the response, if they have one.
+    /// Records that the response has begun, and the status in its headers or trailers, if they have
+    /// one.
     pub(crate) fn note_headers(&mut self, headers: &HeaderMap) {
+        self.has_response = true;
         if let Some(status) = headers.get("grpc-status") {
             self.note_status(Code::from_bytes(status.as_bytes()));
         }
@@ -126,8 +132,9 @@ impl CountedCall {
         let Some(line) = self.line() else { return };
         match code {
             Code::Ok => {}
-            // Clients end streams whose rest they do not need, so this is no failure.
-            Code::Cancelled => {
+            // Clients end streams whose rest they do not need, so this is no failure. One that ends
+            // a call before the response has waited in vain, such as until its deadline.
+            Code::Cancelled if self.has_response => {
                 line.cancelled.fetch_add(1, Ordering::Relaxed);
             }
             _ => {
@@ -163,16 +170,22 @@ mod tests {
         call.note_status(Code::NotFound);
         drop(call);
         drop(counters.begin(Method::of("/elsewhere/Get")));
-        drop(counters.begin(Method::of("/nuthatch.store.v1.Store/Scan")));
+        drop(counters.begin(Method::of("/nuthatch.store.v1.Store/Put")));
+        let mut scan = counters.begin(Method::of("/nuthatch.store.v1.Store/Scan"));
+        scan.note_headers(&HeaderMap::new());
+        drop(scan);
         let mut text = MetricsText::new(MetricsFormat::Prometheus);
         counters.write(&mut text);
         let text = text.finish();
         for line in ["calls_total", "calls_failed_total"] {
             assert!(text.contains(&format!("nuthatch_rpc_{line}{{method=\"Get\"}} 1\n")), "{text}");
         }
-        for line in
-            ["calls_failed_total{method=\"Scan\"} 0", "calls_cancelled_total{method=\"Scan\"} 1"]
-        {
+        for line in [
+            "calls_failed_total{method=\"Put\"} 1",
+            "calls_failed_total{method=\"Scan\"} 0",
+            "calls_cancelled_total{method=\"Put\"} 0",
+            "calls_cancelled_total{method=\"Scan\"} 1",
+        ] {
             assert!(text.contains(&format!("nuthatch_rpc_{line}\n")), "{text}");
         }
         assert!(text.contains("nuthatch_rpc_calls_open{method=\"Get\"} 0\n"), "{text}");
