@@ -13,11 +13,6 @@ import { MappedSource } from "./mapped.js";
  */
 export type Residency = "mapped" | "copied";
 
-/**
- * Maximum number of lookups of a path at which no file is found. While the system resolves the
- * path, a symbolic link in it may be switched to another file and the old one removed.
- */
-const MAX_LOOKUPS = 8;
 /** Maximum number of bytes that one system call reads. */
 const MAX_READ = 2 ** 30;
 /** Opening a named pipe without this flag would wait for its writer. */
@@ -27,15 +22,11 @@ const FLAGS = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 export function openFileSync(path: string, residency: Residency): Source {
   checkResidency(residency);
   let fd: number;
-  for (let lookups = 1; ; lookups++) {
-    try {
-      requireFile(fs.statSync(path));
-      fd = fs.openSync(path, FLAGS);
-      break;
-    } catch (error) {
-      if (lookups < MAX_LOOKUPS && isMissing(error)) continue;
-      throw ioError(path, "open", error);
-    }
+  try {
+    requireFile(fs.statSync(path));
+    fd = fs.openSync(path, FLAGS);
+  } catch (error) {
+    throw ioError(path, "open", error);
   }
   try {
     const stat = fs.fstatSync(fd);
@@ -59,15 +50,11 @@ export function openFileSync(path: string, residency: Residency): Source {
 export async function openFile(path: string, residency: Residency): Promise<Source> {
   checkResidency(residency);
   let file: fs.promises.FileHandle;
-  for (let lookups = 1; ; lookups++) {
-    try {
-      requireFile(await fs.promises.stat(path));
-      file = await fs.promises.open(path, FLAGS);
-      break;
-    } catch (error) {
-      if (lookups < MAX_LOOKUPS && isMissing(error)) continue;
-      throw ioError(path, "open", error);
-    }
+  try {
+    requireFile(await fs.promises.stat(path));
+    file = await fs.promises.open(path, FLAGS);
+  } catch (error) {
+    throw ioError(path, "open", error);
   }
   try {
     const stat = await file.stat();
@@ -120,10 +107,6 @@ export async function realPath(path: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 function requireFile(stat: fs.Stats): void {

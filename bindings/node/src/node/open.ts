@@ -10,6 +10,9 @@ import { SnapshotFile } from "../reader/file.js";
 import { Snapshot } from "../reader/snapshot.js";
 import { openFile, openFileSync, realPath, realPathSync, type Residency } from "./files.js";
 
+/** Maximum number of lookups of a path at which no file is found. */
+const MAX_LOOKUPS = 8;
+
 /** Options for opening a snapshot. */
 export interface OpenOptions {
   /** Where the bytes of the files are kept. Default: `mapped`. */
@@ -124,7 +127,7 @@ function* opening(file: string, copy: boolean): Calls<Snapshot> {
  * opened. Adds sources to `sources`.
  */
 function* finding(file: string, sources: Source[]): Calls<FoundManifest> {
-  const source = yield* openingFile(file, sources);
+  const source = yield* openingLinked(file, sources);
   const bytes = firstBytes(source);
   const folder = path.dirname(file);
   if (!hasMagic(bytes, MANIFEST_MAGIC)) return { source, bytes, realPath: undefined, folder };
@@ -143,6 +146,20 @@ function* finding(file: string, sources: Source[]): Calls<FoundManifest> {
     if (isMissingFile(error)) return found;
     const isIo = error instanceof SnapshotError && error.code === "io";
     throw isIo ? ioError(file, "open", error.cause) : error;
+  }
+}
+
+/**
+ * Opens a file whose path can have symbolic links. Looks a missing file up again: while the system
+ * resolves the path, a link can be switched to another file and the old one removed.
+ */
+function* openingLinked(file: string, sources: Source[]): Calls<Source> {
+  for (let lookups = 1; ; lookups++) {
+    try {
+      return yield* openingFile(file, sources);
+    } catch (error) {
+      if (lookups === MAX_LOOKUPS || !isMissingFile(error)) throw error;
+    }
   }
 }
 
