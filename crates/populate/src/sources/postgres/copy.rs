@@ -73,7 +73,7 @@ pub(super) struct Columns {
 pub(super) fn copy(
     connection: &Connection,
     query: &str,
-    decoders: &[ColumnDecoder],
+    columns: &Columns,
     receiver: &mut dyn RowReceiver,
 ) -> Result<u64, Stop> {
     let name = &connection.name;
@@ -83,68 +83,99 @@ pub(super) fn copy(
         let fault = |error| failure(name, &error);
         let stream = interruption.or(client.copy_out(&copy)).await?.map_err(fault)?;
         pin_mut!(stream);
-        let mut lines = Lines { decoders, name, start: Vec::new(), ends: Vec::new(), count: 0 };
+        let mut lines = Lines::new(columns, name);
         while let Some(message) = interruption.or(stream.next()).await? {
             if let Err(stop) = lines.take(&message.map_err(fault)?, receiver) {
                 return Ok(Err(stop));
             }
         }
+        receiver.count_bytes(lines.bytes);
         Ok(Ok(lines.count))
     })?
 }
 
-/// The lines of messages.
+/// The lines of messages. Servers send a message for each line, but need not.
 struct Lines<'a> {
-    decoders: &'a [ColumnDecoder],
+    columns: &'a Columns,
+    /// The source, for messages.
     name: &'a str,
     /// The start of a line whose end is in the next message.
     start: Vec<u8>,
+    /// The offset after each complete value of the line.
     ends: Vec<usize>,
+    /// Whether the line has a backslash.
+    has_escapes: bool,
     /// Number of lines.
     count: u64,
+    /// Bytes that are not counted in the receiver yet.
+    bytes: u64,
 }
 
-impl Lines<'_> {
-    /// Passes the lines of a message on. Servers send a message for each line, but need not.
+impl<'a> Lines<'a> {
+    /// Bytes that are counted together.
+    const COUNTED_BYTES: u64 = 64 << 10;
+
+    /// Returns the lines of a copy that begins.
+    fn new(columns: &'a Columns, name: &'a str) -> Self {
+        let (start, ends) = (Vec::new(), Vec::new());
+        Self { columns, name, start, ends, has_escapes: false, count: 0, bytes: 0 }
+    }
+
+    /// Passes the lines of a message on.
     fn take(&mut self, message: &[u8], receiver: &mut dyn RowReceiver) -> Result<(), Stop> {
-        receiver.count_bytes(message.len() as u64);
-        let Self { decoders, name, start, ends, count } = self;
-        let mut rest = message;
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            let line = if start.is_empty() {
-                &rest[..end]
-            } else {
-                start.extend_from_slice(&rest[..end]);
-                &*start
-            };
-            find_ends(line, decoders.len(), ends)
-                .map_err(|message| Error::source(name, message))?;
-            let has_escapes = memchr::memchr(b'\\', line).is_some();
-            receiver.row(&CopyLine { decoders, line, ends, has_escapes })?;
-            *count += 1;
-            start.clear();
-            rest = &rest[end + 1..];
+        self.bytes += message.len() as u64;
+        if self.bytes >= Self::COUNTED_BYTES {
+            receiver.count_bytes(std::mem::take(&mut self.bytes));
         }
-        start.extend_from_slice(rest);
+        let mut line_start = 0;
+        for at in memchr::memchr3_iter(b'\t', b'\n', b'\\', message) {
+            match message[at] {
+                b'\t' => self.ends.push(self.start.len() + at - line_start),
+                b'\n' => {
+                    self.pass_on(&message[line_start..at], receiver)?;
+                    line_start = at + 1;
+                }
+                _ => self.has_escapes = true,
+            }
+        }
+        self.start.extend_from_slice(&message[line_start..]);
         Ok(())
     }
-}
 
-/// Finds the offset after each value of a line: of the tab, or of the end of the line.
-fn find_ends(line: &[u8], expected: usize, ends: &mut Vec<usize>) -> Result<(), String> {
-    ends.clear();
-    ends.extend(memchr::memchr_iter(b'\t', line));
-    ends.push(line.len());
-    match ends.len() {
-        found if found == expected => Ok(()),
-        found => Err(format!("copy: expected {expected} values in a line, found {found}")),
+    /// Passes a line on, which ends with these bytes.
+    fn pass_on(&mut self, end: &[u8], receiver: &mut dyn RowReceiver) -> Result<(), Stop> {
+        let Self { columns, name, start, ends, has_escapes, count, .. } = self;
+        let line = if start.is_empty() {
+            end
+        } else {
+            start.extend_from_slice(end);
+            &start[..]
+        };
+        ends.push(line.len());
+        let (expected, found) = (columns.decoders.len(), ends.len());
+        if found != expected {
+            let message = format!("copy: expected {expected} values in a line, found {found}");
+            return Err(Error::source(name, message).into());
+        }
+        let line = std::str::from_utf8(line).map_err(|error| {
+            let column = ends.iter().position(|end| error.valid_up_to() < *end).unwrap_or_default();
+            let (row, column) = (*count + 1, &columns.names[column]);
+            Error::source(name, format!("row {row}: column \"{column}\": {error}"))
+        })?;
+        let decoders = &columns.decoders;
+        receiver.row(&CopyLine { decoders, line, ends, has_escapes: *has_escapes })?;
+        *count += 1;
+        start.clear();
+        ends.clear();
+        *has_escapes = false;
+        Ok(())
     }
 }
 
 /// A line: the values of a row.
 struct CopyLine<'a> {
     decoders: &'a [ColumnDecoder],
-    line: &'a [u8],
+    line: &'a str,
     /// The offset after each value.
     ends: &'a [usize],
     /// Whether any value has a backslash. Most lines have none.
@@ -156,31 +187,29 @@ impl Row for CopyLine<'_> {
         let start = column.checked_sub(1).map_or(0, |before| self.ends[before] + 1);
         let raw = &self.line[start..self.ends[column]];
         let CellBuffers { bytes, decoded, text: unescaped, i64s, f64s, f32s, strings } = buffers;
-        let plain = if self.has_escapes {
-            if raw == b"\\N" {
+        let text = if self.has_escapes {
+            if raw == "\\N" {
                 return Ok(Cell::Null);
             }
-            unescape(raw, bytes);
-            &bytes[..]
+            unescape(raw.as_bytes(), bytes);
+            std::str::from_utf8(bytes).map_err(|error| error.to_string())?
         } else {
             raw
         };
         let decoder = self.decoders[column];
-        if decoder == ColumnDecoder::Float
-            && let Ok(float) = fast_float2::parse(plain)
-        {
-            return Ok(Cell::Value(Value::F64(float)));
-        }
-        let text = std::str::from_utf8(plain).map_err(|error| error.to_string())?;
         Ok(match decoder {
             ColumnDecoder::Text => Cell::Value(Value::String(text)),
             ColumnDecoder::Int => {
                 let int = text.parse().map_err(|_| format!("expected an integer, found {text}"))?;
                 Cell::Value(Value::I64(int))
             }
-            ColumnDecoder::Float => return Err(format!("expected a float, found {text}")),
+            ColumnDecoder::Float => {
+                let float = fast_float2::parse(text);
+                let float = float.map_err(|_| format!("expected a float, found {text}"))?;
+                Cell::Value(Value::F64(float))
+            }
             ColumnDecoder::Bool => Cell::Value(Value::Bool(text == "t")),
-            ColumnDecoder::Json => Cell::Json(plain),
+            ColumnDecoder::Json => Cell::Json(text.as_bytes()),
             ColumnDecoder::Bytes => {
                 decode_hex(text, decoded)?;
                 Cell::Value(Value::Bytes(decoded))
@@ -246,6 +275,63 @@ fn decode_hex(text: &str, decoded: &mut Vec<u8>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Keeps the text of all rows.
+    #[derive(Default)]
+    struct Texts(Vec<Vec<String>>);
+
+    impl RowReceiver for Texts {
+        fn set_columns(&mut self, _names: &[String]) -> Result<(), Stop> {
+            Ok(())
+        }
+
+        fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
+            let mut buffers = CellBuffers::default();
+            let text = |column| match row.cell(column, &mut buffers) {
+                Ok(Cell::Value(Value::String(text))) => text.to_owned(),
+                other => format!("{other:?}"),
+            };
+            self.0.push((0..2).map(text).collect());
+            Ok(())
+        }
+    }
+
+    fn columns() -> Columns {
+        let names = vec!["id".to_owned(), "name".to_owned()];
+        Columns { names, decoders: vec![ColumnDecoder::Text; 2] }
+    }
+
+    #[test]
+    fn lines_may_end_anywhere_in_a_message() {
+        let copy = "1\tAda\n2\ttab\\tin it\n3\t\\N\n4\tΛ\n".as_bytes();
+        let expected = [["1", "Ada"], ["2", "tab\tin it"], ["3", "Ok(Null)"], ["4", "Λ"]];
+        for len in 1..=copy.len() {
+            let (columns, mut texts) = (columns(), Texts::default());
+            let mut lines = Lines::new(&columns, "source");
+            for message in copy.chunks(len) {
+                assert!(lines.take(message, &mut texts).is_ok());
+            }
+            assert_eq!(
+                (&texts.0[..], lines.count),
+                (&expected.map(|row| row.map(str::to_owned).to_vec())[..], 4)
+            );
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_read_are_errors() {
+        let error = |copy: &[u8]| {
+            let (columns, mut texts) = (columns(), Texts::default());
+            match Lines::new(&columns, "source").take(copy, &mut texts) {
+                Err(Stop::Fault(error)) => error.to_string(),
+                _ => "no error".to_owned(),
+            }
+        };
+        let text = error(b"1\tAda\n2\t\xff\n");
+        assert!(text.contains("row 2: column \"name\": invalid utf-8"), "{text}");
+        let text = error(b"1\tAda\tx\n");
+        assert!(text.contains("expected 2 values in a line, found 3"), "{text}");
+    }
 
     #[test]
     fn escapes_are_removed() {

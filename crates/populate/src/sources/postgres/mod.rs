@@ -112,7 +112,7 @@ impl SharedSnapshot {
             let result = self
                 .connected(connection)
                 .map_err(Stop::from)
-                .and_then(|connection| copy::copy(connection, query, &columns.decoders, receiver));
+                .and_then(|connection| copy::copy(connection, query, columns, receiver));
             match result {
                 Ok(rows) => return receiver.end_part().map(|()| rows),
                 Err(Stop::Fault(error)) if error.is_transient() => {
@@ -171,7 +171,7 @@ impl Session for PostgresSession {
         }
         let mut receiver = make_receiver();
         receiver.set_columns(&columns.names)?;
-        copy::copy(&self.connection, &text, &columns.decoders, &mut *receiver)?;
+        copy::copy(&self.connection, &text, &columns, &mut *receiver)?;
         receiver.end_part()
     }
 
