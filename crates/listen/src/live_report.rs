@@ -35,6 +35,15 @@ pub enum LiveValue {
     Text(String),
     /// Bytes of clients or about them, such as a key or an address. Hidden without the token.
     Private(Vec<u8>),
+    /// The first bytes of such a value that is longer. Hidden without the token.
+    PrivateStart {
+        /// The first bytes.
+        start: Vec<u8>,
+        /// The length of the whole value in bytes.
+        len: u64,
+        /// A hash of the whole value, with a random key: it tells values with one start apart.
+        hash: u64,
+    },
 }
 
 impl LiveTable {

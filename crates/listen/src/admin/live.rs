@@ -3,7 +3,7 @@
 use crate::live_report::{LiveReport, LiveRow, LiveTable, LiveValue};
 use crate::metrics_source::MetricsSource;
 use serde_json::{Map, Value, json};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -74,24 +74,32 @@ impl LiveCache {
     fn value(&self, value: &LiveValue, privacy: Privacy) -> Value {
         match value {
             LiveValue::Number(number) => Value::from(*number),
-            LiveValue::Text(text) => Value::from(shortened(text.as_bytes())),
+            LiveValue::Text(text) => Value::from(shortened(text.as_bytes(), text.len() as u64)),
             LiveValue::Private(bytes) if bytes.is_empty() => json!({ "text": "", "bytes": 0 }),
             LiveValue::Private(bytes) if privacy == Privacy::Shown => {
-                json!({ "text": shortened(bytes), "bytes": bytes.len() })
+                json!({ "text": shortened(bytes, bytes.len() as u64), "bytes": bytes.len() })
             }
-            LiveValue::Private(bytes) => {
-                let name = format!("{:08x}", self.random.hash_one(bytes) as u32);
-                json!({ "hidden": name, "bytes": bytes.len() })
+            LiveValue::Private(bytes) => self.hidden(bytes, bytes.len() as u64),
+            LiveValue::PrivateStart { start, len, .. } if privacy == Privacy::Shown => {
+                json!({ "text": shortened(start, *len), "bytes": len })
             }
+            LiveValue::PrivateStart { start, len, hash } => self.hidden(&(start, hash), *len),
         }
+    }
+
+    /// Returns a hidden value of this length. Values that hash alike have one name.
+    fn hidden(&self, value: impl Hash, len: u64) -> Value {
+        let name = format!("{:08x}", self.random.hash_one(value) as u32);
+        json!({ "hidden": name, "bytes": len })
     }
 }
 
-/// Returns bytes as text of limited length. Bytes that are not UTF-8, and characters that change
+/// Returns the first bytes of a value of this length as text of limited length. Bytes that are not UTF-8, and characters that change
 /// how text around them is shown, are escaped.
-fn shortened(bytes: &[u8]) -> String {
+fn shortened(bytes: &[u8], len: u64) -> String {
     let mut text = String::new();
     let part = &bytes[..bytes.len().min(MAX_TEXT_LEN)];
+    let is_part = (part.len() as u64) < len;
     for chunk in part.utf8_chunks() {
         for character in chunk.valid().chars() {
             if is_shown(character) {
@@ -101,12 +109,12 @@ fn shortened(bytes: &[u8]) -> String {
             }
         }
         // The last character may have been cut.
-        let is_cut = part.len() < bytes.len() && chunk.invalid().len() < 4 && is_end(part, &chunk);
+        let is_cut = is_part && chunk.invalid().len() < 4 && is_end(part, &chunk);
         if !is_cut {
             text.extend(chunk.invalid().escape_ascii().map(char::from));
         }
     }
-    if part.len() < bytes.len() {
+    if is_part {
         text.push('\u{2026}');
     }
     text
@@ -182,11 +190,28 @@ mod tests {
 
     #[test]
     fn text_is_shortened_and_cannot_change_the_text_around_it() {
+        let shortened = |bytes: &[u8]| shortened(bytes, bytes.len() as u64);
         assert_eq!(shortened(b"a\n\x1b[2J\xff\xc3"), "a\\n\\u{1b}[2J\\xff\\xc3");
         assert_eq!(shortened("\u{202e}b\u{200b}".as_bytes()), "\\u{202e}b\\u{200b}");
         assert_eq!(shortened("\u{e9}\u{1f426}".as_bytes()), "\u{e9}\u{1f426}");
         let long = "\u{e9}".repeat(MAX_TEXT_LEN);
         assert_eq!(shortened(&[b"x", long.as_bytes()].concat()).chars().count(), 129);
         assert_eq!(shortened(&[b'x'; 1000]).len(), MAX_TEXT_LEN + 3);
+    }
+
+    #[test]
+    fn starts_of_long_values_have_the_length_of_the_whole_value() {
+        let cache = LiveCache::default();
+        let value = |hash, privacy| {
+            let start = vec![b'k'; MAX_TEXT_LEN];
+            cache.value(&LiveValue::PrivateStart { start, len: 1000, hash }, privacy)
+        };
+        let shown = value(1, Privacy::Shown);
+        assert_eq!(shown["bytes"], 1000);
+        assert!(shown["text"].as_str().is_some_and(|text| text.ends_with("k\u{2026}")), "{shown}");
+        let (one, other) = (value(1, Privacy::Hidden), value(2, Privacy::Hidden));
+        assert_eq!(one["bytes"], 1000);
+        assert_ne!(one["hidden"], other["hidden"]);
+        assert_eq!(one["hidden"], value(1, Privacy::Hidden)["hidden"]);
     }
 }

@@ -34,11 +34,7 @@ pub(super) fn report(server: &Server) -> LiveReport {
 fn hot_keys(server: &Server) -> LiveTable {
     let report = server.hot_keys.report(Instant::now());
     let rows = report.keys.into_iter().map(|one| {
-        vec![
-            ("key", LiveValue::Private(one.key)),
-            ("share", one.share.into()),
-            ("error", one.error.into()),
-        ]
+        vec![("key", one.key.into_live()), ("share", one.share.into()), ("error", one.error.into())]
     });
     let summary = vec![("samples", report.samples.into())];
     LiveTable { name: "hot_keys", summary, rows: rows.collect() }
@@ -48,7 +44,7 @@ fn big_keys(server: &Server) -> LiveTable {
     let report = server.big_keys();
     let rows = report.keys.into_iter().map(|one| {
         vec![
-            ("key", LiveValue::Private(one.key)),
+            ("key", one.key.into_live()),
             ("bytes", one.bytes.into()),
             ("compressed", u64::from(one.is_compressed).into()),
         ]

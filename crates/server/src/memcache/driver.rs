@@ -10,6 +10,7 @@ use crate::net::connection::Connection;
 use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::resp::commands::Session;
 use crate::span::Span;
+use crate::state::Server;
 use nuthatch_cache::PendingValue;
 
 pub(crate) struct MemcacheDriver;
@@ -63,6 +64,17 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
             let mut room = KeyBuffer::default();
             commands::keys(request, &mut room).all(each);
         }
+    }
+
+    #[cold]
+    fn is_permitted(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        server: &Server,
+        _: &[Span],
+    ) -> bool {
+        let (Request::Parsed(request) | Request::InPlace(request)) = request else { return false };
+        commands::may_execute(&connection.client, server, request)
     }
 
     #[inline]

@@ -122,6 +122,11 @@ pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     }
 }
 
+/// Returns the RESP command whose permission a request needs.
+pub(crate) fn command(request: &Request<'_>) -> &'static str {
+    if writes(request) { "set" } else { "get" }
+}
+
 /// Returns whether a request stores a value.
 pub fn writes(request: &Request<'_>) -> bool {
     matches!(request, Request::Set { .. } | Request::SetZ { .. })

@@ -9,7 +9,7 @@ use crate::net::connection::Connection;
 use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::resp::commands::Session;
 use crate::span::Span;
-use crate::state::ValueLimit;
+use crate::state::{Server, ValueLimit};
 
 pub(crate) struct MrcacheDriver;
 
@@ -62,6 +62,18 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
         }
     }
 
+    #[cold]
+    fn is_permitted(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        server: &Server,
+        _: &[Span],
+    ) -> bool {
+        let Ok((_, parsed)) = request else { return false };
+        let keys = commands::key(parsed).into_iter();
+        connection.client.may(server, commands::command(parsed), keys)
+    }
+
     #[inline]
     fn replaces(request: &Request<'_>) -> bool {
         matches!(request, Ok((_, Parsed::Set { .. })))
@@ -99,8 +111,8 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
         };
         let client = &mut context.connection.client;
         if !client.may_all() {
-            let command = if commands::writes(parsed) { "set" } else { "get" };
-            let denied = client.admit(context.server, command, commands::key(parsed).into_iter());
+            let keys = commands::key(parsed).into_iter();
+            let denied = client.admit(context.server, commands::command(parsed), keys);
             if denied.is_err() {
                 // There is no reply for it, and a miss would be wrong.
                 context.connection.state.close();

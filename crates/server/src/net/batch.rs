@@ -224,12 +224,23 @@ impl Batch {
         }
     }
 
-    /// Counts the keys of some requests, for the live page.
+    /// Counts the keys of some requests, for the live page. A request that the client may not make
+    /// is not counted, so clients cannot fill the page with names that they have no permission for.
     #[inline(always)]
-    fn sample_keys<T: Decoders, D: Driver<T>>(&mut self, queued: &[Queued<D::Request<'_>>]) {
+    fn sample_keys<T: Decoders, D: Driver<T>>(
+        &mut self,
+        works: &[Work],
+        queued: &[Queued<D::Request<'_>>],
+        (connections, server): (&mut Connections<T>, &Server),
+    ) {
         if self.sampler.pass(queued.len()) {
             let spans = &self.spans;
-            self.sampler.sample(queued.len(), |at, each| {
+            let is_permitted = |at: usize| {
+                let Queued { work, request, .. } = &queued[at];
+                let connection = connections.get(works[*work].connection);
+                connection.is_some_and(|it| D::is_permitted(request, it, server, spans))
+            };
+            self.sampler.sample(queued.len(), is_permitted, |at, each| {
                 D::keys(&queued[at].request, spans, |key| each(key));
             });
         }
@@ -246,7 +257,7 @@ impl Batch {
         let mut guard = session.guard();
         memcache.flush_if_due(&guard);
         self.prefetch::<T, D>(queued, server, &guard);
-        self.sample_keys::<T, D>(queued);
+        self.sample_keys::<T, D>(works, queued, (connections, server));
         let mut replies_len = 0;
         let mut any_held = false;
         for Queued { work, end, request, on_disk } in &*queued {

@@ -66,6 +66,15 @@ pub(crate) trait Driver<T: Decoders> {
         });
     }
 
+    /// Returns whether the client is permitted to execute the request with all its keys, as far as
+    /// is known before it is executed.
+    fn is_permitted(
+        request: &Self::Request<'_>,
+        connection: &Connection<T>,
+        server: &Server,
+        spans: &[Span],
+    ) -> bool;
+
     /// Returns whether the request probably replaces items without reading their values.
     fn replaces(request: &Self::Request<'_>) -> bool;
 

@@ -109,13 +109,8 @@ pub fn admit(
     (message, request): (&[u8], Request),
     out: &mut Vec<u8>,
 ) -> bool {
-    let command = match request {
-        Request::Get { .. } => "get",
-        Request::Set { .. } => "set",
-        Request::Del { .. } => "del",
-        Request::Fault(_) => "ping",
-    };
-    let text = match client.admit(server, command, key(message, request).into_iter()) {
+    let keys = key(message, request).into_iter();
+    let text = match client.admit(server, command(request), keys) {
         Ok(()) => return true,
         Err(Denied::All) => "Authentication required",
         Err(Denied::Command) => "No permission to run this command",
@@ -123,6 +118,25 @@ pub fn admit(
     };
     Reply::new(out).error(text);
     false
+}
+
+/// Returns whether a message may be executed, and changes nothing.
+pub(crate) fn may_execute(
+    client: &Client,
+    server: &Server,
+    (message, request): (&[u8], Request),
+) -> bool {
+    client.may(server, command(request), key(message, request).into_iter())
+}
+
+/// Returns the RESP command whose permission a message needs.
+fn command(request: Request) -> &'static str {
+    match request {
+        Request::Get { .. } => "get",
+        Request::Set { .. } => "set",
+        Request::Del { .. } => "del",
+        Request::Fault(_) => "ping",
+    }
 }
 
 /// Replies with an error to a request for which there is no memory even after the guard was

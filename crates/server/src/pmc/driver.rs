@@ -13,6 +13,7 @@ use crate::resp;
 use crate::resp::commands::Session;
 use crate::resp::driver::Request as RespRequest;
 use crate::resp::driver::RespDriver;
+use crate::state::Server;
 
 pub(crate) struct PmcDriver;
 
@@ -117,6 +118,24 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
             each(key);
             true
         });
+    }
+
+    #[cold]
+    fn is_permitted(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        server: &Server,
+        spans: &[Span],
+    ) -> bool {
+        match request {
+            Request::Message { bytes, parsed } => {
+                commands::may_execute(&connection.client, server, (bytes, *parsed))
+            }
+            Request::Resp(request) => {
+                <RespDriver as Driver<T>>::is_permitted(request, connection, server, spans)
+            }
+            Request::Fault(_) | Request::Http => false,
+        }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! Connects RESP to [`commands`](super::commands).
 
 use super::commands::{
-    Args, Call, Failure, Found, Session, execute_found, lookup, refuse_for_memory,
+    Args, Call, Failure, Found, Session, execute_found, lookup, may_execute, refuse_for_memory,
 };
 use super::{Decoder, Inline, ProtocolError, Reply};
 use crate::full::Full;
@@ -12,7 +12,7 @@ use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::net::pending_value::InPlace;
 use crate::resp;
 use crate::span::Span;
-use crate::state::Keys;
+use crate::state::{Keys, Server};
 use std::ops::Range;
 
 pub(crate) struct RespDriver;
@@ -112,6 +112,17 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         if found.command.name == "exec" {
             connection.client.session.transaction.for_each_key(each);
         }
+    }
+
+    #[cold]
+    fn is_permitted(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        server: &Server,
+        spans: &[Span],
+    ) -> bool {
+        let Some((args, Some(found))) = request.parts(spans) else { return false };
+        may_execute(&connection.client, server, found, args)
     }
 
     #[inline]

@@ -127,6 +127,11 @@ impl<S: Session> Client<S> {
         self.user.as_deref()
     }
 
+    /// Returns the user, or the default user if no login is required, and changes nothing.
+    pub(crate) fn effective_user(&self, server: &Server) -> Option<Arc<User>> {
+        self.user.clone().or_else(|| server.users().open())
+    }
+
     /// Returns whether requests are queued for `EXEC`.
     pub(crate) fn is_in_transaction(&self) -> bool {
         self.state.queues

@@ -7,9 +7,16 @@
 //!
 //! A batch of requests costs one comparison and one subtraction, unless it has a sampled request.
 //! How many requests the sampler skips follows their rate: it takes about 1,000 samples a second at
-//! most, and all requests if there are few. Each sample has the weight of the requests that it
-//! stands for. The worker never waits for a reader of the table: it leaves samples out meanwhile.
+//! most, and all requests if there are few. Of a request with several keys one is chosen. Each
+//! sample has the weight of the keys that it stands for: those of its request, times the mean number
+//! of requests for each sample. The worker never waits for a reader of the table: it leaves samples
+//! out meanwhile.
+//!
+//! The share of a key is its weight divided by the weight of all samples. Weights differ, so the
+//! error of a share follows from the sum of the squares of the weights of its samples: one sample
+//! of a request with 1,000 keys says less than 1,000 samples of requests with one key.
 
+use super::kept_key::KeptKey;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,12 +24,6 @@ use std::time::{Duration, Instant};
 
 /// Keys of a table.
 const TABLE_LEN: usize = 64;
-
-/// Maximum bytes of a key that a table keeps. Longer keys are told apart by their hash.
-const MAX_KEPT_LEN: usize = 256;
-
-/// Maximum keys of a request from which one is chosen.
-const MAX_KEYS: usize = 64;
 
 /// Time after which weights are halved.
 const HALF_LIFE: Duration = Duration::from_secs(10);
@@ -71,12 +72,14 @@ impl Sampler {
         true
     }
 
-    /// Counts the keys of some of this many requests. `keys` calls its second argument with each
-    /// key of the request whose position is the first one, until it returns false.
+    /// Counts the keys of some of this many requests. `is_permitted` returns whether the request at
+    /// this position may be counted. `keys` calls its second argument with each key of the request
+    /// whose position is the first one, until it returns false.
     #[cold]
     pub(crate) fn sample(
         &mut self,
         requests: usize,
+        mut is_permitted: impl FnMut(usize) -> bool,
         keys: impl Fn(usize, &mut dyn FnMut(&[u8]) -> bool),
     ) {
         let table = Arc::clone(&self.table);
@@ -88,7 +91,9 @@ impl Sampler {
         }
         let mut at = self.skipped;
         while at < requests {
-            if let Some(weights) = &mut weights {
+            if let Some(weights) = &mut weights
+                && is_permitted(at)
+            {
                 self.add_one(weights, &table.hasher, |each| keys(at, each));
             }
             self.samples += 1;
@@ -107,13 +112,13 @@ impl Sampler {
         let mut count = 0;
         keys(&mut |_| {
             count += 1;
-            count < MAX_KEYS
+            true
         });
         if count == 0 {
             return;
         }
-        let chosen = (self.next_random() % count as u64) as usize;
-        let (weight, mut at) = (self.interval * count as u64, 0);
+        let chosen = self.next_random() % count;
+        let (weight, mut at) = (self.interval * count, 0);
         keys(&mut |key| {
             if at == chosen {
                 weights.add(hasher.hash_one(key), key, weight);
@@ -165,6 +170,9 @@ struct Weights {
     /// At most [`TABLE_LEN`].
     keys: Vec<WeightedKey>,
     total: u64,
+    /// The sum of the squares of the weights of all samples, as they were when they were taken.
+    /// Halved together with the weights, so that older samples make the error greater.
+    squares: f64,
     samples: f64,
     decayed: Option<Instant>,
 }
@@ -175,27 +183,35 @@ struct WeightedKey {
     weight: u64,
     /// The part of the weight that may belong to other keys.
     error: u64,
-    /// The first bytes of the key.
-    key: Vec<u8>,
+    /// The sum of the squares of the weights of its own samples.
+    squares: f64,
+    /// The first bytes of the key, and its length.
+    start: Vec<u8>,
+    len: usize,
 }
 
 impl Weights {
     fn add(&mut self, hash: u64, key: &[u8], weight: u64) {
         self.total += weight;
         self.samples += 1.0;
-        let kept = &key[..key.len().min(MAX_KEPT_LEN)];
+        let square = (weight as f64).powi(2);
+        self.squares += square;
+        let (kept, len) = (KeptKey::start(key), key.len());
         if let Some(found) = self.keys.iter_mut().find(|one| one.hash == hash) {
             found.weight += weight;
+            found.squares += square;
         } else if self.keys.len() < TABLE_LEN {
             self.keys.reserve_exact(TABLE_LEN - self.keys.len());
-            let mut text = Vec::with_capacity(MAX_KEPT_LEN);
-            text.extend_from_slice(kept);
-            self.keys.push(WeightedKey { hash, weight, error: 0, key: text });
+            let mut start = Vec::with_capacity(KeptKey::MAX_START_LEN);
+            start.extend_from_slice(kept);
+            let squares = square;
+            self.keys.push(WeightedKey { hash, weight, error: 0, squares, start, len });
         } else if let Some(least) = self.keys.iter_mut().min_by_key(|one| one.weight) {
-            (least.hash, least.error) = (hash, least.weight);
+            (least.hash, least.error, least.squares) = (hash, least.weight, square);
             least.weight += weight;
-            least.key.clear();
-            least.key.extend_from_slice(kept);
+            least.len = len;
+            least.start.clear();
+            least.start.extend_from_slice(kept);
         }
     }
 
@@ -208,13 +224,40 @@ impl Weights {
         }
         self.decayed = Some(now);
         let halvings = halvings.min(63) as u32;
+        let divisor = f64::from(2_u32.saturating_pow(halvings));
         for one in &mut self.keys {
             one.weight >>= halvings;
             one.error >>= halvings;
+            one.squares /= divisor;
         }
         self.keys.retain(|one| one.weight > 0);
         self.total >>= halvings;
-        self.samples /= f64::from(2_u32.saturating_pow(halvings));
+        self.squares /= divisor;
+        self.samples /= divisor;
+    }
+
+    /// Returns the maximum weight that a key may have that is not in the table.
+    fn max_missing(&self) -> u64 {
+        let is_full = self.keys.len() == TABLE_LEN;
+        let least = self.keys.iter().map(|one| one.weight).min();
+        least.filter(|_| is_full).unwrap_or_default()
+    }
+
+    /// Returns the share of a key, if its samples suffice.
+    fn estimate(&self, found: WeightedKey) -> Option<HotKey> {
+        let total = (self.total as f64).max(1.0);
+        let half_error = found.error as f64 / total / 2.0;
+        let share = found.weight as f64 / total - half_error;
+        // The variance of a ratio of weighted samples (Cochran, Sampling Techniques, 1977).
+        let others = (self.squares - found.squares).max(0.0);
+        let variance = found.squares * (1.0 - share).powi(2) + others * share.powi(2);
+        let error = half_error + 2.0 * variance.sqrt() / total;
+        // The number of samples of equal weights that have this weight and these squares.
+        let own = found.weight.saturating_sub(found.error) as f64;
+        let samples = own.powi(2) / found.squares.max(1.0);
+        let is_certain = samples >= MIN_REPORTED_SAMPLES && share > error;
+        let WeightedKey { hash, start, len, .. } = found;
+        is_certain.then_some(HotKey { key: KeptKey { start, len, hash }, share, error })
     }
 }
 
@@ -228,8 +271,7 @@ pub(crate) struct HotKeys {
 /// A key that many requests name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HotKey {
-    /// Its first bytes.
-    pub(crate) key: Vec<u8>,
+    pub(crate) key: KeptKey,
     /// The estimated part of all keys that requests name, from 0 to 1.
     pub(crate) share: f64,
     /// The true part is within this much of `share`, with a probability of about 95 %.
@@ -245,6 +287,11 @@ pub(crate) struct HotKeyReport {
 }
 
 impl HotKeys {
+    /// Creates tables whose keys are told apart by this hasher.
+    pub(crate) fn new(hasher: RandomState) -> Self {
+        Self { hasher, ..Self::default() }
+    }
+
     /// Registers the table of a worker and returns its sampler.
     pub(crate) fn sampler(&self) -> Sampler {
         let table = HotKeyTable { hasher: self.hasher.clone(), weights: Mutex::default() };
@@ -257,30 +304,35 @@ impl HotKeys {
 
     /// Returns the keys that most requests name now.
     pub(crate) fn report(&self, now: Instant) -> HotKeyReport {
-        let (mut all, mut total, mut samples) = (HashMap::<u64, WeightedKey>::new(), 0, 0.0);
+        let mut all = HashMap::<u64, (WeightedKey, u64)>::new();
+        let (mut sum, mut max_missing) = (Weights::default(), 0);
         for table in lock(&self.tables).iter() {
             let mut weights = lock(&table.weights);
             weights.decay(now);
-            (total, samples) = (total + weights.total, samples + weights.samples);
+            sum.total += weights.total;
+            sum.squares += weights.squares;
+            sum.samples += weights.samples;
+            let table_missing = weights.max_missing();
+            max_missing += table_missing;
             for one in &weights.keys {
-                let sum = all.entry(one.hash);
-                let sum = sum.or_insert_with(|| WeightedKey { weight: 0, error: 0, ..one.clone() });
-                sum.weight += one.weight;
-                sum.error += one.error;
+                let none = || (WeightedKey { weight: 0, error: 0, squares: 0.0, ..one.clone() }, 0);
+                let (key, key_missing) = all.entry(one.hash).or_insert_with(none);
+                key.weight += one.weight;
+                key.error += one.error;
+                key.squares += one.squares;
+                *key_missing += table_missing;
             }
         }
         let mut keys: Vec<_> = all.into_values().collect();
-        keys.sort_by(|one, other| other.weight.cmp(&one.weight).then(one.key.cmp(&other.key)));
-        let part = |weight: u64| weight as f64 / (total as f64).max(1.0);
-        let min_part = MIN_REPORTED_SAMPLES / samples.max(MIN_REPORTED_SAMPLES);
-        let keys = keys.into_iter().filter_map(|one| {
-            let half_error = part(one.error) / 2.0;
-            let share = part(one.weight) - half_error;
-            let error = half_error + 2.0 * (share * (1.0 - share) / samples).max(0.0).sqrt();
-            let is_certain = share - half_error >= min_part && share > error;
-            is_certain.then_some(HotKey { key: one.key, share, error })
-        });
-        HotKeyReport { keys: keys.collect(), samples }
+        for (key, key_missing) in &mut keys {
+            // Full tables without the key may have displaced it.
+            key.weight += max_missing - *key_missing;
+            key.error += max_missing - *key_missing;
+        }
+        let keys = keys.into_iter().filter_map(|(key, _)| sum.estimate(key));
+        let mut keys: Vec<_> = keys.collect();
+        keys.sort_by(|one, other| other.share.total_cmp(&one.share).then(one.key.cmp(&other.key)));
+        HotKeyReport { keys, samples: sum.samples }
     }
 }
 
@@ -296,9 +348,13 @@ mod tests {
     fn pass(sampler: &mut Sampler, batches: u64, key: impl Fn(u64) -> Vec<u8>) {
         for batch in 0..batches {
             if sampler.pass(16) {
-                sampler.sample(16, |at, each| {
-                    each(&key(16 * batch + at as u64));
-                });
+                sampler.sample(
+                    16,
+                    |_| true,
+                    |at, each| {
+                        each(&key(16 * batch + at as u64));
+                    },
+                );
             }
         }
     }
@@ -332,7 +388,7 @@ mod tests {
         pass(&mut other, 50_000, key);
         let report = hot_keys.report(Instant::now());
         let [hot, warm] = report.keys.as_slice() else { panic!("{report:?}") };
-        assert_eq!((&hot.key[..], &warm.key[..]), (&b"hot"[..], &b"warm"[..]));
+        assert_eq!((&hot.key.start[..], &warm.key.start[..]), (&b"hot"[..], &b"warm"[..]));
         for (found, expected) in [(hot, 0.2), (warm, 0.1)] {
             // Twice the error of 95 %, so that a seed that is unlucky passes, too.
             assert!((found.share - expected).abs() <= 2.0 * found.error, "{report:?}");
@@ -363,14 +419,90 @@ mod tests {
     fn requests_with_several_keys_count_each() {
         let hot_keys = HotKeys::default();
         let mut sampler = hot_keys.sampler();
-        sampler.sample(400, |at, each| {
+        let keys = |at: usize, each: &mut dyn FnMut(&[u8]) -> bool| {
             // Half of the requests name one key, and half of them four.
             let names: &[&[u8]] = if at % 2 == 0 { &[b"x"] } else { &[b"a", b"b", b"c", b"d"] };
             let _ = names.iter().all(|name| each(name));
-        });
+        };
+        sampler.sample(400, |_| true, keys);
         let report = hot_keys.report(Instant::now());
         assert_eq!(report.keys.len(), 5);
         assert!(report.keys.iter().all(|one| (one.share - 0.2).abs() < 0.1), "{report:?}");
+    }
+
+    #[test]
+    fn the_error_holds_for_requests_with_many_keys() {
+        // One request in 20 names 16 times each of two keys; the others name one key.
+        let keys = |at: usize, each: &mut dyn FnMut(&[u8]) -> bool| {
+            if at % 20 == 0 {
+                let _ = (0..32).all(|number| each(if number % 2 == 0 { b"a" } else { b"b" }));
+            } else {
+                each(b"x");
+            }
+        };
+        let true_share = 160.0 / 510.0;
+        let is_right = |seed: &u64| {
+            let hot_keys = HotKeys::default();
+            let mut sampler = hot_keys.sampler();
+            sampler.random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            sampler.sample(200, |_| true, keys);
+            let report = hot_keys.report(Instant::now());
+            let found = report.keys.iter().find(|one| one.key.start == b"a");
+            found.is_none_or(|it| (it.share - true_share).abs() <= it.error)
+        };
+        let right = (1..=400).filter(is_right).count();
+        assert!(right >= 360, "{right} of 400 within the error");
+    }
+
+    #[test]
+    fn all_keys_of_a_long_request_are_counted() {
+        let hot_keys = HotKeys::default();
+        let mut sampler = hot_keys.sampler();
+        sampler.random = 7;
+        for _ in 0..40 {
+            sampler.sample(
+                1,
+                |_| true,
+                |_, each| {
+                    let _ =
+                        (0..400).all(|number| each(if number < 100 { b"first" } else { b"rest" }));
+                },
+            );
+        }
+        let report = hot_keys.report(Instant::now());
+        assert_eq!(report.keys[0].key.start, b"rest", "{report:?}");
+        assert!((report.keys[0].share - 0.75).abs() <= 2.0 * report.keys[0].error, "{report:?}");
+    }
+
+    #[test]
+    fn a_key_that_another_worker_may_have_displaced_has_a_greater_error() {
+        let hot_keys = HotKeys::default();
+        let (mut one, mut other) = (hot_keys.sampler(), hot_keys.sampler());
+        pass(&mut one, 4, |_| b"hot".to_vec());
+        assert!(hot_keys.report(Instant::now()).keys[0].error < 1e-9);
+        // 128 keys, in a table of 64: each may have been there once before.
+        pass(&mut other, 8, numbered);
+        let report = hot_keys.report(Instant::now());
+        let share = 65.0 / 192.0;
+        assert!((report.keys[0].share - share).abs() < 1e-9, "{report:?}");
+        assert!(report.keys[0].error >= 1.0 / 192.0, "{report:?}");
+    }
+
+    #[test]
+    fn requests_that_are_not_permitted_are_not_counted() {
+        let hot_keys = HotKeys::default();
+        let mut sampler = hot_keys.sampler();
+        sampler.sample(
+            32,
+            |at| at % 2 == 0,
+            |at, each| {
+                each(if at % 2 == 0 { b"open" } else { b"hidden" });
+            },
+        );
+        let report = hot_keys.report(Instant::now());
+        assert!((report.samples - 16.0).abs() < 1e-9, "{report:?}");
+        assert_eq!(report.keys.len(), 1);
+        assert_eq!(report.keys[0].key.start, b"open");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) mod glob;
 pub(crate) mod histogram;
 mod hot_keys;
 mod iterations;
+mod kept_key;
 mod memcached;
 mod memory_kinds;
 pub(crate) mod metrics;

@@ -199,6 +199,7 @@ impl Server {
         let words = (0..3).map(|number| format!("{:016x}", random.hash_one(number)));
         let mut run_id: String = words.collect();
         run_id.truncate(40);
+        let hasher = RandomState::new();
         Self {
             cache,
             catalog,
@@ -219,8 +220,8 @@ impl Server {
             max_dump_time: Duration::from_secs(30),
             must_keep_password: false,
             slowlog: SlowLog::default(),
-            hot_keys: HotKeys::default(),
-            big_keys: BigKeys::default(),
+            hot_keys: HotKeys::new(hasher.clone()),
+            big_keys: BigKeys::new(hasher),
             started: Instant::now(),
             run_id,
             stopping: AtomicBool::new(false),

@@ -48,6 +48,25 @@ fn top_shows_keys_and_clients_with_the_token_only() {
 }
 
 #[test]
+fn requests_without_permission_are_no_hot_keys() {
+    let folder = Folder::new();
+    folder.file("users", "user default off\nuser ann on >sesame ~open:* +@all\n");
+    let log_in = "AUTH ann sesame\r\nGET";
+    let server = folder.serve(&["--admin=127.0.0.1:0", "--users=users"], &[]);
+    for _ in 0..10 {
+        server.ask("GET guess:1");
+        server.ask(&format!("{log_in} hidden:1"));
+        server.ask(&format!("{log_in} open:1"));
+    }
+    let (status, shown) = top(&folder, &server, "");
+    assert_eq!(status, Some(0), "{shown}");
+    let value: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let rows = value["tables"]["hot_keys"]["rows"].as_array().expect("rows");
+    let lens: Vec<_> = rows.iter().map(|row| &row["key"]["bytes"]).collect();
+    assert_eq!(lens, [6], "open:1 alone: {shown}");
+}
+
+#[test]
 fn a_reload_replaces_the_token_and_a_bad_one_changes_nothing() {
     let folder = Folder::new();
     folder.file("token", TOKEN).mode("token", 0o600);

@@ -37,6 +37,12 @@ pub fn admit(
     false
 }
 
+/// Returns whether a request may be executed, and changes nothing.
+pub(crate) fn may_execute(client: &Client, server: &Server, request: &Request<'_>) -> bool {
+    let mut room = KeyBuffer::default();
+    client.may(server, command(request), super::keys(request, &mut room))
+}
+
 fn log_in(client: &mut Client, server: &Server, value: &[u8]) -> bool {
     let space = value.iter().position(|byte| *byte == b' ');
     let Some((name, password)) = space.map(|at| value.split_at(at)) else { return false };

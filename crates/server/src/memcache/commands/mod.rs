@@ -31,5 +31,6 @@ mod text;
 mod time;
 
 pub use admission::admit;
+pub(crate) use admission::may_execute;
 pub use call::{Call, Next};
 pub use execute::{execute, keys, kind, out_of_memory, replaces};

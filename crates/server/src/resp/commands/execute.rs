@@ -3,7 +3,7 @@
 use super::failure::failure_of;
 use super::run::{OUT_OF_MEMORY, check, refused_by_snapshots, run, takes};
 use super::table::{find_part, lookup};
-use super::{Call, Client, Failure, Found, Result};
+use super::{Args, Call, Client, Failure, Found, Result};
 use crate::state::{Denied, ReplyMode, Server, State};
 
 /// Executes a request and appends its reply.
@@ -142,6 +142,32 @@ impl Client {
         let found = lookup(command.as_bytes()).ok_or(Denied::Command)?;
         user.permissions.check(found.number, found.command.flags, keys)
     }
+
+    /// Returns whether [`admit`](Self::admit) would admit a request. Changes nothing.
+    pub(crate) fn may<'k>(
+        &self,
+        server: &Server,
+        command: &str,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> bool {
+        self.may_all()
+            || lookup(command.as_bytes()).is_some_and(|Found { command, number }| {
+                let user = self.effective_user(server);
+                user.is_some_and(|it| it.permissions.check(number, command.flags, keys).is_ok())
+            })
+    }
+}
+
+/// Returns whether the client may execute this command with all its keys. Changes nothing of the
+/// client.
+pub(crate) fn may_execute(client: &Client, server: &Server, found: Found, args: Args<'_>) -> bool {
+    if client.may_all() {
+        return true;
+    }
+    let part = found.command.flags.container.then(|| find_part(found.command, args.get(1)));
+    let Some(found) = part.unwrap_or(Some(found)) else { return false };
+    let user = client.effective_user(server);
+    user.is_some_and(|user| check(&user.permissions, found, args).is_ok())
 }
 
 /// Checks that the client may execute the command.

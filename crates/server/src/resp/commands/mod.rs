@@ -27,6 +27,7 @@ mod table;
 
 pub use args::Args;
 pub use call::{Call, Client, Command, Found, Session};
+pub(crate) use execute::may_execute;
 pub(crate) use execute::refuse_for_memory;
 pub use execute::{execute, execute_found};
 pub(crate) use failure::NOT_AN_INTEGER;
