@@ -21,7 +21,7 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 /// The maximum number of connections that a listener accepts while no slot is free. The server must
 /// accept the connection of a waiting client to notice that client, and to close an idle connection
 /// for it.
-const MAX_WAITING: usize = 8;
+pub(crate) const MAX_WAITING: usize = 8;
 
 /// Binds all addresses. Returns nonblocking listeners, and the addresses with the ports that the
 /// system selected for port 0.

@@ -20,11 +20,13 @@ pub use access::{Access, AccessRules};
 pub use client::{Client, Reply};
 pub use listeners::{BindError, Listeners};
 
-use crate::accept::{accept_each, without_address};
+use crate::accept::{MAX_WAITING, accept_each, without_address};
+use crate::activity::Activity;
 use crate::address::{Address, SocketFiles};
 use crate::drain::{DrainSignal, Lifecycle};
 use crate::metrics_source::MetricsSource;
 use crate::rate_limit::RateLimit;
+use crate::slots::ConnectionSlots;
 use crate::thread::{LogLines, ServerThread};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -58,8 +60,13 @@ const NO_LOG: LogLines = LogLines { stopping: || {}, stopped: || {} };
 /// Bounds on what clients of the admin endpoint can make it hold.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Maximum connections. Further ones wait to be accepted.
+    /// Maximum connections of a listener. For a further one, the connection that has been idle for
+    /// longest is closed. Each listener has its own limit, so that clients of the network cannot
+    /// keep a probe from the socket file.
     connections: usize,
+    /// Time without a request after which a connection is idle. Short, since it delays each further
+    /// connection; clients send their request right after they have connected.
+    idle: Duration,
     /// Maximum time until the head of a request is complete, including the wait for its first byte.
     head: Duration,
     /// Time after which a connection accepts no more requests.
@@ -72,6 +79,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 32,
+            idle: Duration::from_millis(50),
             head: Duration::from_secs(10),
             lifetime: Duration::from_mins(1),
             leave: Duration::from_secs(10),
@@ -110,10 +118,9 @@ impl Admin {
         let Listeners { all, addresses, files } = listeners;
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let lifecycle = Lifecycle::new();
-        let permits = Arc::new(Semaphore::new(limits.connections));
         let live = Arc::new(LiveCache::default());
         let drain = lifecycle.signal();
-        let endpoint = Endpoint { source, access, live, permits, limits, drain };
+        let endpoint = Endpoint { source, access, live, limits, drain };
         let guard = runtime.enter();
         for listener in all {
             let endpoint = endpoint.clone();
@@ -151,14 +158,12 @@ impl Admin {
     }
 }
 
-/// What all connections share.
+/// What all listeners share.
 #[derive(Clone)]
 struct Endpoint {
     source: Arc<dyn MetricsSource>,
     access: Access,
     live: Arc<LiveCache>,
-    /// One permit for each connection that can still be accepted.
-    permits: Arc<Semaphore>,
     limits: Limits,
     drain: DrainSignal,
 }
@@ -172,22 +177,30 @@ impl Endpoint {
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let begin = |stream, permit| {
-            let Self { source, access, live, limits, .. } = self.clone();
+        let slots = Arc::new(ConnectionSlots::new(self.limits.connections));
+        let begin = |stream, wait| {
+            let (Self { source, access, live, limits, .. }, slots) = (self.clone(), slots.clone());
             tokio::spawn(async move {
+                let Some(_slot) = slots.acquire().await else { return };
+                drop(wait);
                 let site = Site { source: &*source, access: &access, live: &live, is_network };
-                serve(stream, &site, limits).await;
-                drop(permit);
+                serve(stream, &site, (limits, &slots)).await;
             });
         };
-        let permits = Arc::clone(&self.permits);
-        accept_each(next, permits, self.drain.draining(), begin, log_accept_failed).await;
+        let waiting = Arc::new(Semaphore::new(MAX_WAITING));
+        accept_each(next, waiting, self.drain.draining(), begin, log_accept_failed).await;
     }
 }
 
-/// Serves the requests of one connection.
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, site: &Site<'_>, limits: Limits) {
+/// Serves the requests of one connection, until another client needs its slot.
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    site: &Site<'_>,
+    (limits, slots): (Limits, &ConnectionSlots),
+) {
+    let activity = Arc::new(Activity::default());
     let respond = service_fn(async |request| {
+        let _call = activity.begin_call();
         Ok::<_, Infallible>(respond::respond::<hyper::body::Incoming>(&request, site))
     });
     let connection = http1::Builder::new()
@@ -196,11 +209,17 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, site: &Site<'_>, lim
         .max_buf_size(MAX_HEAD_LEN)
         .max_headers(MAX_FIELDS)
         .serve_connection(TokioIo::new(stream), respond);
-    let mut connection = pin!(connection);
-    // The result is ignored: the client has disconnected or has its response.
-    if timeout(limits.lifetime, connection.as_mut()).await.is_err() {
-        connection.as_mut().graceful_shutdown();
-        let _ = timeout(limits.leave, connection).await;
+    let served = async {
+        let mut connection = pin!(connection);
+        // The result is ignored: the client has disconnected or has its response.
+        if timeout(limits.lifetime, connection.as_mut()).await.is_err() {
+            connection.as_mut().graceful_shutdown();
+            let _ = timeout(limits.leave, connection).await;
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = slots.must_yield(&activity, limits.idle) => {}
     }
 }
 

@@ -47,7 +47,7 @@ fn connect(address: &Address) -> TcpStream {
 }
 
 fn limits() -> Limits {
-    Limits { connections: 2, head: NEVER, lifetime: NEVER, leave: NEVER }
+    Limits { connections: 2, idle: SOON, head: NEVER, lifetime: NEVER, leave: NEVER }
 }
 
 #[test]
@@ -69,19 +69,39 @@ fn a_client_with_a_slow_head_is_closed() {
     stream.read_to_end(&mut Vec::new()).expect("the end");
 }
 
-#[test]
-fn connections_beyond_the_limit_wait_until_others_are_closed() {
-    let (_admin, address) = start(limits());
-    let (first, second) = (connect(&address), connect(&address));
-    let mut third = connect(&address);
-    third
-        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-        .expect("sent");
-    drop(first);
+const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+
+/// Returns the response of a server to a question about its health.
+fn health(mut stream: impl Read + Write) -> String {
+    stream.write_all(HEALTH).expect("sent");
     let mut response = String::new();
-    third.read_to_string(&mut response).expect("a response");
+    stream.read_to_string(&mut response).expect("a response");
+    response
+}
+
+#[test]
+fn idle_connections_keep_no_health_check_out() {
+    let (_admin, address) = start(limits());
+    let mut idle: Vec<_> = (0..20).map(|_| connect(&address)).collect();
+    let response = health(connect(&address));
     assert!(response.ends_with("\r\nok\n"), "{response}");
-    drop(second);
+    // Those that were idle for longest were closed.
+    idle[0].read_to_end(&mut Vec::new()).expect("the end");
+}
+
+#[test]
+fn connections_of_the_network_take_no_slots_of_a_socket_file() {
+    let path = std::env::temp_dir().join(format!("nuthatch-admin-{}.sock", std::process::id()));
+    let network = "127.0.0.1:0".parse().expect("an address");
+    let listeners = Listeners::bind(&[network, Address::Unix(path.clone())]).expect("free");
+    let source = Arc::new(Source { is_stopping: false });
+    // No connection is ever idle.
+    let limits = Limits { idle: NEVER, ..limits() };
+    let admin = Admin::start_within(limits, listeners, source, access()).expect("a thread");
+    let _idle: Vec<_> = (0..20).map(|_| connect(&admin.addresses()[0])).collect();
+    let stream = std::os::unix::net::UnixStream::connect(path).expect("a connection");
+    let response = health(stream);
+    assert!(response.ends_with("\r\nok\n"), "{response}");
 }
 
 /// Returns the response to a request with these headers.
