@@ -394,6 +394,11 @@ PROCESS = [
           {"{{instance}}": "nuthatch_uptime_seconds{$S}",
            "{{instance}} by the clock": "time() - process_start_time_seconds{$S}"},
           "A fall is a restart: `journalctl -u nuthatch` and `dmesg` say why."),
+    Panel("Refused requests at the admin endpoint", "reqps",
+          {"{{instance}} {{cause}}":
+               f"sum by (instance, cause) ({rate('nuthatch_admin_refused_total')})"},
+          "wrong-token: a client has an old token, or guesses. host: a browser uses a name that is "
+          "not in admin-host."),
     Panel("Versions", "none", {"{{version}}": "count by (version) (nuthatch_build_info{$S})"},
           "More than one version for long: a deployment has not finished."),
 ]

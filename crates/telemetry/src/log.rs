@@ -206,9 +206,14 @@ impl Logs {
     }
 
     /// Exports the metrics of a source, if there is an exporter. Returns the source with the
-    /// counters of the exporter, for the admin endpoint.
-    pub fn monitor<S: MetricsSource>(&self, source: S) -> Arc<Monitored<S>> {
-        let mut others: Vec<Box<dyn Fn() -> String + Send + Sync>> = vec![Box::new(process_text)];
+    /// counters of the process, of `other` (in the Prometheus text format) and of the exporter,
+    /// for the admin endpoint.
+    pub fn monitor<S: MetricsSource>(
+        &self,
+        source: S,
+        other: Box<dyn Fn() -> String + Send + Sync>,
+    ) -> Arc<Monitored<S>> {
+        let mut others = vec![Box::new(process_text), other];
         others.extend(self.exporter_metrics());
         let source = Arc::new(Monitored { source, others });
         self.export_metrics(Arc::<Monitored<S>>::clone(&source));

@@ -13,7 +13,7 @@ pub(crate) use input::InputArgs;
 pub(crate) use listen::{MIN_LIMIT_MS, parse_address, start_failure};
 #[cfg(feature = "delivery")]
 pub(crate) use monitoring::OtlpArgs;
-pub(crate) use monitoring::{EXPOSED_ADMIN, MonitoringArgs};
+pub(crate) use monitoring::{AdminReloader, EXPOSED_ADMIN, MonitoringArgs};
 pub(crate) use output::{Built, OutputArgs};
 pub(crate) use tls::{TlsArgs, server_tls};
 pub(crate) use tokens::read_tokens;

@@ -6,7 +6,7 @@ use crate::files::world_readable_warning;
 use crate::logs::{self, Logs};
 use crate::outcome::Failure;
 use clap::Args;
-use nuthatch_listen::admin::{Access, Admin, Listeners};
+use nuthatch_listen::admin::{Access, AccessRules, Admin, Listeners};
 use nuthatch_listen::{Address, MetricsSource};
 use nuthatch_telemetry::LogOptions;
 use std::path::PathBuf;
@@ -89,20 +89,44 @@ impl MonitoringArgs {
     }
 
     /// Opens the admin endpoint of a server, and exports its metrics over OpenTelemetry if that is
-    /// on. Dropping the returned value closes it.
+    /// on. Dropping the endpoint closes it. Also returns what reads its token again.
     pub(crate) fn open_admin(
         &self,
         source: impl MetricsSource,
         logs: &Logs,
-    ) -> Result<Admin, Failure> {
-        let rules = admin_rules(&self.admin_host, self.admin_token_file.as_deref())?;
-        if let Some(warning) = self.admin_token_file.as_deref().and_then(world_readable_warning) {
+    ) -> Result<(Admin, AdminReloader), Failure> {
+        let Self { admin_host: hosts, admin_token_file: token_file, .. } = self.clone();
+        let access = Access::default();
+        let reloader = AdminReloader { access: access.clone(), hosts, token_file };
+        access.replace(reloader.read()?);
+        let source = logs.monitor(source, access.exposition());
+        let admin = Listeners::bind(&self.admin);
+        let admin = admin.and_then(|listeners| Admin::start(listeners, source, access));
+        Ok((admin.map_err(|error| start_failure("--admin", &error))?, reloader))
+    }
+}
+
+/// Reads the file with the token of an admin endpoint again.
+#[derive(Debug)]
+pub(crate) struct AdminReloader {
+    access: Access,
+    hosts: Vec<String>,
+    token_file: Option<PathBuf>,
+}
+
+impl AdminReloader {
+    /// Reads the rules of the endpoint. They are not in use before [`Self::apply`].
+    pub(crate) fn read(&self) -> Result<AccessRules, Failure> {
+        let rules = admin_rules(&self.hosts, self.token_file.as_deref())?;
+        if let Some(warning) = self.token_file.as_deref().and_then(world_readable_warning) {
             logs::warn(warning);
         }
-        let source = logs.monitor(source);
-        let admin = Listeners::bind(&self.admin);
-        let admin = admin.and_then(|listeners| Admin::start(listeners, source, Access::new(rules)));
-        admin.map_err(|error| start_failure("--admin", &error))
+        Ok(rules)
+    }
+
+    /// Uses rules that were read.
+    pub(crate) fn apply(&self, rules: AccessRules) {
+        self.access.replace(rules);
     }
 }
 

@@ -344,3 +344,39 @@ fn a_cache_of_objects_accepts_as_many_connections_as_its_memory_allows() {
     assert!(messages.starts_with("nuthatch: warning: connections is "), "{messages}");
     assert!(messages.contains(" of memory, and "), "{messages}");
 }
+
+/// Returns the first line of the response of an admin endpoint to a request with this token.
+fn status_with_token(admin: &str, token: &str) -> String {
+    let mut client = TcpStream::connect(admin).expect("a connection");
+    let request = format!(
+        "GET /live.json HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         connection: close\r\n\r\n"
+    );
+    client.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("an answer");
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Only `serve` did so: the others kept the token until a restart. Wrong tokens before the reload
+/// do not keep the right one out.
+#[test]
+fn every_server_reads_its_admin_token_again() {
+    let (old, new) = ("the-old-token-of-the-tests", "the-new-token-of-the-tests");
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    for command in [STORE, &as_texts(&chunks), &["follow", "source", "there"]] {
+        folder.file("token", old).mode("token", 0o600);
+        let more = ["--admin=127.0.0.1:0", "--admin-token-file=token"];
+        let server = folder.start(folder.command(&[command, &more].concat()));
+        assert_eq!(status_with_token(&server.admin, old), "HTTP/1.1 200 OK", "{command:?}");
+        folder.file("token", new);
+        server.signal(Signal::HUP);
+        wait_until("the new token", || status_with_token(&server.admin, new).contains("200"));
+        folder.file("token", "short");
+        server.signal(Signal::HUP);
+        wait_until("an error", || server.messages().contains("at least 16 visible ASCII"));
+        assert_eq!(status_with_token(&server.admin, new), "HTTP/1.1 200 OK", "{command:?}");
+        assert!(!server.messages().contains(new), "{}", server.messages());
+    }
+}

@@ -220,3 +220,29 @@ fn the_end_of_the_terminal_ends_the_command() {
     drop(terminal);
     child.wait().expect("it ends");
 }
+
+/// It presented the old token once a second, and so kept the new one out for good.
+#[test]
+fn a_token_that_was_replaced_is_presented_once_more_and_then_dropped() {
+    let folder = Folder::new();
+    let (old, new) = ("the-old-token-of-the-tests", "the-new-token-of-the-tests");
+    folder.file("token", old).file("old", old).file("new", new);
+    let server = folder.serve(&["--admin=127.0.0.1:0", "--admin-token-file=token"], &[]);
+    let arguments = ["top", &server.admin, "--interval", "100ms", "--token-file", "old"];
+    let mut terminal = Terminal::new();
+    let mut child = terminal.start(&folder, &arguments);
+    terminal.wait_for(", over ");
+    folder.file("token", new);
+    server.signal(Signal::HUP);
+    terminal.wait_for("keys are hidden, since the server refused the token: wrong token");
+    // Further samples, without the token.
+    terminal.seen.clear();
+    for _ in 0..8 {
+        terminal.wait_for(", over ");
+        terminal.seen.clear();
+    }
+    let shown = folder.run(&["top", &server.admin, "--json", "--token-file", "new"]);
+    assert_eq!(shown.status, Some(0), "{shown:?}");
+    terminal.person.write_all(b"q").expect("typed");
+    child.wait().expect("it ends");
+}

@@ -1,5 +1,6 @@
 //! Who may see what on the admin endpoint: names of the server, and the token for private values.
 
+use super::refusals::{Cause, Refusals};
 use crate::secret_hash::SecretHash;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
@@ -33,6 +34,7 @@ impl fmt::Debug for AccessRules {
 pub struct Access {
     rules: Arc<RwLock<AccessRules>>,
     wrong: Arc<Mutex<WrongTokens>>,
+    refusals: Arc<Refusals>,
 }
 
 /// The wrong tokens of the current window.
@@ -60,9 +62,32 @@ impl Access {
         Self { rules: Arc::new(RwLock::new(rules)), ..Self::default() }
     }
 
-    /// Replaces the rules. They apply to all later requests.
+    /// Replaces the rules. They apply to all later requests. With another token, the count of wrong
+    /// tokens begins again: clients that still have the old one do not keep the new one out.
     pub fn replace(&self, rules: AccessRules) {
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let is_same = match (&current.token, &rules.token) {
+            (Some(old), Some(new)) => old.ct_eq(new).into(),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            *wrong = WrongTokens::default();
+        }
+        *current = rules;
+    }
+
+    /// Returns a function that writes the number of refused requests in the Prometheus text format.
+    #[must_use]
+    pub fn exposition(&self) -> Box<dyn Fn() -> String + Send + Sync> {
+        let refusals = Arc::clone(&self.refusals);
+        Box::new(move || refusals.exposition())
+    }
+
+    /// Counts and logs a refused request.
+    pub(super) fn note_refused(&self, cause: Cause) {
+        self.refusals.note(cause);
     }
 
     fn rules(&self) -> RwLockReadGuard<'_, AccessRules> {
@@ -115,6 +140,19 @@ mod tests {
         access.replace(AccessRules::default());
         assert_eq!(access.check(b"right", start + WINDOW), TokenCheck::Wrong);
         assert!(!access.has_token());
+    }
+
+    #[test]
+    fn another_token_ends_the_wait_after_wrong_ones() {
+        let rules = |token| AccessRules { hosts: Vec::new(), token: Some(SecretHash::of(token)) };
+        let (access, now) = (Access::new(rules(b"old")), Instant::now());
+        for _ in 0..MAX_WRONG_TOKENS {
+            access.check(b"new", now);
+        }
+        access.replace(rules(b"old"));
+        assert_eq!(access.check(b"old", now), TokenCheck::TooMany, "the same token");
+        access.replace(rules(b"new"));
+        assert_eq!(access.check(b"new", now), TokenCheck::Accepted);
     }
 
     #[test]

@@ -71,6 +71,11 @@ impl Client {
         Ok(self)
     }
 
+    /// Presents no token from now on. Returns whether there was one.
+    pub fn drop_token(&mut self) -> bool {
+        self.token.take().is_some()
+    }
+
     /// Returns the address that requests are sent to.
     #[must_use]
     pub fn address(&self) -> &Address {

@@ -12,6 +12,7 @@ mod listeners;
 mod live;
 mod origin;
 mod page_files;
+mod refusals;
 mod respond;
 #[cfg(test)]
 mod tests;

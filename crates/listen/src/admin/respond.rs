@@ -4,6 +4,7 @@ use super::access::{Access, TokenCheck};
 use super::live::{LiveCache, Privacy};
 use super::origin::{self, Audience, Refusal};
 use super::page_files;
+use super::refusals::Cause;
 use crate::exposition::MetricsFormat;
 use crate::metrics_source::MetricsSource;
 use http_body_util::Full;
@@ -52,6 +53,10 @@ pub(super) fn respond<B>(request: &Request<B>, site: &Site<'_>) -> Response<Full
         && let Some(audience) = audience(request.uri().path())
         && let Err(refusal) = origin::check(request, site.access, audience)
     {
+        site.access.note_refused(match refusal {
+            Refusal::Host(_) => Cause::Host,
+            Refusal::CrossSite => Cause::CrossSite,
+        });
         return Page::refused(&refusal).response();
     }
     let page = page(request, site);
@@ -103,6 +108,7 @@ fn live(headers: &HeaderMap, site: &Site<'_>) -> Page {
         Some(value) => match site.access.check(bearer_token(value).unwrap_or_default(), now) {
             TokenCheck::Accepted => Privacy::Shown,
             TokenCheck::Wrong => {
+                site.access.note_refused(Cause::WrongToken);
                 let expected = if site.access.has_token() {
                     "the one of the admin token file"
                 } else {
@@ -113,6 +119,7 @@ fn live(headers: &HeaderMap, site: &Site<'_>) -> Page {
                 return page.with(WWW_AUTHENTICATE, "Bearer");
             }
             TokenCheck::TooMany => {
+                site.access.note_refused(Cause::TooManyTokens);
                 let text = "too many wrong tokens: try again in 10 seconds\n";
                 let status = StatusCode::TOO_MANY_REQUESTS;
                 return Page { status, ..Page::new(TEXT, text) }.with(RETRY_AFTER, "10");

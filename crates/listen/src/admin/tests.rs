@@ -181,3 +181,23 @@ fn private_values_need_the_token() {
     let refused = response_of(&source, ("/live.json", &headers), &without_token);
     assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
 }
+
+#[test]
+fn refused_requests_are_counted_by_cause() {
+    let (source, access) = (Source { is_stopping: false }, access());
+    for (header, times) in [
+        (("authorization", "Bearer wrong"), 7),
+        (("host", "evil.example"), 2),
+        (("sec-fetch-site", "cross-site"), 1),
+    ] {
+        for _ in 0..times {
+            response_of(&source, ("/live.json", &[header]), &access);
+        }
+    }
+    let text = access.exposition()();
+    for (cause, count) in [("wrong-token", 5), ("too-many-tokens", 2), ("host", 2)] {
+        let line = format!("nuthatch_admin_refused_total{{cause=\"{cause}\"}} {count}\n");
+        assert!(text.contains(&line), "{text}");
+    }
+    assert!(text.contains("{cause=\"cross-site\"} 1\n"), "{text}");
+}

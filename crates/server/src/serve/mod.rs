@@ -11,7 +11,7 @@ use crate::net::listener::{Bound, Listener, Listening, listen};
 use crate::net::pending_value::min_in_place_len;
 use crate::net::reactor::IoBackend;
 use crate::protocol::Protocol;
-use crate::state::{Server, Users};
+use crate::state::{Exposition, Server, Users};
 use crate::tls::Tls;
 use crate::warm_restart::Restorer;
 use crate::worker::heap;
@@ -238,6 +238,7 @@ impl Running {
         server.evicts = server.cache.eviction() != Eviction::None;
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
+        server.extra_metrics.push(Exposition::new(options.admin_access.exposition()));
         server.fixed_settings.extend(fixed_settings(&listeners, options.threads));
         // Buffers that gather requests are shorter than this, or at most twice as long.
         heap::set_return_threshold(min_in_place_len(&server.cache));

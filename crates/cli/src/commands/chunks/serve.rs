@@ -54,8 +54,8 @@ folder and the folder has another limit.
 After SIGTERM or SIGINT the server accepts no connections, responses in progress have --drain-ms to
 finish, and /healthz at the admin endpoint returns 503. A second signal ends the server at once.
 
-SIGHUP reloads certificate, key, client CA, tokens and the files of --header. If a file is invalid,
-nothing changes and the log says why. Connections stay open, except those whose last request had a
+SIGHUP reloads certificate, key, client CA, tokens, the admin token and the files of --header. If a
+file is invalid, nothing changes and the log says why. Connections stay open, except those whose last request had a
 token that was removed, and those with a client certificate that is no longer accepted. The flags
 keep their values, --log included: a change needs a restart.
 
@@ -237,7 +237,7 @@ impl Serve {
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options);
         let server = server.map_err(|error| start_failure("--listen", &error))?;
-        let admin = self.monitoring.open_admin(server.metrics(), &logs)?;
+        let (admin, admin_reloader) = self.monitoring.open_admin(server.metrics(), &logs)?;
         let cached = match cache.chunks() {
             Some(chunks) => {
                 let (folder, limit) = (chunks.path().display(), bytes(chunks.stat().limit));
@@ -250,9 +250,13 @@ impl Serve {
         server_started();
         let (stopper, reloader, serve) = (server.stopper(), server.reloader(), self.clone());
         let reload = move || {
-            let options = serve.options().map_err(Failure::into_message);
-            let reload = |options| reloader.replace(&options).map_err(|error| error.to_string());
-            if let Err(error) = options.and_then(reload) {
+            let read = || Ok((serve.options()?, admin_reloader.read()?));
+            let reload = |(options, rules)| {
+                reloader.replace(&options).map_err(|error| error.to_string())?;
+                admin_reloader.apply(rules);
+                Ok(())
+            };
+            if let Err(error) = read().map_err(Failure::into_message).and_then(reload) {
                 tracing::warn!(target: "nuthatch::chunks", %error,
                     "reload failed; the previous credentials stay in use");
             }

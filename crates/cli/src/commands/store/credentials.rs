@@ -1,6 +1,6 @@
 //! The certificate of the gRPC server and the credentials of its clients, which SIGHUP reloads.
 
-use crate::arguments::{read_tokens, server_tls};
+use crate::arguments::{AdminReloader, read_tokens, server_tls};
 use crate::outcome::Failure;
 use nuthatch_rpc::{Reloader, ServerTls, Tokens};
 use std::path::PathBuf;
@@ -22,16 +22,19 @@ impl Credentials {
         Ok((tls, tokens))
     }
 
-    /// Reloads the files and replaces the server's credentials.
-    fn reload(&self, reloader: &Reloader) -> Result<(), Failure> {
-        let (tls, tokens) = self.read()?;
+    /// Reloads the files, that of the admin endpoint included, and replaces the server's
+    /// credentials. On an error nothing is replaced.
+    fn reload(&self, reloader: &Reloader, admin: &AdminReloader) -> Result<(), Failure> {
+        let ((tls, tokens), rules) = (self.read()?, admin.read()?);
         let outcome = reloader.reload(tls, tokens);
-        outcome.map(drop).map_err(|error| Failure::Error(error.to_string()))
+        outcome.map_err(|error| Failure::Error(error.to_string()))?;
+        admin.apply(rules);
+        Ok(())
     }
 
     /// Reloads the files. On an error the server keeps its credentials, and the error is logged.
-    pub(super) fn reload_or_log(&self, reloader: &Reloader) {
-        if let Err(problem) = self.reload(reloader).map_err(Failure::into_message) {
+    pub(super) fn reload_or_log(&self, reloader: &Reloader, admin: &AdminReloader) {
+        if let Err(problem) = self.reload(reloader, admin).map_err(Failure::into_message) {
             let text = "reload failed; the previous credentials stay in use";
             error!(target: "nuthatch::rpc", %problem, "{text}");
         }

@@ -33,9 +33,9 @@ send as \"authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT
 SIGTERM stops accepting connections and calls; calls in progress have --drain-ms to finish. A second
 SIGTERM or SIGINT ends the server at once; acknowledged writes are stored.
 
-SIGHUP reloads the files of --tls-cert, --tls-key, --tls-client-ca and --tokens. If one is invalid,
-nothing changes and the log says why. Connections stay open, except those with a client
-certificate that is no longer accepted. Streams and transactions end if their token was removed or
+SIGHUP reloads the files of --tls-cert, --tls-key, --tls-client-ca, --tokens and --admin-token-file.
+If one is invalid, nothing changes and the log says why. Connections stay open, except those with a
+client certificate that is no longer accepted. Streams and transactions end if their token was removed or
 allows less than before. The flags keep their values, --log included: a change needs a restart.
 
 Examples:
@@ -190,7 +190,7 @@ impl Serve {
         let process = ServerProcess::begin()?;
         let server =
             Server::start(store, &options).map_err(|error| start_failure("--listen", &error))?;
-        let admin = self.monitoring.open_admin(server.metrics(), &logs)?;
+        let (admin, admin_reloader) = self.monitoring.open_admin(server.metrics(), &logs)?;
         let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         greet(scheme, server.addresses(), admin.addresses(), &line)?;
@@ -198,7 +198,7 @@ impl Serve {
         let (stopper, reloader) = (server.stopper(), server.reloader());
         let credentials = self.access.credentials();
         process.on_request(move |request| match request {
-            Request::Reload => credentials.reload_or_log(&reloader),
+            Request::Reload => credentials.reload_or_log(&reloader, &admin_reloader),
             Request::Stop => stopper.stop(),
             Request::StopAtOnce => end_at_once(),
         });

@@ -1,6 +1,6 @@
 //! The live display of `nuthatch top`.
 
-use super::fetch::sample;
+use super::fetch::{Fetcher, sample};
 use super::line::{Line, Style};
 use super::lines::lines;
 use super::sample::Sample;
@@ -51,9 +51,10 @@ fn start_sampling(
 ) -> (SyncSender<()>, Receiver<Result<Sample, String>>) {
     let (stop, stopped) = sync_channel::<()>(0);
     let (sender, samples) = sync_channel(1);
+    let mut fetcher = Fetcher::new(client);
     thread::spawn(move || {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(interval) {
-            if sender.send(sample(&client)).is_err() {
+            if sender.send(fetcher.sample()).is_err() {
                 break;
             }
         }
@@ -120,6 +121,10 @@ impl Live {
         if self.shows_report {
             lines.truncate(1);
             lines.extend(self.view.now.report.lines());
+        }
+        if let Some(reason) = &self.view.now.refused_token {
+            let text = format!("keys are hidden, since the server refused the token: {reason}");
+            lines.insert(1, Line { text, style: Style::Alarm });
         }
         if let Some(problem) = &self.problem {
             let text = format!("these values are old: {problem}");

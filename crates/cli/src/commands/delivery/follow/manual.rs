@@ -63,8 +63,8 @@ Metrics at --admin (Prometheus text), with DIR as the label \"folder\":
 /healthz returns 503 while a folder has no generation, or lacks its link or a file, and with
 --max-age while a generation is too old.
 
-SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start. The file of
---config is read at the start only. If the command of --on-swap fails, the log has a warning, and it
+SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start. SIGHUP reads
+the file of --admin-token-file again; that of --config is read at the start only. If the command of --on-swap fails, the log has a warning, and it
 is not run again until the next swap; in a group it runs for each snapshot. It also runs for a swap
 that is completed at the start because the last follower was killed in it.
 

@@ -9,7 +9,7 @@ mod once;
 
 use super::keys::{TrustedKeyArgs, read_trusted};
 use super::runtime;
-use crate::arguments::MonitoringArgs;
+use crate::arguments::{AdminReloader, MonitoringArgs};
 use crate::logs::{Logs, server_started};
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess, end_at_once};
@@ -183,7 +183,7 @@ impl Follow {
         logs: &Logs,
     ) -> Result<Outcome, Failure> {
         let process = ServerProcess::begin()?;
-        let admin = self.monitoring.open_admin(status.clone(), logs)?;
+        let (admin, admin_reloader) = self.monitoring.open_admin(status.clone(), logs)?;
         let (stop, mut stopped) = watch::channel(false);
         process.on_request(move |request| match request {
             Request::Stop => {
@@ -192,7 +192,7 @@ impl Follow {
                 let _ = stop.send(true);
             }
             Request::StopAtOnce => end_at_once(),
-            Request::Reload => {}
+            Request::Reload => reload(&admin_reloader),
         });
         greet("", &[], admin.addresses(), &self.greeting(&groups))?;
         server_started();
@@ -226,5 +226,15 @@ impl Follow {
                 format!("{} folders follow their sources, checked every {every}", all.len())
             }
         }
+    }
+}
+
+/// Reads the token of the admin endpoint again. On an error the previous one stays, and the error
+/// is logged.
+fn reload(admin: &AdminReloader) {
+    match admin.read().map_err(Failure::into_message) {
+        Ok(rules) => admin.apply(rules),
+        Err(error) => tracing::error!(target: "nuthatch::follow", %error,
+            "reload failed; the previous token stays in use"),
     }
 }
