@@ -131,6 +131,10 @@ struct Terminal {
 
 impl Terminal {
     fn new() -> Self {
+        Self::sized(100, 24)
+    }
+
+    fn sized(ws_col: u16, ws_row: u16) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let person = openpt(flags).expect("a terminal");
         grantpt(&person).expect("a terminal");
@@ -138,7 +142,7 @@ impl Terminal {
         let name = ptsname(&person, Vec::new()).expect("a terminal");
         let flags = OFlags::RDWR | OFlags::NOCTTY;
         let program = open(name, flags, Mode::empty()).expect("a terminal");
-        let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&program, size).expect("a size");
         Self { person: person.into(), program, seen: String::new() }
     }
@@ -245,4 +249,22 @@ fn a_token_that_was_replaced_is_presented_once_more_and_then_dropped() {
     assert_eq!(shown.status, Some(0), "{shown:?}");
     terminal.person.write_all(b"q").expect("typed");
     child.wait().expect("it ends");
+}
+
+/// The rest of the screen could not be seen.
+#[test]
+fn a_small_terminal_is_scrolled() {
+    let folder = Folder::new();
+    let server = watched(&folder);
+    let mut terminal = Terminal::sized(40, 10);
+    let mut child = terminal.start(&folder, &["top", &server.admin, "--interval", "1h"]);
+    terminal.wait_for("; PgDn, arrows: more");
+    for (keys, expected) in
+        [("\t", "hot keys"), ("\u{1b}[F", "private values are hidden: --token-file\u{2026}")]
+    {
+        terminal.person.write_all(keys.as_bytes()).expect("typed");
+        terminal.wait_for(expected);
+    }
+    terminal.person.write_all(b"q").expect("typed");
+    assert!(child.wait().expect("it ends").success());
 }

@@ -1,6 +1,8 @@
 //! The address of the collector, headers and intervals.
 
+use super::choices::{has_exporter, sampler};
 use crate::{ENDPOINT_VARIABLE, OTLP_AUTO, OTLP_OFF};
+use opentelemetry_sdk::trace::Sampler;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -32,6 +34,9 @@ pub(super) struct Config {
     pub(super) logs: bool,
     pub(super) metrics: bool,
     pub(super) traces: bool,
+    pub(super) sampler: Sampler,
+    /// What the environment has that is ignored.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Config {
@@ -60,7 +65,13 @@ impl Config {
             return Err(format!("{PROTOCOL}: expected http/protobuf, found {protocol}"));
         }
         let headers = parse_headers(&variable(HEADERS).unwrap_or_default());
-        let is_on = |name| variable(name).as_deref() != Some("none");
+        let mut warnings = Vec::new();
+        let mut warn = |warning| warnings.push(warning);
+        let mut is_on = |name| has_exporter(name, variable(name), &mut warn);
+        let logs = is_on("OTEL_LOGS_EXPORTER");
+        let metrics = is_on("OTEL_METRICS_EXPORTER");
+        let traces = is_on("OTEL_TRACES_EXPORTER");
+        let sampler = sampler(&variable, &mut warn);
         let time = |name, default| match variable(name) {
             None => Ok(Duration::from_millis(default)),
             Some(text) => {
@@ -77,9 +88,11 @@ impl Config {
             metric_interval: time(METRIC_INTERVAL, 60_000)?,
             log_delay: time(LOG_DELAY, 1_000)?,
             span_delay: time(SPAN_DELAY, 5_000)?,
-            logs: is_on("OTEL_LOGS_EXPORTER"),
-            metrics: is_on("OTEL_METRICS_EXPORTER"),
-            traces: is_on("OTEL_TRACES_EXPORTER"),
+            logs,
+            metrics,
+            traces,
+            sampler,
+            warnings,
         }))
     }
 
@@ -190,6 +203,9 @@ mod tests {
         assert_eq!(set.metric_interval, Duration::from_millis(500));
         let quiet = config("auto", &[endpoint, ("OTEL_LOGS_EXPORTER", "none")]);
         assert!(!quiet.logs && quiet.metrics && quiet.traces);
+        assert!(quiet.warnings.is_empty());
+        let other = [endpoint, ("OTEL_LOGS_EXPORTER", "x"), ("OTEL_TRACES_SAMPLER", "y")];
+        assert_eq!(config("auto", &other).warnings.len(), 2);
     }
 
     #[test]

@@ -14,8 +14,11 @@ pub(super) struct Counters {
 /// The counters of logs, metrics or traces.
 #[derive(Debug, Default)]
 pub(super) struct SignalCounters {
+    /// Items in the queue and in the batch that is sent, and their approximate bytes.
+    pub(super) waiting: AtomicU64,
+    pub(super) waiting_bytes: AtomicU64,
     pub(super) exported: AtomicU64,
-    /// Items for which the queue had no place.
+    /// Items for which the queue had no place, or not enough bytes left.
     pub(super) queue_full: AtomicU64,
     /// Items that the collector did not accept.
     pub(super) rejected: AtomicU64,
@@ -42,6 +45,11 @@ impl SignalCounters {
 impl Counters {
     fn signals(&self) -> [(&'static str, &SignalCounters); 3] {
         [("logs", &self.logs), ("metrics", &self.metrics), ("traces", &self.traces)]
+    }
+
+    /// Returns the number of log records and spans that were neither exported nor dropped yet.
+    pub(super) fn unsent(&self) -> u64 {
+        [&self.logs, &self.traces].map(|one| one.waiting.load(Ordering::Relaxed)).iter().sum()
     }
 
     /// Returns all counters in the Prometheus text format.

@@ -8,7 +8,7 @@ use super::config::Config;
 use super::counters::{Counters, SignalCounters};
 use super::metrics;
 use super::process::now;
-use super::queue::LogItem;
+use super::queue::{LogItem, Queued};
 use super::transport::{Sent, Transport};
 use nuthatch_listen::{MetricsFormat, MetricsSource};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -45,8 +45,8 @@ const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What the thread reads.
 pub(super) struct Input {
-    pub(super) logs: Receiver<LogItem>,
-    pub(super) spans: Receiver<SpanData>,
+    pub(super) logs: Receiver<Queued<LogItem>>,
+    pub(super) spans: Receiver<Queued<SpanData>>,
     pub(super) source: Arc<OnceLock<Arc<dyn MetricsSource>>>,
 }
 
@@ -89,8 +89,8 @@ impl Exporter {
             // What the HTTP client logs here must not become new log records.
             tracing::subscriber::with_default(NoSubscriber::default(), || {
                 runtime.block_on(async {
-                    let encode_logs = |batch: &[LogItem]| encode_logs(batch, &resource);
-                    let encode_spans = |batch: &[SpanData]| encode_spans(batch, &resource);
+                    let encode_logs = |batch: &[Queued<LogItem>]| encode_logs(batch, &resource);
+                    let encode_spans = |batch: &[Queued<SpanData>]| encode_spans(batch, &resource);
                     tokio::join!(
                         logs.run(log_items, config.log_delay, encode_logs),
                         traces.run(spans, config.span_delay, encode_spans),
@@ -107,21 +107,26 @@ impl Exporter {
         self.stop.send_replace(true);
         if self.done.recv_timeout(FLUSH_TIMEOUT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
         {
-            let dropped = counters.logs.dropped() + counters.traces.dropped();
-            warn!(target: "nuthatch::otlp", dropped, "the collector did not accept the last \
-                telemetry in time: it is lost");
+            // Without items, only the last values of metrics were not accepted.
+            let lost = counters.unsent();
+            if lost > 0 {
+                warn!(target: "nuthatch::otlp", lost, "the collector did not accept the last log \
+                    records and spans in time");
+            }
         }
     }
 }
 
-fn encode_logs(batch: &[LogItem], resource: &ResourceAttributesWithSchema) -> Vec<u8> {
-    let records: Vec<_> = batch.iter().map(|(record, scope)| (record, scope)).collect();
+fn encode_logs(batch: &[Queued<LogItem>], resource: &ResourceAttributesWithSchema) -> Vec<u8> {
+    let records = batch.iter().map(|Queued { item: (record, scope), .. }| (record, scope));
+    let records: Vec<_> = records.collect();
     let resource_logs = group_logs_by_resource_and_scope(&LogBatch::new(&records), resource);
     ExportLogsServiceRequest { resource_logs }.encode_to_vec()
 }
 
-fn encode_spans(batch: &[SpanData], resource: &ResourceAttributesWithSchema) -> Vec<u8> {
-    let resource_spans = group_spans_by_resource_and_scope(batch.to_vec(), resource);
+fn encode_spans(batch: &[Queued<SpanData>], resource: &ResourceAttributesWithSchema) -> Vec<u8> {
+    let spans = batch.iter().map(|queued| queued.item.clone()).collect();
+    let resource_spans = group_spans_by_resource_and_scope(spans, resource);
     ExportTraceServiceRequest { resource_spans }.encode_to_vec()
 }
 

@@ -2,9 +2,11 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `choices` | exporters and samplers that the environment names |
 //! | `config` | the address of the collector, headers and intervals, from the environment |
 //! | `counters` | the counters of exported and dropped items |
 //! | `queue` | the bounded queues of log records and spans |
+//! | `item_len` | the approximate memory of log records and spans |
 //! | `exporter` | the thread that sends batches, with retries |
 //! | `transport` | one request to the collector |
 //! | `metrics` | metrics of an exposition as messages of OTLP |
@@ -13,9 +15,11 @@
 //!
 //! Threads that log or end a span put it into a queue and never wait. One thread sends all of it.
 
+mod choices;
 mod config;
 mod counters;
 mod exporter;
+mod item_len;
 mod metrics;
 mod process;
 mod queue;
@@ -68,6 +72,7 @@ impl Otlp {
             .with_log_processor(LogQueue(logs))
             .build();
         let tracers = SdkTracerProvider::builder()
+            .with_sampler(config.sampler.clone())
             .with_resource(resource.clone())
             .with_span_processor(SpanQueue(spans))
             .build();
@@ -115,6 +120,7 @@ impl Otlp {
     /// Starts the thread. It logs with `dispatch`.
     pub(crate) fn start(&mut self, dispatch: &Dispatch) -> io::Result<()> {
         let Some((config, resource, input)) = self.input.take() else { return Ok(()) };
+        config.warnings.iter().for_each(crate::warn);
         if config.traces {
             // Another tracer stays if the process has one.
             let tracer = tracer::Tracer::new(self.tracers.tracer(SCOPE));

@@ -1,6 +1,7 @@
 //! The bounded queues of log records and spans.
 
 use super::counters::{Counters, SignalCounters};
+use super::item_len;
 use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord};
@@ -13,26 +14,61 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// Maximum number of items in a queue.
 const MAX_ITEMS: usize = 2048;
 
+/// Maximum approximate bytes of the items of a signal: those in its queue, and those of the batch
+/// that is being sent.
+const MAX_BYTES: u64 = 8 << 20;
+
 /// A queue whose producers never wait: it drops and counts items that do not fit.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
-    sender: Sender<T>,
-    counters: Arc<Counters>,
-    signal: fn(&Counters) -> &SignalCounters,
+    sender: Sender<Queued<T>>,
+    signal: Signal,
+}
+
+/// The counters of a signal.
+#[derive(Clone, Debug)]
+struct Signal(Arc<Counters>, fn(&Counters) -> &SignalCounters);
+
+impl Signal {
+    fn counters(&self) -> &SignalCounters {
+        (self.1)(&self.0)
+    }
+}
+
+/// An item, which counts as waiting until it is dropped.
+#[derive(Debug)]
+pub(super) struct Queued<T> {
+    pub(super) item: T,
+    len: u64,
+    signal: Signal,
+}
+
+impl<T> Drop for Queued<T> {
+    fn drop(&mut self) {
+        let counters = self.signal.counters();
+        counters.waiting.fetch_sub(1, Ordering::Relaxed);
+        counters.waiting_bytes.fetch_sub(self.len, Ordering::Relaxed);
+    }
 }
 
 impl<T> Queue<T> {
     pub(super) fn new(
         counters: &Arc<Counters>,
         signal: fn(&Counters) -> &SignalCounters,
-    ) -> (Self, Receiver<T>) {
+    ) -> (Self, Receiver<Queued<T>>) {
         let (sender, receiver) = channel(MAX_ITEMS);
-        (Self { sender, counters: Arc::clone(counters), signal }, receiver)
+        (Self { sender, signal: Signal(Arc::clone(counters), signal) }, receiver)
     }
 
-    fn push(&self, item: T) {
-        if self.sender.try_send(item).is_err() {
-            (self.signal)(&self.counters).queue_full.fetch_add(1, Ordering::Relaxed);
+    /// Adds an item of about this many bytes.
+    fn push(&self, item: T, len: usize) {
+        let (len, signal) = (len as u64, self.signal.clone());
+        let counters = self.signal.counters();
+        counters.waiting.fetch_add(1, Ordering::Relaxed);
+        let before = counters.waiting_bytes.fetch_add(len, Ordering::Relaxed);
+        let queued = Queued { item, len, signal };
+        if before + len > MAX_BYTES || self.sender.try_send(queued).is_err() {
+            counters.queue_full.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -46,7 +82,7 @@ pub(super) struct LogQueue(pub(super) Queue<LogItem>);
 
 impl LogProcessor for LogQueue {
     fn emit(&self, record: &mut SdkLogRecord, scope: &InstrumentationScope) {
-        self.0.push((record.clone(), scope.clone()));
+        self.0.push((record.clone(), scope.clone()), item_len::of_record(record));
     }
 
     fn force_flush(&self) -> OTelSdkResult {
@@ -67,7 +103,8 @@ impl SpanProcessor for SpanQueue {
 
     fn on_end(&self, span: SpanData) {
         if span.span_context.is_sampled() {
-            self.0.push(span);
+            let len = item_len::of_span(&span);
+            self.0.push(span, len);
         }
     }
 
@@ -83,19 +120,56 @@ impl SpanProcessor for SpanQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use opentelemetry::logs::{LogRecord, Logger, LoggerProvider};
+    use opentelemetry_sdk::logs::SdkLoggerProvider;
 
     #[test]
     fn a_full_queue_drops_and_counts() {
         let counters = Arc::new(Counters::default());
         let (queue, mut receiver) = Queue::new(&counters, |all| &all.traces);
         for number in 0..MAX_ITEMS + 3 {
-            queue.push(number);
+            queue.push(number, 1);
         }
         assert_eq!(counters.traces.dropped(), 3);
         assert_eq!(counters.logs.dropped(), 0);
-        assert_eq!(receiver.try_recv(), Ok(0), "the oldest items stay");
+        assert_eq!(receiver.try_recv().expect("an item").item, 0, "the oldest items stay");
         let text = counters.exposition();
         let line = "nuthatch_otlp_dropped_total{signal=\"traces\",cause=\"queue-full\"} 3\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn a_queue_is_bounded_by_bytes_too() {
+        let counters = Arc::new(Counters::default());
+        let (queue, mut receiver) = Queue::new(&counters, |all| &all.logs);
+        let half = MAX_BYTES as usize / 2;
+        for number in 0..4 {
+            queue.push(number, half);
+        }
+        assert_eq!(counters.logs.dropped(), 2);
+        // An item that is being sent still takes memory.
+        let sent = receiver.try_recv().expect("an item");
+        queue.push(4, half);
+        assert_eq!(counters.logs.dropped(), 3);
+        drop(sent);
+        queue.push(5, half);
+        assert_eq!(counters.logs.dropped(), 3);
+        assert_eq!(counters.unsent(), 2);
+        while receiver.try_recv().is_ok() {}
+        assert_eq!(
+            (counters.unsent(), counters.logs.waiting_bytes.load(Ordering::Relaxed)),
+            (0, 0)
+        );
+    }
+
+    #[test]
+    fn long_texts_count_with_their_length() {
+        let provider = SdkLoggerProvider::builder().build();
+        let mut record = provider.logger("test").create_log_record();
+        let before = item_len::of_record(&record);
+        record.set_body("b".repeat(1000).into());
+        record.add_attribute("key", "v".repeat(5000));
+        let len = item_len::of_record(&record) - before;
+        assert!((6000..6200).contains(&len), "{len}");
     }
 }

@@ -5,6 +5,7 @@ use super::line::{Line, Style};
 use super::lines::lines;
 use super::sample::Sample;
 use super::screen::Screen;
+use super::scroll::Scroll;
 use super::view::View;
 use crate::outcome::Failure;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -36,7 +37,8 @@ pub(super) fn watch(client: Client, interval: Duration) -> Result<(), Failure> {
     let (stop, samples) = start_sampling(client, interval);
     let screen = Screen::enter().map_err(failure)?;
     let view = View::new(first, None);
-    let mut live = Live { view, address, problem: None, shows_report: false };
+    let mut live =
+        Live { view, address, problem: None, shows_report: false, scroll: Scroll::default() };
     let outcome = live.show_until(&screen, &samples, &stopped);
     drop(screen);
     drop(stop);
@@ -70,6 +72,7 @@ struct Live {
     problem: Option<String>,
     /// Whether the report is shown in place of the counters.
     shows_report: bool,
+    scroll: Scroll,
 }
 
 impl Live {
@@ -87,8 +90,10 @@ impl Live {
                     Event::Key(key) if is_quit_key(key) => return Ok(()),
                     Event::Key(key) if is_switch_key(key) => {
                         self.shows_report = !self.shows_report;
+                        self.scroll = Scroll::default();
                         self.show(screen)?;
                     }
+                    Event::Key(key) if self.scrolls(key) => self.show(screen)?,
                     Event::Resize(..) => self.show(screen)?,
                     _ => {}
                 }
@@ -115,22 +120,31 @@ impl Live {
         }
     }
 
-    fn show(&self, screen: &Screen) -> io::Result<()> {
-        let size = terminal::size()?;
-        let mut lines = lines(&self.view, &self.address, usize::from(size.0));
+    /// Moves the screen if a key does that. Returns whether it does.
+    fn scrolls(&mut self, key: KeyEvent) -> bool {
+        key.kind != KeyEventKind::Release && self.scroll.follow(key.code)
+    }
+
+    fn show(&mut self, screen: &Screen) -> io::Result<()> {
+        let (width, height) = terminal::size()?;
+        let size = (usize::from(width), usize::from(height));
+        let mut lines = lines(&self.view, &self.address, size.0);
         if self.shows_report {
             lines.truncate(1);
             lines.extend(self.view.now.report.lines());
         }
-        if let Some(reason) = &self.view.now.refused_token {
-            let text = format!("keys are hidden, since the server refused the token: {reason}");
-            lines.insert(1, Line { text, style: Style::Alarm });
-        }
+        let mut alarms = Vec::new();
         if let Some(problem) = &self.problem {
-            let text = format!("these values are old: {problem}");
-            lines.insert(1, Line { text, style: Style::Alarm });
+            alarms.push(format!("these values are old: {problem}"));
         }
-        screen.show(&lines, size)
+        if let Some(reason) = &self.view.now.refused_token {
+            let text = "keys are hidden, since the server refused the token";
+            alarms.push(format!("{text}: {reason}"));
+        }
+        let fixed = 1 + alarms.len();
+        let alarms = alarms.into_iter().map(|text| Line { text, style: Style::Alarm });
+        lines.splice(1..1, alarms);
+        screen.show(&self.scroll.window(lines, fixed, size), height)
     }
 }
 

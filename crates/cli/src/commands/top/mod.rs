@@ -15,6 +15,7 @@ mod quantity;
 mod report;
 mod sample;
 mod screen;
+mod scroll;
 mod view;
 
 use crate::arguments::read_token;
@@ -35,8 +36,9 @@ use view::View;
 
 const NOTES: &str = "\
 Examples:
-  nuthatch top                                   the server of this machine; q quits, and Tab
-                                                 switches to keys, slow commands and clients
+  nuthatch top                                   the server of this machine; q quits, Tab
+                                                 switches to keys, slow commands and clients,
+                                                 and arrows and PgDn scroll
   nuthatch top 127.0.0.1:9500 --interval 5s
   nuthatch top unix:/run/nuthatch/admin.sock
   nuthatch top --once --interval 10s             ten seconds in plain text

@@ -39,7 +39,37 @@ fn a_full_queue_of_spans_drops_and_delays_no_command() {
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.wait_until_ended(), Some(0));
     let log = server.messages();
-    assert!(log.contains("the collector did not accept the last telemetry in time"), "{log}");
+    // Those that wait, at least a full queue, and not those that were dropped before.
+    let text = "the collector did not accept the last log records and spans in time lost=";
+    let lost = log.split_once(text).and_then(|(_, rest)| rest.split_whitespace().next());
+    let lost: u64 = lost.and_then(|lost| lost.parse().ok()).expect(&log);
+    assert!((2048..=2048 + 512).contains(&lost), "{log}");
+}
+
+/// Only metrics were not accepted, and the log said that nothing is lost.
+#[test]
+fn the_last_line_of_the_log_is_not_about_nothing() {
+    let (folder, silent) = (Folder::new(), Collector::with(|_, _| None));
+    let only_metrics = [("OTEL_LOGS_EXPORTER", "none"), ("OTEL_TRACES_EXPORTER", "none")];
+    let server = cache(&folder, &["--otlp", &silent.url()], &only_metrics);
+    let (status, log) = server.stop();
+    assert_eq!(status, Some(0), "{log}");
+    assert!(!log.contains("lost"), "{log}");
+}
+
+#[test]
+fn unknown_samplers_and_exporters_are_ignored_with_a_warning() {
+    let (folder, collector) = (Folder::new(), Collector::with(|_, _| Some((200, String::new()))));
+    let unknown = [("OTEL_TRACES_SAMPLER", "sometimes"), ("OTEL_LOGS_EXPORTER", "console")];
+    let server = cache(&folder, &["--otlp", &collector.url()], &unknown);
+    let (status, log) = server.stop();
+    assert_eq!(status, Some(0), "{log}");
+    for expected in [
+        "warning: OTEL_TRACES_SAMPLER: expected always_on, always_off or traceidratio, or one",
+        "warning: OTEL_LOGS_EXPORTER: expected otlp or none, found \"console\", which is ignored",
+    ] {
+        assert!(log.contains(expected), "{expected}: {log}");
+    }
 }
 
 #[test]
