@@ -14,6 +14,7 @@ use tracing::info;
 /// The credentials of a server and those that it requires from clients.
 pub(crate) struct Credentials {
     pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) certificate_expiry: Vec<u64>,
     pub(crate) token_check: Option<TokenCheck>,
     pub(crate) certificates: Option<CertificateCheck>,
     /// Credentials for requests to the origin.
@@ -23,7 +24,9 @@ pub(crate) struct Credentials {
 impl Credentials {
     pub(crate) fn new(options: &Options) -> Arc<Self> {
         let Options { tls, token_check, certificates, access, .. } = options.clone();
-        Arc::new(Self { tls: tls.map(TlsAcceptor::from), token_check, certificates, access })
+        let tls = tls.map(TlsAcceptor::from);
+        let certificate_expiry = options.certificate_expiry.clone();
+        Arc::new(Self { tls, certificate_expiry, token_check, certificates, access })
     }
 
     /// Returns whether a client with these certificates may connect; `None` is a client without.

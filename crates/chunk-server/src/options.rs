@@ -21,6 +21,7 @@ pub type CertificateCheck = Arc<dyn Fn(&[CertificateDer<'static>]) -> bool + Sen
 pub struct Options {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) certificate_expiry: Vec<u64>,
     pub(crate) certificates: Option<CertificateCheck>,
     pub(crate) token_check: Option<TokenCheck>,
     pub(crate) access: Access,
@@ -40,6 +41,7 @@ impl Options {
         Self {
             addresses,
             tls: None,
+            certificate_expiry: Vec::new(),
             certificates: None,
             token_check: None,
             access: Access::new(),
@@ -57,6 +59,13 @@ impl Options {
     #[must_use]
     pub fn tls(mut self, tls: Arc<ServerConfig>) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// Sets when the certificates of the server expire, in seconds since 1970, for its metrics.
+    #[must_use]
+    pub fn certificate_expiry(mut self, times: Vec<u64>) -> Self {
+        self.certificate_expiry = times;
         self
     }
 

@@ -5,6 +5,7 @@ use crate::credentials::{Credentials, Reloader};
 use crate::metrics::{Counters, write_counts, write_stat};
 use crate::options::Options;
 use crate::site::{Shared, Site};
+use nuthatch_listen::tls::write_expiry;
 use nuthatch_listen::{
     ConnectionSlots, Lifecycle, LiveReport, LogLines, MetricsFormat, MetricsSource, MetricsText,
     ServerThread, Stopper, bind_all, spawn_acceptors,
@@ -51,6 +52,7 @@ impl Metrics {
         write_counts(&mut text, &self.shared.cache.counts());
         let stat = self.shared.cache.chunks().map(|chunks| chunks.stat()).unwrap_or_default();
         write_stat(&mut text, &stat);
+        write_expiry(&mut text, &self.shared.credentials().certificate_expiry);
         text.finish()
     }
 }

@@ -89,7 +89,7 @@ pub use scans::parallel::{Parallel, ParallelRows};
 pub use scans::stream::{BatchStream, RowStream};
 pub use store::Store;
 pub use store::backup::{Compacted, compact, compact_with};
-pub use store::stat::{Stat, TableStat};
+pub use store::stat::{Stat, TableStat, Usage};
 pub use table::{Kind, MAX_NAME_LEN, Table};
 pub use watch::{Start, Watch};
 pub use write::{Condition, WriteTxn};

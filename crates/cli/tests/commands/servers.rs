@@ -2,6 +2,7 @@
 
 use crate::folder::{Folder, Run};
 use crate::server::{Running, wait_until, wait_until_closed};
+use crate::store_remote::certificates;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -378,5 +379,41 @@ fn every_server_reads_its_admin_token_again() {
         wait_until("an error", || server.messages().contains("at least 16 visible ASCII"));
         assert_eq!(status_with_token(&server.admin, new), "HTTP/1.1 200 OK", "{command:?}");
         assert!(!server.messages().contains(new), "{}", server.messages());
+    }
+}
+
+/// Returns the samples with this name of an admin endpoint.
+fn samples(admin: &str, name: &str) -> Vec<String> {
+    let mut client = TcpStream::connect(admin).expect("a connection");
+    let request = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    client.write_all(request).expect("sent");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("an answer");
+    answer.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_server_exports_when_its_certificate_expires() {
+    let folder = Folder::new();
+    certificates(&folder, "one");
+    let chunks = chunks(&folder);
+    let tls = ["--tls-cert=cert.pem", "--tls-key=key.pem", "--admin=127.0.0.1:0"];
+    let cache = &["serve", "--memory=16MiB", "--memcache=off", "--resp=tls:127.0.0.1:0"];
+    let with_store = ["--store=other", "--store-create", "--grpc=tls:127.0.0.1:0"];
+    let store_only = ["serve", "--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0"];
+    for command in [
+        STORE,
+        &as_texts(&chunks),
+        cache,
+        &[cache, &with_store[..]].concat(),
+        &[&store_only[..], &with_store].concat(),
+    ] {
+        let server = folder.start(folder.command(&[command, &tls].concat()));
+        // The default of the program that made the certificate: the year 4096.
+        let found = samples(&server.admin, "nuthatch_certificate_expiry_seconds");
+        let expected = ["nuthatch_certificate_expiry_seconds{position=\"0\"} 67090118400"];
+        assert_eq!(found, expected, "{command:?}");
+        let has_store = command.iter().any(|word| word.contains("grpc") || *word == "store");
+        assert_eq!(samples(&server.admin, "nuthatch_store_").len(), if has_store { 4 } else { 0 });
     }
 }

@@ -1,5 +1,6 @@
 //! The TLS configuration of a server.
 
+use super::expiry::expiry;
 use super::files::{TlsError, certificates, no_issuers, private_key, roots};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -87,6 +88,13 @@ impl ServerTls {
         let mut config = ServerConfig::clone(&self.config);
         config.alpn_protocols = vec![b"h2".to_vec()];
         Arc::new(config)
+    }
+
+    /// Returns when the server's certificate and those of its issuers that it sends expire, in
+    /// seconds since 1970. Certificates of an unknown form are left out.
+    #[must_use]
+    pub fn expiry(&self) -> Vec<u64> {
+        self.identity.cert.iter().filter_map(|certificate| expiry(certificate)).collect()
     }
 
     /// Returns whether clients need a certificate.

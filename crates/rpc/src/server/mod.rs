@@ -21,6 +21,7 @@ use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use metrics::CallCounters;
 use middleware::{CallLayer, CallPolicy};
+use nuthatch_listen::tls::write_expiry;
 use nuthatch_listen::{
     ConnectionSlots, Lifecycle, LiveReport, LiveTable, LogLines, MetricsFormat, MetricsSource,
     MetricsText, ServerThread, Stopper, bind_all, spawn_acceptors,
@@ -74,6 +75,7 @@ pub struct Metrics {
     watch_failures: Arc<AtomicU64>,
     lifecycle: Lifecycle,
     store: Store,
+    tls: Option<Arc<LiveTls>>,
 }
 
 impl Metrics {
@@ -103,22 +105,45 @@ impl Metrics {
         self.lifecycle.is_draining()
     }
 
-    /// Returns all metrics in the text format of Prometheus. Their names begin with
-    /// `nuthatch_rpc_`.
+    /// Returns all metrics in the text format of Prometheus, except that of certificates. Their
+    /// names begin with `nuthatch_rpc_` or `nuthatch_store_`.
     pub fn exposition(&self) -> String {
         let mut text = MetricsText::new(MetricsFormat::Prometheus);
-        self.counters.write(&mut text);
+        self.write(&mut text);
+        text.finish()
+    }
+
+    /// Returns the metric of certificates in the text format of Prometheus. It is empty without
+    /// TLS.
+    pub fn certificate_exposition(&self) -> String {
+        let mut text = MetricsText::new(MetricsFormat::Prometheus);
+        write_expiry(&mut text, &self.tls.as_ref().map(|tls| tls.expiry()).unwrap_or_default());
+        text.finish()
+    }
+
+    fn write(&self, text: &mut MetricsText) {
+        self.counters.write(text);
         let help = "Bytes that requests and responses hold, of the memory limit.";
         text.gauge("nuthatch_rpc_held_bytes", help).sample(&[], self.held_bytes());
         let help = "Temporary failures to read the store for watches. Each read is retried.";
         text.counter("nuthatch_rpc_watch_failures", help).sample(&[], self.watch_failures());
-        text.finish()
+        // Without a value in a child process, which has no store.
+        let Ok(usage) = self.store.usage() else { return };
+        let help = "Bytes of the store up to the last page in use, including free pages, which \
+                    are reused.";
+        text.gauge("nuthatch_store_used_bytes", help).sample(&[], usage.used_bytes);
+        let help = "Length of the memory map: the file can grow up to it without moving the map.";
+        text.gauge("nuthatch_store_map_bytes", help).sample(&[], usage.map_bytes);
+        let help = "Reader slots that are in use or were used, in all processes.";
+        text.gauge("nuthatch_store_readers", help).sample(&[], usage.readers);
+        let help = "Maximum number of reader slots.";
+        text.gauge("nuthatch_store_readers_limit", help).sample(&[], usage.max_readers);
     }
 }
 
 impl MetricsSource for Metrics {
     fn metrics(&self, format: MetricsFormat) -> String {
-        format.convert(&self.exposition())
+        format.convert(&(self.exposition() + &self.certificate_exposition()))
     }
 
     fn is_stopping(&self) -> bool {
@@ -204,6 +229,7 @@ impl Server {
             watch_failures: Arc::clone(&self.watch_failures),
             lifecycle: self.lifecycle.clone(),
             store: self.store.clone(),
+            tls: self.reloader.tls.clone(),
         }
     }
 

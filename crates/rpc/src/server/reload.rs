@@ -107,6 +107,11 @@ impl LiveTls {
         Arc::clone(&self.lock().config)
     }
 
+    /// Returns when the certificates of the server expire, in seconds since 1970.
+    pub(crate) fn expiry(&self) -> Vec<u64> {
+        self.lock().tls.expiry()
+    }
+
     /// Registers a connection with the certificates of its client. Returns a receiver that becomes
     /// ready when the connection must close, or `None` if the certificate is no longer accepted.
     pub(crate) fn admit(

@@ -7,6 +7,7 @@ use crate::compression::SavedByDictionary;
 use crate::state::{DISK_FIELDS, SNAPSHOT_FIELDS, Server, SnapshotField, Totals, bucket_end_ns};
 use crate::warm_restart::RestoreProgress;
 use nuthatch_cache::Stats;
+use nuthatch_listen::tls::write_expiry;
 use nuthatch_listen::{MetricsFormat, MetricsText, write_process};
 use std::ops::RangeInclusive;
 
@@ -33,6 +34,7 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
     connections(&mut text, server, &totals);
     event_loop(&mut text, server);
     write_process(&mut text);
+    write_expiry(&mut text, &server.certificate_expiry());
     for source in &server.extra_metrics {
         text.append(&source.text());
     }

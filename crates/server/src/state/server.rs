@@ -169,6 +169,8 @@ pub struct Server {
     /// Whether `CONFIG SET requirepass ""` is refused, since other machines can connect.
     pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
+    /// When the certificates of its listeners expire, in seconds since 1970.
+    certificate_expiry: RwLock<Vec<u64>>,
     pub(crate) hot_keys: HotKeys,
     pub(crate) big_keys: BigKeys,
     pub(crate) started: Instant,
@@ -220,6 +222,7 @@ impl Server {
             max_dump_time: Duration::from_secs(30),
             must_keep_password: false,
             slowlog: SlowLog::default(),
+            certificate_expiry: RwLock::default(),
             hot_keys: HotKeys::new(hasher.clone()),
             big_keys: BigKeys::new(hasher),
             started: Instant::now(),
@@ -490,6 +493,16 @@ impl Server {
     /// Returns the sampler of keys of a worker thread. Each worker thread calls it once.
     pub(crate) fn hot_key_sampler(&self) -> Sampler {
         self.hot_keys.sampler()
+    }
+
+    /// Sets when the certificates of its listeners expire, in seconds since 1970.
+    pub(crate) fn set_certificate_expiry(&self, times: Vec<u64>) {
+        *self.certificate_expiry.write().unwrap_or_else(PoisonError::into_inner) = times;
+    }
+
+    /// Returns when the certificates of its listeners expire, in seconds since 1970.
+    pub(crate) fn certificate_expiry(&self) -> Vec<u64> {
+        self.certificate_expiry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Continues the scan for the longest items, and returns those that it has found.

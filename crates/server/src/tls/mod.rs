@@ -47,6 +47,11 @@ impl Tls {
         self.0.accepts(certificates.unwrap_or_default())
     }
 
+    /// Returns when the certificates of the server expire, in seconds since 1970.
+    pub(crate) fn expiry(&self) -> Vec<u64> {
+        self.0.expiry()
+    }
+
     /// Creates the session of a new connection.
     pub(crate) fn session(&self) -> io::Result<Session> {
         Session::new(self.0.config())

@@ -81,6 +81,7 @@ pub(crate) struct Common {
 
 impl Common {
     pub(crate) fn new(server: Server, threads: usize, tls: Option<Tls>, reactor: Backend) -> Self {
+        server.set_certificate_expiry(tls.as_ref().map(Tls::expiry).unwrap_or_default());
         Self {
             server,
             threads,
@@ -112,6 +113,7 @@ impl Common {
     /// Replaces the certificates for new connections. Workers then close connections whose client
     /// certificate is no longer accepted.
     pub(crate) fn replace_tls(&self, tls: Tls) {
+        self.server.set_certificate_expiry(tls.expiry());
         *self.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(tls);
         self.tls_changes.fetch_add(1, Ordering::Release);
     }

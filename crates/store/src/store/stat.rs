@@ -45,7 +45,38 @@ pub struct TableStat {
     pub overflow_pages: u64,
 }
 
+/// What a store uses of its map and of its reader slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// As in [`Stat`].
+    pub used_bytes: u64,
+    /// As in [`Stat`].
+    pub map_bytes: u64,
+    /// As in [`Stat`].
+    pub readers: u32,
+    /// As in [`Stat`].
+    pub max_readers: u32,
+}
+
 impl Store {
+    /// Returns what the store uses of its map and of its reader slots. Takes constant time and no
+    /// reader slot.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Forked`] in a child process.
+    pub fn usage(&self) -> Result<Usage> {
+        let environment = &self.0.environment;
+        let info = environment.info()?;
+        let page_bytes = u64::from(environment.page_size());
+        Ok(Usage {
+            used_bytes: (info.last_page_number as u64 + 1) * page_bytes,
+            map_bytes: info.map_size as u64,
+            readers: info.number_of_readers,
+            max_readers: info.maximum_number_of_readers,
+        })
+    }
+
     /// Returns statistics of the store. Reads the list of free pages, so it takes time proportional
     /// to its length.
     ///

@@ -296,7 +296,7 @@ impl Serve {
         }
         if let TlsArgs { cert: Some(cert), key: Some(key), client_ca } = tls {
             let tls = server_tls(cert, key, client_ca.as_deref())?;
-            options = options.tls(tls.config());
+            options = options.tls(tls.config()).certificate_expiry(tls.expiry());
             if tls.needs_client_certificate() {
                 options = options.client_certificates(Arc::new(move |all| tls.accepts(all)));
             }

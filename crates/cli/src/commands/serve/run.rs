@@ -72,6 +72,10 @@ pub(super) fn serve(
     let options = options(loaded, listeners, tls)?.threads(threads);
     let stored = StoreServer::start(loaded, limits.store)?;
     add_reports(&mut server, stored.as_ref(), logs);
+    if options.tls.is_none() {
+        // Otherwise both have the same certificates, and the cache server exports when they expire.
+        server.extra_metrics.extend(stored.as_ref().map(StoreServer::certificate_exposition));
+    }
     let running =
         Running::serve(server, &options).map_err(|error| start_failure(loaded, &error))?;
     warn_of_addresses(loaded, &running);

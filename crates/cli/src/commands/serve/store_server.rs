@@ -62,6 +62,12 @@ impl StoreServer {
         Exposition::new(move || counts.exposition())
     }
 
+    /// Returns the metric of its certificates.
+    pub(crate) fn certificate_exposition(&self) -> Exposition {
+        let counts = self.server.metrics();
+        Exposition::new(move || counts.certificate_exposition())
+    }
+
     /// Returns the tables of the store for the live page.
     pub(crate) fn live_tables(&self) -> LiveTables {
         let counts = self.server.metrics();
