@@ -67,6 +67,18 @@ var refusals = []struct{ values, message string }{
 	{job + "populate.jobs.a.job=password = \"x\"", "found a password"},
 	{job + "populate.jobs.a.job=from = \"postgresql://db/app\"\\, password = \"x\"",
 		"found a password"},
+	{job + "populate.jobs.a.job=from = \"host=db user=me password=x\"", "found a password"},
+	{job + "populate.jobs.a.job=from = \"dbname = app password = 'x y' port=1\"", "found a password"},
+	{job + "populate.jobs.a.job=x,populate.jobs.a.env.DSN=host=db sslkey=k sslpassword=x", "no secret among"},
+	{"cache.auth.existingSecret=p,cache.warmRestart=true,cache.persistence.enabled=true," +
+		"cache.memory=1GiB,cache.persistence.size=3Gi", "expected at least 4096Mi"},
+	{"cache.auth.existingSecret=p,cache.settings.otlp=http://collector:4318",
+		"networkPolicy.egress: expected the collector"},
+	{"cache.auth.existingSecret=p,cache.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
+		"networkPolicy.egress: expected the collector"},
+	{"cache.enabled=false,store.enabled=true,store.auth.enabled=false," +
+		"store.extraArgs[0]=--otlp=http://collector:4318",
+		"networkPolicy.egress: expected the collector"},
 	{job + "populate.jobs.a.job=headers = [\"Authorization: Bearer x\"]", "Authorization"},
 	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false," +
 		"chunks.origin=https://host/a?se=1&sig=SECRET", "chunks.originSecret"},
@@ -80,7 +92,8 @@ var refusals = []struct{ values, message string }{
 	{follow + "cache.follow.snapshots[0].source=s3://b/u,cache.follow.snapshots[1].name=u," +
 		"cache.follow.snapshots[1].source=s3://b/v,cache.follow.snapshots[1].file=u.nut",
 		"expected one snapshot in each folder, found two in u"},
-	{"cache.auth.existingSecret=p,cache.settings.otlp=http://me:pw@collector", "no secret among"},
+	{"cache.auth.existingSecret=p,networkPolicy.egress[0].ports[0].port=4318," +
+		"cache.settings.otlp=http://me:pw@collector", "no secret among"},
 	{"cache.auth.existingSecret=p,cache.listen.resp=false,cache.listen.memcache=false",
 		"at least one protocol"},
 	{"cache.auth.existingSecret=p,cache.memory=1MiB", "from 16MiB to 1TiB"},

@@ -38,13 +38,13 @@ func TestAnUpgradeWithAnotherVolumeSizeIsRefused(t *testing.T) {
 	template := map[string]any{
 		"metadata": map[string]any{"name": "data"},
 		"spec": map[string]any{"resources": map[string]any{
-			"requests": map[string]any{"storage": "3Gi"}}},
+			"requests": map[string]any{"storage": "5Gi"}}},
 	}
 	object := map[string]any{"spec": map[string]any{"volumeClaimTemplates": []any{template}}}
-	// By default the volume has 1 GiB more than twice the memory.
+	// By default the volume has 1 GiB more than four times the memory.
 	for memory, message := range map[string]string{
 		"1GiB": "",
-		"2GiB": "cache.persistence.size: expected 3Gi, the size of the volumes, found 5120Mi",
+		"2GiB": "cache.persistence.size: expected 5Gi, the size of the volumes, found 9216Mi",
 	} {
 		values := given(t, "cache.auth.existingSecret=p,cache.warmRestart=true,"+
 			"cache.persistence.enabled=true,cache.memory="+memory)

@@ -69,15 +69,16 @@
 {{- $disk := int64 (include "nuthatch.cache.disk" .) }}
 {{- $memory := int64 (include "nuthatch.bytes" (dict "size" $cache.memory "place"
     "cache.memory")) }}
-{{- $needed := ternary (add $disk (div $disk 16)) (mul 2 $memory) (gt $disk 0) }}
+{{- /* A dump ends at four times the memory: MAX_DUMP_RATIO of the server. */}}
+{{- $needed := ternary (add $disk (div $disk 16)) (mul 4 $memory) (gt $disk 0) }}
 {{- if $cache.persistence.size }}
 {{- $given := include "nuthatch.bytes" (dict "size" $cache.persistence.size "place"
     "cache.persistence.size") }}
 {{- if lt (int64 $given) $needed }}
 {{- fail (printf
     (print
-    "cache.persistence.size: expected at least %s, for the items on disk or a dump of the "
-    "memory, found %s")
+    "cache.persistence.size: expected at least %s, for the items on disk, or for a dump of up to "
+    "four times the memory, found %s")
     (include "nuthatch.mebibytes" $needed) $cache.persistence.size) }}
 {{- end }}
 {{- $cache.persistence.size }}

@@ -91,7 +91,8 @@ lifecycle:
 {{- end }}
 
 {{/* Fails if a text has a secret, since all who may read objects of the namespace could read it: a
-password in an address or a header, a signature or a token in a query. Dict "text" "place"
+password in an address, in a header or among keywords of libpq (host=db password=x), a signature or a
+token in a query. Dict "text" "place"
 "remedy". */}}
 {{- define "nuthatch.refuseSecret" -}}
 {{- $text := toString .text }}
@@ -101,6 +102,10 @@ password in an address or a header, a signature or a token in a query. Dict "tex
 {{- else if regexMatch "(?i)[?&](password|sig|x-amz-signature|token)=" $text }}
 {{- $found = "a password, a signature or a token in the query of an address" }}
 {{- else if regexMatch "(?im)(^|[{,\"'])\\s*[\"']?password[\"']?\\s*=" $text }}
+{{- $found = "a password" }}
+{{- else if regexMatch
+    "(?i)\\b(host|hostaddr|port|dbname|user|service|sslmode|sslcert|sslkey)\\s*=[^\n]*\\s(ssl)?password\\s*="
+    $text }}
 {{- $found = "a password" }}
 {{- else if regexMatch "(?i)authorization\\s*[:=]" $text }}
 {{- $found = "a header Authorization" }}
@@ -186,4 +191,18 @@ nuthatch.claim. */}}
     resources:
       requests:
         storage: {{ .size }}
+{{- end }}
+
+{{/* Fails if a component exports telemetry, since its network policy lets it connect to nothing:
+dict "component" "values". */}}
+{{- define "nuthatch.refuseOtlp" -}}
+{{- $address := get (default dict .values.settings) "otlp" }}
+{{- $address = default $address (get (default dict .values.env) "OTEL_EXPORTER_OTLP_ENDPOINT") }}
+{{- $argument := regexFind "--otlp\\b" (join " " (default list .values.extraArgs)) }}
+{{- if or $argument (and $address (not (has $address (list "auto" "off")))) }}
+{{- fail (printf
+    (print
+    "networkPolicy.egress: expected the collector of OpenTelemetry, to which %s connects, and the "
+    "DNS of the cluster, found nothing; docs/kubernetes.md has an example") .component) }}
+{{- end }}
 {{- end }}
