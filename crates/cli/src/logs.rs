@@ -4,7 +4,8 @@ use crate::outcome::Failure;
 use nuthatch_telemetry::{Error, LogOptions};
 
 pub(crate) use nuthatch_telemetry::{
-    Format, LogFilter, Logs, OTLP_AUTO, check_filter, check_otlp, server_started, warn,
+    Format, LogFilter, Logs, OTLP_AUTO, OTLP_DETAILS, OTLP_HELP, check_filter, check_otlp,
+    server_started, warn,
 };
 
 /// Starts the log. Dropping the returned value ends it.

@@ -49,11 +49,8 @@ pub(crate) struct MonitoringArgs {
 /// The argument for OpenTelemetry.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OtlpArgs {
-    /// Collector for OpenTelemetry (OTLP over HTTP), such as <http://127.0.0.1:4318>; auto or off
-    ///
-    /// With auto, the address is `OTEL_EXPORTER_OTLP_ENDPOINT`, and nothing is exported without it.
-    /// Needs a program that was built with the feature `otlp`.
     #[arg(long, value_name = "URL", default_value = logs::OTLP_AUTO, help_heading = "Logs")]
+    #[arg(help = logs::OTLP_HELP, long_help = format!("{}\n\n{}", logs::OTLP_HELP, logs::OTLP_DETAILS))]
     otlp: String,
 }
 

@@ -525,12 +525,8 @@ settings! {
         otlp: String = Text(logs::check_otlp) {
             value_name: "URL",
             default: logs::OTLP_AUTO,
-            help: "Collector for OpenTelemetry (OTLP over HTTP), such as http://127.0.0.1:4318; \
-                   auto or off",
-            more: "Exports the log, the metrics of /metrics each minute, and a span for each slow \
-                   command. With auto, the address is OTEL_EXPORTER_OTLP_ENDPOINT, and nothing is \
-                   exported without it. Needs a program that was built with the feature `otlp` \
-                   (docs/operations.md, \"OpenTelemetry\").",
+            help: logs::OTLP_HELP,
+            more: logs::OTLP_DETAILS,
         }
     }
 }

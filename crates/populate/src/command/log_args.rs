@@ -2,7 +2,7 @@
 
 use super::Failure;
 use clap::Args;
-use nuthatch_telemetry::{Error, Format, LogOptions, Logs, OTLP_AUTO};
+use nuthatch_telemetry::{Error, Format, LogOptions, Logs, OTLP_AUTO, OTLP_DETAILS, OTLP_HELP};
 
 /// The arguments for the log and for OpenTelemetry.
 #[derive(Debug, Args)]
@@ -14,11 +14,8 @@ pub(crate) struct LogArgs {
     /// Log one JSON object per line
     #[arg(long, help_heading = "Logs")]
     pub(super) log_json: bool,
-    /// Collector for OpenTelemetry (OTLP over HTTP), such as <http://127.0.0.1:4318>; auto or off
-    ///
-    /// With auto, the address is `OTEL_EXPORTER_OTLP_ENDPOINT`, and nothing is exported without it.
-    /// Needs a program that was built with the feature `otlp`.
     #[arg(long, value_name = "URL", default_value = OTLP_AUTO, help_heading = "Logs")]
+    #[arg(help = OTLP_HELP, long_help = format!("{OTLP_HELP}\n\n{OTLP_DETAILS}"))]
     otlp: String,
 }
 
