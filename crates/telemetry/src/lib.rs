@@ -28,9 +28,10 @@ pub const OTLP_HELP: &str =
     "Collector for OpenTelemetry (OTLP over HTTP), such as http://127.0.0.1:4318; auto or off";
 
 /// More about the setting `otlp`, for help pages.
-pub const OTLP_DETAILS: &str = "Exports logs, metrics and traces. With auto, the address is OTEL_EXPORTER_OTLP_ENDPOINT, and \
-     nothing is exported without it. Needs a program that was built with the feature `otlp` \
-     (docs/operations.md, \"OpenTelemetry\").";
+pub const OTLP_DETAILS: &str = "Exports logs, metrics and traces. With auto, the address is \
+                                OTEL_EXPORTER_OTLP_ENDPOINT, and nothing is exported without it. \
+                                Needs a program that was built with the feature `otlp` \
+                                (docs/operations.md, \"OpenTelemetry\").";
 
 /// The value of the setting `otlp` that exports nothing.
 pub const OTLP_OFF: &str = "off";

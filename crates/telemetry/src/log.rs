@@ -95,6 +95,7 @@ pub fn start(options: LogOptions<'_>) -> Result<Logs, Error> {
         .map_err(|error| Error::System(error.to_string()))?;
     WARNINGS_ARE_RECORDS.store(options.format == Format::Json, Ordering::Relaxed);
     if let Some(mut otlp) = otlp {
+        otlp.warnings().iter().for_each(warn);
         otlp.start(&dispatch).map_err(system)?;
         logs.otlp = Some(otlp);
     }

@@ -39,6 +39,10 @@ impl Otlp {
         }
     }
 
+    pub(crate) fn warnings(&self) -> &[String] {
+        match *self {}
+    }
+
     pub(crate) fn logs(&self) -> Box<dyn Layer<Registry> + Send + Sync> {
         match *self {}
     }

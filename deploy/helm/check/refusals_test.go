@@ -68,8 +68,10 @@ var refusals = []struct{ values, message string }{
 	{job + "populate.jobs.a.job=from = \"postgresql://db/app\"\\, password = \"x\"",
 		"found a password"},
 	{job + "populate.jobs.a.job=from = \"host=db user=me password=x\"", "found a password"},
-	{job + "populate.jobs.a.job=from = \"dbname = app password = 'x y' port=1\"", "found a password"},
-	{job + "populate.jobs.a.job=x,populate.jobs.a.env.DSN=host=db sslkey=k sslpassword=x", "no secret among"},
+	{job + "populate.jobs.a.job=from = \"dbname = app password = 'x y' port=1\"",
+		"found a password"},
+	{job + "populate.jobs.a.job=x,populate.jobs.a.env.DSN=host=db sslkey=k sslpassword=x",
+		"no secret among"},
 	{"cache.auth.existingSecret=p,cache.warmRestart=true,cache.persistence.enabled=true," +
 		"cache.memory=1GiB,cache.persistence.size=3Gi", "expected at least 4096Mi"},
 	{"cache.auth.existingSecret=p,cache.settings.otlp=http://collector:4318",

@@ -3,7 +3,7 @@
 use super::admin_access::{admin_rules, check_host};
 use super::listen::start_failure;
 use crate::files::world_readable_warning;
-use crate::logs::{self, Logs};
+use crate::logs::{self, Logs, OTLP_DETAILS, OTLP_HELP};
 use crate::outcome::Failure;
 use clap::Args;
 use nuthatch_listen::admin::{Access, AccessRules, Admin, Listeners};
@@ -50,7 +50,7 @@ pub(crate) struct MonitoringArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OtlpArgs {
     #[arg(long, value_name = "URL", default_value = logs::OTLP_AUTO, help_heading = "Logs")]
-    #[arg(help = logs::OTLP_HELP, long_help = format!("{}\n\n{}", logs::OTLP_HELP, logs::OTLP_DETAILS))]
+    #[arg(help = OTLP_HELP, long_help = format!("{OTLP_HELP}\n\n{OTLP_DETAILS}"))]
     otlp: String,
 }
 

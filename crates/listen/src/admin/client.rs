@@ -71,7 +71,7 @@ impl Client {
         Ok(self)
     }
 
-    /// Presents no token from now on. Returns whether there was one.
+    /// Removes the token, so that later requests have none. Returns whether there was one.
     pub fn drop_token(&mut self) -> bool {
         self.token.take().is_some()
     }

@@ -83,7 +83,7 @@ impl LiveCache {
             LiveValue::PrivateStart { start, len, .. } if privacy == Privacy::Shown => {
                 json!({ "text": shortened(start, *len), "bytes": len })
             }
-            LiveValue::PrivateStart { start, len, hash } => self.hidden(&(start, hash), *len),
+            LiveValue::PrivateStart { start, len, hash } => self.hidden((start, hash), *len),
         }
     }
 
@@ -94,8 +94,8 @@ impl LiveCache {
     }
 }
 
-/// Returns the first bytes of a value of this length as text of limited length. Bytes that are not UTF-8, and characters that change
-/// how text around them is shown, are escaped.
+/// Returns the first bytes of a value of this length as text of limited length. Bytes that are not
+/// UTF-8, and characters that change how text around them is shown, are escaped.
 fn shortened(bytes: &[u8], len: u64) -> String {
     let mut text = String::new();
     let part = &bytes[..bytes.len().min(MAX_TEXT_LEN)];

@@ -34,6 +34,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use listeners::Listener;
 use live::LiveCache;
+use refusals::TARGET;
 use respond::Site;
 use std::convert::Infallible;
 use std::io;
@@ -47,9 +48,6 @@ use tokio::runtime;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::{Level, enabled, warn};
-
-/// The log target.
-const TARGET: &str = "nuthatch::admin";
 
 /// Maximum bytes of the head of a request, and maximum number of its header fields.
 const MAX_HEAD_LEN: usize = 16 << 10;

@@ -1,11 +1,13 @@
 //! Counts and logs requests that the admin endpoint refuses.
 
-use super::TARGET;
 use crate::exposition::{MetricsFormat, MetricsText};
 use crate::rate_limit::RateLimit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tracing::{Level, enabled, warn};
+
+/// The log target of the admin endpoint.
+pub(super) const TARGET: &str = "nuthatch::admin";
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

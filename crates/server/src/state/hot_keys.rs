@@ -8,9 +8,9 @@
 //! A batch of requests costs one comparison and one subtraction, unless it has a sampled request.
 //! How many requests the sampler skips follows their rate: it takes about 1,000 samples a second at
 //! most, and all requests if there are few. Of a request with several keys one is chosen. Each
-//! sample has the weight of the keys that it stands for: those of its request, times the mean number
-//! of requests for each sample. The worker never waits for a reader of the table: it leaves samples
-//! out meanwhile.
+//! sample has the weight of the keys that it stands for: those of its request, times the mean
+//! number of requests for each sample. The worker never waits for a reader of the table: it leaves
+//! samples out meanwhile.
 //!
 //! The share of a key is its weight divided by the weight of all samples. Weights differ, so the
 //! error of a share follows from the sum of the squares of the weights of its samples: one sample
@@ -421,7 +421,8 @@ mod tests {
         let mut sampler = hot_keys.sampler();
         let keys = |at: usize, each: &mut dyn FnMut(&[u8]) -> bool| {
             // Half of the requests name one key, and half of them four.
-            let names: &[&[u8]] = if at % 2 == 0 { &[b"x"] } else { &[b"a", b"b", b"c", b"d"] };
+            let names: &[&[u8]] =
+                if at.is_multiple_of(2) { &[b"x"] } else { &[b"a", b"b", b"c", b"d"] };
             let _ = names.iter().all(|name| each(name));
         };
         sampler.sample(400, |_| true, keys);
@@ -434,8 +435,8 @@ mod tests {
     fn the_error_holds_for_requests_with_many_keys() {
         // One request in 20 names 16 times each of two keys; the others name one key.
         let keys = |at: usize, each: &mut dyn FnMut(&[u8]) -> bool| {
-            if at % 20 == 0 {
-                let _ = (0..32).all(|number| each(if number % 2 == 0 { b"a" } else { b"b" }));
+            if at.is_multiple_of(20) {
+                let _ = (0..32).all(|number| each(if number & 1 == 0 { b"a" } else { b"b" }));
             } else {
                 each(b"x");
             }
@@ -496,7 +497,7 @@ mod tests {
             32,
             |at| at % 2 == 0,
             |at, each| {
-                each(if at % 2 == 0 { b"open" } else { b"hidden" });
+                each(if at.is_multiple_of(2) { b"open" } else { b"hidden" });
             },
         );
         let report = hot_keys.report(Instant::now());

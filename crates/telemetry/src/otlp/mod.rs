@@ -85,6 +85,11 @@ impl Otlp {
     /// Does nothing: the environment is used.
     pub(crate) fn warn_if_unused(_setting: &str) {}
 
+    /// Returns what the environment has that is ignored.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.config().map(|config| &config.warnings[..]).unwrap_or_default()
+    }
+
     /// Returns the layer that makes log records of events.
     pub(crate) fn logs(&self) -> Box<dyn Layer<Registry> + Send + Sync> {
         if self.config().is_some_and(|config| config.logs) {
@@ -120,7 +125,6 @@ impl Otlp {
     /// Starts the thread. It logs with `dispatch`.
     pub(crate) fn start(&mut self, dispatch: &Dispatch) -> io::Result<()> {
         let Some((config, resource, input)) = self.input.take() else { return Ok(()) };
-        config.warnings.iter().for_each(crate::warn);
         if config.traces {
             // Another tracer stays if the process has one.
             let tracer = tracer::Tracer::new(self.tracers.tracer(SCOPE));

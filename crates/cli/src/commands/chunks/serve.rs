@@ -55,9 +55,9 @@ After SIGTERM or SIGINT the server accepts no connections, responses in progress
 finish, and /healthz at the admin endpoint returns 503. A second signal ends the server at once.
 
 SIGHUP reloads certificate, key, client CA, tokens, the admin token and the files of --header. If a
-file is invalid, nothing changes and the log says why. Connections stay open, except those whose last request had a
-token that was removed, and those with a client certificate that is no longer accepted. The flags
-keep their values, --log included: a change needs a restart.
+file is invalid, nothing changes and the log says why. Connections stay open, except those whose
+last request had a token that was removed, and those with a client certificate that is no longer
+accepted. The flags keep their values, --log included: a change needs a restart.
 
 An address that other machines can reach requires TLS, and tokens or client certificates. A line of
 the file of tokens is \"token NAME read SECRET\"; the secret is >TEXT, which clients

@@ -71,11 +71,7 @@ pub(super) fn serve(
     server.rewrite = config_rewrite::rewrite(loaded);
     let options = options(loaded, listeners, tls)?.threads(threads);
     let stored = StoreServer::start(loaded, limits.store)?;
-    add_reports(&mut server, stored.as_ref(), logs);
-    if options.tls.is_none() {
-        // Otherwise both have the same certificates, and the cache server exports when they expire.
-        server.extra_metrics.extend(stored.as_ref().map(StoreServer::certificate_exposition));
-    }
+    add_reports(&mut server, stored.as_ref(), logs, options.tls.is_some());
     let running =
         Running::serve(server, &options).map_err(|error| start_failure(loaded, &error))?;
     warn_of_addresses(loaded, &running);
@@ -110,7 +106,12 @@ pub(in crate::commands) fn possible_clients(loaded: &LoadedSettings) -> Result<u
 }
 
 /// Adds what the admin endpoint reports about the store and the exporter of OpenTelemetry.
-fn add_reports(server: &mut Server, stored: Option<&StoreServer>, logs: &Logs) {
+///
+/// If the cache server has no TLS, the store exports when its own certificates expire. Otherwise
+/// both have the same ones, and the cache server exports that.
+fn add_reports(server: &mut Server, stored: Option<&StoreServer>, logs: &Logs, has_tls: bool) {
+    let certificates = stored.filter(|_| !has_tls).map(StoreServer::certificate_exposition);
+    server.extra_metrics.extend(certificates);
     server.extra_metrics.extend(extra_metrics(stored, logs));
     server.live_reports.extend(stored.map(StoreServer::live_tables));
 }

@@ -35,8 +35,9 @@ SIGTERM or SIGINT ends the server at once; acknowledged writes are stored.
 
 SIGHUP reloads the files of --tls-cert, --tls-key, --tls-client-ca, --tokens and --admin-token-file.
 If one is invalid, nothing changes and the log says why. Connections stay open, except those with a
-client certificate that is no longer accepted. Streams and transactions end if their token was removed or
-allows less than before. The flags keep their values, --log included: a change needs a restart.
+client certificate that is no longer accepted. Streams and transactions end if their token was
+removed or allows less than before. The flags keep their values, --log included: a change needs a
+restart.
 
 Examples:
   nuthatch store serve db                          at 127.0.0.1:7380

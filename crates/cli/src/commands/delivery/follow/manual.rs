@@ -64,9 +64,10 @@ Metrics at --admin (Prometheus text), with DIR as the label \"folder\":
 --max-age while a generation is too old.
 
 SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start. SIGHUP reads
-the file of --admin-token-file again; that of --config is read at the start only. If the command of --on-swap fails, the log has a warning, and it
-is not run again until the next swap; in a group it runs for each snapshot. It also runs for a swap
-that is completed at the start because the last follower was killed in it.
+the file of --admin-token-file again; that of --config is read at the start only. If the command of
+--on-swap fails, the log has a warning, and it is not run again until the next swap; in a group it
+runs for each snapshot. It also runs for a swap that is completed at the start because the last
+follower was killed in it.
 
 Examples:
   nuthatch follow s3://bucket/users /srv/users --admin 127.0.0.1:9466 --max-age 2h
