@@ -54,8 +54,8 @@ pub use follow::{
 };
 pub use manifest::{DataFile, Delta, Generation, Manifest, timestamp};
 pub use publish::{
-    PublishOptions, Published, Retention, Uploaded, check_serial, generations, has_contents,
-    publish, roll_back,
+    PublishOptions, Published, Retention, ShardUploadOptions, ShardUploads, Uploaded,
+    UploadedShard, check_serial, generations, has_contents, publish, roll_back,
 };
 pub use signature::{SigningKey, TrustedKey};
 pub use staging::{StagedFile, Staging, download};

@@ -39,6 +39,7 @@ _PublishedFields: TypeAlias = tuple[
     int, bool, tuple[int, int, int], list[str], list[int], str | None
 ]
 _FileFields: TypeAlias = tuple[str, int, str, str]
+_UploadedFields: TypeAlias = tuple[str, int, str, str, bool, _FileFields | None]
 _GenerationFields: TypeAlias = tuple[
     int, datetime, int, int, str, dict[str, str], bool, list[_FileFields]
 ]
@@ -1228,4 +1229,22 @@ def _fetch_staged(
     destination: str, job: str, name: str, length: int, blake3: str, to: _Path, /
 ) -> None: ...
 def _remove_staged(destination: str, job: str, /) -> None: ...
+def _upload_shards(
+    destination: str, job: str, files: list[Path], shards: int, memory: int, /
+) -> list[_UploadedFields]: ...
+def _fetch_headers(
+    destination: str, job: str, shards: list[_UploadedFields], folder: _Path, /
+) -> list[Path]: ...
+def _publish_shards(
+    destination: str,
+    job: str,
+    file: _Path,
+    shards: list[_UploadedFields],
+    name: str | None,
+    sign_key: _Path | None,
+    trust_keys: list[str],
+    keep: int,
+    /,
+) -> int: ...
+def _remove_uploads(destination: str, job: str, /) -> None: ...
 def _download(destination: str, file: _FileFields, to: _Path, /) -> None: ...

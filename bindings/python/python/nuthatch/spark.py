@@ -6,6 +6,7 @@ executors. PySpark 4.0 or later is required, with PyArrow.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -29,30 +30,40 @@ from pyspark.sql.datasource import (
 from nuthatch import delivery
 from nuthatch._native import (
     _download,
+    _fetch_headers,
     _fetch_staged,
     _join_shards,
     _merge_shards,
+    _publish_shards,
     _remove_staged,
+    _remove_uploads,
     _stage_file,
+    _upload_shards,
     _write_shards,
 )
-from nuthatch.errors import ArgumentError
+from nuthatch.errors import ArgumentError, Error
 from nuthatch.snapshots import open_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from nuthatch._native import _UploadedFields
+
 __all__ = ["NuthatchDataSource", "register", "save"]
 
 # Number of shards if the option is not set.
 _SHARDS = 16
 _MAX_SHARDS = 65_536
+# Number of generations that are kept if the option is not set.
+_KEEP = 10
 # The schema of a data frame whose partitions have the parts of whole shards.
 _SHARD, _PART = "nuthatch_shard", "nuthatch_part"
 _PARTS = f"{_SHARD} int, {_PART} binary"
 # Bytes of rows of which one part of each shard is built.
 _PART_BYTES = 64 << 20
+# Memory of a task for the delta of a shard, in bytes, if the option is not set.
+_DELTA_MEMORY = 256 << 20
 # Rows of a batch that is read.
 _BATCH_ROWS = 8192
 # The columns of values, by the type of the value.
@@ -273,17 +284,20 @@ class _Staged(NamedTuple):
 
 @dataclass
 class _Message(WriterCommitMessage):
-    """The shards of a task."""
+    """The shards of a task: whole ones are uploaded, and parts of shards are staged."""
 
     partition: int
+    uploaded: list[_UploadedFields]
     staged: list[_Staged]
 
 
 class _Writer(DataSourceArrowWriter):
-    """Tasks build shards of their rows and stage them; the driver makes the set and publishes it.
+    """Tasks build shards of their rows; the driver makes the set and publishes it.
 
-    A message names the files of one attempt of a task, and the driver uses no others, so attempts
-    that are repeated add no rows.
+    Tasks upload whole shards to the objects of the destination. Without parts, several tasks can
+    have rows of a shard: they stage what they have built, and the driver merges it. A message names
+    the files of one attempt of a task, and the driver uses no others, so attempts that are repeated
+    add no rows.
     """
 
     def __init__(self, options: _WriteOptions, has_parts: bool) -> None:
@@ -297,45 +311,72 @@ class _Writer(DataSourceArrowWriter):
         task = TaskContext.get()
         assert task is not None
         partition, attempt = task.partitionId(), task.taskAttemptId()
-        staged = []
+        message = _Message(partition, [], [])
         with tempfile.TemporaryDirectory(prefix="nuthatch-") as folder:
             path = Path(folder) / "shards"
             try:
                 if self._has_parts:
                     built = _merge(path, _write_parts(iterator, Path(folder)), options.build)
-                else:
-                    built = _build(iterator, path, options.mapping, options.build)
+                    message.uploaded = self._upload([file for _, file, _, _ in built])
+                    return message
+                built = _build(iterator, path, options.mapping, options.build)
             except ArgumentError as error:
                 error.add_note(f"partition {partition}")
                 raise
             for number, file, _, _ in built:
                 name = f"{attempt}-{file.name}"
                 length, blake3 = _stage_file(options.destination, self._job, file, name)
-                staged.append(_Staged(number, file.name, name, length, blake3))
-        return _Message(partition, staged)
+                message.staged.append(_Staged(number, file.name, name, length, blake3))
+        return message
+
+    def _upload(self, files: list[Path]) -> list[_UploadedFields]:
+        build = self._options.build
+        memory = build.get("memory", _DELTA_MEMORY)
+        return _upload_shards(self._options.destination, self._job, files, build["shards"], memory)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Makes the set of the shards of all tasks, verifies it, and publishes it."""
-        options = self._options
         found = [each for each in messages if isinstance(each, _Message)]
+        found.sort(key=lambda each: each.partition)
+        uploaded = [shard for message in found for shard in message.uploaded]
         by_number: dict[int, list[_Staged]] = {}
-        for message in sorted(found, key=lambda each: each.partition):
+        for message in found:
             for staged in message.staged:
                 by_number.setdefault(staged.number, []).append(staged)
-        try:
-            with tempfile.TemporaryDirectory(prefix="nuthatch-") as folder:
-                shards = []
-                for staged_shards in by_number.values():
-                    shards += self._fetch(staged_shards, Path(folder))
-                path = Path(folder) / "snapshot.nut"
-                _join_shards(path, shards, **options.build, metadata=options.metadata or {})
-                delivery.publish(path, options.destination, **options.publish)
-        finally:
-            _remove_staged(options.destination, self._job)
+        with tempfile.TemporaryDirectory(prefix="nuthatch-") as folder:
+            shards = _fetch_headers(self._options.destination, self._job, uploaded, Path(folder))
+            for staged_shards in by_number.values():
+                shards += self._fetch(staged_shards, Path(folder))
+            self._publish(Path(folder) / "snapshot.nut", shards, uploaded)
+        # What could not be removed is removed by a later publication, or by hand.
+        with contextlib.suppress(Error):
+            self._remove()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
-        """Removes what tasks have staged."""
-        _remove_staged(self._options.destination, self._job)
+        """Removes what tasks have uploaded and staged."""
+        self._remove()
+
+    def _publish(self, path: Path, shards: list[Path], uploaded: list[_UploadedFields]) -> None:
+        """Publishes the set of shards, of which those that were uploaded have only headers."""
+        options = self._options
+        _join_shards(path, shards, **options.build, metadata=options.metadata or {})
+        publish = {"sign_key": None, "trust_keys": [], "keep": _KEEP, **options.publish}
+        _publish_shards(
+            options.destination,
+            self._job,
+            path,
+            uploaded,
+            publish["name"],
+            publish["sign_key"],
+            publish["trust_keys"],
+            publish["keep"],
+        )
+
+    def _remove(self) -> None:
+        try:
+            _remove_uploads(self._options.destination, self._job)
+        finally:
+            _remove_staged(self._options.destination, self._job)
 
     def _fetch(self, staged: list[_Staged], folder: Path) -> list[Path]:
         """Fetches a shard, of which several tasks can have built parts."""

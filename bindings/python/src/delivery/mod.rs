@@ -6,6 +6,7 @@
 //! | `work` | operations that run on threads of their own |
 //! | `publish` | publication, and the generations of a destination |
 //! | `follower` | the class `Follower` |
+//! | `shards` | shards that tasks of a job upload |
 //! | `staging` | staged files of jobs, and downloads |
 //!
 //! The functions return tuples, of which `nuthatch.delivery` makes data classes.
@@ -13,6 +14,7 @@
 mod failure;
 mod follower;
 mod publish;
+mod shards;
 mod staging;
 mod work;
 
@@ -26,6 +28,10 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(staging::_fetch_staged, module)?)?;
     module.add_function(wrap_pyfunction!(staging::_remove_staged, module)?)?;
     module.add_function(wrap_pyfunction!(staging::_download, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::_upload_shards, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::_fetch_headers, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::_publish_shards, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::_remove_uploads, module)?)?;
     module.add_function(wrap_pyfunction!(publish::_publish, module)?)?;
     module.add_function(wrap_pyfunction!(publish::_generations, module)?)?;
     module.add_function(wrap_pyfunction!(publish::_roll_back, module)?)

@@ -25,7 +25,8 @@ pub(super) fn trusted(paths: &[PathBuf]) -> Outcome<Vec<TrustedKey>> {
     Ok(paths.iter().map(|path| TrustedKey::read(path)).collect::<Result<_, _>>()?)
 }
 
-fn signing_key(path: Option<&PathBuf>) -> Outcome<Option<SigningKey>> {
+/// Reads a private key, if there is one.
+pub(super) fn signing_key(path: Option<&PathBuf>) -> Outcome<Option<SigningKey>> {
     Ok(path.map(|path| SigningKey::read(path)).transpose()?)
 }
 

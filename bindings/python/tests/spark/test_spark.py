@@ -134,6 +134,9 @@ def test_shards_are_those_of_build_on_one_machine(
     assert len(expected) == 8
     nuthatch.spark.save(table, destination, key=KEY, shards=8)
     assert shards_of(destination, tmp_path / "saved") == expected
+    # Tasks have uploaded the shards. The driver has uploaded the manifest of the set.
+    files = delivery.generations(destination)[0].files
+    assert ["-job-" in file.object for file in files] == [False] + 8 * [True]
 
     # Without the repartition, the driver merges the shards of three partitions.
     options = {"path": destination, "key": KEY, "shards": "8"}
@@ -223,6 +226,62 @@ def test_an_attempt_that_fails_adds_no_rows(spark: SparkSession, tmp_path: Path)
     ]
 
 
+def test_attempts_of_uploads_leave_one_object_of_each_shard(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The first attempt of each task that uploads shards fails after that."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    # Classes of a function are sent to the workers; those of a module are imported there.
+    class FailingWriter(nuthatch.spark._Writer):
+        def write(self, iterator: Iterator[Any]) -> Any:
+            from pyspark import TaskContext
+
+            message = super().write(iterator)
+            context = TaskContext.get()
+            assert context is not None
+            mark = marks / str(context.partitionId())
+            if message.uploaded and not mark.exists():
+                mark.touch()
+                raise RuntimeError("the executor is lost")
+            return message
+
+    class FailingSource(nuthatch.spark.NuthatchDataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "failing"
+
+        def writer(self, schema: Any, overwrite: bool) -> Any:
+            made = super().writer(schema, overwrite)
+            assert isinstance(made, nuthatch.spark._Writer)
+            return FailingWriter(made._options, made._has_parts)
+
+    spark.dataSource.register(FailingSource)
+    build = {"shards": 8, "seed": 0, "on_duplicate": "error"}
+    mapping = nuthatch.spark._Mapping(KEY, None, None, "absent")
+    writer = nuthatch.spark._parts(users(spark), mapping, build).write.format("failing")
+    writer.mode("overwrite").options(path=str(tmp_path / "shared"), shards="8").save()
+    assert list(marks.iterdir())
+    expected = built_by_the_command(tmp_path / "expected", 8)
+    assert shards_of(str(tmp_path / "shared"), tmp_path / "there") == expected
+    assert len(list((tmp_path / "shared/objects").iterdir())) == 9
+
+
+def test_the_next_generation_uploads_changed_shards_with_deltas(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = users(spark).repartition(1).selectExpr("id", "repeat(name, 99) as name")
+    changed = table.selectExpr("id", "if(id = 7, 'changed', name) as name")
+    for each in (table, changed):
+        nuthatch.spark.save(each, tmp_path / "shared", key=KEY, shards=4)
+    first, second = delivery.generations(tmp_path / "shared")
+    objects = [{file.object for file in each.files[1:]} for each in (first, second)]
+    assert len(objects[0] & objects[1]) == 3
+    deltas = json.loads((tmp_path / "shared/manifest.json").read_text())["generations"][1]["files"]
+    assert [bool(file.get("delta")) for file in deltas].count(True) == 1
+
+
 @pytest.mark.parametrize("place", ["folder", "s3"])
 def test_a_job_that_fails_publishes_nothing(
     spark: SparkSession, place: str, tmp_path: Path
@@ -240,12 +299,22 @@ def test_a_job_that_fails_publishes_nothing(
     with pytest.raises(Exception, match="duplicate key"):
         nuthatch.spark.save(doubled, destination, key=KEY, shards=2)
     assert [each.id for each in delivery.generations(destination)] == [1]
+    # A task that uploads fails after other tasks have uploaded.
+    failing = nuthatch.spark._parts(
+        users(spark), nuthatch.spark._Mapping(KEY, None, None, "absent"), {"shards": 4}
+    )
+    broken = "if(nuthatch_shard = 3, cast('no part' as binary), nuthatch_part) as nuthatch_part"
+    writer = failing.selectExpr("nuthatch_shard", broken).write.format("nuthatch")
+    with pytest.raises(Exception, match="snapshot"):
+        writer.mode("overwrite").options(path=destination, shards="4").save()
     if place == "folder":
         assert not (tmp_path / "shared/staging").exists()
+        assert len(list((tmp_path / "shared/objects").iterdir())) == 3
     else:
         listed = urlopen(f"{os.environ['AWS_ENDPOINT_URL']}/bucket?prefix={tmp_path.name}/").read()
         assert b"manifest.json" in listed
         assert b"staging" not in listed
+        assert listed.count(b"<Key>") == 4
 
 
 @pytest.mark.parametrize(

@@ -289,6 +289,15 @@ impl Destination {
         }
     }
 
+    /// Returns the length of an object. Returns `None` if the object does not exist.
+    pub(crate) async fn object_bytes(&self, object: &str) -> Result<Option<u64>> {
+        match self.store.head(&self.object_path(object)).await {
+            Ok(found) => Ok(Some(found.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.object_failure("read", object, &error)),
+        }
+    }
+
     /// Lists all objects. In a folder, these include the files of uploads that did not end.
     pub(crate) async fn objects(&self) -> Result<Vec<StoredObject>> {
         let prefix = self.path.clone().join(OBJECTS);

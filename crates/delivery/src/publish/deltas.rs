@@ -12,6 +12,7 @@ use crate::manifest::{DataFile, Delta, Generation, Manifest};
 use crate::staging::download;
 use blake3::Hash;
 use nuthatch_snapshot::{BuildParameters, Snapshot};
+use std::fmt::Display;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -50,24 +51,21 @@ pub(super) async fn add(
         return Ok(added);
     }
     for (file, source) in files.iter_mut().zip(&source.files).skip(usize::from(is_set)) {
-        let Some(base) = base_of(file, last, is_set) else { continue };
-        let is_reachable = file.delta.as_ref().is_some_and(|delta| delta.from == base.blake3);
-        if file.blake3 == base.blake3 || is_reachable {
+        if source.uploaded.is_some() {
             continue;
         }
-        let limits = delta::MIN_FILE_BYTES..=options.delta_limit;
-        if !limits.contains(&file.bytes) || base.bytes > options.delta_limit {
-            continue;
-        }
-        let made = make(destination, source, base, options.delta_limit).await;
+        let Some(base) = wanted_base(file, last, is_set, options.delta_limit) else { continue };
+        let limits = Limits {
+            threads: available_parallelism().map_or(1, NonZero::get),
+            memory: MEMORY,
+            entry_bytes: options.delta_limit,
+        };
+        let made = make(destination, source, base, limits).await;
         match made {
             Ok(Made::Delta(made)) => {
-                let delta = &made.file;
-                let object = upload_object(destination, delta, manifest.serial, |_| {}).await?;
+                let delta = made.upload(destination, manifest.serial).await?;
                 added.uploaded_bytes += delta.bytes;
-                let from = base.blake3.clone();
-                let (bytes, blake3) = (delta.bytes, delta.blake3.clone());
-                file.delta = Some(Delta { from, bytes, blake3, object });
+                file.delta = Some(delta);
             }
             Ok(Made::None) => {}
             Ok(Made::Unsuitable(reason)) => added.failures.push(format!("{}: {reason}", file.name)),
@@ -75,6 +73,22 @@ pub(super) async fn add(
         }
     }
     Ok(added)
+}
+
+/// Returns the file of the last generation from which a delta to a new one is to be made, if any.
+pub(super) fn wanted_base<'g>(
+    file: &DataFile,
+    last: &'g Generation,
+    is_set: bool,
+    limit: u64,
+) -> Option<&'g DataFile> {
+    let base = base_of(file, last, is_set)?;
+    let is_reachable = file.delta.as_ref().is_some_and(|delta| delta.from == base.blake3);
+    if file.blake3 == base.blake3 || is_reachable {
+        return None;
+    }
+    let limits = delta::MIN_FILE_BYTES..=limit;
+    (limits.contains(&file.bytes) && base.bytes <= limit).then_some(base)
 }
 
 /// Returns the file of the last generation that has the place of a new one.
@@ -89,8 +103,8 @@ fn base_of<'g>(file: &DataFile, last: &'g Generation, is_set: bool) -> Option<&'
     }
 }
 
-enum Made {
-    Delta(MadeDelta),
+pub(super) enum Made {
+    Delta(Box<MadeDelta>),
     /// The changes, or the entries, are too many.
     None,
     /// Why no delta gives the bytes of the file.
@@ -98,20 +112,35 @@ enum Made {
 }
 
 /// A delta in a temporary folder.
-struct MadeDelta {
+pub(super) struct MadeDelta {
     file: SourceFile,
+    from: String,
     _folder: ScratchFolder,
 }
 
-async fn make(
+impl MadeDelta {
+    /// Uploads the delta as an object, whose name has a suffix.
+    pub(super) async fn upload(
+        &self,
+        destination: &Destination,
+        suffix: impl Display,
+    ) -> Result<Delta> {
+        let object = upload_object(destination, &self.file, suffix, |_| {}).await?;
+        let (from, blake3) = (self.from.clone(), self.file.blake3.clone());
+        Ok(Delta { from, bytes: self.file.bytes, blake3, object })
+    }
+}
+
+/// Makes a delta to a file from an earlier one, and checks it.
+pub(super) async fn make(
     destination: &Destination,
     source: &SourceFile,
     base: &DataFile,
-    limit: u64,
+    limits: Limits,
 ) -> Result<Made> {
     let new = Snapshot::open(&source.path)?;
     let stats = new.stats();
-    if stats.key_bytes.saturating_add(stats.value_bytes) > limit {
+    if stats.key_bytes.saturating_add(stats.value_bytes) > limits.entry_bytes {
         return Ok(Made::None);
     }
     let folder = ScratchFolder::create(&source.path)?;
@@ -128,11 +157,6 @@ async fn make(
     if delta::write((&old, &new), &header, &path, max_bytes)?.is_none() {
         return Ok(Made::None);
     }
-    let limits = Limits {
-        threads: available_parallelism().map_or(1, NonZero::get),
-        memory: MEMORY,
-        entry_bytes: limit,
-    };
     let rebuild = Rebuild {
         base: &base_path,
         deltas: std::slice::from_ref(&path),
@@ -150,7 +174,7 @@ async fn make(
     }
     // A copy in a folder has at most the permissions of the snapshot.
     let file = SourceFile { mode: source.mode, ..open(&path, "delta")? };
-    Ok(Made::Delta(MadeDelta { file, _folder: folder }))
+    Ok(Made::Delta(Box::new(MadeDelta { file, from: base.blake3.clone(), _folder: folder })))
 }
 
 /// Returns the path of an object on this machine, after it was downloaded if it was not here.

@@ -4,6 +4,7 @@ mod deltas;
 mod retention;
 mod scratch;
 mod serial;
+mod shards;
 mod signer;
 mod source;
 mod stored;
@@ -22,7 +23,11 @@ use stored::StoredObjects;
 
 pub use retention::Retention;
 pub use serial::check_serial;
+pub use shards::{ShardUploadOptions, ShardUploads, UploadedShard};
 pub use upload::Uploaded;
+
+/// Default of [`PublishOptions::read_back_limit`].
+const READ_BACK_LIMIT: u64 = 64 << 20;
 
 /// Options for publishing.
 #[derive(Debug)]
@@ -44,6 +49,9 @@ pub struct PublishOptions {
     /// The serial number of the manifest that may be replaced; 0 is for a destination that has
     /// none. `None`, the default, is for any: that of the manifest when [`publish`] begins.
     pub expected_serial: Option<u64>,
+    /// Maximum length of all objects of earlier generations that are read to verify them before
+    /// they are used again; 64 MiB by default. Others are used if they have the right length.
+    pub read_back_limit: u64,
 }
 
 impl PublishOptions {
@@ -58,6 +66,7 @@ impl PublishOptions {
             name: None,
             delta_limit: 1 << 30,
             expected_serial: None,
+            read_back_limit: READ_BACK_LIMIT,
         }
     }
 }
@@ -108,14 +117,14 @@ pub async fn publish(
 ) -> Result<Published> {
     let span = span!("publish", "internal", url.full = destination.address());
     let published =
-        publish_within(destination, file, options, progress).instrument(span.clone()).await;
+        publish_within(destination, (file, &[]), options, progress).instrument(span.clone()).await;
     note_error(&span, &published);
     published
 }
 
 async fn publish_within(
     destination: &Destination,
-    file: &Path,
+    (file, shards): (&Path, &[UploadedShard]),
     options: &PublishOptions,
     progress: impl Fn(Uploaded),
 ) -> Result<Published> {
@@ -131,16 +140,17 @@ async fn publish_within(
     if let Some(expected) = options.expected_serial {
         serial::check(destination, expected, old)?;
     }
-    let source = Source::read(file, &name_of(file, options, old)?)?;
+    let source = Source::read(file, &name_of(file, options, old)?, shards)?;
     let mut manifest = next_version(destination, old)?;
     if !is_trusted {
         // Anyone with access to the destination can have added them.
         manifest.generations.clear();
     }
-    let stored = StoredObjects::list(destination).await?;
+    let (files, mut stored) = (source.data_files(), StoredObjects::list(destination, old).await?);
+    let of_manifest = (&manifest, &files[..]);
+    stored.forget_damaged(destination, of_manifest, options.read_back_limit).await?;
     let is_unchanged = manifest.generation(manifest.current).is_some_and(|current| {
-        current.has_contents_of(&source.data_files())
-            && current.files.iter().all(|file| stored.has(file))
+        current.has_contents_of(&files) && current.files.iter().all(|file| stored.has(file))
     });
     let (mut uploaded_bytes, mut delta_failures) = (0, Vec::new());
     if !is_unchanged {
@@ -251,7 +261,7 @@ fn name_of(file: &Path, options: &PublishOptions, old: Option<&Manifest>) -> Res
 /// Returns [`Error::Snapshot`] if the file is not a valid snapshot, and [`Error::Io`] if it cannot
 /// be read.
 pub fn has_contents(generation: &Generation, file: &Path) -> Result<bool> {
-    let source = Source::read(file, generation.name())?;
+    let source = Source::read(file, generation.name(), &[])?;
     Ok(generation.has_contents_of(&source.data_files()))
 }
 

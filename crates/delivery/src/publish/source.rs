@@ -1,9 +1,10 @@
 //! The files of a snapshot that is published.
 
+use super::shards::UploadedShard;
 use crate::error::{Error, Result};
 use crate::manifest::DataFile;
 use nuthatch_snapshot::Snapshot;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -24,16 +25,24 @@ pub(super) struct SourceFile {
     pub(super) blake3: String,
     /// Its permissions, which a copy in a folder does not exceed.
     pub(super) mode: u32,
+    /// The shard that is at the destination already. Then `file` has only the header.
+    pub(super) uploaded: Option<UploadedShard>,
 }
 
 impl Source {
     /// Opens and verifies a snapshot, and hashes its files. The first of them is published with a
     /// name, whatever it has here; shards keep the names that the manifest of the set has.
-    pub(super) fn read(path: &Path, name: &str) -> Result<Self> {
+    ///
+    /// Of the shards that were uploaded before, only the header is here: they were verified then.
+    pub(super) fn read(path: &Path, name: &str, uploaded: &[UploadedShard]) -> Result<Self> {
         let first = open(path, name)?;
         let snapshot = Snapshot::open(path)?;
-        snapshot.verify()?;
+        if uploaded.is_empty() {
+            snapshot.verify()?;
+        }
         first.check_in_place()?;
+        let uploaded: HashMap<_, _> =
+            uploaded.iter().map(|shard| (shard.name.as_str(), shard)).collect();
         let mut files = vec![first];
         for shard in snapshot.shard_paths() {
             let name = shard.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -44,7 +53,14 @@ impl Source {
                     found: format!("{name:?}"),
                 });
             }
-            files.push(open(shard, name)?);
+            files.push(match uploaded.get(name) {
+                Some(uploaded) => open_header(shard, uploaded)?,
+                None if uploaded.is_empty() => open(shard, name)?,
+                None => {
+                    Snapshot::open(shard)?.verify()?;
+                    open(shard, name)?
+                }
+            });
         }
         let text = |value| String::from_utf8_lossy(value).into_owned();
         let metadata = snapshot.metadata()?;
@@ -105,5 +121,16 @@ pub(super) fn open(path: &Path, name: &str) -> Result<SourceFile> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(&mut file).map_err(failed("read"))?;
     let blake3 = hasher.finalize().to_hex().to_string();
-    Ok(SourceFile { path: path.to_owned(), name: name.to_owned(), file, bytes, blake3, mode })
+    let (path, name) = (path.to_owned(), name.to_owned());
+    Ok(SourceFile { path, name, file, bytes, blake3, mode, uploaded: None })
+}
+
+/// Opens the file with the header of a shard that was uploaded.
+fn open_header(path: &Path, shard: &UploadedShard) -> Result<SourceFile> {
+    let failed = |operation| move |e| Error::io(path, operation, e);
+    let file = File::open(path).map_err(failed("open"))?;
+    let mode = file.metadata().map_err(failed("stat"))?.mode();
+    let (name, blake3) = (shard.name.clone(), shard.blake3.clone());
+    let (path, bytes, uploaded) = (path.to_owned(), shard.bytes, Some(shard.clone()));
+    Ok(SourceFile { path, name, file, bytes, blake3, mode, uploaded })
 }

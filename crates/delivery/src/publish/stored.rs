@@ -1,34 +1,83 @@
 //! The objects that a destination has, whatever its manifest says.
 
+use super::upload::files_of;
 use crate::destination::{Destination, StoredObject};
 use crate::error::Result;
-use crate::manifest::DataFile;
-use std::collections::HashMap;
+use crate::manifest::{DataFile, Delta, Manifest};
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 /// The objects of a destination by name, at the beginning of a publication.
-pub(super) struct StoredObjects(HashMap<String, StoredObject>);
+pub(super) struct StoredObjects {
+    objects: HashMap<String, StoredObject>,
+    /// The names of those that the manifest had then.
+    named: HashSet<String>,
+}
 
 impl StoredObjects {
-    /// Lists the objects of a destination.
-    pub(super) async fn list(destination: &Destination) -> Result<Self> {
+    /// Lists the objects of a destination that has this manifest.
+    pub(super) async fn list(destination: &Destination, old: Option<&Manifest>) -> Result<Self> {
         let objects = destination.objects().await?;
-        Ok(Self(objects.into_iter().map(|object| (object.name.clone(), object)).collect()))
+        let objects = objects.into_iter().map(|object| (object.name.clone(), object)).collect();
+        let named = old.map(Manifest::objects).unwrap_or_default();
+        Ok(Self { objects, named: named.into_iter().map(str::to_owned).collect() })
+    }
+
+    /// Returns whether the manifest names an object. No other publisher can be removing it then,
+    /// unless it has replaced the manifest.
+    pub(super) fn is_named(&self, object: &str) -> bool {
+        self.named.contains(object)
     }
 
     /// Returns whether there is the object of a file, with its length.
     pub(super) fn has(&self, file: &DataFile) -> bool {
-        self.0.get(&file.object).is_some_and(|object| object.bytes == file.bytes)
+        self.bytes_of(&file.object) == Some(file.bytes)
+    }
+
+    /// Returns whether there is the object of a delta, with its length.
+    pub(super) fn has_delta(&self, delta: &Delta) -> bool {
+        self.bytes_of(&delta.object) == Some(delta.bytes)
+    }
+
+    /// Returns the length of an object, if it exists.
+    pub(super) fn bytes_of(&self, object: &str) -> Option<u64> {
+        Some(self.objects.get(object)?.bytes)
+    }
+
+    /// Reads objects of earlier generations that would be used again, up to a total length, and
+    /// forgets those whose contents have another hash, so that they are uploaded again. The serial
+    /// number determines which of the files is read first: publications check different ones.
+    pub(super) async fn forget_damaged(
+        &mut self,
+        destination: &Destination,
+        (manifest, files): (&Manifest, &[DataFile]),
+        limit: u64,
+    ) -> Result<()> {
+        let mut rest = limit;
+        let first = manifest.serial as usize % files.len();
+        for file in files[first..].iter().chain(&files[..first]) {
+            for known in files_of(manifest, &file.blake3, file.bytes) {
+                if !self.has(known) || known.bytes > rest {
+                    continue;
+                }
+                rest -= known.bytes;
+                if destination.object_is(known).await? {
+                    break;
+                }
+                self.objects.remove(&known.object);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the names of objects that are older than the newest one by more than this. Their
     /// times are by the clock of the store; this machine may have another.
     pub(super) fn older_than(&self, age: Duration) -> impl Iterator<Item = &str> {
-        let newest: Option<SystemTime> = self.0.values().map(|object| object.modified).max();
+        let newest: Option<SystemTime> = self.objects.values().map(|object| object.modified).max();
         let is_old = move |object: &&StoredObject| {
             let found = newest.and_then(|newest| newest.duration_since(object.modified).ok());
             found.is_some_and(|found| found > age)
         };
-        self.0.values().filter(is_old).map(|object| object.name.as_str())
+        self.objects.values().filter(is_old).map(|object| object.name.as_str())
     }
 }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{DataFile, Manifest};
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::fmt::Display;
 use std::os::unix::fs::FileExt;
 
 /// Length of a part of an upload, and maximum length of a file that is sent in one request. Stores
@@ -40,8 +41,14 @@ pub(super) async fn upload(
     let total_bytes = source.files.iter().map(|file| file.bytes).sum();
     let (mut files, mut present, mut uploaded) = (Vec::new(), 0, 0);
     for file in &source.files {
-        let (object, delta) = if let Some(known) = find(manifest, stored, file) {
+        let known = files_of(manifest, &file.blake3, file.bytes).find(|known| stored.has(known));
+        let (object, delta) = if let Some(known) = known {
             (known.object.clone(), known.delta.clone())
+        } else if let Some(shard) = &file.uploaded {
+            shard.check_stored(destination, stored)?;
+            uploaded += shard.bytes;
+            repair(manifest, file, &shard.object);
+            (shard.object.clone(), shard.delta.clone().filter(|delta| stored.has_delta(delta)))
         } else {
             let report = |bytes| progress(Uploaded { bytes: present + bytes, total_bytes });
             let object = upload_object(destination, file, manifest.serial, report).await?;
@@ -57,14 +64,15 @@ pub(super) async fn upload(
     Ok((files, uploaded))
 }
 
-/// Uploads a file as an object. Returns the name of the object.
+/// Uploads a file as an object. Returns the name of the object: the hash of the file, a hyphen and
+/// a suffix that makes it new.
 pub(super) async fn upload_object(
     destination: &Destination,
     file: &SourceFile,
-    serial: u64,
+    suffix: impl Display,
     progress: impl Fn(u64),
 ) -> Result<String> {
-    let object = format!("{}-{serial}", file.blake3);
+    let object = format!("{}-{suffix}", file.blake3);
     match destination.new_file(&object, file.mode) {
         Some(new) => copy_file(new?, file, progress)?,
         None if file.bytes <= MIN_PART_BYTES => put_file(destination, file, &object).await?,
@@ -73,19 +81,18 @@ pub(super) async fn upload_object(
     Ok(object)
 }
 
-/// Returns a file of any generation with the same contents, whose object is there.
-fn find<'m>(
+/// Returns the files of all generations that have these contents.
+pub(super) fn files_of<'m>(
     manifest: &'m Manifest,
-    stored: &StoredObjects,
-    file: &SourceFile,
-) -> Option<&'m DataFile> {
-    let mut files = manifest.generations.iter().flat_map(|generation| &generation.files);
-    files
-        .find(|known| known.blake3 == file.blake3 && known.bytes == file.bytes && stored.has(known))
+    blake3: &str,
+    bytes: u64,
+) -> impl Iterator<Item = &'m DataFile> {
+    let files = manifest.generations.iter().flat_map(|generation| &generation.files);
+    files.filter(move |known| known.blake3 == blake3 && known.bytes == bytes)
 }
 
 /// Makes files of all generations with the same contents use a new object: theirs is missing or has
-/// another length.
+/// other bytes.
 fn repair(manifest: &mut Manifest, file: &SourceFile, object: &str) {
     let files = manifest.generations.iter_mut().flat_map(|generation| &mut generation.files);
     for known in files.filter(|known| known.blake3 == file.blake3) {

@@ -6,6 +6,7 @@ mod following;
 mod groups;
 mod place;
 mod publishing;
+mod shards;
 mod signatures;
 mod soak;
 mod staging;

@@ -304,3 +304,53 @@ async fn what_killed_publishers_leave_is_removed_by_the_next_publication() {
     place.publish_file(&file, &options).await.expect("published");
     assert!(!manifest.exists());
 }
+
+#[tokio::test]
+async fn a_damaged_object_of_the_right_length_is_uploaded_again() {
+    let place = Place::new();
+    let file = place.build("set/users.nut", 8, 1);
+    place.publish_file(&file, &options()).await.expect("published");
+    let manifest = generations(&place.destination(), &[]).await.expect("a manifest");
+    let damaged = &manifest.current().files[4];
+    let object = place.path("shared/objects").join(&damaged.object);
+    let mut bytes = std::fs::read(&object).expect("an object");
+    bytes[100] ^= 1;
+    std::fs::write(&object, bytes).expect("damaged");
+
+    // Nothing is read beyond the limit.
+    let unread = PublishOptions { read_back_limit: 0, ..options() };
+    let trusted = place.publish_file(&file, &unread).await.expect("published");
+    assert!(trusted.is_unchanged, "{trusted:?}");
+    let repaired = place.publish_file(&file, &options()).await.expect("published");
+    assert_eq!((repaired.generation, repaired.uploaded_bytes), (2, damaged.bytes));
+    assert!(!object.exists(), "all generations use the new object");
+    assert!(check(&mut place.follower()).await.is_some());
+    roll_back(&place.destination(), 1, None, &[]).await.expect("rolled back");
+    assert!(check(&mut place.follower()).await.is_some());
+}
+
+#[tokio::test]
+async fn publications_with_a_limit_read_other_objects_each_time() {
+    let place = Place::new();
+    for seven in [1, 2] {
+        let file = place.build("set/users.nut", 4, seven);
+        place.publish_file(&file, &options()).await.expect("published");
+    }
+    let manifest = generations(&place.destination(), &[]).await.expect("a manifest");
+    let [first, second] = [0, 1].map(|at| manifest.generations[at].files.iter().skip(1));
+    let mut unchanged = first.zip(second).filter(|(a, b)| a.blake3 == b.blake3);
+    let (_, unchanged) = unchanged.next_back().expect("an unchanged shard");
+    let object = place.path("shared/objects").join(&unchanged.object);
+    let mut bytes = std::fs::read(&object).expect("an object");
+    bytes[100] ^= 1;
+    std::fs::write(&object, &bytes).expect("damaged");
+    let limited = PublishOptions { read_back_limit: bytes.len() as u64, ..options() };
+    let mut is_repaired = false;
+    for other in 3..9 {
+        // Each publication has another serial number, by a file that changes.
+        let next = place.build("set/users.nut", 4, other);
+        place.publish_file(&next, &limited).await.expect("published");
+        is_repaired |= !object.exists();
+    }
+    assert!(is_repaired);
+}

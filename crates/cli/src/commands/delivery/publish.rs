@@ -104,13 +104,12 @@ impl Publish {
         raise_file_limit();
         let destination = Destination::open(&self.destination)?;
         let options = PublishOptions {
-            now: now(),
             signing_key: self.key.read()?,
             retention: Retention { max_generations: self.keep as usize, max_age: self.keep_age },
             name: self.name.clone(),
             trusted_keys: read_trusted(&self.trust_key)?,
             delta_limit: self.delta_limit,
-            expected_serial: None,
+            ..PublishOptions::at(now())
         };
         let display = Display::new(self.quiet || self.json, None);
         let show = |sent: nuthatch_delivery::Uploaded| {
