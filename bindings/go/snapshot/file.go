@@ -86,6 +86,11 @@ func (f *file) section(s section) []byte {
 	return f.mapping.bytes[s.offset:s.end():s.end()]
 }
 
+// unmapNow unmaps the file. No lookup may use it, now or later.
+func (f *file) unmapNow() {
+	unmap(f.mapping)
+}
+
 // release unmaps the file when no lookup uses it: when the garbage collector finds that the file is
 // unreachable. It must be called once.
 func (f *file) release() {

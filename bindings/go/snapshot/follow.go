@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,8 @@ type follower struct {
 	identity identity
 	rejected *rejectedFile
 	retired  []retiredSnapshot
+	// dropped is whether snapshots were dropped since the last garbage collection of the watch.
+	dropped  bool
 	isClosed bool
 
 	statusLock sync.Mutex
@@ -101,24 +104,33 @@ func (f *follower) run(interval time.Duration, stopped <-chan struct{}) {
 // poll looks for a new file. It tries a rejected one again with back-off, or at once if retryNow is
 // set. It returns whether the watch switched.
 func (f *follower) poll(retryNow bool) bool {
-	isSwitched := f.pollLocked(retryNow)
+	isSwitched, dropped := f.pollLocked(retryNow)
 	f.deliver()
+	if dropped {
+		// The collector does not know of mapped files. It may be off, or run every two minutes.
+		runtime.GC()
+	}
 	return isSwitched
 }
 
-func (f *follower) pollLocked(retryNow bool) bool {
+// pollLocked also returns whether snapshots were dropped that the collector unmaps.
+func (f *follower) pollLocked(retryNow bool) (isSwitched, dropped bool) {
 	f.pollLock.Lock()
 	defer f.pollLock.Unlock()
+	defer func() { dropped, f.dropped = f.dropped, false }()
 	if f.isClosed {
-		return false
+		return false, false
 	}
 	f.dropRetired()
 	opened, err, isKnown := f.openNewest(retryNow)
 	if opened != nil {
 		f.retire(f.current.Swap(opened))
 		f.setStatus(func(s *WatchStatus) { s.Switched++; s.Err = nil })
+		if f.settings.hasReport {
+			opened.readers.share()
+		}
 		f.queue(Event{Snapshot: opened})
-		return true
+		return true, false
 	}
 	f.setStatus(func(s *WatchStatus) {
 		// A missing file is reported once, not at every poll.
@@ -128,7 +140,7 @@ func (f *follower) pollLocked(retryNow bool) bool {
 		}
 		s.Err = err
 	})
-	return false
+	return false, false
 }
 
 // openNewest opens the file at the path, unless the watch serves it already or it is not to be
@@ -164,9 +176,17 @@ func (f *follower) openNewest(retryNow bool) (opened *Snapshot, err error, isKno
 	return nil, err, false
 }
 
-// retire keeps a replaced snapshot for the time of WithRetention. Afterwards its files are unmapped
-// when nothing refers to it any more.
+// retire unmaps a replaced snapshot when its last reader has finished. One that Current or an event
+// has returned is kept for the time of WithRetention; afterwards its files are unmapped when nothing
+// refers to it any more.
 func (f *follower) retire(replaced *Snapshot) {
+	kept, unmap := replaced.readers.replace()
+	if unmap {
+		replaced.unmapUnread()
+	}
+	if !kept {
+		return
+	}
 	replaced.release()
 	f.retired = append(f.retired, retiredSnapshot{snapshot: replaced, at: f.now()})
 	f.dropRetired()
@@ -181,6 +201,7 @@ func (f *follower) dropRetired() {
 			kept = append(kept, r)
 		}
 	}
+	f.dropped = f.dropped || len(kept) < len(f.retired)
 	clear(f.retired[len(kept):])
 	f.retired = kept
 }
@@ -193,7 +214,9 @@ func (f *follower) close() {
 		return
 	}
 	f.isClosed = true
-	f.current.Load().close()
+	current := f.current.Load()
+	current.readers.replace()
+	current.close()
 	clear(f.retired)
 	f.retired = nil
 }

@@ -29,12 +29,18 @@ func copyOf(bytes []byte) mapping {
 // resolves the path, a symbolic link in it may be switched to another file and the old one removed.
 const maxLookups = 8
 
+// openLinked maps the file at the path of the caller, in which a link may be switched.
+func (s *settings) openLinked(path string, residency Residency) (mapping, error) {
+	m, err := s.openMapping(path, residency)
+	for i := 1; i < maxLookups && errors.Is(err, fs.ErrNotExist); i++ {
+		m, err = s.openMapping(path, residency)
+	}
+	return m, err
+}
+
 // openMapping maps a regular file.
 func openMapping(path string, residency Residency) (mapping, error) {
 	file, err := openRegular(path)
-	for i := 1; i < maxLookups && errors.Is(err, fs.ErrNotExist); i++ {
-		file, err = openRegular(path)
-	}
 	if err != nil {
 		return mapping{}, ioError(path, "open", reason(err))
 	}

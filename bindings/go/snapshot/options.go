@@ -32,6 +32,7 @@ type settings struct {
 	interval    time.Duration
 	retention   time.Duration
 	report      func(Event)
+	hasReport   bool // whether the program has set report
 
 	// openMapping maps a file; tests replace it.
 	openMapping func(path string, residency Residency) (mapping, error)
@@ -90,5 +91,5 @@ func WithRetention(retention time.Duration) Option {
 // of the watch, or in one that calls [Watcher.Refresh]. It may call all methods of the watch. If it
 // panics, the watch stores the message in its status and continues.
 func WithReport(report func(Event)) Option {
-	return func(s *settings) { s.report = report }
+	return func(s *settings) { s.report, s.hasReport = report, true }
 }

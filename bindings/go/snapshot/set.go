@@ -67,7 +67,7 @@ func openSet(m mapping, path string, settings *settings) (*set, error) {
 			return nil, err
 		}
 		before, resolvedBefore, missing = current, resolved, err
-		if m, err = settings.openMapping(path, Mapped); err != nil {
+		if m, err = settings.openLinked(path, Mapped); err != nil {
 			return nil, err
 		}
 		if isSet, err := m.isManifest(path); err != nil || !isSet {

@@ -215,3 +215,27 @@ func TestAWatchSwitchesWhenALinkIsSwitchedToAnotherSet(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyThePathOfTheCallerIsLookedUpAgain counts the lookups of a missing file and a missing
+// shard.
+func TestOnlyThePathOfTheCallerIsLookedUpAgain(t *testing.T) {
+	path := copyVector(t, "set-3.nut")
+	settings, opens := countOpens()
+	if _, err := open(path+".missing", settings); CodeOf(err) != CodeIO || *opens != maxLookups {
+		t.Errorf("%d lookups of a missing file: %v", *opens, err)
+	}
+	shards, err := filepath.Glob(filepath.Join(filepath.Dir(path), "00000-*.shard"))
+	if err != nil || len(shards) == 0 {
+		t.Fatal(shards, err)
+	}
+	for _, shard := range shards {
+		if err := os.Remove(shard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The manifest, the shard, and the manifest again, which is the same.
+	settings, opens = countOpens()
+	if _, err := open(path, settings); CodeOf(err) != CodeIO || *opens != 3 {
+		t.Errorf("%d lookups of a missing shard: %v", *opens, err)
+	}
+}

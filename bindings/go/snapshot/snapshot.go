@@ -25,6 +25,7 @@ type Snapshot struct {
 	path string
 
 	isWatched bool // whether a watch releases the files
+	readers   readers
 }
 
 // Open opens a snapshot: a file, or a set of shards by the path of its manifest. It checks headers
@@ -62,7 +63,7 @@ func open(path string, settings *settings) (*Snapshot, error) {
 	if err := checkMachine(path); err != nil {
 		return nil, err
 	}
-	m, err := settings.openMapping(path, settings.residency)
+	m, err := settings.openLinked(path, settings.residency)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -289,5 +291,96 @@ func TestAWatchOfARelativePathStaysWithItsFileAfterAChangeOfTheWorkingDirectory(
 	publish(t, path, content)
 	if !w.Refresh() || w.Status().Path != path {
 		t.Errorf("status: %+v", w.Status())
+	}
+}
+
+// mapsOf returns the number of maps of files in a folder.
+func mapsOf(t *testing.T, folder string) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(maps, []byte(folder+"/"))
+}
+
+func TestAReplacedFileIsUnmappedWhenItsLastReaderHasFinishedWithoutACollection(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if runtime.GOOS != "linux" {
+		t.Log("requires /proc/self/maps")
+		return
+	}
+	path := copyVector(t, "set-3.nut")
+	folder := filepath.Dir(path)
+	w := mustWatch(t, path)
+	first, finishFirst := w.Acquire()
+	_, finishSecond := w.Acquire()
+	replaceWith(t, path, "one.nut")
+	if !w.Refresh() || mapsOf(t, folder) != 4 {
+		t.Fatalf("%d maps with two readers", mapsOf(t, folder))
+	}
+	finishSecond()
+	if mapsOf(t, folder) != 4 || first.Len() != 37 {
+		t.Fatalf("%d maps with one reader", mapsOf(t, folder))
+	}
+	finishFirst()
+	if mapsOf(t, folder) != 1 {
+		t.Fatalf("%d maps without readers", mapsOf(t, folder))
+	}
+	if _, err := first.Get("key"); !errors.Is(err, ErrClosed) {
+		t.Errorf("a finished reader found %v", err)
+	}
+	// Without any reader, at once.
+	replaceWith(t, path, "types.nut")
+	if !w.Refresh() || mapsOf(t, folder) != 1 {
+		t.Fatalf("%d maps after a switch without readers", mapsOf(t, folder))
+	}
+	// After Current, by the collection that the watch starts.
+	_ = w.Current().Len()
+	w.follower.settings.retention = 0
+	replaceWith(t, path, "one.nut")
+	w.Refresh()
+	for mapsOf(t, folder) != 1 {
+		runtime.Gosched()
+	}
+}
+
+func TestReadersThatAcquireUnderLoad(t *testing.T) {
+	path := copyVector(t, "entries-20000.nut")
+	w := mustWatch(t, path)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				s, finish := w.Acquire()
+				if _, err := s.Get("10230"); err != nil {
+					t.Error(err)
+				}
+				finish()
+			}
+		})
+	}
+	for i := range 300 {
+		replaceWith(t, path, []string{"types.nut", "set-3.nut", "entries-20000.nut"}[i%3])
+		if !w.Refresh() {
+			t.Errorf("status: %+v", w.Status())
+		}
+	}
+	close(stop)
+	readers.Wait()
+	w.Close()
+	if s, finish := w.Acquire(); s.Len() != 0 {
+		t.Error("a closed watch has entries")
+	} else {
+		finish()
+	}
+	if runtime.GOOS == "linux" {
+		waitUntilUnmapped(t, filepath.Dir(path))
 	}
 }

@@ -250,25 +250,10 @@ impl Map {
     }
 }
 
-/// Maximum number of lookups of a path at which no file is found.
-const MAX_LOOKUPS: usize = 8;
-
-/// Opens a regular file. Looks a missing file up again: while the system resolves the path, a
-/// symbolic link in it may be switched to another file and the old one removed.
+/// Opens a regular file.
 fn open_regular(path: &Path) -> std::io::Result<File> {
     // Checked before opening, too: opening a named pipe would block until it has a writer.
-    let open = || {
-        std::fs::metadata(path).and_then(|it| require_regular(&it)).and_then(|()| File::open(path))
-    };
-    let is_missing = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
-    let mut opened = open();
-    for _ in 1..MAX_LOOKUPS {
-        if !opened.as_ref().is_err_and(is_missing) {
-            break;
-        }
-        opened = open();
-    }
-    opened
+    std::fs::metadata(path).and_then(|it| require_regular(&it)).and_then(|()| File::open(path))
 }
 
 fn require_regular(metadata: &Metadata) -> std::io::Result<()> {

@@ -20,11 +20,15 @@ pub(super) enum Opened {
 /// Opens the files of the set whose manifest is in `map`. The shards are in the folder of the real
 /// path of the manifest, so symbolic links are followed. A builder removes the shards of the set
 /// that it replaces, and a link may be switched to another set: if a shard is missing, the path of
-/// `map` is read again.
+/// `map` is read again, with `map_again`.
 ///
 /// # Errors
 /// Returns the errors of [`OpenOptions::open`](super::OpenOptions::open).
-pub(super) fn open(map: &Map, map_file: impl Fn(&Path) -> Result<Map>) -> Result<Opened> {
+pub(super) fn open(
+    map: &Map,
+    map_file: impl Fn(&Path) -> Result<Map>,
+    map_again: impl Fn() -> Result<Map>,
+) -> Result<Opened> {
     let path = map.path();
     let real_path = real_path(path);
     let linked = real_path.as_deref().filter(|real_path| !is_in_folder_of(path, real_path));
@@ -43,7 +47,7 @@ pub(super) fn open(map: &Map, map_file: impl Fn(&Path) -> Result<Map>) -> Result
     });
     match opened.collect() {
         Err(Error::Io(error)) if error.source.kind() == ErrorKind::NotFound => {
-            let now = map_file(path)?;
+            let now = map_again()?;
             if now.bytes() == map.bytes() && self::real_path(path) == real_path {
                 return Err(Error::Io(error));
             }

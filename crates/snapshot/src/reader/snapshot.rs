@@ -10,7 +10,11 @@ use crate::format::hash::KeyHash;
 use crate::format::header::Header;
 use crate::format::manifest::Manifest;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+/// Maximum number of lookups of a path at which no file is found.
+const MAX_LOOKUPS: usize = 8;
 
 /// Options for opening a snapshot.
 ///
@@ -99,9 +103,9 @@ impl OpenOptions {
 
     /// Opens the file, or the manifest and the files of a set.
     fn open_files(&self, path: &Path) -> Result<Snapshot> {
-        let mut map = self.map(path)?;
+        let mut map = self.map_linked(path)?;
         while Manifest::is_manifest(map.bytes()) {
-            match set::open(&map, |path| self.map(path))? {
+            match set::open(&map, |path| self.map(path), || self.map_linked(path))? {
                 Opened::Set(manifest, mut files) => {
                     // A valid manifest has at least one shard.
                     let first = files.remove(0);
@@ -116,6 +120,19 @@ impl OpenOptions {
             }
         }
         Snapshot::from_file(map)
+    }
+
+    /// Maps the file at the path of the caller. Looks a missing file up again: while the system
+    /// resolves the path, a symbolic link in it may be switched to another file and the old one
+    /// removed.
+    fn map_linked(&self, path: &Path) -> Result<Map> {
+        for _ in 1..MAX_LOOKUPS {
+            match self.map(path) {
+                Err(Error::Io(error)) if error.source.kind() == ErrorKind::NotFound => {}
+                mapped => return mapped,
+            }
+        }
+        self.map(path)
     }
 
     /// Maps a file, or copies it into memory.

@@ -10,7 +10,6 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -21,9 +20,6 @@ final class MappedFiles {
 
   /** Maximum number of bytes that one call copies. */
   private static final int COPY_BYTES = 1 << 20;
-
-  /** Maximum number of lookups of a path at which no file is found. */
-  private static final int MAX_LOOKUPS = 8;
 
   private MappedFiles() {}
 
@@ -103,21 +99,9 @@ final class MappedFiles {
     T open(Path path) throws IOException;
   }
 
-  /**
-   * Opens a regular file. Looks a missing file up again: while the system resolves the path, a
-   * symbolic link in it may be switched to another file and the old one removed.
-   */
   private static <T> T openRegular(Path path, Opener<T> opener) throws IOException {
-    for (int lookups = 1; ; lookups++) {
-      try {
-        requireRegular(path);
-        return opener.open(path);
-      } catch (NoSuchFileException e) {
-        if (lookups == MAX_LOOKUPS) {
-          throw e;
-        }
-      }
-    }
+    requireRegular(path);
+    return opener.open(path);
   }
 
   /**

@@ -3,9 +3,13 @@ package io.nuthatch.snapshot;
 import java.lang.foreign.Arena;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.function.Supplier;
 
 /** Opens snapshots: one file, or the shards of a manifest. */
 final class Opening {
+
+  /** Maximum number of lookups of a path at which no file is found. */
+  private static final int MAX_LOOKUPS = 8;
 
   private Opening() {}
 
@@ -53,25 +57,45 @@ final class Opening {
 
   /** Opens the file or the set. Reads the path again if another one replaces it meanwhile. */
   private static Snapshot openNewest(Path path, OpenOptions options) {
-    var manifest = Manifest.read(path);
+    var manifest = linked(() -> Manifest.read(path));
     while (true) {
       try {
-        var opened = manifest == null ? openFile(path, options) : openShards(manifest, options);
+        var opened =
+            manifest == null
+                ? linked(() -> openFile(path, options))
+                : openShards(manifest, options);
         if (opened != null) {
           return opened;
         }
-        manifest = Manifest.read(path);
+        manifest = linked(() -> Manifest.read(path));
       } catch (SnapshotException e) {
         if (manifest == null || !(e.getCause() instanceof NoSuchFileException)) {
           throw e;
         }
         // The writer of a new manifest or file has removed the shards of this manifest, or a
         // symbolic link has been switched from it.
-        var newer = Manifest.read(path);
+        var newer = linked(() -> Manifest.read(path));
         if (newer != null && newer.isSame(manifest)) {
           throw e;
         }
         manifest = newer;
+      }
+    }
+  }
+
+  /**
+   * Opens or reads the file at the path of the caller. Looks a missing file up again: while the
+   * system resolves the path, a symbolic link in it may be switched to another file and the old one
+   * removed.
+   */
+  private static <T> T linked(Supplier<T> open) {
+    for (int lookups = 1; ; lookups++) {
+      try {
+        return open.get();
+      } catch (SnapshotException e) {
+        if (lookups == MAX_LOOKUPS || !(e.getCause() instanceof NoSuchFileException)) {
+          throw e;
+        }
       }
     }
   }
