@@ -509,3 +509,56 @@ fn progress_of_a_set_counts_the_rows_of_all_shards() -> AnyResult {
     assert_eq!(done.last(), Some(&(3000, 3000)));
     Ok(())
 }
+
+/// Shards of killed builds stay until a later build of a set in the folder removes them.
+#[test]
+fn shards_of_killed_builds_are_removed_after_a_day_unless_a_build_runs() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let [path, other] = ["set.nut", "other.nut"].map(|name| directory.path().join(name));
+    let left = |name: &str, hours: u64| -> AnyResult<std::path::PathBuf> {
+        let path = directory.path().join(name);
+        let file = fs::File::create(&path)?;
+        file.set_modified(file.metadata()?.modified()? - Duration::from_hours(hours))?;
+        Ok(path)
+    };
+    let old = left("00000-0123456789abcdef.shard", 25)?;
+    let young = left("00001-0123456789abcdef.shard", 23)?;
+    let foreign = left("00000-notes.shard", 25)?;
+    build(&other, 2, (0..ROWS).map(|row| (row, 5)))?;
+    assert!(!old.exists() && young.exists() && foreign.exists());
+    Snapshot::open(&other)?.verify()?;
+
+    let old = left("00000-0123456789abcdef.shard", 25)?;
+    let mut running = WriterOptions::new().shards(2).create(&other)?;
+    running.insert(b"key", Value::I64(1))?;
+    let running = running.stage()?;
+    build(&path, 2, (0..ROWS).map(|row| (row, 1)))?;
+    assert!(old.exists(), "a build runs, which could rely on it");
+    drop(running);
+    build(&path, 2, (0..ROWS).map(|row| (row, 2)))?;
+    assert!(!old.exists() && young.exists());
+    Snapshot::open(&path)?.verify()?;
+    Snapshot::open(&other)?.verify()?;
+    Ok(())
+}
+
+/// A build uses shards that are there already. Another build must not remove them meanwhile.
+#[test]
+fn a_build_keeps_shards_that_another_set_drops_while_it_runs() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let [path, other] = ["set.nut", "other.nut"].map(|name| directory.path().join(name));
+    build(&path, 2, (0..ROWS).map(|row| (row, 1)))?;
+    let mut same = WriterOptions::new().shards(2).create(&other)?;
+    for row in 0..ROWS {
+        same.insert(&key(row), Value::I64(1))?;
+    }
+    // Its manifest is complete, and another process cannot read it.
+    let same = same.stage()?;
+    let content = fs::read(same.path())?;
+    fs::remove_file(same.path())?;
+    build(&path, 2, (0..ROWS).map(|row| (row, 2)))?;
+    fs::write(same.path(), content)?;
+    same.publish()?;
+    Snapshot::open(&other)?.verify()?;
+    Ok(())
+}

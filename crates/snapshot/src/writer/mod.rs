@@ -35,6 +35,7 @@ mod separate;
 mod set;
 mod shard_files;
 mod shard_rows;
+mod shards_lock;
 mod share;
 mod spill;
 mod spilled;
@@ -270,7 +271,7 @@ impl Writer {
                 options.reporter.start(Stage::Syncing, 0);
                 file.stage(&header.to_bytes(), header.file_len)?;
                 let replaced = shard_files::Replaced::at(file.path());
-                Ok(Staged { file, replaced, new: None, summary })
+                Ok(Staged { lock: None, file, replaced, new: None, summary })
             }
             AddedRows::Set(rows) => set::stage(&options, file, &blobs, rows, &metadata),
         }

@@ -5,6 +5,7 @@ use super::options::WriterOptions;
 use super::publish::NewFile;
 use super::set::{rows_of_shard, stage_manifest, write_shard};
 use super::shard_files::{NewShards, Replaced};
+use super::shards_lock::ShardsLock;
 use super::spill::SpillFile;
 use super::{AddedRows, Summary, Writer};
 use crate::error::{Error, Result};
@@ -37,7 +38,8 @@ pub struct BuiltShard {
 impl Writer {
     /// Writes the shards of a set that have rows into the folder of the path, and no manifest. The
     /// files have the bytes that [`finish`](Self::finish) would give them. Several processes can
-    /// build different shards of a set; [`WriterOptions::join_shards`] makes the set.
+    /// build different shards of a set; [`WriterOptions::join_shards`] makes the set. That must be
+    /// within a day: later, a build of another set in the folder removes the shards.
     ///
     /// # Errors
     /// Returns the errors of [`finish`](Self::finish), and [`Error::Io`] for a writer without
@@ -89,6 +91,8 @@ impl WriterOptions {
         let mut found = options.read_shards(&file, shards)?;
         let replaced = Replaced::at(file.path());
         let mut new = NewShards { manifest: file.path().to_owned(), paths: HashSet::new() };
+        // Dropped before the new shards, if this fails.
+        let lock = ShardsLock::share(file.folder());
         let (mut entries, mut sum) = (Vec::new(), Summary::default());
         for number in 0..options.shards {
             let (entry, summary) = match found.remove(&number) {
@@ -98,7 +102,7 @@ impl WriterOptions {
             entries.push(entry);
             sum.add(&summary);
         }
-        stage_manifest(&options, file, (entries, &pairs), (replaced, new), sum)?.publish()
+        stage_manifest(&options, file, (entries, &pairs), (replaced, new, lock), sum)?.publish()
     }
 
     fn write_empty(

@@ -6,6 +6,7 @@ use super::publish::NewFile;
 use super::rows::Rows;
 use super::shard_files::{NewShards, Replaced};
 use super::shard_rows::ShardRows;
+use super::shards_lock::ShardsLock;
 use super::spill::SpillFile;
 use super::staged::Staged;
 use super::{Summary, write_file};
@@ -28,6 +29,8 @@ pub(super) fn stage(
 ) -> Result<Staged> {
     let replaced = Replaced::at(file.path());
     let mut new = NewShards { manifest: file.path().to_owned(), paths: HashSet::new() };
+    // Dropped before the new shards, if this fails.
+    let lock = ShardsLock::share(file.folder());
     let (all, of) = (rows.count(), rows.shards());
     let (mut entries, mut sum, mut done) = (Vec::new(), Summary::default(), 0);
     for number in 0..of {
@@ -43,7 +46,7 @@ pub(super) fn stage(
         done += count;
         sum.add(&written.summary);
     }
-    stage_manifest(options, file, (entries, metadata), (replaced, new), sum)
+    stage_manifest(options, file, (entries, metadata), (replaced, new, lock), sum)
 }
 
 /// A shard that was written and published.
@@ -93,7 +96,7 @@ pub(super) fn stage_manifest(
     options: &WriterOptions,
     file: NewFile,
     (shards, metadata): (Vec<ShardEntry>, &MetadataBuilder),
-    (replaced, new): (Replaced, NewShards),
+    (replaced, new, lock): (Replaced, NewShards, Option<ShardsLock>),
     summary: Summary,
 ) -> Result<Staged> {
     let manifest = Manifest {
@@ -106,7 +109,7 @@ pub(super) fn stage_manifest(
     file.sync_folder()?;
     let bytes = manifest.to_bytes();
     file.stage(&bytes, bytes.len() as u64)?;
-    Ok(Staged { file, replaced, new: Some(new), summary })
+    Ok(Staged { lock, file, replaced, new: Some(new), summary })
 }
 
 impl Reporter {

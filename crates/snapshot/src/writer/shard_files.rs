@@ -1,6 +1,7 @@
 //! The shards of sets in a folder: those that a build has published, and those that no manifest
 //! refers to any more.
 
+use super::shards_lock::{Removal, ShardsLock};
 use crate::format::layout::MANIFEST_MAGIC;
 use crate::format::manifest::Manifest;
 use std::collections::HashSet;
@@ -8,6 +9,11 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Age, compared with the manifest of a new set, at which a shard that no manifest refers to is
+/// removed. Younger ones may be those that processes have built separately.
+const ORPHAN_AGE: Duration = Duration::from_hours(24);
 
 /// The shards of the set that a new snapshot replaces; none if it replaces a file.
 #[derive(Debug)]
@@ -24,7 +30,13 @@ impl Replaced {
 
     /// Removes those of the shards that no manifest in the folder refers to any more.
     pub(super) fn remove(self) {
-        remove_unreferenced(&self.path, self.shards);
+        remove_unreferenced(&self.path, self.shards, false);
+    }
+
+    /// Does the same, and also removes old shards in the folder that no manifest refers to: those
+    /// of builds that were killed.
+    pub(super) fn remove_with_orphans(self) {
+        remove_unreferenced(&self.path, self.shards, true);
     }
 }
 
@@ -38,7 +50,7 @@ pub(super) struct NewShards {
 
 impl Drop for NewShards {
     fn drop(&mut self) {
-        remove_unreferenced(&self.manifest, std::mem::take(&mut self.paths));
+        remove_unreferenced(&self.manifest, std::mem::take(&mut self.paths), false);
     }
 }
 
@@ -78,15 +90,26 @@ fn read_manifest(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Removes those of these shards that no manifest in the folder refers to; none if a file in the
-/// folder cannot be read and may be a manifest. Ignores errors, because files that remain do not
-/// interfere with a set.
-fn remove_unreferenced(manifest: &Path, mut shards: HashSet<PathBuf>) {
-    if shards.is_empty() {
+/// Removes those of these shards that no manifest in the folder refers to, and if `orphans` is set,
+/// others that are old; none if a build of another set runs in the folder, or if a file there
+/// cannot be read and may be a manifest. Ignores errors, because files that remain do not interfere
+/// with a set, and a later build removes them.
+fn remove_unreferenced(manifest: &Path, mut shards: HashSet<PathBuf>, orphans: bool) {
+    let folder = manifest.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    if shards.is_empty() && !orphans {
         return;
     }
-    let folder = manifest.parent().filter(|folder| *folder != Path::new(""));
-    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
+    // Held until the shards are removed: another build must not rely on one of them meanwhile.
+    let lock = match ShardsLock::try_alone(folder) {
+        Removal::Busy => return,
+        Removal::Unknown => None,
+        alone @ Removal::Alone(_) => Some(alone),
+    };
+    if orphans && lock.is_some() {
+        shards.extend(old_shards(manifest, folder));
+    }
+    let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries {
         let Ok(entry) = entry else { return };
         let path = manifest.with_file_name(entry.file_name());
@@ -101,6 +124,19 @@ fn remove_unreferenced(manifest: &Path, mut shards: HashSet<PathBuf>) {
     for shard in shards {
         let _ = fs::remove_file(shard);
     }
+}
+
+/// Returns the shards in a folder that are much older than a manifest there.
+fn old_shards(manifest: &Path, folder: &Path) -> Vec<PathBuf> {
+    let modified = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
+    let Ok(now) = modified(manifest) else { return Vec::new() };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| manifest.with_file_name(entry.file_name()));
+    let is_old = |path: &PathBuf| {
+        let age = modified(path).ok().and_then(|then| now.duration_since(then).ok());
+        is_shard_name(path) && age.is_some_and(|age| age > ORPHAN_AGE)
+    };
+    paths.filter(is_old).collect()
 }
 
 /// Returns whether a path has the name of a shard, as `ShardEntry::file_name` returns it.

@@ -3,6 +3,7 @@
 use super::Summary;
 use super::publish::NewFile;
 use super::shard_files::{NewShards, Replaced};
+use super::shards_lock::ShardsLock;
 use crate::error::Result;
 use std::path::Path;
 
@@ -10,6 +11,8 @@ use std::path::Path;
 /// temporary name. Dropping it removes it.
 #[derive(Debug)]
 pub struct Staged {
+    /// Of a set. Released first: its own shards can be removed then.
+    pub(super) lock: Option<ShardsLock>,
     pub(super) file: NewFile,
     pub(super) replaced: Replaced,
     pub(super) new: Option<NewShards>,
@@ -34,12 +37,18 @@ impl Staged {
     /// [`Error::NotDurable`](crate::Error::NotDurable) if the snapshot is published but a power
     /// failure may restore the old one.
     pub fn publish(self) -> Result<Summary> {
-        let Self { file, replaced, new, summary } = self;
+        let Self { file, replaced, new, summary, lock } = self;
         let published = file.publish_staged();
+        drop(lock);
+        let is_set = new.is_some();
         // If the new manifest is published, it refers to the new shards, which stay.
         drop(new);
         published?;
-        replaced.remove();
+        if is_set {
+            replaced.remove_with_orphans();
+        } else {
+            replaced.remove();
+        }
         Ok(summary)
     }
 }
