@@ -1,5 +1,6 @@
 //! The receiver of rows that fills batches for the writer.
 
+use super::absent::{AbsentKeys, KeySet};
 use super::kept::{Counters, Kept};
 use super::sampler::Sampler;
 use crate::error::Error;
@@ -8,10 +9,9 @@ use crate::sources::{Interruption, RowReceiver, Stop};
 use nuthatch_import::RowSink;
 use nuthatch_rows::{Mapper, Row, RowFault};
 use nuthatch_snapshot::{Batch, Value};
-use std::collections::HashSet;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Mutex, PoisonError};
 
 /// Maximum bytes of the batches of a part that are held, so that the part can be dropped.
 pub(super) const MAX_HELD_BYTES: usize = 16 << 20;
@@ -43,7 +43,9 @@ pub(super) struct BatchReceiver<'a> {
     pub(super) counters: &'a Counters,
     pub(super) interruption: &'a Interruption,
     pub(super) sampler: Sampler,
-    pub(super) absent: Option<HashSet<Vec<u8>>>,
+    /// Keys of values that are NULL: those of all readers, and those that this one has not passed
+    /// on.
+    pub(super) absent: Option<(&'a Mutex<AbsentKeys>, KeySet)>,
     pub(super) kept: &'a Mutex<Kept>,
     /// Rows received, for messages.
     pub(super) rows: u64,
@@ -56,7 +58,7 @@ pub(super) struct BatchReceiver<'a> {
 /// The sink of the entries of a row.
 struct EntrySink<'s> {
     batch: &'s mut Batch,
-    absent: Option<&'s mut HashSet<Vec<u8>>>,
+    absent: Option<&'s mut KeySet>,
     source: u16,
 }
 
@@ -79,7 +81,7 @@ impl RowSink for EntrySink<'_> {
 
     fn absent(&mut self, key: &[u8]) {
         if let Some(absent) = &mut self.absent {
-            absent.insert(key.to_vec());
+            absent.insert(key);
         }
     }
 }
@@ -125,11 +127,15 @@ impl RowReceiver for BatchReceiver<'_> {
             }
         }
         let Some(mapper) = &mut self.mapper else { return Ok(()) };
-        let absent = self.absent.as_mut();
+        let absent = self.absent.as_mut().map(|(_, keys)| keys);
         let mut sink = EntrySink { batch: &mut self.batch, absent, source: self.number };
         let added = mapper.add(self.rows, row, &mut sink);
         added.map_err(|fault| fault_at(&self.source, self.rows, fault))?;
         self.sampler.offer(mapper.mapping(), row);
+        if let Some((all, keys)) = self.absent.as_mut().filter(|(_, keys)| keys.is_full()) {
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.add(keys).map_err(Stop::Fault)?;
+        }
         if self.batch.is_full() {
             self.next_batch()?;
         }
@@ -173,8 +179,8 @@ impl Drop for BatchReceiver<'_> {
         self.count_rows();
         let Ok(mut kept) = self.kept.lock() else { return };
         kept.sample.append(&mut self.sampler.take());
-        if let Some(absent) = self.absent.take() {
-            kept.absent.extend(absent);
+        if let Some((_, absent)) = self.absent.take() {
+            kept.absent.append(&absent);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What is counted and kept of a source, besides its entries.
 
+use super::absent::{AbsentKeys, KeySet};
 use super::sampler::SampledRow;
-use std::collections::HashSet;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 /// What is counted while a source is read.
@@ -17,15 +18,15 @@ pub(crate) struct Counters {
 pub(crate) struct Kept {
     /// Rows that were chosen at random.
     pub(crate) sample: Vec<SampledRow>,
-    /// Keys of values that are NULL, for incremental jobs.
-    pub(crate) absent: HashSet<Vec<u8>>,
+    /// Keys of values that are NULL and were not passed on, for incremental jobs.
+    pub(super) absent: KeySet,
 }
 
 /// What to keep of a source.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keep {
+pub(crate) struct Keep<'a> {
     /// Number of rows to choose at random.
     pub(crate) sample: usize,
-    /// Whether to keep the keys of values that are NULL.
-    pub(crate) absent: bool,
+    /// The place for keys of values that are NULL, in an incremental run.
+    pub(crate) absent: Option<&'a Mutex<AbsentKeys>>,
 }

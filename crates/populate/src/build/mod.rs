@@ -3,20 +3,22 @@
 //! Threads of the sources make entries of rows and collect them in batches. The calling thread
 //! appends full batches to the writer. The number of batches between them is bounded.
 
+mod absent;
 mod batches;
 mod kept;
 mod sampler;
 
+pub(crate) use absent::{AbsentKeys, FoundAbsent};
 pub(crate) use kept::{Counters, Keep, Kept};
 pub(crate) use sampler::SampledRow;
 
 use crate::error::{Error, Result};
 use crate::job::Source;
 use crate::sources::{Interruption, MakeReceiver, RowReceiver, Session, Stop};
+use absent::KeySet;
 use batches::{BatchReceiver, Filled};
 use nuthatch_snapshot::Writer;
 use sampler::Sampler;
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +38,7 @@ const BATCHES_PER_READER: usize = 2;
 /// [`Error::Snapshot`] if the writer fails, and [`Error::Interrupted`] after an interruption.
 pub(crate) fn append(
     (session, source, query): (&mut dyn Session, &Source, Option<&str>),
-    (writer, keep): (&mut Writer, Keep),
+    (writer, keep): (&mut Writer, Keep<'_>),
     (counters, interruption): (&Counters, &Interruption),
     mut report: impl FnMut(),
 ) -> Result<Kept> {
@@ -58,7 +60,7 @@ pub(crate) fn append(
                 counters,
                 interruption,
                 sampler: Sampler::new(keep.sample),
-                absent: keep.absent.then(HashSet::new),
+                absent: keep.absent.map(|all| (all, KeySet::default())),
                 kept,
                 rows: 0,
                 part_start: 0,
@@ -91,5 +93,9 @@ pub(crate) fn append(
         Err(Stop::Enough) if interruption.is_set() => return Err(Error::Interrupted),
         Err(Stop::Enough) => return Err(Error::System("a source ended early".to_owned())),
     }
-    Ok(kept.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let mut kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(all) = keep.absent {
+        all.lock().unwrap_or_else(PoisonError::into_inner).add(&mut kept.absent)?;
+    }
+    Ok(kept)
 }

@@ -4,7 +4,7 @@
 //! time of the last full build, and a fingerprint of the sources. A run is incremental if the last
 //! generation has all of these, the fingerprint is that of the job, and the full build is recent.
 
-use crate::build::Kept;
+use crate::build::{AbsentKeys, FoundAbsent};
 use crate::error::{Error, Result};
 use crate::gates::{FirstValue, first_value};
 use crate::job::{Job, Source};
@@ -180,11 +180,12 @@ pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Marks> {
 
 /// Appends the entries of the last generation, except those whose value became NULL. The writer
 /// keeps the rows that were added before.
-pub(super) fn merge(last: &Snapshot, kept: &[Kept], writer: &mut Writer) -> Result<()> {
+pub(super) fn merge(last: &Snapshot, absent: AbsentKeys, writer: &mut Writer) -> Result<()> {
+    let absent: FoundAbsent = absent.finish()?;
     let mut scratch = Scratch::new();
     for entry in last.iter_verified()? {
         let entry = entry?;
-        if kept.iter().any(|kept| kept.absent.contains(entry.key)) {
+        if absent.contains(entry.key)? {
             continue;
         }
         writer.insert(entry.key, entry.value.decompress(&mut scratch)?)?;

@@ -11,7 +11,7 @@ pub use observer::{Observer, Progress};
 pub use preview::{PreviewedEntry, preview};
 pub use report::{Report, SourceReport};
 
-use crate::build::{self, Counters, Keep, Kept, READER_MEMORY};
+use crate::build::{self, AbsentKeys, Counters, Keep, Kept, READER_MEMORY};
 use crate::error::{Error, Result};
 use crate::gates::{self, Candidate};
 use crate::job::{Address, Job, Source};
@@ -21,8 +21,8 @@ use nuthatch_snapshot::{OnDuplicate, Snapshot, Summary, Writer, WriterOptions};
 use nuthatch_trace_context::{note_error, span};
 use previous::Previous;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Minimum memory of the writer.
@@ -127,11 +127,14 @@ fn run_attempt(
         writer.set_metadata(name, value.as_bytes())?;
     }
     plan.write_metadata(&mut writer, &marks.literals)?;
+    let absent = Mutex::new(AbsentKeys::new(&job.output));
     let read = span!("read", "internal").in_scope(|| {
-        read_sources(job, &plan, (&mut groups, &mut writer), (interruption, observer))
+        let groups = (&mut groups[..], &absent);
+        read_sources(job, &plan, (groups, &mut writer), (interruption, observer))
     })?;
     if let Some(last) = plan.last_generation() {
-        incremental::merge(last, &read.kept, &mut writer)?;
+        let absent = absent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        incremental::merge(last, absent, &mut writer)?;
     }
     let staged = span!("write", "internal")
         .in_scope(|| writer.stage())
@@ -199,11 +202,12 @@ struct ReadSources {
 fn read_sources(
     job: &Job,
     plan: &Plan<'_>,
-    (groups, writer): (&mut [Group], &mut Writer),
+    ((groups, absent), writer): ((&mut [Group], &Mutex<AbsentKeys>), &mut Writer),
     (interruption, observer): (&Interruption, &Arc<dyn Observer>),
 ) -> Result<ReadSources> {
     let is_ordered = job.snapshot.on_duplicate != OnDuplicate::Error;
-    let keep = Keep { sample: job.gates.sample, absent: plan.last_generation().is_some() };
+    let absent = plan.last_generation().map(|_| absent);
+    let keep = Keep { sample: job.gates.sample, absent };
     let total_rows = estimated_rows(job, plan, groups);
     let (mut reports, mut kept, mut rows_before, mut bytes_before) = (Vec::new(), Vec::new(), 0, 0);
     for (index, source) in job.sources.iter().enumerate() {
