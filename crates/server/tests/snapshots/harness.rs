@@ -2,7 +2,7 @@
 
 use crate::served::{LOCAL, address, at, cache, info};
 use nuthatch_server::mrcache::Framing;
-use nuthatch_server::state::{Server, SnapshotMemory, SnapshotSource, Snapshots, Users};
+use nuthatch_server::state::{Debugging, Server, SnapshotMemory, SnapshotSource, Snapshots, Users};
 use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use nuthatch_snapshot::{StringListBuf, Value, WriterOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -106,6 +106,7 @@ impl Site {
         let users = Users::parse(setup.users).expect("users");
         let mut server = Server::new(cache()).with_users(users);
         server.snapshots = Some(snapshots);
+        server.debug = Debugging::Local;
         let listeners = [
             (Protocol::Resp, LOCAL),
             (Protocol::Memcache, LOCAL),

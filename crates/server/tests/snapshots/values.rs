@@ -103,6 +103,21 @@ fn lists_are_arrays_of_strings() {
 }
 
 #[test]
+fn debug_object_has_the_encoding_and_the_length_of_the_text() {
+    let site = Site::with_all_types();
+    let mut client = site.resp();
+    for (key, encoding, len) in [("name", "embstr", 3), ("age", "int", 3), ("ids", "listpack", 8)] {
+        let text = format!(
+            "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \
+             lru_seconds_idle:0"
+        );
+        assert_eq!(client.ask(&format!("DEBUG OBJECT users:{key}")), Reply::Text(text), "{key}");
+    }
+    let error = client.ask("DEBUG OBJECT users:nothing");
+    assert_eq!(error, Reply::Text("-ERR no such key".to_owned()));
+}
+
+#[test]
 fn other_commands_read_the_text_of_a_value() {
     let site = Site::with_all_types();
     let mut client = site.resp();

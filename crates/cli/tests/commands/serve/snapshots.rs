@@ -51,6 +51,22 @@ fn clients_get_what_the_command_get_prints() {
 }
 
 #[test]
+fn top_has_the_snapshots_and_their_age() {
+    let folder = Folder::new();
+    build(&folder, ROWS, "users.nut");
+    let server = folder.serve(&["--snapshot=users=users.nut", "--admin=127.0.0.1:0"], &[]);
+    let run = folder.run(&["top", &server.admin, "--json", "--interval", "100ms"]);
+    assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let rows = value["tables"]["snapshots"]["rows"].as_array().expect("rows");
+    assert_eq!(
+        (rows.len(), &rows[0]["name"], &rows[0]["entries"]),
+        (1, &"users".into(), &13.into())
+    );
+    assert!(rows[0]["age_seconds"].is_u64(), "{value}");
+}
+
+#[test]
 fn flags_variables_and_files_name_snapshots_and_prefixes() {
     let folder = Folder::new();
     fs::create_dir(folder.path("etc")).expect("a folder");

@@ -5,7 +5,7 @@ use crate::resp::commands::container;
 use crate::resp::commands::data::object::encoding;
 use crate::resp::commands::failure::NOT_A_FLOAT;
 use crate::resp::commands::{Call, Command, Failure, Result};
-use crate::state::{Flags, Keys, values};
+use crate::state::{Flags, Keys, SnapshotKey, is_list, values};
 use std::time::{Duration, Instant};
 
 pub(crate) const COMMANDS: &[Command] =
@@ -87,16 +87,37 @@ fn sleep_until(time: Duration, is_over: impl Fn() -> bool) {
 
 /// `DEBUG OBJECT key`: the fields of Redis, as far as they apply.
 fn object(call: &mut Call<'_>) -> Result {
+    if let Some(key) = call.snapshot_key(call.args.get(2)) {
+        return object_of_snapshot(call, key);
+    }
     let item = call.guard.peek(call.args.get(2)).ok_or(Failure::reply("ERR no such key"))?;
     let mut buffer = Vec::new();
     let value = values::raw_item(call.server, item, &mut buffer)?.value();
-    let (encoding, len) = (encoding(value), value.len());
-    let text = format!(
-        "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \
-         lru_seconds_idle:0"
-    );
+    let text = fields(encoding(value), value.len());
     call.reply().simple(text.as_bytes());
     Ok(())
+}
+
+/// The fields of a value of a snapshot. Its length is that of the text that `GET` replies.
+fn object_of_snapshot(call: &mut Call<'_>, key: SnapshotKey<'_>) -> Result {
+    let is_list = key.value_type()?.is_some_and(is_list);
+    let found = key.text(
+        || call.server.max_reply_len(),
+        |text| {
+            let encoding = |text| if is_list { "listpack" } else { encoding(text) };
+            text.map(|text| fields(encoding(text), text.len()))
+        },
+    )?;
+    let text = found.ok_or(Failure::reply("ERR no such key"))?;
+    call.reply().simple(text.as_bytes());
+    Ok(())
+}
+
+fn fields(encoding: &str, len: usize) -> String {
+    format!(
+        "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \
+         lru_seconds_idle:0"
+    )
 }
 
 /// The double of `DEBUG PROTOCOL` in Redis.
