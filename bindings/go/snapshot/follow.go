@@ -177,8 +177,8 @@ func (f *follower) openNewest(retryNow bool) (opened *Snapshot, err error, isKno
 }
 
 // retire unmaps a replaced snapshot when its last reader has finished. One that Current or an event
-// has returned is kept for the time of WithRetention; afterwards its files are unmapped when nothing
-// refers to it any more.
+// has returned is kept for the time of WithRetention; afterwards its files are unmapped when
+// nothing refers to it any more.
 func (f *follower) retire(replaced *Snapshot) {
 	kept, unmap := replaced.readers.replace()
 	if unmap {

@@ -71,11 +71,12 @@ func watchWith(path string, settings *settings, open func() (*Snapshot, error)) 
 	return w, nil
 }
 
-// Acquire returns the newest snapshot that could be opened, and a function that the caller must call
-// once when it has finished with the snapshot and its values. They must not be used afterwards.
+// Acquire returns the newest snapshot that could be opened, and a function that the caller must
+// call once when it has finished with the snapshot and its values. They must not be used
+// afterwards.
 //
-// A snapshot that the watch has replaced is unmapped when its last reader has finished: at once, not
-// by the garbage collector and without [WithRetention]. This holds for snapshots that neither
+// A snapshot that the watch has replaced is unmapped when its last reader has finished: at once,
+// not by the garbage collector and without [WithRetention]. This holds for snapshots that neither
 // [Watcher.Current] nor an [Event] has returned. Acquire changes a counter that all readers share;
 // for the fastest lookups on many processors, acquire a snapshot for several of them.
 //

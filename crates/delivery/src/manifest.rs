@@ -131,6 +131,12 @@ impl Manifest {
         self.generations.iter().find(|generation| generation.id == id)
     }
 
+    /// Returns the files of all generations that have these contents.
+    pub(crate) fn files_with(&self, blake3: &str, bytes: u64) -> impl Iterator<Item = &DataFile> {
+        let files = self.generations.iter().flat_map(|generation| &generation.files);
+        files.filter(move |file| file.blake3 == blake3 && file.bytes == bytes)
+    }
+
     /// Returns the names of all objects.
     pub(crate) fn objects(&self) -> HashSet<&str> {
         let files = self.generations.iter().flat_map(|generation| &generation.files);

@@ -9,6 +9,7 @@ mod signer;
 mod source;
 mod stored;
 mod upload;
+mod uploaded;
 
 use crate::destination::{Destination, ReadManifest};
 use crate::error::{Error, Result};
@@ -23,8 +24,9 @@ use stored::StoredObjects;
 
 pub use retention::Retention;
 pub use serial::check_serial;
-pub use shards::{ShardUploadOptions, ShardUploads, UploadedShard};
+pub use shards::{ShardUploadOptions, ShardUploads};
 pub use upload::Uploaded;
+pub use uploaded::UploadedShard;
 
 /// Default of [`PublishOptions::read_back_limit`].
 const READ_BACK_LIMIT: u64 = 64 << 20;

@@ -2,13 +2,13 @@
 
 use super::deltas::{self, Made};
 use super::source::{SourceFile, open};
-use super::stored::StoredObjects;
-use super::upload::{Uploaded, files_of, upload_object};
+use super::upload::{Uploaded, upload_object};
+use super::uploaded::UploadedShard;
 use super::{PublishOptions, Published, READ_BACK_LIMIT, publish_within};
 use crate::delta::Limits;
 use crate::destination::Destination;
 use crate::error::{Error, Result};
-use crate::manifest::{DataFile, Delta, Manifest, is_plain_name};
+use crate::manifest::{Delta, Manifest, is_plain_name};
 use nuthatch_snapshot::Snapshot;
 use nuthatch_trace_context::{Instrument, note_error, span};
 use std::fs::File;
@@ -22,23 +22,6 @@ const MAX_JOB_LEN: usize = 160;
 /// What is between the hash and the job in the name of an object. Those of other publishers have
 /// only a number there.
 const JOB: &str = "job-";
-
-/// A shard that is at the destination.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UploadedShard {
-    /// The name of its file in the set.
-    pub name: String,
-    /// Its length in bytes.
-    pub bytes: u64,
-    /// The BLAKE3 hash of its contents, in hexadecimal digits.
-    pub blake3: String,
-    /// The name of its object.
-    pub object: String,
-    /// Whether it is the object of an earlier generation.
-    pub is_reused: bool,
-    /// The delta that leads to it from a shard of an earlier generation, if one was made.
-    pub delta: Option<Delta>,
-}
 
 /// Options for uploading shards.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +95,7 @@ impl ShardUploads {
         manifest: Option<&Manifest>,
         file: &SourceFile,
     ) -> Result<Option<UploadedShard>> {
-        let known = manifest.into_iter().flat_map(|it| files_of(it, &file.blake3, file.bytes));
+        let known = manifest.into_iter().flat_map(|it| it.files_with(&file.blake3, file.bytes));
         for known in known {
             let is_intact = if file.bytes <= READ_BACK_LIMIT {
                 self.destination.object_is(known).await?
@@ -219,38 +202,6 @@ impl ShardUploads {
         let object = object.split('#').next().unwrap_or_default();
         let suffix = object.get(64..).and_then(|rest| rest.strip_prefix('-'));
         suffix.and_then(|suffix| suffix.strip_prefix(JOB)) == Some(&self.job)
-    }
-}
-
-impl UploadedShard {
-    /// Fails if the object is missing or has another length, or if another publisher may be
-    /// removing it: that of an earlier generation which the manifest no longer has.
-    pub(super) fn check_stored(
-        &self,
-        destination: &Destination,
-        stored: &StoredObjects,
-    ) -> Result<()> {
-        if self.is_reused && !stored.is_named(&self.object) {
-            return Err(self.unexpected(destination, "an object of no generation"));
-        }
-        match stored.bytes_of(&self.object) {
-            Some(bytes) if bytes == self.bytes => Ok(()),
-            Some(bytes) => Err(self.unexpected(destination, &format!("{bytes} bytes"))),
-            None => Err(self.unexpected(destination, "no such object")),
-        }
-    }
-
-    fn unexpected(&self, destination: &Destination, found: &str) -> Error {
-        Error::Contents {
-            place: destination.object_address(&self.object),
-            expected: format!("a shard of {} bytes, as it was uploaded", self.bytes),
-            found: format!("{found}; run the job again"),
-        }
-    }
-
-    fn data_file(&self) -> DataFile {
-        let Self { name, bytes, blake3, object, delta, .. } = self.clone();
-        DataFile { name, bytes, blake3, object, delta }
     }
 }
 

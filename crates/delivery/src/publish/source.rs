@@ -1,6 +1,6 @@
 //! The files of a snapshot that is published.
 
-use super::shards::UploadedShard;
+use super::uploaded::UploadedShard;
 use crate::error::{Error, Result};
 use crate::manifest::DataFile;
 use nuthatch_snapshot::Snapshot;

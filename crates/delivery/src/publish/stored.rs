@@ -1,6 +1,5 @@
 //! The objects that a destination has, whatever its manifest says.
 
-use super::upload::files_of;
 use crate::destination::{Destination, StoredObject};
 use crate::error::Result;
 use crate::manifest::{DataFile, Delta, Manifest};
@@ -56,7 +55,7 @@ impl StoredObjects {
         let mut rest = limit;
         let first = manifest.serial as usize % files.len();
         for file in files[first..].iter().chain(&files[..first]) {
-            for known in files_of(manifest, &file.blake3, file.bytes) {
+            for known in manifest.files_with(&file.blake3, file.bytes) {
                 if !self.has(known) || known.bytes > rest {
                     continue;
                 }

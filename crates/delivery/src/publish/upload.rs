@@ -41,7 +41,7 @@ pub(super) async fn upload(
     let total_bytes = source.files.iter().map(|file| file.bytes).sum();
     let (mut files, mut present, mut uploaded) = (Vec::new(), 0, 0);
     for file in &source.files {
-        let known = files_of(manifest, &file.blake3, file.bytes).find(|known| stored.has(known));
+        let known = manifest.files_with(&file.blake3, file.bytes).find(|known| stored.has(known));
         let (object, delta) = if let Some(known) = known {
             (known.object.clone(), known.delta.clone())
         } else if let Some(shard) = &file.uploaded {
@@ -79,16 +79,6 @@ pub(super) async fn upload_object(
         None => upload_file(destination, file, &object, progress).await?,
     }
     Ok(object)
-}
-
-/// Returns the files of all generations that have these contents.
-pub(super) fn files_of<'m>(
-    manifest: &'m Manifest,
-    blake3: &str,
-    bytes: u64,
-) -> impl Iterator<Item = &'m DataFile> {
-    let files = manifest.generations.iter().flat_map(|generation| &generation.files);
-    files.filter(move |known| known.blake3 == blake3 && known.bytes == bytes)
 }
 
 /// Makes files of all generations with the same contents use a new object: theirs is missing or has

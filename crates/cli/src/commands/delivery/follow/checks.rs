@@ -2,9 +2,9 @@
 
 use super::metrics::FolderStatus;
 use super::on_swap::OnSwap;
-use crate::terminal::print_result;
+use super::swaps::{self, SwapProblems};
+use crate::outcome::Failure;
 use nuthatch_delivery::{Error, Group, GroupChecked, Swapped, delay_before_check};
-use nuthatch_units::bytes;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -33,13 +33,14 @@ impl CheckedGroup {
     /// Checks, waits and checks again, for as long as the returned future is polled.
     pub(super) async fn run(mut self, interval: Duration) {
         let (mut failures, mut waited_for) = (0, None);
-        let completed = self.group.take_completed().into_iter().zip(&self.folders);
-        let completed = completed.filter_map(|(swapped, (status, on_swap))| {
-            let swapped = swapped?;
-            status.completed(&swapped);
-            Some((report_swap(swapped), on_swap))
-        });
-        run_commands(completed.collect()).await;
+        let completed = self.group.take_completed();
+        for (swapped, (status, _)) in completed.iter().zip(&self.folders) {
+            if let Some(swapped) = swapped {
+                status.completed(swapped);
+                swaps::print(swapped, &mut Warnings);
+            }
+        }
+        swaps::run_commands(&self.folders, &completed, &mut Warnings).await;
         loop {
             let GroupChecked { folders, waits_for } = self.check().await;
             let has_failed = folders.iter().any(Result::is_err);
@@ -49,11 +50,10 @@ impl CheckedGroup {
                 tracing::warn!(target: "nuthatch::follow", "group {name:?} waits for {reason}");
             }
             waited_for = waits_for;
-            let mut swaps = Vec::new();
-            for (result, (status, on_swap)) in folders.into_iter().zip(&self.folders) {
-                swaps.extend(report(result, status).map(|swapped| (swapped, on_swap)));
-            }
-            run_commands(swaps).await;
+            let of_each = folders.into_iter().zip(&self.folders);
+            let swapped: Vec<_> =
+                of_each.map(|(result, (status, _))| report(result, status)).collect();
+            swaps::run_commands(&self.folders, &swapped, &mut Warnings).await;
             tokio::time::sleep(delay_before_check(interval, failures, random())).await;
         }
     }
@@ -62,7 +62,7 @@ impl CheckedGroup {
 /// Prints or logs the result of a check. Returns what was swapped in.
 fn report(result: Result<Option<Swapped>, Error>, status: &FolderStatus) -> Option<Swapped> {
     match result {
-        Ok(swapped) => swapped.map(report_swap),
+        Ok(swapped) => swapped.inspect(|swapped| swaps::print(swapped, &mut Warnings)),
         Err(error) => {
             let (code, folder) = (error.code(), status.folder());
             tracing::warn!(target: "nuthatch::follow", code, folder, "{error}");
@@ -71,35 +71,21 @@ fn report(result: Result<Option<Swapped>, Error>, status: &FolderStatus) -> Opti
     }
 }
 
-/// Prints a swap, and returns it.
-fn report_swap(swapped: Swapped) -> Swapped {
-    for failure in &swapped.delta_failures {
+/// Logs what goes wrong after a swap.
+struct Warnings;
+
+impl SwapProblems for Warnings {
+    fn no_delta(&mut self, failure: &str) {
         tracing::warn!(target: "nuthatch::follow", "no delta used for {failure}");
     }
-    // The reader of the output may have ended; the folder has others.
-    let _ = print_result(&text(&swapped));
-    swapped
-}
 
-/// Runs the commands of folders after their swaps, one after the other.
-async fn run_commands(swaps: Vec<(Swapped, &OnSwap)>) {
-    for (swapped, on_swap) in swaps {
-        if let Err(problem) = on_swap.run(&swapped).await {
-            tracing::warn!(target: "nuthatch::follow", "{problem}");
-        }
+    fn unprinted(&mut self, _failure: Failure) {
+        // The reader of the output may have ended; the folder has others.
     }
-}
 
-/// Returns the line about a swap.
-pub(super) fn text(swapped: &Swapped) -> String {
-    let (path, generation) = (swapped.path.display(), swapped.generation);
-    let fetched = bytes(swapped.fetched_bytes);
-    let built = match swapped.built_files {
-        0 => String::new(),
-        1 => ", built from a delta".to_owned(),
-        files => format!(", {files} files built from deltas"),
-    };
-    format!("{path}: generation {generation} is current, {fetched} fetched{built}\n")
+    fn command_failed(&mut self, _folder: &FolderStatus, problem: &str) {
+        tracing::warn!(target: "nuthatch::follow", "{problem}");
+    }
 }
 
 /// Returns a random number from 0 to 1. Each hasher of the standard library has other keys.

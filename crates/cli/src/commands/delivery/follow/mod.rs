@@ -6,6 +6,7 @@ mod manual;
 mod metrics;
 mod on_swap;
 mod once;
+mod swaps;
 
 use super::keys::{TrustedKeyArgs, read_trusted};
 use super::runtime;

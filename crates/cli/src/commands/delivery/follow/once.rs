@@ -1,14 +1,14 @@
 //! `nuthatch follow --once`.
 
 use super::STOP_TIME;
-use super::checks::{CheckedGroup, text};
+use super::checks::CheckedGroup;
 use super::metrics::FolderStatus;
-use super::on_swap::OnSwap;
+use super::swaps::{self, SwapProblems};
 use crate::commands::delivery::runtime;
 use crate::outcome::{Failure, Outcome};
 use crate::process::{Request, ServerProcess};
 use crate::terminal::{Display, print_message, print_result};
-use nuthatch_delivery::{GroupChecked, Swapped};
+use nuthatch_delivery::GroupChecked;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
@@ -75,14 +75,14 @@ async fn check(groups: Vec<CheckedGroup>, runs_command: Arc<AtomicBool>) -> Foun
     for mut group in groups {
         // Of groups that were killed. What they wait for now must not delay the commands.
         let completed = group.group.take_completed();
-        completed.iter().flatten().for_each(|swapped| found.print_swap(swapped));
-        found.run_commands(&group.folders, &completed).await;
+        completed.iter().flatten().for_each(|swapped| swaps::print(swapped, &mut found));
+        swaps::run_commands(&group.folders, &completed, &mut found).await;
         let progress = |_, fetched: nuthatch_delivery::Fetched| {
             display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
         };
         let GroupChecked { folders, waits_for } = group.group.check(progress).await;
         display.finish();
-        let mut swaps = Vec::new();
+        let mut swapped_in = Vec::new();
         for (number, result) in folders.into_iter().enumerate() {
             let (status, _) = &group.folders[number];
             let follower = &group.group.followers()[number];
@@ -93,13 +93,13 @@ async fn check(groups: Vec<CheckedGroup>, runs_command: Arc<AtomicBool>) -> Foun
                         found.print(&format!("{path}: generation {number} is current\n"));
                     }
                 }
-                Ok(swapped) => swapped.iter().for_each(|swapped| found.print_swap(swapped)),
+                Ok(swapped) => swapped.iter().for_each(|swapped| swaps::print(swapped, &mut found)),
                 Err(error) => found.problem(status, error),
             }
-            swaps.push(result.unwrap_or_default());
+            swapped_in.push(result.unwrap_or_default());
         }
         // After all lines: a signal that ends a command must not hide a swap.
-        found.run_commands(&group.folders, &swaps).await;
+        swaps::run_commands(&group.folders, &swapped_in, &mut found).await;
         let name = group.name.unwrap_or_default();
         let waits = waits_for.map(|reason| format!("group {name:?}: waits for {reason}"));
         found.problems.extend(waits);
@@ -108,31 +108,6 @@ async fn check(groups: Vec<CheckedGroup>, runs_command: Arc<AtomicBool>) -> Foun
 }
 
 impl Found {
-    /// Prints what was swapped in.
-    fn print_swap(&mut self, swapped: &Swapped) {
-        for failure in &swapped.delta_failures {
-            print_message(format_args!("note: no delta used for {failure}"));
-        }
-        self.print(&text(swapped));
-    }
-
-    /// Runs the commands of the folders that were swapped.
-    async fn run_commands(
-        &mut self,
-        folders: &[(FolderStatus, OnSwap)],
-        swaps: &[Option<Swapped>],
-    ) {
-        for ((status, on_swap), swapped) in folders.iter().zip(swaps) {
-            if let Some(swapped) = swapped {
-                self.runs_command.store(true, Ordering::Release);
-                if let Err(problem) = on_swap.run(swapped).await {
-                    self.problem(status, &problem);
-                }
-            }
-        }
-        self.runs_command.store(false, Ordering::Release);
-    }
-
     /// Adds a problem, with the folder if there are several ones.
     fn problem(&mut self, status: &FolderStatus, problem: &dyn std::fmt::Display) {
         let place = if self.is_only { String::new() } else { format!("{}: ", status.folder()) };
@@ -140,7 +115,26 @@ impl Found {
     }
 
     fn print(&mut self, text: &str) {
-        let failure = print_result(text).err();
-        self.unprinted = self.unprinted.take().or(failure);
+        if let Err(failure) = print_result(text) {
+            self.unprinted(failure);
+        }
+    }
+}
+
+impl SwapProblems for Found {
+    fn no_delta(&mut self, failure: &str) {
+        print_message(format_args!("note: no delta used for {failure}"));
+    }
+
+    fn unprinted(&mut self, failure: Failure) {
+        self.unprinted.get_or_insert(failure);
+    }
+
+    fn command_failed(&mut self, folder: &FolderStatus, problem: &str) {
+        self.problem(folder, &problem);
+    }
+
+    fn set_runs_command(&mut self, runs: bool) {
+        self.runs_command.store(runs, Ordering::Release);
     }
 }
