@@ -98,7 +98,7 @@ fn object(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Replies with the fields of a value of a snapshot. Its length is that of the text that `GET` replies.
+/// Replies with the fields of a value of a snapshot. Its length is that of the text of `GET`.
 fn object_of_snapshot(call: &mut Call<'_>, key: SnapshotKey<'_>) -> Result {
     let is_list = key.value_type()?.is_some_and(is_list);
     let found = key.text(
