@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::manifest::DataFile;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path as StorePath;
-use object_store::{ObjectStoreExt, WriteMultipart};
+use object_store::{GetResult, ObjectStoreExt, WriteMultipart};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -71,37 +71,23 @@ impl Destination {
     /// Reads the object of a file. Returns whether it has the contents of the file; `false` if it
     /// does not exist.
     pub(crate) async fn object_is(&self, file: &DataFile) -> Result<bool> {
-        if self.object_bytes(&file.object).await? != Some(file.bytes) {
+        let response = match self.store.get(&self.object_path(&file.object)).await {
+            Ok(response) => response,
+            Err(object_store::Error::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(self.object_failure("read", &file.object, &error)),
+        };
+        if response.meta.size != file.bytes {
             return Ok(false);
         }
-        let at = self.object_path(&file.object);
-        let found = self.hash(&at, &self.object_address(&file.object), |_| Ok(())).await?;
+        let found = hash(response, &self.object_address(&file.object), |_| Ok(())).await?;
         Ok(found == (file.bytes, file.blake3.clone()))
     }
 
     async fn get_file(&self, at: &StorePath, address: &str, to: &Path) -> Result<(u64, String)> {
         let failed = |e| Error::io(to, "write", e);
         let mut file = File::create(to).map_err(failed)?;
-        self.hash(at, address, |chunk| file.write_all(chunk).map_err(failed)).await
-    }
-
-    /// Reads an object, and passes each chunk of it to a function. Returns its length and its hash.
-    async fn hash(
-        &self,
-        at: &StorePath,
-        address: &str,
-        mut each: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<(u64, String)> {
-        let failed = |e| failure("read", address, &e);
-        let mut stream = self.store.get(at).await.map_err(failed)?.into_stream();
-        let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
-        while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(failed)?;
-            hasher.update(&chunk);
-            each(&chunk)?;
-            bytes += chunk.len() as u64;
-        }
-        Ok((bytes, hasher.finalize().to_hex().to_string()))
+        let response = self.store.get(at).await.map_err(|e| failure("read", address, &e))?;
+        hash(response, address, |chunk| file.write_all(chunk).map_err(failed)).await
     }
 
     /// Removes all files of a job.
@@ -139,4 +125,21 @@ impl Destination {
     fn staged_address(&self, job: &str, name: &str) -> String {
         format!("{}/{STAGING}/{job}/{name}", self.address)
     }
+}
+
+/// Reads an object, and passes each chunk of it to a function. Returns its length and its hash.
+async fn hash(
+    response: GetResult,
+    address: &str,
+    mut each: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<(u64, String)> {
+    let mut stream = response.into_stream();
+    let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|e| failure("read", address, &e))?;
+        hasher.update(&chunk);
+        each(&chunk)?;
+        bytes += chunk.len() as u64;
+    }
+    Ok((bytes, hasher.finalize().to_hex().to_string()))
 }

@@ -59,11 +59,9 @@ fn top_has_the_snapshots_and_their_age() {
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
     let value: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
     let rows = value["tables"]["snapshots"]["rows"].as_array().expect("rows");
-    assert_eq!(
-        (rows.len(), &rows[0]["name"], &rows[0]["entries"]),
-        (1, &"users".into(), &13.into())
-    );
-    assert!(rows[0]["age_seconds"].is_u64(), "{value}");
+    assert_eq!((rows.len(), &rows[0]["name"]), (1, &"users".into()));
+    assert_eq!(rows[0]["entries"].as_f64(), Some(13.0));
+    assert!(rows[0]["age_seconds"].is_number(), "{value}");
 }
 
 #[test]
