@@ -46,6 +46,7 @@ const IMPORTS: &[Arrows] = &[
         ],
     ),
     ("rpc", &["store", "listen", "trace-context"]),
+    ("cluster", &["listen"]),
     ("tier", &["clock"]),
     ("tiered", &["cache", "tier"]),
     ("units", &[]),

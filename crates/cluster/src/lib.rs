@@ -1,0 +1,24 @@
+//! A cluster of cache servers: which node owns which slot, kept in etcd.
+//!
+//! The crate has no consensus of its own, and no code of the cache server.
+//!
+//! - [`slot`]: keys belong to slots exactly as in Redis Cluster.
+//! - [`map`]: the nodes, and the owner of each slot, at a revision of etcd.
+//! - [`plan`]: who should own which slot.
+//! - [`lease`]: until when a node may serve its slots.
+//! - [`member`]: a node's part in the cluster, as a state machine.
+//! - [`request`]: requests to etcd, without a transport.
+
+pub mod boot_clock;
+pub mod keys;
+pub mod lease;
+pub mod map;
+pub mod member;
+pub mod node;
+pub mod node_id;
+pub mod plan;
+pub mod request;
+pub mod slot;
+mod text;
+
+pub use text::InvalidText;

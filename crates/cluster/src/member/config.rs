@@ -1,0 +1,59 @@
+//! Settings of a member.
+
+use crate::keys::Keys;
+use crate::node::Node;
+use std::time::Duration;
+
+/// Settings of a member.
+#[derive(Clone, Debug)]
+pub struct MemberConfig {
+    /// The keys of the cluster.
+    pub keys: Keys,
+    /// What the node announces.
+    pub node: Node,
+    /// The lease of the previous run of this node. Set it only if that process has ended: the node
+    /// then registers without waiting for the end of that lease.
+    pub previous_lease: Option<i64>,
+    /// Slots whose items are still there from the previous run, each with the epoch in which the
+    /// node served it.
+    pub held: Vec<(u16, u64)>,
+    /// The time to live of the lease, rounded to seconds. Slots of a node that died have other
+    /// owners at most `ttl`, `settle` and about a second later.
+    pub ttl: Duration,
+    /// How much earlier than the lease the permission to serve ends.
+    pub margin: Duration,
+    /// How long the set of nodes has to be unchanged before slots are claimed or moved, so that
+    /// nodes that start together share the slots at once.
+    pub settle: Duration,
+    /// The maximum time for a response of etcd.
+    pub call_timeout: Duration,
+    /// The pause after a failure.
+    pub retry: Duration,
+    /// The maximum number of slots that the node moves at a time.
+    pub max_moving_slots: usize,
+}
+
+impl MemberConfig {
+    /// Returns the defaults for a node: its slots have other owners at most 10 seconds after it
+    /// died.
+    #[must_use]
+    pub fn new(keys: Keys, node: Node) -> Self {
+        Self {
+            keys,
+            node,
+            previous_lease: None,
+            held: Vec::new(),
+            ttl: Duration::from_secs(8),
+            margin: Duration::from_secs(1),
+            settle: Duration::from_millis(500),
+            call_timeout: Duration::from_secs(2),
+            retry: Duration::from_millis(200),
+            max_moving_slots: 64,
+        }
+    }
+
+    /// Returns the time to live in whole seconds.
+    pub(super) fn ttl_s(&self) -> i64 {
+        i64::try_from(self.ttl.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)
+    }
+}

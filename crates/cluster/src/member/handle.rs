@@ -1,0 +1,106 @@
+//! The entry of a member: what happened, and when it wants to be called again.
+
+use super::machine::{Member, Pending, Phase};
+use super::messages::{Command, Input};
+use crate::boot_clock::BootTime;
+use crate::node::Participation;
+use crate::request::{Failure, Request, Response};
+
+impl Member {
+    /// Handles something that happened. `now` never goes back. Afterwards
+    /// [`next_output`](Self::next_output) returns what the program has to do.
+    pub fn handle(&mut self, now: BootTime, input: Input) {
+        self.expire_calls(now);
+        match input {
+            Input::Response { call, result } => self.response(now, call, result),
+            Input::Changes { watch, revision, changes } if watch == self.watch => {
+                self.view.apply(&changes, revision);
+                self.reconcile(now);
+                self.check_registration(now);
+            }
+            Input::WatchFailed { watch } if watch == self.watch => self.has_to_read = true,
+            Input::Tick | Input::Changes { .. } | Input::WatchFailed { .. } => {}
+            Input::MoveFinished { transfer } => self.end_transfer(transfer, true),
+            Input::MoveFailed { transfer } => self.end_transfer(transfer, false),
+            Input::Command(command) => self.command(now, command),
+        }
+        self.advance_session(now);
+        self.advance_renewal(now);
+        self.reconcile(now);
+        self.advance_ownership(now);
+    }
+
+    /// Returns when to call [`handle`](Self::handle) with `Input::Tick`, if nothing happens before.
+    pub fn wake_at(&self) -> BootTime {
+        let end = BootTime::from_nanos(u64::MAX);
+        let pending = [self.calls.session, self.calls.renewal];
+        let change = self.calls.change.as_ref().map(|(pending, _)| *pending);
+        let deadlines = pending.into_iter().chain([change]).flatten().map(|call| call.deadline);
+        let mut wake = deadlines.min().unwrap_or(end);
+        if self.calls.session.is_none()
+            && let Phase::Start(at) | Phase::BeforeRead(at) = self.phase
+        {
+            wake = wake.min(at);
+        }
+        if let (Some(lease), None) = (&self.lease, self.calls.renewal) {
+            wake = wake.min(lease.next());
+        }
+        if self.phase != Phase::Registered {
+            return wake;
+        }
+        let retry = self.retry_at;
+        let plan = retry.max(self.settle.stable_at().unwrap_or_default());
+        if self.has_to_read && self.calls.session.is_none() && retry > self.last {
+            wake = wake.min(retry);
+        }
+        let is_idle = self.calls.change.is_none();
+        if is_idle && self.transfer.is_some() && retry > self.last {
+            wake = wake.min(retry);
+        }
+        if is_idle && self.has_to_plan && plan > self.last {
+            wake = wake.min(plan);
+        }
+        wake
+    }
+
+    fn response(&mut self, now: BootTime, call: u64, result: Result<Response, Failure>) {
+        let is_it = |pending: &mut Pending| pending.call == call;
+        if let Some(pending) = self.calls.session.take_if(is_it) {
+            self.session_response(now, pending, result);
+        } else if self.calls.renewal.take_if(is_it).is_some() {
+            self.renewal_response(now, result);
+        } else if let Some((_, purpose)) =
+            self.calls.change.take_if(|(pending, _)| pending.call == call)
+        {
+            self.change_response(now, &purpose, &result);
+        }
+    }
+
+    /// Lets calls fail whose deadline has passed. A response that arrives later is ignored.
+    fn expire_calls(&mut self, now: BootTime) {
+        self.last = now;
+        let change = self.calls.change.as_ref().map(|(pending, _)| *pending);
+        for pending in [self.calls.session, self.calls.renewal, change].into_iter().flatten() {
+            if pending.deadline <= now {
+                let failure = Failure::Unknown("no response within the deadline".into());
+                self.response(now, pending.call, Err(failure));
+            }
+        }
+    }
+
+    fn command(&mut self, now: BootTime, command: Command) {
+        match command {
+            Command::Join => self.node.participation = Participation::Active,
+            Command::Drain => self.node.participation = Participation::Draining,
+            Command::Leave => {
+                let lease = self.lease();
+                self.lose(now);
+                self.phase = Phase::Left;
+                if let Some(lease) = lease {
+                    let _ = self.call(now, Request::Revoke { lease });
+                }
+            }
+        }
+        self.has_to_plan = true;
+    }
+}

@@ -1,0 +1,205 @@
+//! The state of a member.
+
+use super::change::{Author, Change};
+use super::config::MemberConfig;
+use super::holding::Holding;
+use super::messages::{Event, Output};
+use super::settle::Settle;
+use super::view::View;
+use crate::boot_clock::BootTime;
+use crate::lease::Lease;
+use crate::node::Node;
+use crate::node_id::NodeId;
+use crate::request::Request;
+use crate::slot::SlotSet;
+use std::collections::VecDeque;
+
+/// A node's part in the cluster, as a state machine without input, output or a clock: it registers
+/// the node, keeps its lease alive, watches the others, and takes and hands over slots.
+///
+/// The program passes what happened to [`handle`](Self::handle), does what
+/// [`next_output`](Self::next_output) returns, in order, and calls `handle` with `Input::Tick` at
+/// [`wake_at`](Self::wake_at).
+#[derive(Debug)]
+pub struct Member {
+    pub(super) config: MemberConfig,
+    pub(super) phase: Phase,
+    pub(super) lease: Option<Lease>,
+    /// All leases of this node, which it may replace.
+    pub(super) own_leases: Vec<i64>,
+    pub(super) view: View,
+    pub(super) holding: Holding,
+    pub(super) calls: Calls,
+    pub(super) transfer: Option<Transfer>,
+    pub(super) settle: Settle,
+    /// What the node should announce.
+    pub(super) node: Node,
+    pub(super) watch: u64,
+    /// Whether the watch has failed, and all keys have to be read anew.
+    pub(super) has_to_read: bool,
+    /// Whether a plan may require something.
+    pub(super) has_to_plan: bool,
+    /// The time of the last call of `handle`.
+    pub(super) last: BootTime,
+    /// No transaction is made before this time.
+    pub(super) retry_at: BootTime,
+    pub(super) is_drained: bool,
+    pub(super) outputs: VecDeque<Output>,
+}
+
+/// How far the registration is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// There is no lease. A grant is requested at this time.
+    Start(BootTime),
+    /// A lease was requested.
+    Granting,
+    /// There is a lease. The keys are read at this time, to register the node.
+    BeforeRead(BootTime),
+    /// The keys are read, to register the node.
+    Reading,
+    /// The node's key is written.
+    Registering,
+    /// The keys are read after the registration.
+    Loading,
+    /// The node is registered, and the view is newer than the registration.
+    Registered,
+    /// The lease was ended on purpose.
+    Left,
+}
+
+/// A request without a response so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) call: u64,
+    pub(super) sent: BootTime,
+    pub(super) deadline: BootTime,
+}
+
+/// Requests without a response. At most one of each kind.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    last: u64,
+    /// Steps of the registration, and reads of all keys.
+    pub(super) session: Option<Pending>,
+    /// Keep-alives, and their confirmations.
+    pub(super) renewal: Option<Pending>,
+    /// A transaction.
+    pub(super) change: Option<(Pending, Purpose)>,
+}
+
+/// What a transaction is for.
+#[derive(Clone, Debug)]
+pub(super) enum Purpose {
+    /// Announces the node as in this value.
+    Announce(Node),
+    Claim(Change),
+    BeginMove(Change),
+    FinishMove(Change),
+    AbortMove(Change),
+}
+
+/// Slots that move to another node.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    pub(super) number: u64,
+    pub(super) slots: SlotSet,
+    pub(super) target: NodeId,
+    /// The lease of the target: another one means that it has restarted without the items.
+    pub(super) target_lease: i64,
+    pub(super) stage: Stage,
+}
+
+/// How far a transfer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its begin is written to etcd.
+    Beginning,
+    /// The program sends items.
+    Sending,
+    /// All items are at the target, and no requests are executed for the slots.
+    Sealed,
+    /// The transfer has to end without effect.
+    Aborting,
+}
+
+impl Member {
+    /// Creates a member, which begins with the first call of [`handle`](Self::handle).
+    #[must_use]
+    pub fn new(config: MemberConfig) -> Self {
+        Self {
+            phase: Phase::Start(BootTime::default()),
+            lease: None,
+            own_leases: config.previous_lease.into_iter().collect(),
+            view: View::new(config.keys.clone()),
+            holding: Holding::new(config.node.id, &config.held),
+            calls: Calls::default(),
+            transfer: None,
+            settle: Settle::new(config.settle),
+            node: config.node.clone(),
+            watch: 0,
+            has_to_read: false,
+            has_to_plan: false,
+            last: BootTime::default(),
+            retry_at: BootTime::default(),
+            is_drained: false,
+            outputs: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Returns what the program has to do next; `None` until the next call of `handle`.
+    pub fn next_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Returns slots with items, each with the epoch in which this node served it. A program that
+    /// keeps items across restarts stores them, for [`MemberConfig::held`].
+    pub fn held(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.holding.held()
+    }
+
+    /// Returns the lease in etcd, for [`MemberConfig::previous_lease`] of the next run.
+    pub fn lease(&self) -> Option<i64> {
+        self.lease.as_ref().map(Lease::id)
+    }
+
+    pub(super) fn id(&self) -> NodeId {
+        self.node.id
+    }
+
+    pub(super) fn emit(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    /// Sends a request.
+    pub(super) fn call(&mut self, now: BootTime, request: Request) -> Pending {
+        self.calls.last += 1;
+        let (call, timeout) = (self.calls.last, self.config.call_timeout);
+        self.outputs.push_back(Output::Call { call, request, timeout });
+        Pending { call, sent: now, deadline: now.plus(timeout) }
+    }
+
+    /// Returns the author of changes; `None` without a lease.
+    pub(super) fn author(&self) -> Option<Author<'_>> {
+        let lease = self.lease.as_ref()?.id();
+        Some(Author { keys: &self.config.keys, map: self.view.map(), id: self.id(), lease })
+    }
+
+    /// Handles what changed in the view.
+    pub(super) fn reconcile(&mut self, now: BootTime) {
+        let changed = self.view.take_changes();
+        for problem in self.view.take_problems() {
+            self.emit(Event::Problem(problem));
+        }
+        if changed.nodes {
+            self.settle.note_change(now);
+        }
+        if changed.map {
+            self.has_to_plan = true;
+            let events = self.holding.reconcile(self.view.map());
+            self.outputs.extend(events.into_iter().map(Output::Event));
+            self.emit(Event::MapChanged(self.view.map().clone().into()));
+        }
+    }
+}

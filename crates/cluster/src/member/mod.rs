@@ -1,0 +1,16 @@
+//! A node's part in the cluster, as a state machine.
+
+mod change;
+mod config;
+mod handle;
+mod holding;
+mod machine;
+mod messages;
+mod ownership;
+mod session;
+mod settle;
+mod view;
+
+pub use config::MemberConfig;
+pub use machine::Member;
+pub use messages::{Command, Event, Input, Items, Output};

@@ -1,0 +1,226 @@
+//! What a member does about slots: claims, transfers, announcements.
+
+use super::change::Change;
+use super::machine::{Member, Phase, Purpose, Stage, Transfer};
+use super::messages::Event;
+use crate::boot_clock::BootTime;
+use crate::map::{Ownership, Registered, SlotState};
+use crate::node::{Node, Participation};
+use crate::node_id::NodeId;
+use crate::plan::{Share, plan};
+use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
+use crate::slot::SlotSet;
+
+impl Member {
+    /// Begins the next transaction, if one is required and none is in progress.
+    pub(super) fn advance_ownership(&mut self, now: BootTime) {
+        if self.phase != Phase::Registered || self.calls.change.is_some() || now < self.retry_at {
+            return;
+        }
+        if self.announced().is_some_and(|node| *node != self.node) {
+            return self.announce(now);
+        }
+        self.advance_transfer(now);
+        if self.calls.change.is_some() {
+            return;
+        }
+        self.note_drained();
+        if self.has_to_plan && self.settle.is_stable(now) {
+            self.follow_plan(now);
+        }
+    }
+
+    fn announced(&self) -> Option<&Node> {
+        self.view.map().node(self.id()).map(|registered| &registered.node)
+    }
+
+    /// Writes what the node announces.
+    fn announce(&mut self, now: BootTime) {
+        let Some(lease) = self.lease() else { return };
+        let key = self.config.keys.node(self.id());
+        let compares = vec![Compare::Lease(key.clone(), lease)];
+        let writes = vec![Write::Put { key, value: self.node.encode(), lease }];
+        let pending = self.call(now, Request::Commit(Txn { compares, writes }));
+        self.calls.change = Some((pending, Purpose::Announce(self.node.clone())));
+    }
+
+    /// Reports once that a draining node has no slots.
+    fn note_drained(&mut self) {
+        let is_drained = self.node.participation == Participation::Draining
+            && self.view.map().slots_of(self.id()).is_empty();
+        if is_drained && !self.is_drained {
+            self.emit(Event::Drained);
+        }
+        self.is_drained = is_drained;
+    }
+
+    /// Takes slots that the plan assigns to this node and that have no owner, or begins to move
+    /// slots that it assigns to another node.
+    fn follow_plan(&mut self, now: BootTime) {
+        let (claims, moves) = self.planned();
+        let change = match self.author() {
+            Some(author) if !claims.is_empty() => author.claim(&claims),
+            _ => None,
+        };
+        if let Some(change) = change {
+            self.holding.forget(&change.slots);
+            return self.commit(now, change, Purpose::Claim);
+        }
+        self.has_to_plan = false;
+        let (Some((target, slots)), None) = (moves, &self.transfer) else { return };
+        let change = self.author().and_then(|author| author.begin_move(&slots, target));
+        let lease = self.view.map().node(target).map(|node| node.lease);
+        if let (Some(change), Some(target_lease)) = (change, lease) {
+            let (slots, stage) = (change.slots.clone(), Stage::Beginning);
+            self.commit(now, change, Purpose::BeginMove);
+            let number = self.calls.change.as_ref().map_or(0, |(pending, _)| pending.call);
+            self.transfer = Some(Transfer { number, slots, target, target_lease, stage });
+        }
+    }
+
+    /// Returns the slots that the plan lets this node claim, and those of one transfer.
+    fn planned(&self) -> (SlotSet, Option<(NodeId, SlotSet)>) {
+        let map = self.view.map();
+        let is_active = |node: &Node| node.participation == Participation::Active;
+        let shares: Vec<Share> = (map.nodes().iter())
+            .filter(|(_, registered)| is_active(&registered.node))
+            .map(|(id, registered)| Share { id: *id, weight: registered.node.weight })
+            .collect();
+        let place = |id: &NodeId| shares.binary_search_by_key(id, |share| share.id).is_ok();
+        let slots = map.all_slots();
+        let owner = |ownership: &Ownership| match ownership.state {
+            SlotState::Moving(target) if place(&target) => target,
+            _ => ownership.owner,
+        };
+        let owners: Vec<_> = slots.iter().map(|slot| slot.as_ref().map(owner)).collect();
+        let mut claims = SlotSet::new();
+        let mut moves: Option<(NodeId, SlotSet)> = None;
+        for ((slot, ownership), planned) in (0..).zip(&slots).zip(plan(&owners, &shares)) {
+            let Some(planned) = planned else { continue };
+            let is_free = ownership.is_none_or(|ownership| map.node(ownership.owner).is_none());
+            if is_free && planned == self.id() {
+                claims.insert(slot);
+            }
+            let is_own = ownership.is_some_and(|ownership| {
+                ownership.owner == self.id() && !matches!(ownership.state, SlotState::Moving(_))
+            });
+            if is_own && planned != self.id() {
+                let (target, slots) = moves.get_or_insert_with(|| (planned, SlotSet::new()));
+                if *target == planned && slots.len() < self.config.max_moving_slots {
+                    slots.insert(slot);
+                }
+            }
+        }
+        (claims, moves)
+    }
+
+    /// Takes the next step of a transfer, or ends one that is left over from before a restart.
+    fn advance_transfer(&mut self, now: BootTime) {
+        let own = self.view.map().slots_of(self.id());
+        let Some(transfer) = &mut self.transfer else {
+            let change = self.author().and_then(|author| author.abort_move(&own));
+            if let Some(change) = change {
+                self.commit(now, change, Purpose::AbortMove);
+            }
+            return;
+        };
+        let target = self.view.map().node(transfer.target);
+        let is_target_there = target.is_some_and(|target| target.lease == transfer.target_lease);
+        if !is_target_there && transfer.stage != Stage::Aborting {
+            transfer.stage = Stage::Aborting;
+            let number = transfer.number;
+            self.emit(Event::MoveCancelled { transfer: number });
+        }
+        let Some(Transfer { slots, target, stage, .. }) = self.transfer.clone() else { return };
+        if !slots.intersects(&own) {
+            self.transfer = None;
+            self.has_to_plan = true;
+            return;
+        }
+        let Some(author) = self.author() else { return };
+        match stage {
+            Stage::Beginning | Stage::Sending => {}
+            Stage::Sealed => {
+                if let Some(change) = author.finish_move(&slots, target) {
+                    self.holding.seal(&slots, self.view.map());
+                    self.commit(now, change, Purpose::FinishMove);
+                }
+            }
+            Stage::Aborting => {
+                let Some(change) = author.abort_move(&slots) else {
+                    self.transfer = None;
+                    self.has_to_plan = true;
+                    return;
+                };
+                self.commit(now, change, Purpose::AbortMove);
+            }
+        }
+    }
+
+    /// Notes that the program has sent all items of a transfer and sealed its slots, or that it has
+    /// failed to.
+    pub(super) fn end_transfer(&mut self, number: u64, is_complete: bool) {
+        let Some(transfer) = &mut self.transfer else { return };
+        if transfer.number != number || transfer.stage != Stage::Sending {
+            return;
+        }
+        transfer.stage = Stage::Aborting;
+        if is_complete {
+            transfer.stage = Stage::Sealed;
+            self.holding.seal(&transfer.slots, self.view.map());
+        }
+    }
+
+    fn commit(&mut self, now: BootTime, change: Change, purpose: fn(Change) -> Purpose) {
+        let pending = self.call(now, Request::Commit(change.txn.clone()));
+        self.calls.change = Some((pending, purpose(change)));
+    }
+
+    /// Handles the response to a transaction.
+    pub(super) fn change_response(
+        &mut self,
+        now: BootTime,
+        purpose: &Purpose,
+        result: &Result<Response, Failure>,
+    ) {
+        let committed = match result {
+            Ok(Response { reply: Reply::Committed { succeeded: true }, revision, .. }) => *revision,
+            Err(Failure::LeaseAbsent) => return self.lose(now),
+            _ => {
+                // Another node was faster, or the outcome is unknown: the watch shows it.
+                self.retry_at = now.plus(self.config.retry);
+                self.has_to_plan = true;
+                if matches!(purpose, Purpose::BeginMove(_)) {
+                    self.transfer = None;
+                }
+                return;
+            }
+        };
+        match purpose {
+            Purpose::Announce(node) => {
+                let Some(lease) = self.lease() else { return };
+                let node = node.clone();
+                self.view.set_node(Registered { node, lease, revision: committed });
+            }
+            Purpose::Claim(change)
+            | Purpose::BeginMove(change)
+            | Purpose::FinishMove(change)
+            | Purpose::AbortMove(change) => {
+                change.groups(committed).for_each(|group| self.view.set_group(group));
+            }
+        }
+        self.reconcile(now);
+        match (purpose, &mut self.transfer) {
+            (Purpose::BeginMove(_), Some(transfer)) => {
+                transfer.stage = Stage::Sending;
+                let Transfer { number, slots, target, .. } = transfer.clone();
+                self.emit(Event::MoveOut { transfer: number, slots, target });
+            }
+            (Purpose::FinishMove(_), _) => {
+                self.transfer = None;
+                self.has_to_plan = true;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The state of the cluster in etcd, as a member knows it.
+
+use crate::keys::{Keys, Subject};
+use crate::map::{Group, Registered, SlotMap};
+use crate::node::{Node, Participation};
+use crate::node_id::NodeId;
+use crate::request::{Change, KeyValue};
+
+/// The map, and what changed since it was last taken.
+#[derive(Debug)]
+pub(super) struct View {
+    keys: Keys,
+    map: SlotMap,
+    problems: Vec<String>,
+    /// Whether the map changed since the last call of `take_changes`.
+    is_changed: bool,
+    /// Whether nodes joined, left, or changed their participation since then.
+    has_other_nodes: bool,
+}
+
+/// What changed in a view.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changed {
+    pub(super) map: bool,
+    pub(super) nodes: bool,
+}
+
+impl View {
+    pub(super) fn new(keys: Keys) -> Self {
+        let map = SlotMap::empty();
+        Self { keys, map, problems: Vec::new(), is_changed: false, has_other_nodes: false }
+    }
+
+    pub(super) fn map(&self) -> &SlotMap {
+        &self.map
+    }
+
+    /// Replaces the map by all keys of a linearizable read. What this node has written since then
+    /// is kept: its revision is newer.
+    pub(super) fn replace(&mut self, keys: &[KeyValue], revision: i64) {
+        let before = std::mem::replace(&mut self.map, SlotMap::empty());
+        for key in keys {
+            self.put(key);
+        }
+        for node in before.nodes().values().filter(|node| node.revision > revision) {
+            self.map.set_node((**node).clone());
+        }
+        for group in before.groups().iter().filter(|group| group.revision() > revision) {
+            self.map.set_group((**group).clone());
+        }
+        self.map.set_revision(revision.max(before.revision()));
+        self.is_changed = true;
+        self.has_other_nodes |= participants(&before) != participants(&self.map);
+    }
+
+    /// Applies changes of a watch, which reports all up to `revision`.
+    pub(super) fn apply(&mut self, changes: &[Change], revision: i64) {
+        for change in changes {
+            match change {
+                Change::Put(key) => self.put(key),
+                Change::Deleted { key, revision } => self.delete(key, *revision),
+            }
+        }
+        self.map.set_revision(revision);
+    }
+
+    /// Applies a group that this node has written.
+    pub(super) fn set_group(&mut self, group: Group) {
+        self.is_changed |= self.map.set_group(group);
+    }
+
+    /// Applies the key of a node.
+    pub(super) fn set_node(&mut self, registered: Registered) {
+        let Registered { node, .. } = &registered;
+        let known = self.map.node(node.id).map(|known| rank(&known.node));
+        let has_changed = known != Some(rank(node));
+        if self.map.set_node(registered) {
+            self.is_changed = true;
+            self.has_other_nodes |= has_changed;
+        }
+    }
+
+    /// Takes the problems of values that could not be read.
+    pub(super) fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// Takes what changed since the last call.
+    pub(super) fn take_changes(&mut self) -> Changed {
+        Changed {
+            map: std::mem::take(&mut self.is_changed),
+            nodes: std::mem::take(&mut self.has_other_nodes),
+        }
+    }
+
+    fn put(&mut self, key: &KeyValue) {
+        let revision = key.revision;
+        let problem = match self.keys.subject(&key.key) {
+            Some(Subject::Node(id)) => match Node::decode(id, &key.value) {
+                Ok(node) => return self.set_node(Registered { node, lease: key.lease, revision }),
+                Err(problem) => problem,
+            },
+            Some(Subject::Group(index)) => match Group::decode(index, revision, &key.value) {
+                Ok(group) => return self.set_group(group),
+                // The slots have no owner here, and cannot be claimed: a transaction expects that
+                // the key does not exist.
+                Err(problem) => {
+                    self.set_group(Group::absent(index, revision));
+                    problem
+                }
+            },
+            None => return,
+        };
+        self.problems.push(format!("etcd key {}: {problem}", key.key));
+    }
+
+    fn delete(&mut self, key: &str, revision: i64) {
+        match self.keys.subject(key) {
+            Some(Subject::Node(id)) if self.map.remove_node(id, revision) => {
+                self.is_changed = true;
+                self.has_other_nodes = true;
+            }
+            Some(Subject::Group(index)) => self.set_group(Group::absent(index, revision)),
+            _ => {}
+        }
+    }
+}
+
+/// Returns what plans depend on.
+fn rank(node: &Node) -> (Participation, u32) {
+    (node.participation, node.weight)
+}
+
+fn participants(map: &SlotMap) -> Vec<(NodeId, (Participation, u32))> {
+    map.nodes().iter().map(|(id, node)| (*id, rank(&node.node))).collect()
+}

@@ -1,0 +1,202 @@
+//! How a cluster without faults forms and changes.
+
+use crate::history;
+use crate::world::World;
+use nuthatch_cluster::member::{Command, Items};
+use nuthatch_cluster::node::Participation::{Active, Waiting};
+use nuthatch_cluster::node_id::NodeId;
+use nuthatch_cluster::slot::{SLOTS, SlotSet};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Starts three nodes together.
+fn three() -> World {
+    let mut world = World::new(1);
+    (0..3).for_each(|number| world.start(number, Active));
+    world.run(SECOND * 3);
+    world
+}
+
+fn counts(world: &World) -> Vec<usize> {
+    world.processes.values().map(|process| process.serving.len()).collect()
+}
+
+#[track_caller]
+fn all_served(world: &World) {
+    let mut all = SlotSet::new();
+    world.processes.values().for_each(|process| all.add(&process.serving));
+    assert_eq!(all, SlotSet::all());
+    history::check(&world.etcd.history);
+}
+
+#[test]
+fn nodes_that_start_together_share_the_slots_within_seconds() {
+    let mut world = three();
+    assert_eq!(counts(&world), [5462, 5461, 5461]);
+    all_served(&world);
+    let ranges = world.process(1).serving.ranges().count();
+    assert_eq!(ranges, 1, "a node has adjacent slots");
+    // All slots were claimed, and none has moved since.
+    assert_eq!(history::check(&world.etcd.history), SLOTS);
+}
+
+#[test]
+fn a_later_node_takes_its_part_with_its_items() {
+    let mut world = three();
+    world.start(3, Active);
+    world.run(SECOND * 30);
+    assert_eq!(counts(&world), [4096; 4]);
+    all_served(&world);
+    assert_eq!(world.process(3).gained.get(&Items::Received), Some(&4096));
+    assert_eq!(world.process(3).gained.get(&Items::Dropped), None);
+}
+
+#[test]
+fn a_waiting_node_takes_its_part_when_it_joins() {
+    let mut world = three();
+    world.start(3, Waiting);
+    world.run(SECOND * 30);
+    assert_eq!(counts(&world), [5462, 5461, 5461, 0]);
+    world.command(3, Command::Join);
+    world.run(SECOND * 30);
+    assert_eq!(counts(&world), [4096; 4]);
+}
+
+#[test]
+fn slots_of_a_node_that_died_have_other_owners_within_ten_seconds() {
+    let mut world = three();
+    world.processes.remove(&NodeId::numbered(1));
+    world.run(SECOND * 10);
+    assert_eq!(counts(&world), [8192; 2]);
+    all_served(&world);
+    // Only the slots of the dead node have changed.
+    assert_eq!(history::check(&world.etcd.history), SLOTS + 5461);
+}
+
+#[test]
+fn a_node_that_drains_moves_all_slots_away() {
+    let mut world = three();
+    world.command(1, Command::Drain);
+    world.run(SECOND * 60);
+    assert_eq!(counts(&world), [8192, 0, 8192]);
+    all_served(&world);
+    assert_eq!(world.process(1).drained, 1);
+    let mut received = 0;
+    for number in [0, 2] {
+        received += world.process(number).gained.get(&Items::Received).copied().unwrap_or(0);
+    }
+    assert_eq!(received, 5461);
+}
+
+#[test]
+fn a_node_that_leaves_is_replaced_at_once() {
+    let mut world = three();
+    world.command(2, Command::Leave);
+    world.run(SECOND * 2);
+    assert_eq!(counts(&world)[..2], [8192; 2]);
+    let permit = world.process(2).permit.until();
+    assert_eq!(permit.nanos(), 0);
+}
+
+/// Restarts a node with its items and its lease.
+fn restart(world: &mut World, number: u32, pause: Duration) {
+    let process = world.process(number);
+    let (held, lease) = (process.member.held().collect(), process.member.lease());
+    world.processes.remove(&NodeId::numbered(number));
+    world.run(pause);
+    world.start_with(number, Active, |config| {
+        config.held = held;
+        config.previous_lease = lease;
+    });
+    world.run(SECOND * 3);
+}
+
+#[test]
+fn a_node_that_restarts_keeps_its_slots_and_items() {
+    let mut world = three();
+    restart(&mut world, 1, SECOND * 2);
+    assert_eq!(counts(&world), [5462, 5461, 5461]);
+    assert_eq!(world.process(1).gained.get(&Items::Kept), Some(&5461));
+    assert_eq!(history::check(&world.etcd.history), SLOTS, "no owner has changed");
+}
+
+#[test]
+fn a_node_that_restarts_late_keeps_no_items_that_another_node_has_served() {
+    let mut world = three();
+    restart(&mut world, 1, SECOND * 12);
+    world.run(SECOND * 60);
+    assert_eq!(counts(&world).iter().sum::<usize>(), SLOTS);
+    assert_eq!(world.process(1).gained.get(&Items::Kept), None);
+    all_served(&world);
+}
+
+#[test]
+fn a_node_alone_keeps_its_items_while_no_other_node_served_them() {
+    let mut world = World::new(2);
+    world.start(0, Active);
+    world.run(SECOND * 3);
+    // The lease ends, and no other node takes the slots.
+    restart(&mut world, 0, SECOND * 100);
+    assert_eq!(world.process(0).gained.get(&Items::Kept), Some(&SLOTS));
+}
+
+#[test]
+fn a_second_process_with_one_identifier_waits() {
+    let mut world = three();
+    let first = world.processes.remove(&NodeId::numbered(1)).expect("a process");
+    world.start(1, Active);
+    world.run(SECOND);
+    let problem = world.process(1).problems.first().cloned().expect("a problem");
+    assert!(problem.contains("is registered with the lease"), "{problem}");
+    assert!(world.process(1).serving.is_empty());
+    // The lease of the first one ends, since it is not kept alive.
+    drop(first);
+    world.run(SECOND * 12);
+    assert!(!world.process(1).serving.is_empty());
+}
+
+#[test]
+fn a_stopped_node_does_not_serve_when_it_continues() {
+    let mut world = three();
+    let now = world.now;
+    world.process(1).stopped_until = now.plus(SECOND * 60);
+    world.run(SECOND * 59);
+    let process = world.process(1);
+    assert_eq!(process.serving.len(), 5461, "it does not know yet that it has lost them");
+    let offset = process.offset();
+    assert!(!process.permit.holds(now.plus(SECOND * 59).plus(offset)));
+    assert_eq!(counts(&world), [8192, 5461, 8192]);
+    world.run(SECOND * 30);
+    assert_eq!(counts(&world).iter().sum::<usize>(), SLOTS);
+    all_served(&world);
+}
+
+#[test]
+fn a_watch_continues_after_a_compaction() {
+    let mut world = three();
+    let now = world.now;
+    world.process(0).cut_until = now.plus(SECOND * 2);
+    world.command(2, Command::Drain);
+    world.run(SECOND);
+    world.etcd.compacted = world.etcd.revision();
+    world.run(SECOND * 60);
+    assert_eq!(counts(&world), [8192, 8192, 0]);
+    all_served(&world);
+}
+
+#[test]
+fn a_group_that_cannot_be_read_is_reported_and_left_alone() {
+    use nuthatch_cluster::request::{Request, Txn, Write};
+    let mut world = three();
+    let key = crate::world::keys().group(0);
+    let writes = vec![Write::Put { key, value: "garbage".into(), lease: 0 }];
+    let request = Request::Commit(Txn { compares: Vec::new(), writes });
+    let now = world.now;
+    world.etcd.execute(now, &request).expect("a response");
+    world.run(SECOND * 5);
+    let problem = world.process(2).problems.first().cloned().expect("a problem");
+    let expected = "etcd key /nuthatch/test/slots/00: line 1: expected FIRST-LAST OWNER EPOCH";
+    assert!(problem.starts_with(expected), "{problem}");
+    assert_eq!(counts(&world).iter().sum::<usize>(), SLOTS - 64);
+}
