@@ -99,9 +99,9 @@ impl Group {
     pub fn slots(&self) -> Slots {
         let mut slots = [None; GROUP_SLOTS];
         for (range, ownership) in &self.runs {
-            for slot in range.first..=range.last {
-                slots[usize::from(slot) % GROUP_SLOTS] = Some(*ownership);
-            }
+            let first = usize::from(self.index) * GROUP_SLOTS;
+            let (start, end) = range.indexes().into_inner();
+            slots[start - first..=end - first].fill(Some(*ownership));
         }
         slots
     }

@@ -6,7 +6,7 @@ pub use group::{GROUP_SLOTS, GROUPS, Group, Ownership, SlotState, Slots};
 
 use crate::node::Node;
 use crate::node_id::NodeId;
-use crate::slot::{SLOTS, SlotSet};
+use crate::slot::SlotSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -93,21 +93,13 @@ impl SlotMap {
         self.group_of(slot).ownership(slot)
     }
 
-    /// Returns the ownership of all slots.
-    #[must_use]
-    pub fn all_slots(&self) -> Vec<Option<Ownership>> {
-        let mut all = Vec::with_capacity(SLOTS);
-        self.groups.iter().for_each(|group| all.extend(group.slots()));
-        all
-    }
-
     /// Returns the slots that a node owns.
     #[must_use]
     pub fn slots_of(&self, id: NodeId) -> SlotSet {
         let mut slots = SlotSet::new();
         for (range, ownership) in self.groups.iter().flat_map(|group| group.runs()) {
             if ownership.owner == id {
-                (range.first..=range.last).for_each(|slot| slots.insert(slot));
+                range.slots().for_each(|slot| slots.insert(slot));
             }
         }
         slots

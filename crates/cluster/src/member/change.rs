@@ -77,7 +77,8 @@ impl Author<'_> {
     pub(super) fn finish_move(&self, slots: &SlotSet, target: NodeId) -> Option<Change> {
         let change = self.edit(slots, |before| {
             let own = before.filter(|before| before.owner == self.id)?;
-            Some(self.owned_by(target, Some(own), SlotState::Received))
+            let is_moving = own.state == SlotState::Moving(target);
+            is_moving.then(|| self.owned_by(target, Some(own), SlotState::Received))
         });
         self.with_target(change?, target)
     }

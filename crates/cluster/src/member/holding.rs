@@ -61,7 +61,7 @@ impl Holding {
         let mut incoming = BTreeMap::new();
         for group in map.groups() {
             for (range, ownership) in group.runs() {
-                let slots = range.first..=range.last;
+                let slots = range.slots();
                 if ownership.state == SlotState::Moving(self.id) {
                     incoming.extend(slots.map(|slot| (slot, (ownership.owner, ownership.epoch))));
                 } else if ownership.owner == self.id {

@@ -4,12 +4,12 @@ use super::change::Change;
 use super::machine::{Member, Phase, Purpose, Stage, Transfer};
 use super::messages::Event;
 use crate::boot_clock::BootTime;
-use crate::map::{Ownership, Registered, SlotState};
+use crate::map::{Registered, SlotState};
 use crate::node::{Node, Participation};
 use crate::node_id::NodeId;
-use crate::plan::{Share, plan};
+use crate::plan::plan;
 use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
-use crate::slot::SlotSet;
+use crate::slot::{SLOTS, SlotSet};
 
 impl Member {
     /// Begins the next transaction, if one is required and none is in progress.
@@ -24,8 +24,11 @@ impl Member {
         if self.calls.change.is_some() {
             return;
         }
+        if !self.has_to_plan {
+            return;
+        }
         self.note_drained();
-        if self.has_to_plan && self.settle.is_stable(now) {
+        if self.settle.is_stable(now) {
             self.follow_plan(now);
         }
     }
@@ -81,30 +84,38 @@ impl Member {
     /// Returns the slots that the plan lets this node claim, and those of one transfer.
     fn planned(&self) -> (SlotSet, Option<(NodeId, SlotSet)>) {
         let map = self.view.map();
-        let is_active = |node: &Node| node.participation == Participation::Active;
-        let shares: Vec<Share> = (map.nodes().iter())
-            .filter(|(_, registered)| is_active(&registered.node))
-            .map(|(id, registered)| Share { id: *id, weight: registered.node.weight })
+        let active: Vec<(NodeId, u32)> = (map.nodes().values())
+            .map(|registered| &registered.node)
+            .filter(|node| node.participation == Participation::Active)
+            .map(|node| (node.id, node.weight))
             .collect();
-        let place = |id: &NodeId| shares.binary_search_by_key(id, |share| share.id).is_ok();
-        let slots = map.all_slots();
-        let owner = |ownership: &Ownership| match ownership.state {
-            SlotState::Moving(target) if place(&target) => target,
-            _ => ownership.owner,
-        };
-        let owners: Vec<_> = slots.iter().map(|slot| slot.as_ref().map(owner)).collect();
+        let place = |id: NodeId| active.binary_search_by_key(&id, |(id, _)| *id).ok();
+        let mut owners: Vec<Option<u16>> = vec![None; SLOTS];
+        let mut free = SlotSet::all();
+        let mut own = SlotSet::new();
+        for (range, ownership) in map.groups().iter().flat_map(|group| group.runs()) {
+            let target = match ownership.state {
+                SlotState::Moving(target) => Some(target),
+                SlotState::Taken | SlotState::Received => None,
+            };
+            let owner = target.and_then(place).or_else(|| place(ownership.owner));
+            owners[range.indexes()].fill(owner.map(|owner| owner as u16));
+            if map.node(ownership.owner).is_some() {
+                range.slots().for_each(|slot| free.remove(slot));
+            }
+            if ownership.owner == self.id() && target.is_none() {
+                range.slots().for_each(|slot| own.insert(slot));
+            }
+        }
+        let weights: Vec<u32> = active.iter().map(|(_, weight)| *weight).collect();
         let mut claims = SlotSet::new();
         let mut moves: Option<(NodeId, SlotSet)> = None;
-        for ((slot, ownership), planned) in (0..).zip(&slots).zip(plan(&owners, &shares)) {
-            let Some(planned) = planned else { continue };
-            let is_free = ownership.is_none_or(|ownership| map.node(ownership.owner).is_none());
-            if is_free && planned == self.id() {
+        for (slot, planned) in (0..).zip(plan(&owners, &weights)) {
+            let Some(planned) = planned.map(|at| active[usize::from(at)].0) else { continue };
+            if planned == self.id() && free.contains(slot) {
                 claims.insert(slot);
             }
-            let is_own = ownership.is_some_and(|ownership| {
-                ownership.owner == self.id() && !matches!(ownership.state, SlotState::Moving(_))
-            });
-            if is_own && planned != self.id() {
+            if planned != self.id() && own.contains(slot) {
                 let (target, slots) = moves.get_or_insert_with(|| (planned, SlotSet::new()));
                 if *target == planned && slots.len() < self.config.max_moving_slots {
                     slots.insert(slot);
@@ -116,13 +127,8 @@ impl Member {
 
     /// Takes the next step of a transfer, or ends one that is left over from before a restart.
     fn advance_transfer(&mut self, now: BootTime) {
-        let own = self.view.map().slots_of(self.id());
         let Some(transfer) = &mut self.transfer else {
-            let change = self.author().and_then(|author| author.abort_move(&own));
-            if let Some(change) = change {
-                self.commit(now, change, Purpose::AbortMove);
-            }
-            return;
+            return self.abort_left_over(now);
         };
         let target = self.view.map().node(transfer.target);
         let is_target_there = target.is_some_and(|target| target.lease == transfer.target_lease);
@@ -132,7 +138,15 @@ impl Member {
             self.emit(Event::MoveCancelled { transfer: number });
         }
         let Some(Transfer { slots, target, stage, .. }) = self.transfer.clone() else { return };
-        if !slots.intersects(&own) {
+        let map = self.view.map();
+        let is_moving = |slot: u16| {
+            let ownership = map.ownership(slot);
+            ownership.is_some_and(|own| {
+                own.owner == self.node.id && own.state == SlotState::Moving(target)
+            })
+        };
+        if stage != Stage::Beginning && !slots.iter().any(is_moving) {
+            // A transaction without a response has succeeded.
             self.transfer = None;
             self.has_to_plan = true;
             return;
@@ -147,13 +161,22 @@ impl Member {
                 }
             }
             Stage::Aborting => {
-                let Some(change) = author.abort_move(&slots) else {
-                    self.transfer = None;
-                    self.has_to_plan = true;
-                    return;
-                };
-                self.commit(now, change, Purpose::AbortMove);
+                if let Some(change) = author.abort_move(&slots) {
+                    self.commit(now, change, Purpose::AbortMove);
+                }
             }
+        }
+    }
+
+    /// Ends moves that are left over from before a restart, or from a transaction whose response was
+    /// lost.
+    fn abort_left_over(&mut self, now: BootTime) {
+        if !self.has_to_plan {
+            return;
+        }
+        let own = self.view.map().slots_of(self.id());
+        if let Some(change) = self.author().and_then(|author| author.abort_move(&own)) {
+            self.commit(now, change, Purpose::AbortMove);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::SLOTS;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 const WORDS: usize = SLOTS / 64;
 
@@ -18,6 +19,19 @@ pub struct SlotRange {
     pub first: u16,
     /// The last slot.
     pub last: u16,
+}
+
+impl SlotRange {
+    /// Iterates over the slots.
+    pub fn slots(self) -> impl Iterator<Item = u16> {
+        self.first..=self.last
+    }
+
+    /// Returns the slots as indexes.
+    #[must_use]
+    pub fn indexes(self) -> RangeInclusive<usize> {
+        usize::from(self.first)..=usize::from(self.last)
+    }
 }
 
 impl SlotSet {

@@ -71,26 +71,26 @@ impl FakeEtcd {
             .filter(|(_, (_, expires))| *expires <= now)
             .map(|(lease, _)| *lease)
             .collect();
-        expired.into_iter().for_each(|lease| self.end_lease(lease));
+        for lease in expired {
+            self.end_lease(lease);
+        }
     }
 
     /// Extends all leases, as when etcd has restarted or elected a leader.
     pub(crate) fn restart(&mut self, now: BootTime) {
-        self.leases.values_mut().for_each(|(ttl, expires)| *expires = now.plus(*ttl));
+        for (ttl, expires) in self.leases.values_mut() {
+            *expires = now.plus(*ttl);
+        }
     }
 
     pub(crate) fn revision(&self) -> i64 {
         self.revision
     }
 
-    pub(crate) fn exists(&self, key: &str) -> bool {
-        self.keys.contains_key(key)
-    }
-
     /// Returns the changes from a revision on; `None` if they were compacted.
     pub(crate) fn changes(&self, from: i64) -> Option<Vec<Change>> {
-        let is_new = |change: &&Change| revision_of(change) >= from;
-        (from > self.compacted).then(|| self.history.iter().filter(is_new).cloned().collect())
+        let first = self.history.partition_point(|change| revision_of(change) < from);
+        (from > self.compacted).then(|| self.history[first..].to_vec())
     }
 
     fn commit(&mut self, txn: &Txn) -> Result<bool, Failure> {
@@ -135,7 +135,9 @@ impl FakeEtcd {
         if !bound.is_empty() {
             self.revision += 1;
         }
-        bound.iter().for_each(|key| self.delete(key));
+        for key in &bound {
+            self.delete(key);
+        }
     }
 
     fn delete(&mut self, key: &str) {

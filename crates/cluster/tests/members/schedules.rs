@@ -69,6 +69,7 @@ fn settle(world: &mut World) {
     world.loss = 0;
     world.max_delay = Duration::from_millis(20);
     world.etcd.former_leader_until = BootTime::default();
+    world.run(Duration::from_secs(5));
     let now = world.now;
     for number in 0..NODES as u32 {
         let Some(process) = world.processes.get_mut(&NodeId::numbered(number)) else { continue };
