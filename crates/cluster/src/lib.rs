@@ -8,12 +8,16 @@
 //! - [`lease`]: until when a node may serve its slots.
 //! - [`member`]: a node's part in the cluster, as a state machine.
 //! - [`request`]: requests to etcd, without a transport.
+//! - [`etcd`]: a client of etcd.
+//! - [`membership`]: the task that connects a member with etcd and with the cache server.
 
 pub mod boot_clock;
+pub mod etcd;
 pub mod keys;
 pub mod lease;
 pub mod map;
 pub mod member;
+pub mod membership;
 pub mod node;
 pub mod node_id;
 pub mod plan;

@@ -63,6 +63,11 @@ impl Member {
         wake
     }
 
+    /// Returns whether the node has left the cluster on purpose.
+    pub fn has_left(&self) -> bool {
+        self.phase == Phase::Left
+    }
+
     fn response(&mut self, now: BootTime, call: u64, result: Result<Response, Failure>) {
         let is_it = |pending: &mut Pending| pending.call == call;
         if let Some(pending) = self.calls.session.take_if(is_it) {

@@ -110,6 +110,10 @@ impl Member {
         let weights: Vec<u32> = active.iter().map(|(_, weight)| *weight).collect();
         let mut claims = SlotSet::new();
         let mut moves: Option<(NodeId, SlotSet)> = None;
+        if free.is_empty() && self.transfer.is_some() {
+            return (claims, moves);
+        }
+        let mut rest = self.config.max_moving_slots;
         for (slot, planned) in (0..).zip(plan(&owners, &weights)) {
             let Some(planned) = planned.map(|at| active[usize::from(at)].0) else { continue };
             if planned == self.id() && free.contains(slot) {
@@ -117,8 +121,9 @@ impl Member {
             }
             if planned != self.id() && own.contains(slot) {
                 let (target, slots) = moves.get_or_insert_with(|| (planned, SlotSet::new()));
-                if *target == planned && slots.len() < self.config.max_moving_slots {
+                if *target == planned && rest > 0 {
                     slots.insert(slot);
+                    rest -= 1;
                 }
             }
         }

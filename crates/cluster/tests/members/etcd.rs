@@ -1,5 +1,6 @@
 //! An etcd in memory: revisions, leases, transactions, history, and a former leader.
 
+use crate::revision_of;
 use nuthatch_cluster::boot_clock::BootTime;
 use nuthatch_cluster::request::{
     Change, Compare, Failure, KeyValue, Reply, Request, Response, Txn, Write,
@@ -144,12 +145,5 @@ impl FakeEtcd {
         if self.keys.remove(key).is_some() {
             self.history.push(Change::Deleted { key: key.to_owned(), revision: self.revision });
         }
-    }
-}
-
-pub(crate) fn revision_of(change: &Change) -> i64 {
-    match change {
-        Change::Put(key) => key.revision,
-        Change::Deleted { revision, .. } => *revision,
     }
 }

@@ -1,7 +1,6 @@
 //! Checks each change of an owner in the history of etcd.
 
-use crate::etcd::revision_of;
-use crate::world::keys;
+use crate::{keys, revision_of};
 use nuthatch_cluster::map::{Group, SlotState};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::request::Change;

@@ -189,7 +189,7 @@ fn a_watch_continues_after_a_compaction() {
 fn a_group_that_cannot_be_read_is_reported_and_left_alone() {
     use nuthatch_cluster::request::{Request, Txn, Write};
     let mut world = three();
-    let key = crate::world::keys().group(0);
+    let key = crate::keys().group(0);
     let writes = vec![Write::Put { key, value: "garbage".into(), lease: 0 }];
     let request = Request::Commit(Txn { compares: Vec::new(), writes });
     let now = world.now;

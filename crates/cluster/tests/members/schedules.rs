@@ -85,7 +85,7 @@ fn settle(world: &mut World) {
             world.start(number, Participation::Active);
         }
     }
-    world.run(Duration::from_secs(60));
+    world.run(Duration::from_mins(1));
     let mut all = SlotSet::new();
     for (id, process) in &world.processes {
         let len = process.serving.len();

@@ -1,8 +1,8 @@
 //! Members, an etcd and a network in one deterministic schedule.
 
 use crate::etcd::FakeEtcd;
+use crate::keys;
 use nuthatch_cluster::boot_clock::BootTime;
-use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::map::{SlotMap, SlotState};
 use nuthatch_cluster::member::{Command, Event, Input, Items, Member, MemberConfig, Output};
@@ -14,10 +14,6 @@ use nuthatch_testing::random::Random;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-pub(crate) fn keys() -> Keys {
-    Keys::new("test").expect("a name")
-}
 
 /// A process with a member, and the cache server that it belongs to.
 pub(crate) struct Process {
@@ -184,7 +180,9 @@ impl World {
             (process.wake.max(process.stopped_until) <= self.now).then_some(*id)
         };
         let due: Vec<NodeId> = self.processes.iter().filter_map(is_due).collect();
-        due.into_iter().for_each(|id| self.handle(id, Input::Tick));
+        for id in due {
+            self.handle(id, Input::Tick);
+        }
     }
 
     /// Sends a message with a random delay, or loses it.
@@ -285,7 +283,7 @@ impl World {
                 slots.iter().for_each(|slot| process.items[usize::from(slot)] = 0);
             }
             Event::MoveOut { transfer, slots, target } => {
-                self.transfer(id, transfer, slots, target)
+                self.transfer(id, transfer, slots, target);
             }
             Event::MoveCancelled { transfer } => {
                 // Slots that are sealed stay so until they are gained again.
@@ -324,7 +322,9 @@ impl World {
         let Some(target) = self.processes.get_mut(&target) else { return false };
         let is_known = slots.iter().all(|slot| target.incoming.contains(slot));
         if is_known {
-            items.iter().for_each(|(slot, item)| target.items[usize::from(*slot)] = *item);
+            for (slot, item) in &items {
+                target.items[usize::from(*slot)] = *item;
+            }
             self.process_of(id).serving.subtract(&slots);
         }
         is_known
