@@ -4,6 +4,8 @@ use crate::text::InvalidText;
 use std::fmt;
 use std::str::FromStr;
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// The identifier of a node: 160 random bits, written as 40 hexadecimal digits, as in Redis Cluster.
 /// A node keeps it across restarts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +61,12 @@ impl FromStr for NodeId {
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut digits = [0; 40];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        f.pad(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -49,7 +49,7 @@ impl Member {
             return wake;
         }
         let retry = self.retry_at;
-        let plan = retry.max(self.settle.stable_at().unwrap_or_default());
+        let plan = retry.max(self.plan_at).max(self.settle.stable_at().unwrap_or_default());
         if self.has_to_read && self.calls.session.is_none() && retry > self.last {
             wake = wake.min(retry);
         }

@@ -41,6 +41,8 @@ pub struct Member {
     pub(super) has_to_plan: bool,
     /// The time of the last call of `handle`.
     pub(super) last: BootTime,
+    /// No plan is computed before this time.
+    pub(super) plan_at: BootTime,
     /// No transaction is made before this time.
     pub(super) retry_at: BootTime,
     pub(super) is_drained: bool,
@@ -141,6 +143,7 @@ impl Member {
             has_to_read: false,
             has_to_plan: false,
             last: BootTime::default(),
+            plan_at: BootTime::default(),
             retry_at: BootTime::default(),
             is_drained: false,
             outputs: VecDeque::new(),

@@ -10,6 +10,10 @@ use crate::node_id::NodeId;
 use crate::plan::plan;
 use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
 use crate::slot::{SLOTS, SlotSet};
+use std::time::Duration;
+
+/// The pause after a plan that requires nothing: changes by other nodes often come in groups.
+const PLAN_PAUSE: Duration = Duration::from_millis(50);
 
 impl Member {
     /// Begins the next transaction, if one is required and none is in progress.
@@ -24,7 +28,7 @@ impl Member {
         if self.calls.change.is_some() {
             return;
         }
-        if !self.has_to_plan {
+        if !self.has_to_plan || now < self.plan_at {
             return;
         }
         self.note_drained();
@@ -70,7 +74,9 @@ impl Member {
             return self.commit(now, change, Purpose::Claim);
         }
         self.has_to_plan = false;
+        self.plan_at = now.plus(PLAN_PAUSE);
         let (Some((target, slots)), None) = (moves, &self.transfer) else { return };
+        self.plan_at = now;
         let change = self.author().and_then(|author| author.begin_move(&slots, target));
         let lease = self.view.map().node(target).map(|node| node.lease);
         if let (Some(change), Some(target_lease)) = (change, lease) {
@@ -176,7 +182,7 @@ impl Member {
     /// Ends moves that are left over from before a restart, or from a transaction whose response was
     /// lost.
     fn abort_left_over(&mut self, now: BootTime) {
-        if !self.has_to_plan {
+        if !self.has_to_plan || now < self.plan_at {
             return;
         }
         let own = self.view.map().slots_of(self.id());

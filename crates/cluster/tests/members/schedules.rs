@@ -52,6 +52,7 @@ fn restart_warm(world: &mut World, number: u32) {
 fn run(seed: u64) -> usize {
     let mut world = World::new(seed);
     world.loss = 8 + seed % 40;
+    world.max_moving_slots = if seed % 8 == 7 { 64 } else { 1024 };
     world.max_delay = Duration::from_millis([5, 100, 900][seed as usize % 3]);
     (0..NODES as u32).for_each(|number| world.start(number, Participation::Active));
     for _ in 0..25 {
@@ -98,11 +99,12 @@ fn settle(world: &mut World) {
 
 #[test]
 fn no_slot_is_served_by_two_nodes_in_random_schedules() {
-    let seeds = std::env::var("NUTHATCH_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = std::env::var("NUTHATCH_SEEDS").ok();
+    let seeds: u64 = seeds.map_or(12, |seeds| seeds.parse().expect("a number"));
     let mut changes = 0;
-    for seed in 0..seeds.unwrap_or(40) {
+    for seed in 0..seeds {
         let result = std::panic::catch_unwind(|| run(seed));
         changes += result.unwrap_or_else(|_| panic!("seed {seed}"));
     }
-    assert!(changes > 100_000, "{changes} changes of owners");
+    assert!(changes > 10_000 * seeds as usize, "{changes} changes of owners");
 }

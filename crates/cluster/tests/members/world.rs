@@ -69,6 +69,7 @@ pub(crate) struct World {
     /// One of this many messages is lost; 0 for none.
     pub(crate) loss: u64,
     pub(crate) max_delay: Duration,
+    pub(crate) max_moving_slots: usize,
     /// The number of the last write of each slot.
     written: Vec<u64>,
 }
@@ -84,6 +85,7 @@ impl World {
             last_message: 0,
             loss: 0,
             max_delay: Duration::from_millis(20),
+            max_moving_slots: 1024,
             written: vec![0; SLOTS],
         }
     }
@@ -102,6 +104,7 @@ impl World {
         let id = NodeId::numbered(number);
         let node = Node { participation, ..Node::new(id, Addresses::default()) };
         let mut config = MemberConfig::new(keys(), node);
+        config.max_moving_slots = self.max_moving_slots;
         configure(&mut config);
         self.last_message += 1;
         let process = Process {
