@@ -1,5 +1,6 @@
 //! The `nuthatch-bench` command: benchmarks the engines on this machine against other systems.
 
+mod cluster;
 mod eviction;
 mod failure;
 mod fill;
@@ -20,6 +21,7 @@ Examples:
   nuthatch-bench fill --memory 4GiB
   nuthatch-bench store --rows 100000
   nuthatch-bench soak --seconds 60 --kills 5
+  nuthatch-bench cluster --nodes 100
 
 Exit status:
   0  everything was measured
@@ -51,6 +53,7 @@ enum Engine {
     Fill(fill::command::Fill),
     Store(store::Store),
     Soak(soak::command::Soak),
+    Cluster(cluster::Cluster),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Engine::Fill(fill) => fill.run(),
         Engine::Store(store) => store.run(),
         Engine::Soak(soak) => soak.run(),
+        Engine::Cluster(cluster) => cluster.run(),
     };
     match result {
         // A reader that closes the pipe early does not need the rest of the output.

@@ -21,8 +21,8 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// Fails if the name is empty, has more than 64 characters, or others than letters, digits, `-`,
-    /// `_` and `.`.
+    /// Fails if the name is empty, has more than 64 characters, or others than letters, digits,
+    /// `-`, `_` and `.`.
     pub fn new(name: &str) -> Result<Self, InvalidText> {
         let is_valid =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -31,6 +31,11 @@ impl Keys {
             return Err(InvalidText::new(expected, name));
         }
         Ok(Self { prefix: format!("/nuthatch/{name}/") })
+    }
+
+    /// Returns the keys of a simulated cluster.
+    pub(crate) fn of_simulation() -> Self {
+        Self { prefix: "/nuthatch/simulation/".to_owned() }
     }
 
     /// Returns the prefix of all keys.

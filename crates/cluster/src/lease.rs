@@ -1,10 +1,10 @@
 //! The rule of safety: until when a node may serve the slots that it owns.
 //!
-//! A node may serve until `sent + ttl - margin`: `sent` is the time by its own clock at which it sent
-//! the last request that extended its lease, `ttl` the time to live that etcd has confirmed. etcd
-//! counts the same time from the arrival of the request, so the lease exists for `margin` longer
-//! than the node serves, whatever the delays. The margin covers different speeds of the two clocks
-//! and the time between the check and the end of a batch of requests.
+//! A node may serve until `sent + ttl - margin`: `sent` is the time by its own clock at which it
+//! sent the last request that extended its lease, `ttl` the time to live that etcd has confirmed.
+//! etcd counts the same time from the arrival of the request, so the lease exists for `margin`
+//! longer than the node serves, whatever the delays. The margin covers different speeds of the two
+//! clocks and the time between the check and the end of a batch of requests.
 //!
 //! A member of etcd that was paused, and does not know yet that another one was elected, responds
 //! to a keep-alive without any effect. So a keep-alive counts only after a read of the node's key
@@ -150,7 +150,7 @@ mod tests {
             self.expires = self.expires.filter(|expires| now < *expires);
         }
 
-        /// Elects another leader, which extends the lease.
+        /// Extends the lease, as another leader does when it is elected.
         fn elect(&mut self, now: BootTime) {
             self.term += 1;
             self.expires = self.expires.map(|_| now.plus(TTL));

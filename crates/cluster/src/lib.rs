@@ -9,6 +9,8 @@
 //! - [`member`]: a node's part in the cluster, as a state machine.
 //! - [`request`]: requests to etcd, without a transport.
 //! - [`etcd`]: a client of etcd.
+//! - [`memory_etcd`]: an etcd in memory, for tests.
+//! - [`simulate`]: a simulation of large clusters.
 //! - [`membership`]: the task that connects a member with etcd and with the cache server.
 
 pub mod boot_clock;
@@ -18,10 +20,12 @@ pub mod lease;
 pub mod map;
 pub mod member;
 pub mod membership;
+pub mod memory_etcd;
 pub mod node;
 pub mod node_id;
 pub mod plan;
 pub mod request;
+pub mod simulate;
 pub mod slot;
 mod text;
 

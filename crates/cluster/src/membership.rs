@@ -22,8 +22,8 @@ pub trait SlotServer: Send {
     fn handle(&mut self, member: &Member, event: Event);
 }
 
-/// Passes requests of the program to a running member. The task ends when all are dropped: its lease
-/// then runs out, unless the node is started again before that.
+/// Passes requests of the program to a running member. The task ends when all are dropped: its
+/// lease then runs out, unless the node is started again before that.
 #[derive(Clone, Debug)]
 pub struct MemberHandle {
     inputs: UnboundedSender<Input>,

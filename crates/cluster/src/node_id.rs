@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// The identifier of a node: 160 random bits, written as 40 hexadecimal digits, as in Redis Cluster.
-/// A node keeps it across restarts.
+/// The identifier of a node: 160 random bits, written as 40 hexadecimal digits, as in Redis
+/// Cluster. A node keeps it across restarts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId([u8; 20]);
 

@@ -135,3 +135,14 @@ pub enum Change {
         revision: i64,
     },
 }
+
+impl Change {
+    /// Returns the revision of the change.
+    #[must_use]
+    pub fn revision(&self) -> i64 {
+        match self {
+            Self::Put(key) => key.revision,
+            Self::Deleted { revision, .. } => *revision,
+        }
+    }
+}

@@ -91,11 +91,7 @@ impl Watch {
             return Err(Status::unavailable(message.cancel_reason));
         }
         let changes: Vec<Change> = message.events.into_iter().filter_map(convert::change).collect();
-        let revisions = changes.iter().map(|change| match change {
-            Change::Put(key) => key.revision,
-            Change::Deleted { revision, .. } => *revision,
-        });
-        let Some(revision) = revisions.max() else { return Ok(None) };
+        let Some(revision) = changes.iter().map(Change::revision).max() else { return Ok(None) };
         self.next_revision = revision + 1;
         Ok(Some(WatchUpdate::Changes { revision, changes }))
     }

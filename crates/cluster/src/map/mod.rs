@@ -21,8 +21,8 @@ pub struct Registered {
     pub revision: i64,
 }
 
-/// The nodes of a cluster and the owner of each slot. Immutable: maps of consecutive revisions share
-/// what did not change, so a new map costs one pointer for each of 256 groups.
+/// The nodes of a cluster and the owner of each slot. Immutable: maps of consecutive revisions
+/// share what did not change, so a new map costs one pointer for each of 256 groups.
 #[derive(Clone, Debug)]
 pub struct SlotMap {
     revision: i64,

@@ -73,7 +73,7 @@ impl Author<'_> {
         self.with_target(change?, target)
     }
 
-    /// Hands own slots over to the node to which they move.
+    /// Makes the node to which own slots move their owner.
     pub(super) fn finish_move(&self, slots: &SlotSet, target: NodeId) -> Option<Change> {
         let change = self.edit(slots, |before| {
             let own = before.filter(|before| before.owner == self.id)?;

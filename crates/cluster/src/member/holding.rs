@@ -14,8 +14,8 @@ pub(super) struct Holding {
     /// the slot has this epoch. 0 without items.
     held: Vec<u64>,
     serving: SlotSet,
-    /// Slots that are handed over, each with the revision that the last transaction compared.
-    sealed: BTreeMap<u16, i64>,
+    /// Slots that are handed over.
+    sealed: SlotSet,
     /// Slots that other nodes send, each with the epoch of its owner.
     incoming: BTreeMap<u16, (NodeId, u64)>,
 }
@@ -26,7 +26,7 @@ impl Holding {
         for (slot, epoch) in held.iter().filter(|(slot, _)| usize::from(*slot) < SLOTS) {
             epochs[usize::from(*slot)] = *epoch;
         }
-        let (serving, sealed) = (SlotSet::new(), BTreeMap::new());
+        let (serving, sealed) = (SlotSet::new(), SlotSet::new());
         Self { id, held: epochs, serving, sealed, incoming: BTreeMap::new() }
     }
 
@@ -40,15 +40,13 @@ impl Holding {
         slots.iter().for_each(|slot| self.held[usize::from(slot)] = 0);
     }
 
-    /// Stops to serve slots, since a transaction that compares the groups in `map` hands them over.
-    /// As its outcome may stay unknown, they are served again only after a later change of their
-    /// group, which that transaction cannot follow.
-    pub(super) fn seal(&mut self, slots: &SlotSet, map: &SlotMap) {
-        for slot in slots.iter() {
-            let revision = map.group_of(slot).revision();
-            let sealed = self.sealed.entry(slot).or_default();
-            *sealed = revision.max(*sealed);
-        }
+    /// Stops to serve slots that move to another node, before a transaction hands them over.
+    ///
+    /// The outcome of that transaction may stay unknown, and it may still be executed much later.
+    /// So the slots stay sealed while the map has them as moving: only another transaction ends
+    /// the move, and writes a revision of the group that the first one does not expect.
+    pub(super) fn seal(&mut self, slots: &SlotSet) {
+        self.sealed.add(slots);
         self.serving.subtract(slots);
     }
 
@@ -67,17 +65,17 @@ impl Holding {
                 } else if ownership.owner == self.id {
                     for slot in slots {
                         owned.insert(slot);
-                        if let Some(items) = self.own(slot, ownership, group.revision()) {
+                        if let Some(items) = self.own(slot, ownership) {
                             gained.entry(items).or_default().insert(slot);
                         }
                     }
                 }
             }
         }
-        lost.add(&self.sealed.keys().copied().collect());
-        self.sealed.retain(|slot, _| owned.contains(*slot));
+        lost.add(&self.sealed);
         lost.add(&self.serving);
         lost.subtract(&owned);
+        self.sealed.subtract(&lost);
         for slots in gained.values() {
             // Slots that this node has lost and gained since the last map.
             lost.add(&slots.iter().filter(|slot| self.serving.contains(*slot)).collect());
@@ -93,15 +91,14 @@ impl Holding {
         events
     }
 
-    /// Notes that the map has this node as the owner of a slot. Returns what to do with its items if
-    /// the node begins to serve it.
-    fn own(&mut self, slot: u16, ownership: &Ownership, revision: i64) -> Option<Items> {
+    /// Notes that the map has this node as the owner of a slot. Returns what to do with its items
+    /// if the node begins to serve it.
+    fn own(&mut self, slot: u16, ownership: &Ownership) -> Option<Items> {
         let is_moving = matches!(ownership.state, SlotState::Moving(_));
-        let sealed = self.sealed.get(&slot);
-        if sealed.is_some_and(|sealed| is_moving || revision <= *sealed) {
+        if is_moving && self.sealed.contains(slot) {
             return None;
         }
-        self.sealed.remove(&slot);
+        self.sealed.remove(slot);
         let held = std::mem::replace(&mut self.held[usize::from(slot)], ownership.epoch);
         let is_received =
             ownership.state == SlotState::Received && self.incoming.contains_key(&slot);

@@ -8,6 +8,7 @@ use super::settle::Settle;
 use super::view::View;
 use crate::boot_clock::BootTime;
 use crate::lease::Lease;
+use crate::map::SlotMap;
 use crate::node::Node;
 use crate::node_id::NodeId;
 use crate::request::Request;
@@ -160,6 +161,11 @@ impl Member {
     /// keeps items across restarts stores them, for [`MemberConfig::held`].
     pub fn held(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         self.holding.held()
+    }
+
+    /// Returns the map of the cluster, as this node knows it.
+    pub fn map(&self) -> &SlotMap {
+        self.view.map()
     }
 
     /// Returns the lease in etcd, for [`MemberConfig::previous_lease`] of the next run.

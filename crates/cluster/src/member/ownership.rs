@@ -167,7 +167,6 @@ impl Member {
             Stage::Beginning | Stage::Sending => {}
             Stage::Sealed => {
                 if let Some(change) = author.finish_move(&slots, target) {
-                    self.holding.seal(&slots, self.view.map());
                     self.commit(now, change, Purpose::FinishMove);
                 }
             }
@@ -179,8 +178,8 @@ impl Member {
         }
     }
 
-    /// Ends moves that are left over from before a restart, or from a transaction whose response was
-    /// lost.
+    /// Ends moves that are left over from before a restart, or from a transaction whose response
+    /// was lost.
     fn abort_left_over(&mut self, now: BootTime) {
         if !self.has_to_plan || now < self.plan_at {
             return;
@@ -201,7 +200,7 @@ impl Member {
         transfer.stage = Stage::Aborting;
         if is_complete {
             transfer.stage = Stage::Sealed;
-            self.holding.seal(&transfer.slots, self.view.map());
+            self.holding.seal(&transfer.slots);
         }
     }
 

@@ -122,7 +122,7 @@ impl Member {
         }
     }
 
-    /// Gives up the lease, and begins anew.
+    /// Drops the lease, and begins anew.
     pub(super) fn lose(&mut self, now: BootTime) {
         self.outputs.push_back(Output::Permit(BootTime::default()));
         if let Some(transfer) = self.transfer.take() {

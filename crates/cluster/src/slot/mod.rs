@@ -1,5 +1,5 @@
-//! Slots: the units of ownership. A key belongs to one of 16,384 slots, exactly as in Redis Cluster,
-//! so that its clients compute the slot of a key by themselves.
+//! Slots: the units of ownership. A key belongs to one of 16,384 slots, exactly as in Redis
+//! Cluster, so that its clients compute the slot of a key by themselves.
 
 mod crc16;
 mod set;
@@ -27,8 +27,8 @@ pub fn slot_of(key: &[u8]) -> u16 {
     crc16(hash_tag(key)) % SLOTS as u16
 }
 
-/// Returns the part of a key that is hashed: the bytes between the first `{` and the first `}` after
-/// it. The whole key, if one of them is missing or nothing is between them.
+/// Returns the part of a key that is hashed: the bytes between the first `{` and the first `}`
+/// after it. The whole key, if one of them is missing or nothing is between them.
 #[must_use]
 pub fn hash_tag(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|byte| *byte == b'{') else { return key };

@@ -1,6 +1,6 @@
 //! Checks each change of an owner in the history of etcd.
 
-use crate::{keys, revision_of};
+use crate::keys;
 use nuthatch_cluster::map::{Group, SlotState};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::request::Change;
@@ -31,7 +31,7 @@ pub(crate) fn check(history: &[Change]) -> usize {
         if let Some(index) = key.strip_prefix(&group_prefix) {
             let index = u8::from_str_radix(index, 16).expect("a group");
             let value = value.expect("no group is deleted");
-            let group = Group::decode(index, revision_of(change), value).expect("a group");
+            let group = Group::decode(index, change.revision(), value).expect("a group");
             let before = groups.get(&index).cloned().unwrap_or(Group::absent(index, 0));
             changes += check_group(&before, &group, &alive);
             groups.insert(index, group);

@@ -1,11 +1,11 @@
 //! Members, an etcd and a network in one deterministic schedule.
 
-use crate::etcd::FakeEtcd;
 use crate::keys;
 use nuthatch_cluster::boot_clock::BootTime;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::map::{SlotMap, SlotState};
 use nuthatch_cluster::member::{Command, Event, Input, Items, Member, MemberConfig, Output};
+use nuthatch_cluster::memory_etcd::MemoryEtcd;
 use nuthatch_cluster::node::{Addresses, Node, Participation};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::request::Request;
@@ -62,7 +62,7 @@ enum Message {
 pub(crate) struct World {
     pub(crate) now: BootTime,
     pub(crate) random: Random,
-    pub(crate) etcd: FakeEtcd,
+    pub(crate) etcd: MemoryEtcd,
     pub(crate) processes: BTreeMap<NodeId, Process>,
     messages: BTreeMap<(BootTime, u64), (NodeId, u64, Message)>,
     last_message: u64,
@@ -79,7 +79,7 @@ impl World {
         Self {
             now: BootTime::default().plus(Duration::from_secs(1000)),
             random: Random::new(seed),
-            etcd: FakeEtcd::default(),
+            etcd: MemoryEtcd::default(),
             processes: BTreeMap::new(),
             messages: BTreeMap::new(),
             last_message: 0,
@@ -315,8 +315,8 @@ impl World {
         self.send(id, Message::Input(input));
     }
 
-    /// Seals the slots of a transfer and copies their items. Returns whether the target knows of the
-    /// transfer, so that it accepts them.
+    /// Seals the slots of a transfer and copies their items. Returns whether the target knows of
+    /// the transfer, so that it accepts them.
     fn seal(&mut self, id: NodeId, transfer: u64) -> bool {
         let process = self.process_of(id);
         let Some((slots, target)) = process.moves.remove(&transfer) else { return true };

@@ -1,37 +1,36 @@
-//! An etcd in memory: revisions, leases, transactions, history, and a former leader.
+//! An etcd in memory, for tests and simulations: revisions, leases, transactions, history, and a
+//! former leader.
 
-use crate::revision_of;
-use nuthatch_cluster::boot_clock::BootTime;
-use nuthatch_cluster::request::{
-    Change, Compare, Failure, KeyValue, Reply, Request, Response, Txn, Write,
-};
+use crate::boot_clock::BootTime;
+use crate::request::{Change, Compare, Failure, KeyValue, Reply, Request, Response, Txn, Write};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The term of the leader. A former leader has the term before.
 const TERM: u64 = 5;
 
+/// An etcd in memory. Time passes only with calls.
 #[derive(Debug, Default)]
-pub(crate) struct FakeEtcd {
+pub struct MemoryEtcd {
     keys: BTreeMap<String, KeyValue>,
     revision: i64,
     leases: BTreeMap<i64, (Duration, BootTime)>,
     last_lease: i64,
     /// All changes since the beginning. Changes of one revision are adjacent.
-    pub(crate) history: Vec<Change>,
+    pub history: Vec<Change>,
     /// Watches from revisions up to this one fail.
-    pub(crate) compacted: i64,
+    pub compacted: i64,
     /// Until when a former leader answers keep-alives.
-    pub(crate) former_leader_until: BootTime,
+    pub former_leader_until: BootTime,
 }
 
-impl FakeEtcd {
+impl MemoryEtcd {
     /// Executes a request.
-    pub(crate) fn execute(
-        &mut self,
-        now: BootTime,
-        request: &Request,
-    ) -> Result<Response, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the request binds a key to a lease that does not exist.
+    pub fn execute(&mut self, now: BootTime, request: &Request) -> Result<Response, Failure> {
         self.expire(now);
         let mut term = TERM;
         let reply = match request {
@@ -67,7 +66,7 @@ impl FakeEtcd {
     }
 
     /// Ends leases whose time is over.
-    pub(crate) fn expire(&mut self, now: BootTime) {
+    pub fn expire(&mut self, now: BootTime) {
         let expired: Vec<i64> = (self.leases.iter())
             .filter(|(_, (_, expires))| *expires <= now)
             .map(|(lease, _)| *lease)
@@ -78,19 +77,21 @@ impl FakeEtcd {
     }
 
     /// Extends all leases, as when etcd has restarted or elected a leader.
-    pub(crate) fn restart(&mut self, now: BootTime) {
+    pub fn restart(&mut self, now: BootTime) {
         for (ttl, expires) in self.leases.values_mut() {
             *expires = now.plus(*ttl);
         }
     }
 
-    pub(crate) fn revision(&self) -> i64 {
+    /// Returns the revision of the last change.
+    #[must_use]
+    pub fn revision(&self) -> i64 {
         self.revision
     }
 
     /// Returns the changes from a revision on; `None` if they were compacted.
-    pub(crate) fn changes(&self, from: i64) -> Option<Vec<Change>> {
-        let first = self.history.partition_point(|change| revision_of(change) < from);
+    pub fn changes(&self, from: i64) -> Option<Vec<Change>> {
+        let first = self.history.partition_point(|change| change.revision() < from);
         (from > self.compacted).then(|| self.history[first..].to_vec())
     }
 
