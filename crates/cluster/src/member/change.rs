@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Groups in a transaction. etcd permits 128 operations by default.
 const MAX_GROUPS: usize = 32;
-/// Former owners whose absence a transaction compares.
-const MAX_FORMER_OWNERS: usize = 32;
+/// Former owners, and new owners, whose keys a transaction compares.
+const MAX_COMPARED_NODES: usize = 40;
 
 /// A transaction, and the groups as it writes them.
 #[derive(Clone, Debug)]
@@ -42,31 +42,39 @@ pub(super) struct Author<'a> {
 }
 
 impl Author<'_> {
-    /// Takes slots that have no owner, or whose owner has no lease. The transaction compares that
-    /// the owners' keys do not exist. Takes a part of the slots if they are many.
-    pub(super) fn claim(&self, slots: &SlotSet) -> Option<Change> {
+    /// Assigns slots that have no owner, or whose owner has no lease, to nodes. The transaction
+    /// compares that the keys of former owners do not exist, and that the new owners have leases.
+    /// Assigns a part of the slots if they are many.
+    pub(super) fn claim(&self, claims: &BTreeMap<u16, NodeId>) -> Option<Change> {
         let mut former = BTreeSet::new();
-        let change = self.edit(slots, |before| {
-            if let Some(before) = before {
-                if self.map.node(before.owner).is_some() {
-                    return None;
-                }
-                if former.len() == MAX_FORMER_OWNERS && !former.contains(&before.owner) {
-                    return None;
-                }
-                former.insert(before.owner);
+        let mut takers = BTreeSet::new();
+        let slots = claims.keys().copied().collect();
+        let change = self.edit(&slots, |slot, before| {
+            let taker = *claims.get(&slot)?;
+            if before.is_some_and(|before| self.map.node(before.owner).is_some()) {
+                return None;
             }
-            Some(self.owned_by(self.id, before, SlotState::Taken))
+            let former_owner = before.map(|before| before.owner);
+            let has_room = |nodes: &BTreeSet<NodeId>, id: &NodeId| {
+                nodes.len() < MAX_COMPARED_NODES || nodes.contains(id)
+            };
+            if !former_owner.is_none_or(|id| has_room(&former, &id)) || !has_room(&takers, &taker) {
+                return None;
+            }
+            former.extend(former_owner);
+            takers.insert(taker);
+            Some(self.owned_by(taker, before, SlotState::Taken))
         });
         let mut change = change?;
+        takers.remove(&self.id);
         let absent = former.into_iter().map(|id| Compare::Absent(self.keys.node(id)));
         change.txn.compares.extend(absent);
-        Some(change)
+        takers.into_iter().try_fold(change, |change, taker| self.with_target(change, taker))
     }
 
     /// Begins to move own slots to a node.
     pub(super) fn begin_move(&self, slots: &SlotSet, target: NodeId) -> Option<Change> {
-        let change = self.edit(slots, |before| {
+        let change = self.edit(slots, |_, before| {
             let own = before.filter(|before| before.owner == self.id)?;
             Some(Ownership { state: SlotState::Moving(target), ..own })
         });
@@ -75,7 +83,7 @@ impl Author<'_> {
 
     /// Makes the node to which own slots move their owner.
     pub(super) fn finish_move(&self, slots: &SlotSet, target: NodeId) -> Option<Change> {
-        let change = self.edit(slots, |before| {
+        let change = self.edit(slots, |_, before| {
             let own = before.filter(|before| before.owner == self.id)?;
             let is_moving = own.state == SlotState::Moving(target);
             is_moving.then(|| self.owned_by(target, Some(own), SlotState::Received))
@@ -85,7 +93,7 @@ impl Author<'_> {
 
     /// Ends moves of own slots without effect.
     pub(super) fn abort_move(&self, slots: &SlotSet) -> Option<Change> {
-        self.edit(slots, |before| {
+        self.edit(slots, |_, before| {
             let own = before.filter(|before| before.owner == self.id)?;
             let is_moving = matches!(own.state, SlotState::Moving(_));
             is_moving.then_some(Ownership { state: SlotState::Taken, ..own })
@@ -112,7 +120,7 @@ impl Author<'_> {
     fn edit(
         &self,
         slots: &SlotSet,
-        mut set: impl FnMut(Option<Ownership>) -> Option<Ownership>,
+        mut set: impl FnMut(u16, Option<Ownership>) -> Option<Ownership>,
     ) -> Option<Change> {
         let mut groups: BTreeMap<u8, Slots> = BTreeMap::new();
         let mut changed = SlotSet::new();
@@ -122,7 +130,7 @@ impl Author<'_> {
             if is_full {
                 break;
             }
-            let Some(after) = set(group.ownership(slot).copied()) else { continue };
+            let Some(after) = set(slot, group.ownership(slot).copied()) else { continue };
             let edited = groups.entry(group.index()).or_insert_with(|| group.slots());
             edited[usize::from(slot) % GROUP_SLOTS] = Some(after);
             changed.insert(slot);

@@ -4,12 +4,13 @@ use super::change::Change;
 use super::machine::{Member, Phase, Purpose, Stage, Transfer};
 use super::messages::Event;
 use crate::boot_clock::BootTime;
-use crate::map::{Registered, SlotState};
+use crate::map::{GROUP_SLOTS, Registered, SlotState};
 use crate::node::{Node, Participation};
 use crate::node_id::NodeId;
 use crate::plan::plan;
 use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
 use crate::slot::{SLOTS, SlotSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The pause after a plan that requires nothing: changes by other nodes often come in groups.
@@ -61,8 +62,8 @@ impl Member {
         self.is_drained = is_drained;
     }
 
-    /// Takes slots that the plan assigns to this node and that have no owner, or begins to move
-    /// slots that it assigns to another node.
+    /// Claims slots without an owner, or begins to move slots that the plan assigns to another
+    /// node.
     fn follow_plan(&mut self, now: BootTime) {
         let (claims, moves) = self.planned();
         let change = match self.author() {
@@ -87,8 +88,11 @@ impl Member {
         }
     }
 
-    /// Returns the slots that the plan lets this node claim, and those of one transfer.
-    fn planned(&self) -> (SlotSet, Option<(NodeId, SlotSet)>) {
+    /// Returns slots without an owner and their owners in the plan, and the slots of one transfer.
+    ///
+    /// A node claims if the plan assigns a slot to it, and then all slots of the same group for
+    /// their owners as well: otherwise the owners would contend for the group, one after the other.
+    fn planned(&self) -> (BTreeMap<u16, NodeId>, Option<(NodeId, SlotSet)>) {
         let map = self.view.map();
         let active: Vec<(NodeId, u32)> = (map.nodes().values())
             .map(|registered| &registered.node)
@@ -113,8 +117,13 @@ impl Member {
                 range.slots().for_each(|slot| own.insert(slot));
             }
         }
+        for group in self.view.unreadable() {
+            let first = u16::from(group) * GROUP_SLOTS as u16;
+            (first..first + GROUP_SLOTS as u16).for_each(|slot| free.remove(slot));
+        }
         let weights: Vec<u32> = active.iter().map(|(_, weight)| *weight).collect();
-        let mut claims = SlotSet::new();
+        let mut claims = BTreeMap::new();
+        let mut own_groups = SlotSet::new();
         let mut moves: Option<(NodeId, SlotSet)> = None;
         if free.is_empty() && self.transfer.is_some() {
             return (claims, moves);
@@ -122,8 +131,11 @@ impl Member {
         let mut rest = self.config.max_moving_slots;
         for (slot, planned) in (0..).zip(plan(&owners, &weights)) {
             let Some(planned) = planned.map(|at| active[usize::from(at)].0) else { continue };
-            if planned == self.id() && free.contains(slot) {
-                claims.insert(slot);
+            if free.contains(slot) {
+                claims.insert(slot, planned);
+                if planned == self.id() {
+                    own_groups.insert(slot / GROUP_SLOTS as u16);
+                }
             }
             if planned != self.id() && own.contains(slot) {
                 let (target, slots) = moves.get_or_insert_with(|| (planned, SlotSet::new()));
@@ -133,6 +145,7 @@ impl Member {
                 }
             }
         }
+        claims.retain(|slot, _| own_groups.contains(*slot / GROUP_SLOTS as u16));
         (claims, moves)
     }
 

@@ -5,6 +5,7 @@ use crate::map::{Group, Registered, SlotMap};
 use crate::node::{Node, Participation};
 use crate::node_id::NodeId;
 use crate::request::{Change, KeyValue};
+use std::collections::BTreeSet;
 
 /// The map, and what changed since it was last taken.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub(super) struct View {
     keys: Keys,
     map: SlotMap,
     problems: Vec<String>,
+    /// Groups whose values cannot be read.
+    unreadable: BTreeSet<u8>,
     /// Whether the map changed since the last call of `take_changes`.
     is_changed: bool,
     /// Whether nodes joined, left, or changed their participation since then.
@@ -28,7 +31,14 @@ pub(super) struct Changed {
 impl View {
     pub(super) fn new(keys: Keys) -> Self {
         let map = SlotMap::empty();
-        Self { keys, map, problems: Vec::new(), is_changed: false, has_other_nodes: false }
+        Self {
+            keys,
+            map,
+            problems: Vec::new(),
+            unreadable: BTreeSet::new(),
+            is_changed: false,
+            has_other_nodes: false,
+        }
     }
 
     pub(super) fn map(&self) -> &SlotMap {
@@ -39,6 +49,7 @@ impl View {
     /// is kept: its revision is newer.
     pub(super) fn replace(&mut self, keys: &[KeyValue], revision: i64) {
         let before = std::mem::replace(&mut self.map, SlotMap::empty());
+        self.unreadable.clear();
         for key in keys {
             self.put(key);
         }
@@ -80,6 +91,11 @@ impl View {
         }
     }
 
+    /// Returns the groups whose values cannot be read. Nothing is planned for them.
+    pub(super) fn unreadable(&self) -> impl Iterator<Item = u8> + '_ {
+        self.unreadable.iter().copied()
+    }
+
     /// Takes the problems of values that could not be read.
     pub(super) fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
@@ -101,10 +117,14 @@ impl View {
                 Err(problem) => problem,
             },
             Some(Subject::Group(index)) => match Group::decode(index, revision, &key.value) {
-                Ok(group) => return self.set_group(group),
+                Ok(group) => {
+                    self.unreadable.remove(&index);
+                    return self.set_group(group);
+                }
                 // The slots have no owner here, and cannot be claimed: a transaction expects that
                 // the key does not exist.
                 Err(problem) => {
+                    self.unreadable.insert(index);
                     self.set_group(Group::absent(index, revision));
                     problem
                 }
@@ -120,7 +140,10 @@ impl View {
                 self.is_changed = true;
                 self.has_other_nodes = true;
             }
-            Some(Subject::Group(index)) => self.set_group(Group::absent(index, revision)),
+            Some(Subject::Group(index)) => {
+                self.unreadable.remove(&index);
+                self.set_group(Group::absent(index, revision));
+            }
             _ => {}
         }
     }

@@ -199,4 +199,9 @@ fn a_group_that_cannot_be_read_is_reported_and_left_alone() {
     let expected = "etcd key /nuthatch/test/slots/00: line 1: expected FIRST-LAST OWNER EPOCH";
     assert!(problem.starts_with(expected), "{problem}");
     assert_eq!(counts(&world).iter().sum::<usize>(), SLOTS - 64);
+    // Other slots move as before.
+    world.command(0, Command::Drain);
+    world.run(SECOND * 60);
+    assert_eq!(world.process(0).drained, 1);
+    assert_eq!(counts(&world).iter().sum::<usize>(), SLOTS - 64);
 }
