@@ -70,13 +70,14 @@ fn settle(world: &mut World) {
     world.loss = 0;
     world.max_delay = Duration::from_millis(20);
     world.etcd.former_leader_until = BootTime::default();
-    world.run(Duration::from_secs(5));
     let now = world.now;
     for number in 0..NODES as u32 {
         let Some(process) = world.processes.get_mut(&NodeId::numbered(number)) else { continue };
         process.stopped_until = now;
         process.cut_until = now;
     }
+    // Commands that were sent to stopped processes arrive before those below.
+    world.run(Duration::from_secs(30));
     // A node that has left does not return by itself.
     world.processes.retain(|_, process| process.member.lease().is_some() || process.is_waiting());
     for number in 0..NODES as u32 {
