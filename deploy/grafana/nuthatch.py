@@ -327,8 +327,8 @@ STORE = [
           "Used bytes include free pages. If they grow while rows do not, long reads keep old "
           "pages, or the store needs `nuthatch store compact`."),
     Panel("Reader slots", "short",
-          {"{{instance}}": "nuthatch_store_readers{$S}",
-           "{{instance}} limit": "nuthatch_store_readers_limit{$S}"},
+          {"{{instance}}": "nuthatch_store_reader_slots{$S}",
+           "{{instance}} limit": "nuthatch_store_reader_slots_limit{$S}"},
           "Slots that are in use or were used. At the limit, further reads fail while all are in "
           "use: see docs/what-to-do-when.md."),
     Panel("Failures of watches", "ops",
@@ -405,15 +405,18 @@ PROCESS = [
            "{{instance}} by the clock": "time() - process_start_time_seconds{$S}"},
           "A fall is a restart: `journalctl -u nuthatch` and `dmesg` say why."),
     Panel("Time until certificates expire", "s",
-          {"{{instance}} {{position}}": "nuthatch_certificate_expiry_seconds{$S} - time()"},
+          {"{{instance}} {{position}}":
+               "nuthatch_certificate_expiry_timestamp_seconds{$S} - time()"},
           "Below 7 days: replace the certificate and send SIGHUP. Position 0 is that of the "
           "server, the others are those of its issuers."),
     Panel("Telemetry", "ops",
           {"exported: {{signal}}": f"sum by (signal) ({rate('nuthatch_otlp_exported_total')})",
            "dropped: {{signal}} {{cause}}":
                f"sum by (signal, cause) ({rate('nuthatch_otlp_dropped_total')})"},
-          "Log records, metric points and spans for the collector of OpenTelemetry. queue-full or "
-          "failed: the collector is slow or cannot be reached. rejected: its log says why."),
+          "Log records, metric points and spans for the collector of OpenTelemetry. queue-full: "
+          "the collector is slow or unreachable. failed: it refused a request, for example a wrong "
+          "header, or metrics were not answered. rejected: it did not accept a part. The log of "
+          "the server (nuthatch::otlp) says why."),
     Panel("Refused requests at the admin endpoint", "reqps",
           {"{{instance}} {{cause}}":
                f"sum by (instance, cause) ({rate('nuthatch_admin_refused_total')})"},

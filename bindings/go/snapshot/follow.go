@@ -180,11 +180,7 @@ func (f *follower) openNewest(retryNow bool) (opened *Snapshot, err error, isKno
 // has returned is kept for the time of WithRetention; afterwards its files are unmapped when
 // nothing refers to it any more.
 func (f *follower) retire(replaced *Snapshot) {
-	kept, unmap := replaced.readers.replace()
-	if unmap {
-		replaced.unmapUnread()
-	}
-	if !kept {
+	if !replaced.replace() {
 		return
 	}
 	replaced.release()
@@ -206,7 +202,8 @@ func (f *follower) dropRetired() {
 	f.retired = kept
 }
 
-// close ends polling, and closes the newest snapshot. It waits for a running poll.
+// close ends polling, and closes the newest snapshot when its readers have finished. It waits for a
+// running poll.
 func (f *follower) close() {
 	f.pollLock.Lock()
 	defer f.pollLock.Unlock()
@@ -214,9 +211,8 @@ func (f *follower) close() {
 		return
 	}
 	f.isClosed = true
-	current := f.current.Load()
-	current.readers.replace()
-	current.close()
+	// Later callers get a snapshot without files.
+	f.current.Swap(&Snapshot{path: f.path, isWatched: true}).closeUnread()
 	clear(f.retired)
 	f.retired = nil
 }

@@ -6,15 +6,18 @@ import "sync/atomic"
 // replaced it and its last reader has finished, unless the program may refer to it otherwise: then
 // only the garbage collector finds that it has finished.
 type readers struct {
-	state    atomic.Int64 // the readers, isReplaced and isKept
+	state    atomic.Int64 // the readers, isReplaced, isKept and isClosing
 	isShared atomic.Bool  // whether Current or an event has returned the snapshot
 }
 
 const (
 	// isReplaced is added to the state when the watch has replaced the snapshot.
 	isReplaced = 1 << 62
-	// isKept is added then if the snapshot is shared: the collector unmaps it.
+	// isKept is added then if the snapshot is shared: it stays open, and the collector unmaps it.
 	isKept = 1 << 61
+	// isClosing is added in place of isKept if the watch is closed: the last reader closes the
+	// snapshot, and the collector unmaps it.
+	isClosing = 1 << 60
 )
 
 // begin counts a reader, unless the snapshot was replaced.
@@ -30,22 +33,6 @@ func (r *readers) begin() bool {
 	}
 }
 
-// end counts a reader that has finished. It returns whether the caller must unmap the snapshot: it
-// was replaced, is not kept, and has no reader any more.
-func (r *readers) end() bool {
-	return r.state.Add(-1) == isReplaced
-}
-
-// replace prevents further readers. It returns whether the snapshot is kept, and whether the caller
-// must unmap it. It must be called after the watch serves another snapshot.
-func (r *readers) replace() (kept, unmap bool) {
-	if r.isShared.Load() {
-		r.state.Add(isReplaced + isKept)
-		return true, false
-	}
-	return false, r.state.Add(isReplaced) == isReplaced
-}
-
 // share notes that the program can refer to the snapshot without being a reader.
 func (r *readers) share() {
 	// Reading does not take the cache line from other processors.
@@ -54,8 +41,45 @@ func (r *readers) share() {
 	}
 }
 
-// unmapUnread closes a replaced snapshot that has no readers, and unmaps it at once.
-func (s *Snapshot) unmapUnread() {
+// endReader counts a reader that has finished.
+func (s *Snapshot) endReader() {
+	s.releaseUnread(s.readers.state.Add(-1))
+}
+
+// replace prevents further readers, and returns whether the snapshot is kept because it is shared.
+// Otherwise it is unmapped when it has no readers. The watch must serve another snapshot before.
+func (s *Snapshot) replace() (kept bool) {
+	if s.readers.isShared.Load() {
+		s.readers.state.Add(isReplaced + isKept)
+		return true
+	}
+	s.releaseUnread(s.readers.state.Add(isReplaced))
+	return false
+}
+
+// closeUnread prevents further readers, and closes the snapshot when it has no readers. The watch
+// must serve another snapshot before.
+func (s *Snapshot) closeUnread() {
+	if s.readers.isShared.Load() {
+		s.releaseUnread(s.readers.state.Add(isReplaced + isClosing))
+	} else {
+		s.releaseUnread(s.readers.state.Add(isReplaced))
+	}
+}
+
+// releaseUnread closes the snapshot if its readers have this state: replaced, not kept, and without
+// a reader. Only one change leads to that state.
+func (s *Snapshot) releaseUnread(state int64) {
+	switch state {
+	case isReplaced:
+		s.closeAndUnmap()
+	case isReplaced + isClosing:
+		s.close()
+	}
+}
+
+// closeAndUnmap closes a snapshot that the program can no longer use, and unmaps it at once.
+func (s *Snapshot) closeAndUnmap() {
 	s.fast.Store(nil)
 	if f := s.file.Swap(nil); f != nil {
 		f.unmapNow()

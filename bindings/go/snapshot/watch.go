@@ -72,28 +72,20 @@ func watchWith(path string, settings *settings, open func() (*Snapshot, error)) 
 }
 
 // Acquire returns the newest snapshot that could be opened, and a function that the caller must
-// call once when it has finished with the snapshot and its values. They must not be used
-// afterwards.
+// call once when it has finished with the snapshot and its values. They are valid until then, also
+// after [Watcher.Close], and must not be used afterwards.
 //
 // A snapshot that the watch has replaced is unmapped when its last reader has finished: at once,
-// not by the garbage collector and without [WithRetention]. This holds for snapshots that neither
-// [Watcher.Current] nor an [Event] has returned. Acquire changes a counter that all readers share;
-// for the fastest lookups on many processors, acquire a snapshot for several of them.
+// not by the garbage collector and without [WithRetention]. If [Watcher.Current] or an [Event] has
+// returned the snapshot, it is unmapped as described there. Acquire changes a counter that all
+// goroutines share: call it once for several lookups, not for each.
 //
 // After [Watcher.Close] it returns a closed snapshot.
 func (w *Watcher) Acquire() (*Snapshot, func()) {
 	for {
-		s := w.current.Load()
-		if s.readers.begin() {
-			return s, func() {
-				if s.readers.end() {
-					s.unmapUnread()
-				}
-			}
-		}
-		if w.current.Load() == s {
-			// The watch is closed.
-			return s, func() {}
+		// If the watch has replaced the snapshot meanwhile, it serves another one.
+		if s := w.current.Load(); s.readers.begin() {
+			return s, s.endReader
 		}
 	}
 }
@@ -134,9 +126,10 @@ func (w *Watcher) Status() WatchStatus {
 	return f.status
 }
 
-// Close ends the watch, and closes its newest snapshot as [Snapshot.Close] does. Snapshots that the
-// watch has replaced stay open, but only while the program refers to them. Close waits for a poll
-// that is running. It always returns nil. A watch that is not closed polls until the process ends.
+// Close ends the watch, and closes its newest snapshot as [Snapshot.Close] does: at once, or when
+// the last reader of [Watcher.Acquire] has finished. Snapshots that the watch has replaced stay
+// open, but only while the program refers to them. Close waits for a poll that is running, but not
+// for readers. It always returns nil. A watch that is not closed polls until the process ends.
 func (w *Watcher) Close() error {
 	w.stop()
 	w.follower.close()

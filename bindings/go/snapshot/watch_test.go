@@ -384,3 +384,44 @@ func TestReadersThatAcquireUnderLoad(t *testing.T) {
 		waitUntilUnmapped(t, filepath.Dir(path))
 	}
 }
+
+// TestCloseUnmapsNothingThatAReaderHas closes a watch while a reader of Acquire has views, of a
+// snapshot that Current has or has not returned.
+func TestCloseUnmapsNothingThatAReaderHas(t *testing.T) {
+	for _, isShared := range []bool{false, true} {
+		path := copyVector(t, "one.nut")
+		w := mustWatch(t, path)
+		s, finish := w.Acquire()
+		view, _, err := s.GetString("key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if isShared {
+			w.Current()
+		}
+		w.Close()
+		for range 5 {
+			runtime.GC()
+		}
+		if view != "value" {
+			t.Errorf("%q", view)
+		}
+		if _, _, err := s.GetString("key"); err != nil {
+			t.Errorf("a reader found %v after Close", err)
+		}
+		if w.Current().Len() != 0 {
+			t.Error("a closed watch has entries")
+		}
+		finish()
+		if _, err := s.Get("key"); !errors.Is(err, ErrClosed) {
+			t.Errorf("a finished reader found %v", err)
+		}
+		if runtime.GOOS != "linux" {
+			continue
+		}
+		if !isShared && mapsOf(t, filepath.Dir(path)) != 0 {
+			t.Error("a file that is not shared is unmapped at once")
+		}
+		waitUntilUnmapped(t, filepath.Dir(path))
+	}
+}

@@ -14,7 +14,7 @@ use tracing::info;
 /// The credentials of a server and those that it requires from clients.
 pub(crate) struct Credentials {
     pub(crate) tls: Option<TlsAcceptor>,
-    pub(crate) certificate_expiry: Vec<u64>,
+    pub(crate) certificate_expiry: Vec<Option<u64>>,
     pub(crate) token_check: Option<TokenCheck>,
     pub(crate) certificates: Option<CertificateCheck>,
     /// Credentials for requests to the origin.

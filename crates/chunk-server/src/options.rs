@@ -21,7 +21,7 @@ pub type CertificateCheck = Arc<dyn Fn(&[CertificateDer<'static>]) -> bool + Sen
 pub struct Options {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) tls: Option<Arc<ServerConfig>>,
-    pub(crate) certificate_expiry: Vec<u64>,
+    pub(crate) certificate_expiry: Vec<Option<u64>>,
     pub(crate) certificates: Option<CertificateCheck>,
     pub(crate) token_check: Option<TokenCheck>,
     pub(crate) access: Access,
@@ -63,8 +63,9 @@ impl Options {
     }
 
     /// Sets when the certificates of the server expire, in seconds since 1970, for its metrics.
+    /// `None` is a certificate whose time is not known.
     #[must_use]
-    pub fn certificate_expiry(mut self, times: Vec<u64>) -> Self {
+    pub fn certificate_expiry(mut self, times: Vec<Option<u64>>) -> Self {
         self.certificate_expiry = times;
         self
     }

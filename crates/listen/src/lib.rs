@@ -39,6 +39,7 @@ mod metrics_source;
 #[cfg(feature = "admin")]
 mod process;
 mod rate_limit;
+mod readable;
 mod reload;
 mod sample;
 mod secret_hash;
@@ -59,6 +60,7 @@ pub use metrics_source::MetricsSource;
 #[cfg(feature = "admin")]
 pub use process::{Process, write_process};
 pub use rate_limit::RateLimit;
+pub use readable::{open_readable, refuse_pipes, refused_pipe, refuses_pipes};
 pub use reload::{ReloadError, check_switch};
 pub use sample::MetricSample;
 pub use secret_hash::SecretHash;

@@ -35,7 +35,7 @@ pub enum LiveValue {
     Text(String),
     /// Bytes of clients or about them, such as a key or an address. Hidden without the token.
     Private(Vec<u8>),
-    /// The first bytes of such a value that is longer. Hidden without the token.
+    /// The first bytes of a private value that is too long to keep. Hidden without the token.
     PrivateStart {
         /// The first bytes.
         start: Vec<u8>,

@@ -98,7 +98,8 @@ fn a_killed_build_of_a_set_leaves_the_old_set_or_the_new() -> AnyResult {
     let path = directory.path().join("over.nut");
     build(&path, 0, 3)?;
     let complete = files(directory.path())?;
-    let mut last = 0;
+    let lock = directory.path().join(".nuthatch-shards.lock");
+    let (mut last, mut locks) = (0, 0);
     // These numbers are distributed over the steps of two builds of about 16 steps each.
     for steps in (0..20).map(|kill| kill * 7 % 33) {
         let mut child = spawn(&path, 3)?;
@@ -110,7 +111,9 @@ fn a_killed_build_of_a_set_leaves_the_old_set_or_the_new() -> AnyResult {
         let found = generation(&path)?;
         assert!((last..last + 4).contains(&found), "generation {found} after {last}");
         last = found;
+        locks += usize::from(lock.exists());
     }
+    assert!(locks > 0, "no build was killed while it had the lock");
     build(&path, last + 1, 3)?;
     assert_eq!(generation(&path)?, last + 1);
     let kept = files(directory.path())?;
@@ -122,7 +125,7 @@ fn a_killed_build_of_a_set_leaves_the_old_set_or_the_new() -> AnyResult {
     let names: AnyResult<Vec<_>> = names.collect();
     let mut names: Vec<_> = names?.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     names.retain(|name| !shard(name));
-    assert_eq!(names, ["over.nut"], "no temporary file is left");
+    assert_eq!(names, ["over.nut"], "no temporary file and no lock file is left");
     Ok(())
 }
 

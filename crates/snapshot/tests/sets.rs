@@ -542,6 +542,24 @@ fn shards_of_killed_builds_are_removed_after_a_day_unless_a_build_runs() -> AnyR
     Ok(())
 }
 
+/// Another process may be able to lock a file that this one cannot open.
+#[test]
+fn a_build_that_cannot_lock_the_shards_removes_none() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("set.nut");
+    let lock = directory.path().join(".nuthatch-shards.lock");
+    std::os::unix::fs::symlink(".nuthatch-shards.lock", &lock)?;
+    for value in [1, 2] {
+        build(&path, 2, (0..ROWS).map(|row| (row, value)))?;
+    }
+    Snapshot::open(&path)?.verify()?;
+    assert_eq!(fs::read_dir(directory.path())?.count(), 6, "the manifest, the link, four shards");
+    fs::remove_file(&lock)?;
+    build(&path, 2, (0..ROWS).map(|row| (row, 3)))?;
+    assert_eq!(fs::read_dir(directory.path())?.count(), 5, "the replaced shards are removed");
+    Ok(())
+}
+
 /// A build uses shards that are there already. Another build must not remove them meanwhile.
 #[test]
 fn a_build_keeps_shards_that_another_set_drops_while_it_runs() -> AnyResult {

@@ -70,16 +70,38 @@ var refusals = []struct{ values, message string }{
 	{job + "populate.jobs.a.job=from = \"host=db user=me password=x\"", "found a password"},
 	{job + "populate.jobs.a.job=from = \"dbname = app password = 'x y' port=1\"",
 		"found a password"},
+	{job + "populate.jobs.a.job=from = \"connect_timeout=5 password=x host=db user=me\"",
+		"found a password"},
+	{job + "populate.jobs.a.job=from = 'sslrootcert=a password=x host=db'", "found a password"},
+	{job + "populate.jobs.a.job=from = \"application_name=a password=x\"", "found a password"},
+	{job + "populate.jobs.a.job=from = \"sslpassword=x sslkey=k host=db\"", "found a password"},
+	{job + "populate.jobs.a.job=from = \"postgresql://db/app?user=me&sslpassword=x\"",
+		"in the query"},
+	{job + "populate.jobs.a.job=from = \"postgresql://db/app?%70assword=x\"",
+		"an escaped letter"},
+	{job + "populate.jobs.a.job=x,populate.jobs.a.env.DSN=connect_timeout=5 password=x host=db",
+		"no secret among"},
 	{job + "populate.jobs.a.job=x,populate.jobs.a.env.DSN=host=db sslkey=k sslpassword=x",
 		"no secret among"},
 	{"cache.auth.existingSecret=p,cache.warmRestart=true,cache.persistence.enabled=true," +
-		"cache.memory=1GiB,cache.persistence.size=3Gi", "expected at least 4096Mi"},
+		"cache.memory=1GiB,cache.persistence.size=3Gi", "cache.persistence.size: expected at least " +
+		"4096Mi, for the items on disk, or for a dump of up to four times the memory, found 3Gi; " +
+		"set a larger size (enlarge volumes that exist as docs/kubernetes.md says in Upgrades), " +
+		"or lower cache.memory"},
 	{"cache.auth.existingSecret=p,cache.settings.otlp=http://collector:4318",
 		"networkPolicy.egress: expected the collector"},
 	{"cache.auth.existingSecret=p,cache.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
 		"networkPolicy.egress: expected the collector"},
-	{"cache.enabled=false,store.enabled=true,store.auth.enabled=false," +
-		"store.extraArgs[0]=--otlp=http://collector:4318",
+	{"cache.auth.existingSecret=p,cache.settings.otlp=auto," +
+		"cache.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
+		"networkPolicy.egress: expected the collector"},
+	{"cache.auth.existingSecret=p,cache.settings.otlp=off," +
+		"cache.env.NUTHATCH_OTLP=http://collector:4318",
+		"networkPolicy.egress: expected the collector"},
+	{store + "store.extraArgs[0]=--otlp=http://collector:4318",
+		"networkPolicy.egress: expected the collector"},
+	{store + "store.extraArgs[0]=--otlp=auto," +
+		"store.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
 		"networkPolicy.egress: expected the collector"},
 	{job + "populate.jobs.a.job=headers = [\"Authorization: Bearer x\"]", "Authorization"},
 	{"cache.enabled=false,chunks.enabled=true,chunks.auth.enabled=false," +
@@ -108,6 +130,8 @@ var refusals = []struct{ values, message string }{
 const (
 	job = "cache.enabled=false,populate.enabled=true,populate.jobs.a.schedule=@hourly,"
 
+	store = "cache.enabled=false,store.enabled=true,store.auth.enabled=false,"
+
 	follow = "cache.auth.existingSecret=p,cache.follow.enabled=true," +
 		"cache.follow.snapshots[0].name=u,cache.follow.snapshots[0].file=u.nut,"
 )
@@ -121,6 +145,29 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		_, err = render(loadChart(t), chartutil.Values(values))
 		if err == nil || !strings.Contains(err.Error(), refusal.message) {
 			t.Errorf("%s: expected %q, found %v", refusal.values, refusal.message, err)
+		}
+	}
+}
+
+// accepted are values that were refused, or are beside a refused one.
+var accepted = []string{
+	"cache.auth.existingSecret=p,cache.persistence.enabled=true,cache.persistence.size=1Gi",
+	"cache.auth.existingSecret=p,cache.settings.otlp=off," +
+		"cache.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
+	store + "store.extraArgs[0]=--otlp=off," +
+		"store.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
+	"cache.auth.existingSecret=p,cache.settings.otlp=http://collector:4318," +
+		"networkPolicy.enabled=false",
+	job + "populate.jobs.a.job=sql = \"select id from t where user = 1 and password = ''\"",
+	job + "populate.jobs.a.job=from = \"postgresql://db/app?options=-c%20work_mem\"",
+	store + "store.extraArgs[0]=--otlp=http://collector:4318," +
+		"networkPolicy.egress[0].ports[0].port=4318",
+}
+
+func TestValidValuesAreAccepted(t *testing.T) {
+	for _, text := range accepted {
+		if _, err := render(loadChart(t), given(t, text)); err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,19 +36,28 @@ func (found cluster) Get(
 }
 
 func TestAnUpgradeWithAnotherVolumeSizeIsRefused(t *testing.T) {
-	template := map[string]any{
-		"metadata": map[string]any{"name": "data"},
-		"spec": map[string]any{"resources": map[string]any{
-			"requests": map[string]any{"storage": "5Gi"}}},
-	}
-	object := map[string]any{"spec": map[string]any{"volumeClaimTemplates": []any{template}}}
-	// By default the volume has 1 GiB more than four times the memory.
-	for memory, message := range map[string]string{
-		"1GiB": "",
-		"2GiB": "cache.persistence.size: expected 5Gi, the size of the volumes, found 9216Mi",
+	const dumps = "cache.warmRestart=true,"
+	const unchanged = "cache.persistence.size: expected %s, the size of the volumes, found %s"
+	const tooSmall = "cache.persistence.size: expected volumes of at least %s, found volumes of " +
+		"%s, whose size a StatefulSet cannot change; enlarge them as docs/kubernetes.md says in " +
+		"Upgrades, or lower cache.memory"
+	// By default the volume has 1 GiB more than four times the memory; it had twice the memory.
+	for _, upgrade := range []struct{ size, values, message string }{
+		{"5Gi", dumps + "cache.memory=1GiB", ""},
+		{"5Gi", dumps + "cache.memory=2GiB", fmt.Sprintf(tooSmall, "8192Mi", "5Gi")},
+		{"3Gi", dumps + "cache.memory=1GiB", fmt.Sprintf(tooSmall, "4096Mi", "3Gi")},
+		{"3Gi", dumps + "cache.memory=512MiB", ""},
+		{"3Gi", "cache.memory=1GiB", fmt.Sprintf(unchanged, "3Gi", "5120Mi")},
+		{"3Gi", "cache.memory=1GiB,cache.persistence.size=3Gi", ""},
 	} {
-		values := given(t, "cache.auth.existingSecret=p,cache.warmRestart=true,"+
-			"cache.persistence.enabled=true,cache.memory="+memory)
+		template := map[string]any{
+			"metadata": map[string]any{"name": "data"},
+			"spec": map[string]any{"resources": map[string]any{
+				"requests": map[string]any{"storage": upgrade.size}}},
+		}
+		object := map[string]any{"spec": map[string]any{"volumeClaimTemplates": []any{template}}}
+		values := given(t, "cache.auth.existingSecret=p,cache.persistence.enabled=true,"+
+			upgrade.values)
 		options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, IsUpgrade: true}
 		loaded := loadChart(t)
 		all, err := chartutil.ToRenderValues(loaded, values, options, chartutil.DefaultCapabilities)
@@ -55,8 +65,9 @@ func TestAnUpgradeWithAnotherVolumeSizeIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = engine.RenderWithClientProvider(loaded, all, cluster{object: object})
+		message := upgrade.message
 		if (err == nil) != (message == "") || err != nil && !strings.Contains(err.Error(), message) {
-			t.Errorf("%s: expected %q, found %v", memory, message, err)
+			t.Errorf("%s: expected %q, found %v", upgrade.values, message, err)
 		}
 	}
 }

@@ -151,9 +151,10 @@ def save(
 ) -> None:
     """Publishes a data frame as a generation of a destination.
 
-    Each executor builds whole shards: rows are repartitioned by the hash of their keys. Without
-    this, ``table.write.format("nuthatch")`` makes the same snapshot, but the driver merges shards
-    whose rows are in several partitions.
+    Rows are repartitioned by the hash of their keys. Each executor builds, verifies and uploads
+    whole shards; the driver publishes the set. Without this,
+    ``table.write.format("nuthatch")`` makes the same snapshot, but the driver merges shards whose
+    rows are in several partitions.
 
     Args:
         table: The data frame.
@@ -335,7 +336,10 @@ class _Writer(DataSourceArrowWriter):
         return _upload_shards(self._options.destination, self._job, files, build["shards"], memory)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Makes the set of the shards of all tasks, verifies it, and publishes it."""
+        """Makes the set of the shards of all tasks and publishes it.
+
+        Tasks have verified what they uploaded.
+        """
         found = [each for each in messages if isinstance(each, _Message)]
         found.sort(key=lambda each: each.partition)
         uploaded = [shard for message in found for shard in message.uploaded]

@@ -80,7 +80,8 @@ pub(super) fn _open_follower(
         let trusted_keys = trusted(&trust_keys)?;
         let deltas = DeltaOptions { limit: delta_limit, ..DeltaOptions::default() };
         let bandwidth = bandwidth.map(Bandwidth::new);
-        let options = FollowOptions { trusted_keys, bandwidth, previous, deltas };
+        let defaults = FollowOptions::default();
+        let options = FollowOptions { trusted_keys, bandwidth, previous, deltas, ..defaults };
         Ok(Follower::open(Destination::open(&source)?, &folder, options)?)
     });
     let follower = opened.map_err(|failure| failure.raise(py))?;

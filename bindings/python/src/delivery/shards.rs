@@ -45,7 +45,7 @@ pub(super) fn _upload_shards(
 ) -> PyResult<Bound<'_, PyAny>> {
     let work = apart(async move {
         let options = ShardUploadOptions { shards, delta_limit: 1 << 30, delta_memory: memory };
-        let uploaded = uploads(&destination, &job)?.add(&files, options).await?;
+        let uploaded = uploads(&destination, &job)?.upload(&files, options).await?;
         Ok(uploaded.into_iter().map(fields).collect::<Vec<_>>())
     });
     work.answer(py, CallMode::Sync)

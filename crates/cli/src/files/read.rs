@@ -2,8 +2,8 @@
 
 use crate::logs;
 use crate::outcome::Failure;
+use nuthatch_listen::{open_readable, refused_pipe, refuses_pipes};
 use nuthatch_server::unreadable;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::path::Path;
 /// Reads a file, or standard input for `-`, as text of at most `max_len` bytes.
 pub(crate) fn read_text(file: &str, max_len: u64) -> Result<String, Failure> {
     let bytes = match file {
+        "-" if refuses_pipes() => Err(failed(file, &refused_pipe())),
         "-" => read(file, io::stdin().lock(), max_len),
         file => read_bytes(Path::new(file), max_len),
     }?;
@@ -40,7 +41,7 @@ pub(crate) fn read_secret(path: &Path, what: &str) -> Result<String, Failure> {
 /// Reads a file of at most `max_len` bytes.
 pub(crate) fn read_bytes(path: &Path, max_len: u64) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| failed(&name, &error))?;
+    let file = open_readable(path).map_err(|error| failed(&name, &error))?;
     read(&name, file, max_len)
 }
 

@@ -3,6 +3,7 @@
 use super::service;
 use crate::outcome::Failure;
 use crate::terminal::print_message;
+use nuthatch_listen::refuse_pipes;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::panic;
@@ -47,8 +48,10 @@ impl ServerProcess {
     }
 
     /// Calls `handle` for each signal, on a thread of its own, for as long as the process runs.
-    /// Call this when the server accepts connections: it reports that to the service manager.
+    /// Call this when the server accepts connections: it reports that to the service manager, and
+    /// files of credentials and settings can be no pipes from now on.
     pub(crate) fn on_request(mut self, mut handle: impl FnMut(Request) + Send + 'static) {
+        refuse_pipes();
         service::ready();
         thread::spawn(move || {
             let mut is_stopping = false;

@@ -416,6 +416,48 @@ fn a_signal_during_a_check_ends_the_command_of_the_swap_and_hides_no_swap() {
 }
 
 #[test]
+fn commands_of_a_group_that_were_not_started_run_at_the_next_start() {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let folder = Folder::new();
+        let hooks = ["echo $$ > pid.new; mv pid.new pid; exec sleep 600", "touch ran-b"];
+        let tables = ["a", "b"].iter().zip(hooks).map(|(name, hook)| {
+            publish(&folder, 1, &format!("shared-{name}"));
+            format!(
+                "[[snapshot]]\nsource = \"shared-{name}\"\nfolder = \"{name}\"\ngroup = \"g\"\n\
+                 on_swap = \"exec > null 2> null; {hook}\"\n"
+            )
+        });
+        folder.file("follow.toml", tables.collect::<String>());
+        let once = ["follow", "--config", "follow.toml", "--once"];
+        let mut command = folder.command(&once);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let follower = command.spawn().expect("a follower");
+        wait_until("the command runs", || folder.path("pid").exists());
+        let state = || String::from_utf8(folder.bytes("a/.nuthatch/state.json")).expect("text");
+        wait_until("its start is stored", || !state().contains("is_unconfirmed"));
+        let follower_id = rustix::process::Pid::from_child(&follower);
+        rustix::process::kill_process(follower_id, signal).expect("a process");
+        let stderr = follower.wait_with_output().expect("its output").stderr;
+        let stderr = String::from_utf8(stderr).expect("text");
+        if signal == Signal::TERM {
+            let note =
+                "note: b: the command of --on-swap was not started; it runs at the next start";
+            assert!(stderr.contains(note), "{stderr}");
+        } else {
+            // The command that was started lives on.
+            let pid = String::from_utf8(folder.bytes("pid")).expect("text");
+            let pid = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw);
+            rustix::process::kill_process(pid.expect("an id"), signal).expect("a process");
+        }
+        assert!(!folder.path("ran-b").exists());
+        std::fs::remove_file(folder.path("pid")).expect("removed");
+        let run = folder.run(&once);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        assert!(folder.path("ran-b").exists() && !folder.path("pid").exists());
+    }
+}
+
+#[test]
 fn a_set_of_more_shards_than_the_soft_limit_of_files_is_published() {
     let folder = Folder::new();
     let rows: Vec<_> = (0..2000).map(|key| key.to_string()).collect();

@@ -360,25 +360,51 @@ fn status_with_token(admin: &str, token: &str) -> String {
 }
 
 /// Only `serve` did so: the others kept the token until a restart. Wrong tokens before the reload
-/// do not keep the right one out.
+/// do not block the right one.
 #[test]
 fn every_server_reads_its_admin_token_again() {
     let (old, new) = ("the-old-token-of-the-tests", "the-new-token-of-the-tests");
     let folder = Folder::new();
     let chunks = chunks(&folder);
     for command in [STORE, &as_texts(&chunks), &["follow", "source", "there"]] {
-        folder.file("token", old).mode("token", 0o600);
-        let more = ["--admin=127.0.0.1:0", "--admin-token-file=token"];
+        folder.file("token", old);
+        let more = ["--admin=127.0.0.1:0", "--admin-token-file=token", "--log=info"];
         let server = folder.start(folder.command(&[command, &more].concat()));
         assert_eq!(status_with_token(&server.admin, old), "HTTP/1.1 200 OK", "{command:?}");
         folder.file("token", new);
         server.signal(Signal::HUP);
         wait_until("the new token", || status_with_token(&server.admin, new).contains("200"));
+        wait_until("a line", || server.messages().contains("reload"));
         folder.file("token", "short");
         server.signal(Signal::HUP);
         wait_until("an error", || server.messages().contains("at least 16 visible ASCII"));
+        let messages = server.messages();
+        let line = messages.lines().find(|line| line.contains("at least 16")).expect("a line");
+        assert!(line.contains("ERROR nuthatch::"), "{line}");
         assert_eq!(status_with_token(&server.admin, new), "HTTP/1.1 200 OK", "{command:?}");
-        assert!(!server.messages().contains(new), "{}", server.messages());
+        assert!(!messages.contains(new), "{messages}");
+    }
+}
+
+#[test]
+fn every_server_counts_and_logs_refused_requests_at_the_admin_endpoint() {
+    let (right, wrong) = ("the-right-token-of-the-tests", "a-wrong-token-of-the-tests");
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    folder.file("token", right);
+    let cache = &["serve", "--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0"];
+    for command in [STORE, &as_texts(&chunks), &["follow", "source", "there"], cache] {
+        let more = ["--admin=127.0.0.1:0", "--admin-token-file=token"];
+        let server = folder.start(folder.command(&[command, &more].concat()));
+        assert!(status_with_token(&server.admin, wrong).contains("401"), "{command:?}");
+        let counted = samples(&server.admin, "nuthatch_admin_refused_total");
+        let expected = "nuthatch_admin_refused_total{cause=\"wrong-token\"} 1".to_owned();
+        assert!(counted.len() == 4 && counted.contains(&expected), "{command:?}: {counted:?}");
+        let text = "a request to the admin endpoint was refused";
+        wait_until("a line", || server.messages().contains(text));
+        let messages = server.messages();
+        let has_values = [wrong, "Bearer", "live.json", "localhost"];
+        assert!(!has_values.iter().any(|value| messages.contains(value)), "{messages}");
     }
 }
 
@@ -392,15 +418,29 @@ fn samples(admin: &str, name: &str) -> Vec<String> {
     answer.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
 }
 
+/// Returns the positions and times of the certificates of a server.
+fn expiry(server: &Running) -> Vec<String> {
+    let name = "nuthatch_certificate_expiry_timestamp_seconds{position=";
+    let samples = samples(&server.admin, name);
+    samples.iter().map(|sample| sample.trim_start_matches(name).to_owned()).collect()
+}
+
+/// A reload replaces all or nothing. An unreadable certificate changed the positions of others.
 #[test]
-fn every_server_exports_when_its_certificate_expires() {
+fn every_server_exports_when_its_certificates_expire_also_after_a_reload() {
     let folder = Folder::new();
     certificates(&folder, "one");
     let chunks = chunks(&folder);
     let tls = ["--tls-cert=cert.pem", "--tls-key=key.pem", "--admin=127.0.0.1:0"];
+    let tls = [&tls[..], &["--admin-token-file=token"]].concat();
     let cache = &["serve", "--memory=16MiB", "--memcache=off", "--resp=tls:127.0.0.1:0"];
     let with_store = ["--store=other", "--store-create", "--grpc=tls:127.0.0.1:0"];
     let store_only = ["serve", "--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0"];
+    // The default of the program that made the certificates: the year 4096.
+    let [first, third] = [0, 2].map(|position| format!("\"{position}\"}} 67090118400"));
+    let own = folder.bytes("cert.pem");
+    let other = b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+    let chain = [&own[..], other, &folder.bytes("one.ca")].concat();
     for command in [
         STORE,
         &as_texts(&chunks),
@@ -408,12 +448,17 @@ fn every_server_exports_when_its_certificate_expires() {
         &[cache, &with_store[..]].concat(),
         &[&store_only[..], &with_store].concat(),
     ] {
+        folder.file("cert.pem", &own).file("token", "the-token-of-the-tests");
         let server = folder.start(folder.command(&[command, &tls].concat()));
-        // The default of the program that made the certificate: the year 4096.
-        let found = samples(&server.admin, "nuthatch_certificate_expiry_seconds");
-        let expected = ["nuthatch_certificate_expiry_seconds{position=\"0\"} 67090118400"];
-        assert_eq!(found, expected, "{command:?}");
+        assert_eq!(expiry(&server), [&first[..]], "{command:?}");
         let has_store = command.iter().any(|word| word.contains("grpc") || *word == "store");
         assert_eq!(samples(&server.admin, "nuthatch_store_").len(), if has_store { 4 } else { 0 });
+        folder.file("cert.pem", &chain).file("token", "short");
+        server.signal(Signal::HUP);
+        wait_until("an error", || server.messages().contains("at least 16 visible ASCII"));
+        assert_eq!(expiry(&server), [&first[..]], "{command:?}");
+        folder.file("token", "the-token-of-the-tests");
+        server.signal(Signal::HUP);
+        wait_until("the chain", || expiry(&server) == [&first[..], &third]);
     }
 }

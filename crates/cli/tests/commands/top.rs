@@ -238,7 +238,7 @@ fn a_token_that_was_replaced_is_presented_once_more_and_then_dropped() {
     terminal.wait_for(", over ");
     folder.file("token", new);
     server.signal(Signal::HUP);
-    terminal.wait_for("keys are hidden, since the server refused the token: wrong token");
+    terminal.wait_for("private values are hidden because the server refused the token: wrong");
     // Further samples, without the token.
     terminal.seen.clear();
     for _ in 0..8 {
@@ -249,6 +249,23 @@ fn a_token_that_was_replaced_is_presented_once_more_and_then_dropped() {
     assert_eq!(shown.status, Some(0), "{shown:?}");
     terminal.person.write_all(b"q").expect("typed");
     child.wait().expect("it ends");
+}
+
+#[test]
+fn a_token_that_is_refused_at_the_start_is_an_error() {
+    let folder = Folder::new();
+    folder.file("token", "the-new-token-of-the-tests").file("old", "the-old-token-of-the-tests");
+    let server = folder.serve(&["--admin=127.0.0.1:0", "--admin-token-file=token"], &[]);
+    let top = |mode, file| folder.run(&["top", &server.admin, mode, "--token-file", file]);
+    for mode in ["--once", "--json", "--once", "--json", "--once"] {
+        let run = top(mode, "old");
+        assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{run:?}");
+        let expected = format!("nuthatch: {}: wrong token: expected the one of ", server.admin);
+        assert!(run.stderr.starts_with(&expected), "{run:?}");
+    }
+    let run = top("--once", "token");
+    let expected = ": too many wrong tokens: try again in 10 seconds\n";
+    assert!(run.status == Some(3) && run.stderr.ends_with(expected), "{run:?}");
 }
 
 /// The rest of the screen could not be seen.

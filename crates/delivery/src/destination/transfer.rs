@@ -69,8 +69,17 @@ impl Destination {
     }
 
     /// Reads the object of a file. Returns whether it has the contents of the file; `false` if it
-    /// does not exist.
+    /// does not exist, or is in a folder and cannot be read.
+    ///
+    /// # Errors
+    /// Returns [`Error::Store`] if a store does not return the object.
     pub(crate) async fn object_is(&self, file: &DataFile) -> Result<bool> {
+        let found = self.read_back(file).await;
+        // Followers of a folder could not read it either.
+        if self.folder.is_some() { Ok(found.unwrap_or(false)) } else { found }
+    }
+
+    async fn read_back(&self, file: &DataFile) -> Result<bool> {
         let response = match self.store.get(&self.object_path(&file.object)).await {
             Ok(response) => response,
             Err(object_store::Error::NotFound { .. }) => return Ok(false),
@@ -142,4 +151,25 @@ async fn hash(
         bytes += chunk.len() as u64;
     }
     Ok((bytes, hasher.finalize().to_hex().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link to itself is an error of the system that root gets, too.
+    #[tokio::test]
+    async fn an_object_of_a_folder_that_cannot_be_read_counts_as_damaged() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let shared = directory.path().join("shared");
+        let destination = Destination::open(shared.to_str().expect("UTF-8")).expect("a folder");
+        let object = format!("{}-1", "0".repeat(64));
+        let objects = shared.join("objects");
+        std::fs::create_dir_all(&objects).expect("a folder");
+        std::os::unix::fs::symlink(&object, objects.join(&object)).expect("a link");
+        let (name, blake3) = ("users.nut".to_owned(), "0".repeat(64));
+        let file = DataFile { name, bytes: 1, blake3, object, delta: None };
+        assert!(destination.read_back(&file).await.is_err());
+        assert!(!destination.object_is(&file).await.expect("an answer"));
+    }
 }

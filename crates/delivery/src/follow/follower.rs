@@ -34,7 +34,7 @@ pub struct Follower {
     /// The swap that the stored state does not say to be complete.
     interrupted: Option<Interrupted>,
     /// Whether the generation in the folder was swapped in by a follower that was killed before it
-    /// returned that.
+    /// returned that, or ended before its caller confirmed it.
     has_unreported_swap: bool,
     /// The deltas that cannot be used, so that none is tried twice.
     delta_failures: Failures,
@@ -73,7 +73,9 @@ impl Follower {
     /// be read or written.
     pub fn open(destination: Destination, folder: &Path, options: FollowOptions) -> Result<Self> {
         let folder = Folder::open(folder)?;
-        let (state, interrupted) = load(&folder, options.previous)?;
+        let (state, interrupted) = load(&folder, &options)?;
+        let is_unconfirmed =
+            options.confirms_swaps && state.as_ref().is_some_and(|state| state.is_unconfirmed);
         let mut is_in_place = false;
         if let Some(State { generation: Some(generation), .. }) = &state {
             // What is missing is repaired by the next check, which reports what prevents it.
@@ -90,7 +92,8 @@ impl Follower {
             is_in_place,
             version: None,
             prepared: None,
-            has_unreported_swap: matches!(interrupted, Some(Interrupted::Replaced(_))),
+            has_unreported_swap: is_unconfirmed
+                || matches!(interrupted, Some(Interrupted::Replaced(_))),
             interrupted,
             delta_failures: Failures::default(),
             pace: Pace::default(),
@@ -145,11 +148,36 @@ impl Follower {
             return Err(error);
         }
         let completed = self.take_completed();
-        Ok(self.finish_swap().or(completed))
+        let swapped = self.finish_swap();
+        if swapped.is_some() {
+            self.remove_surplus();
+        }
+        Ok(swapped.or(completed))
     }
 
-    /// Returns the swap of an earlier follower that was killed before it returned it. Returns it
-    /// once.
+    /// Stores that the caller needs the swap to the generation in the folder no more. Has no effect
+    /// if the follower does not store [unconfirmed swaps](FollowOptions::confirms_swaps).
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`] if this cannot be stored. The next follower can return the swap again.
+    pub fn confirm_swap(&mut self) -> Result<()> {
+        let Some(state) = self.state.as_mut().filter(|state| state.is_unconfirmed) else {
+            return Ok(());
+        };
+        state.is_unconfirmed = false;
+        let next = match &self.interrupted {
+            // The next check stores it, with the end of the swap.
+            Some(Interrupted::Replaced(_)) => return Ok(()),
+            Some(Interrupted::Pending(next)) => Some(next.clone()),
+            None => state.next.clone(),
+        };
+        let state = State { next, ..state.clone() };
+        // Another program can have replaced the folder. The new one has its own state.
+        if self.folder.is_locked() { self.folder.write_state(&state) } else { Ok(()) }
+    }
+
+    /// Returns the swap of an earlier follower that was killed before it returned it, or ended
+    /// before its caller confirmed it. Returns it once.
     pub(super) fn take_completed(&mut self) -> Option<Swapped> {
         let is_unreported = mem::take(&mut self.has_unreported_swap);
         let generation = self.in_place().filter(|_| is_unreported)?;
@@ -287,8 +315,8 @@ impl Follower {
         }
     }
 
-    /// Stores that the prepared generation, to which the link points, is that of the folder, and
-    /// removes generations that are no longer kept. Returns `None` if none is prepared.
+    /// Stores that the prepared generation, to which the link points, is that of the folder.
+    /// Returns `None` if none is prepared.
     ///
     /// If this cannot be stored, the generation is nevertheless that of the folder, since programs
     /// have it. The next check stores it or fails, and so does a follower that starts later.
@@ -296,17 +324,23 @@ impl Follower {
         let Prepared { manifest, version, fetched } = self.prepared.take()?;
         let next = Next { serial: manifest.serial, generation: manifest.current().clone() };
         let before = self.state.take().unwrap_or_default();
-        let state = State::advance(Some(&before), next, self.options.previous);
+        let state = swapped(&before, next, &self.options);
         let stored = self.folder.write_state(&state);
         self.interrupted = stored.is_err().then_some(Interrupted::Replaced(before));
         self.state = Some(state);
         self.is_in_place = true;
         self.has_unreported_swap = false;
         let wanted = manifest.current();
-        self.folder.remove_other_links(wanted.name());
-        self.prune();
         self.version = Some(version);
         Some(Swapped::new(wanted, self.folder.link(wanted.name()), fetched))
+    }
+
+    /// Removes the links and the generations that the folder keeps no more after a swap.
+    pub(super) fn remove_surplus(&self) {
+        if let Some(generation) = self.stored() {
+            self.folder.remove_other_links(generation.name());
+        }
+        self.prune();
     }
 
     /// Returns whether an earlier follower was killed after it had replaced the link.
@@ -323,7 +357,7 @@ impl Follower {
             return false;
         }
         let before = self.state.take().unwrap_or_default();
-        self.state = Some(State::advance(Some(&before), next, self.options.previous));
+        self.state = Some(swapped(&before, next, &self.options));
         self.interrupted = Some(Interrupted::Replaced(before));
         self.is_in_place = true;
         self.has_unreported_swap = true;
@@ -338,7 +372,7 @@ impl Follower {
         if self.folder.restore_link(before.generation.as_ref(), replaced_by) {
             let next = Next { serial: *serial, generation: replaced_by.clone() };
             self.is_in_place = before.generation.is_some();
-            self.has_unreported_swap = false;
+            self.has_unreported_swap = self.options.confirms_swaps && before.is_unconfirmed;
             self.state = Some(before.clone());
             self.interrupted = Some(Interrupted::Pending(next));
         }
@@ -374,7 +408,7 @@ impl Follower {
         if !self.folder.is_locked() {
             self.is_in_place = false;
             self.folder = self.folder.open_again()?;
-            (self.state, self.interrupted) = load(&self.folder, self.options.previous)?;
+            (self.state, self.interrupted) = load(&self.folder, &self.options)?;
             self.prepared = None;
         }
         let is_complete =
@@ -413,12 +447,18 @@ impl Follower {
     }
 }
 
+/// Returns the state after a swap.
+fn swapped(before: &State, next: Next, options: &FollowOptions) -> State {
+    let state = State::advance(Some(before), next, options.previous);
+    State { is_unconfirmed: options.confirms_swaps, ..state }
+}
+
 /// Reads the state of a folder, and the swap in which a follower was killed.
-fn load(folder: &Folder, previous: usize) -> Result<(Option<State>, Option<Interrupted>)> {
+fn load(folder: &Folder, options: &FollowOptions) -> Result<(Option<State>, Option<Interrupted>)> {
     let Some(mut state) = folder.state()? else { return Ok((None, None)) };
     let Some(next) = state.next.take() else { return Ok((Some(state), None)) };
     if folder.is_linked_to(&next.generation) && folder.is_complete(&next.generation) {
-        let advanced = State::advance(Some(&state), next, previous);
+        let advanced = swapped(&state, next, options);
         return Ok((Some(advanced), Some(Interrupted::Replaced(state))));
     }
     Ok((Some(state), Some(Interrupted::Pending(next))))

@@ -57,10 +57,23 @@ impl Group {
     }
 
     /// Returns, for each folder, the swap of an earlier group that was killed before it returned
-    /// it, such as one that [`new`](Self::new) has completed. Returns each swap once.
+    /// it, such as one that [`new`](Self::new) has completed, or that ended before its caller
+    /// [confirmed](crate::FollowOptions::confirms_swaps) it. Returns each swap once.
     #[must_use]
     pub fn take_completed(&mut self) -> Vec<Option<Swapped>> {
         self.followers.iter_mut().map(Follower::take_completed).collect()
+    }
+
+    /// Stores that the caller needs the last swap of a folder no more. `folder` is its number, from
+    /// 0. See [`Follower::confirm_swap`].
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`](crate::Error::Io) if this cannot be stored.
+    ///
+    /// # Panics
+    /// Panics if the group has no folder of this number.
+    pub fn confirm_swap(&mut self, folder: usize) -> Result<()> {
+        self.followers[folder].confirm_swap()
     }
 
     /// Sets the name of a metadata value that the generations of all folders must have in common
@@ -121,8 +134,13 @@ impl Group {
             self.followers.iter_mut().for_each(Follower::undo_swap);
             return;
         }
-        for (follower, result) in self.followers.iter_mut().zip(folders) {
+        for (follower, result) in self.followers.iter_mut().zip(&mut *folders) {
             *result = Ok(follower.finish_swap());
+        }
+        for (follower, result) in self.followers.iter().zip(folders) {
+            if matches!(result, Ok(Some(_))) {
+                follower.remove_surplus();
+            }
         }
     }
 

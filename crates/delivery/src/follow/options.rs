@@ -17,11 +17,21 @@ pub struct FollowOptions {
     pub previous: usize,
     /// How files are built from deltas.
     pub deltas: DeltaOptions,
+    /// Whether the caller confirms each swap, for example when it has started a command that a swap
+    /// needs. A swap that was not confirmed before the follower ended is returned again by
+    /// [`Group::take_completed`](super::Group::take_completed) of the next one. `false` by default.
+    pub confirms_swaps: bool,
 }
 
 impl Default for FollowOptions {
     fn default() -> Self {
         let deltas = DeltaOptions::default();
-        Self { trusted_keys: Vec::new(), bandwidth: None, previous: 1, deltas }
+        Self {
+            trusted_keys: Vec::new(),
+            bandwidth: None,
+            previous: 1,
+            deltas,
+            confirms_swaps: false,
+        }
     }
 }

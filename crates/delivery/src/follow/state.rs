@@ -19,6 +19,14 @@ pub(super) struct State {
     /// The generation whose link is being made, or was made last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next: Option<Next>,
+    /// Whether the caller has not yet confirmed the swap to the generation.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) is_unconfirmed: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A generation that replaces the one in a folder.
@@ -31,11 +39,13 @@ pub(super) struct Next {
 
 impl State {
     /// Returns the state after a swap to the next generation. At most `max_previous` names of
-    /// earlier ones stay.
+    /// earlier ones stay. No swap is unconfirmed but an earlier one to the same generation.
     pub(super) fn advance(last: Option<&Self>, next: Next, max_previous: usize) -> Self {
         let Next { serial, generation } = next;
         let name = folder_name(&generation);
         let last_name = last.and_then(|last| last.generation.as_ref()).map(folder_name);
+        let is_unconfirmed =
+            last.is_some_and(|last| last.is_unconfirmed) && last_name.as_ref() == Some(&name);
         let earlier = last.into_iter().flat_map(|last| last.previous.iter().cloned());
         let mut previous: Vec<String> = Vec::new();
         for earlier in last_name.into_iter().chain(earlier) {
@@ -44,6 +54,6 @@ impl State {
             }
         }
         previous.truncate(max_previous);
-        Self { serial, generation: Some(generation), previous, next: None }
+        Self { serial, generation: Some(generation), previous, next: None, is_unconfirmed }
     }
 }

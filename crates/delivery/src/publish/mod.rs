@@ -51,8 +51,8 @@ pub struct PublishOptions {
     /// The serial number of the manifest that may be replaced; 0 is for a destination that has
     /// none. `None`, the default, is for any: that of the manifest when [`publish`] begins.
     pub expected_serial: Option<u64>,
-    /// Maximum length of all objects of earlier generations that are read to verify them before
-    /// they are used again; 64 MiB by default. Others are used if they have the right length.
+    /// Maximum total bytes of objects that a publication reads to verify them before it uses them
+    /// again; 64 MiB by default. Other objects are checked by length only. 0 reads none.
     pub read_back_limit: u64,
 }
 
@@ -90,6 +90,9 @@ pub struct Published {
     /// Why files have no delta, if something prevented one. Small files, and those that differ too
     /// much from the last generation, have none and no reason.
     pub delta_failures: Vec<String>,
+    /// Why objects of a store that were used again were not verified: they could not be read. They
+    /// have the right length.
+    pub unread_objects: Vec<String>,
     /// The numbers of generations that the manifest no longer has.
     pub removed: Vec<u64>,
     /// Why objects that no generation needs could not be removed. A later publication tries again.
@@ -131,7 +134,7 @@ async fn publish_within(
     progress: impl Fn(Uploaded),
 ) -> Result<Published> {
     destination.check_writable()?;
-    scratch::remove_leftovers(file);
+    scratch::remove_leftovers(file, options.now);
     let read = destination.manifest(&[]).await?;
     let signer = Signer::new(options.signing_key.as_ref(), &options.trusted_keys);
     let is_trusted = match &read {
@@ -149,8 +152,10 @@ async fn publish_within(
         manifest.generations.clear();
     }
     let (files, mut stored) = (source.data_files(), StoredObjects::list(destination, old).await?);
+    uploaded::forget_replaced(&mut stored, &manifest, shards);
     let of_manifest = (&manifest, &files[..]);
-    stored.forget_damaged(destination, of_manifest, options.read_back_limit).await?;
+    let unread_objects =
+        stored.forget_damaged(destination, of_manifest, options.read_back_limit).await;
     let is_unchanged = manifest.generation(manifest.current).is_some_and(|current| {
         current.has_contents_of(&files) && current.files.iter().all(|file| stored.has(file))
     });
@@ -184,6 +189,7 @@ async fn publish_within(
         uploaded_bytes,
         delta_bytes: manifest.current().delta_bytes(),
         delta_failures,
+        unread_objects,
         removed,
         cleanup_failure: cleanup.err().map(|error| error.to_string()),
     })

@@ -34,11 +34,12 @@ pub struct ShardUploadOptions {
     pub delta_memory: usize,
 }
 
-/// The shards of a job, which tasks on several machines upload. Each has a value of its own.
+/// The shards of a job. Tasks on several machines upload them, each with its own `ShardUploads`.
 ///
 /// An attempt that is repeated, or that runs twice at the same time, writes the same bytes to the
-/// same object. Objects of a job that fails are removed by [`remove`](Self::remove), and those of a
-/// job that is killed by a later publication, a day after the newest object of the destination.
+/// same object. Objects of a job that fails are removed by [`remove`](Self::remove). Those of a job
+/// that is killed are removed by a later publication of a new generation, when they are at least a
+/// day older than the newest object of the destination.
 #[derive(Clone, Debug)]
 pub struct ShardUploads {
     destination: Destination,
@@ -46,10 +47,11 @@ pub struct ShardUploads {
 }
 
 impl ShardUploads {
-    /// Returns the shards of a job. Its name must be unique.
+    /// Creates the uploads of a job. The name must be unique.
     ///
     /// # Errors
-    /// Returns [`Error::Contents`] if the name is not one of a file of at most 160 bytes.
+    /// Returns [`Error::Contents`] if `job` is empty, longer than 160 bytes, or not a valid file
+    /// name.
     pub fn new(destination: Destination, job: &str) -> Result<Self> {
         if is_plain_name(job) && job.len() <= MAX_JOB_LEN {
             return Ok(Self { destination, job: job.to_owned() });
@@ -68,7 +70,7 @@ impl ShardUploads {
     /// # Errors
     /// Returns [`Error::Snapshot`] if a file is not a valid shard, and the errors of reading the
     /// manifest and writing objects.
-    pub async fn add(
+    pub async fn upload(
         &self,
         files: &[PathBuf],
         options: ShardUploadOptions,
@@ -83,7 +85,7 @@ impl ShardUploads {
             let file = open(path, name)?;
             uploaded.push(match self.known(manifest.as_ref(), &file).await? {
                 Some(known) => known,
-                None => self.upload(manifest.as_ref(), &file, options).await?,
+                None => self.upload_new(manifest.as_ref(), &file, options).await?,
             });
         }
         Ok(uploaded)
@@ -97,10 +99,15 @@ impl ShardUploads {
     ) -> Result<Option<UploadedShard>> {
         let known = manifest.into_iter().flat_map(|it| it.files_with(&file.blake3, file.bytes));
         for known in known {
-            let is_intact = if file.bytes <= READ_BACK_LIMIT {
-                self.destination.object_is(known).await?
+            let read = if file.bytes <= READ_BACK_LIMIT {
+                self.destination.object_is(known).await.ok()
             } else {
-                self.destination.object_bytes(&known.object).await? == Some(known.bytes)
+                None
+            };
+            let is_intact = match read {
+                Some(is_intact) => is_intact,
+                // Too long, or a store does not return it: only its length is checked.
+                None => self.destination.object_bytes(&known.object).await? == Some(known.bytes),
             };
             if is_intact {
                 let (object, delta) = (known.object.clone(), known.delta.clone());
@@ -110,7 +117,7 @@ impl ShardUploads {
         Ok(None)
     }
 
-    async fn upload(
+    async fn upload_new(
         &self,
         manifest: Option<&Manifest>,
         file: &SourceFile,
@@ -143,10 +150,14 @@ impl ShardUploads {
     /// cannot be read, and [`Error::Io`] if the file cannot be written.
     pub async fn fetch_header(&self, shard: &UploadedShard, folder: &Path) -> Result<PathBuf> {
         let read = self.destination.read(&shard.object, 0..HEADER_LEN.min(shard.bytes)).await?;
-        let Some(header) = read.filter(|header| header.len() as u64 == HEADER_LEN) else {
-            let found = if shard.bytes < HEADER_LEN { "fewer" } else { "no such object" };
-            return Err(shard.unexpected(&self.destination, found));
+        let Some(header) = read else {
+            return Err(shard.unexpected(&self.destination, "no such object"));
         };
+        let bytes = header.len() as u64;
+        if bytes < HEADER_LEN {
+            let found = format!("{bytes} bytes, less than the header of a shard ({HEADER_LEN})");
+            return Err(shard.unexpected(&self.destination, &found));
+        }
         let path = folder.join(&shard.name);
         let write = || {
             let file = File::create(&path)?;
@@ -157,8 +168,8 @@ impl ShardUploads {
         Ok(path)
     }
 
-    /// Publishes a set of which shards were uploaded. Beside its manifest are the files of
-    /// [`fetch_header`](Self::fetch_header) for these, and the other shards as they are.
+    /// Publishes a set. The folder of its manifest has the files of
+    /// [`fetch_header`](Self::fetch_header) for uploaded shards, and the other shards in full.
     ///
     /// # Errors
     /// Returns the errors of [`publish`](super::publish), and [`Error::Contents`] if an uploaded

@@ -3,7 +3,9 @@
 use crate::destination::{Destination, StoredObject};
 use crate::error::Result;
 use crate::manifest::{DataFile, Delta, Manifest};
+use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use std::time::{Duration, SystemTime};
 
 /// The objects of a destination by name, at the beginning of a publication.
@@ -44,29 +46,43 @@ impl StoredObjects {
     }
 
     /// Reads objects of earlier generations that would be used again, up to a total length, and
-    /// forgets those whose contents have another hash, so that they are uploaded again. The serial
-    /// number determines which of the files is read first: publications check different ones.
+    /// forgets those whose contents have another hash, so that they are uploaded again. It begins
+    /// with a random file, so that publications read different ones, also of the same contents.
+    /// Returns why objects could not be read; they are used again by their length.
     pub(super) async fn forget_damaged(
         &mut self,
         destination: &Destination,
         (manifest, files): (&Manifest, &[DataFile]),
         limit: u64,
-    ) -> Result<()> {
-        let mut rest = limit;
-        let first = manifest.serial as usize % files.len();
+    ) -> Vec<String> {
+        let (mut rest, mut unread) = (limit, Vec::new());
+        let first = RandomState::new().hash_one(0) as usize % files.len();
         for file in files[first..].iter().chain(&files[..first]) {
             for known in manifest.files_with(&file.blake3, file.bytes) {
                 if !self.has(known) || known.bytes > rest {
                     continue;
                 }
                 rest -= known.bytes;
-                if destination.object_is(known).await? {
-                    break;
+                match destination.object_is(known).await {
+                    Ok(true) => break,
+                    Ok(false) => drop(self.objects.remove(&known.object)),
+                    Err(error) => {
+                        unread.push(error.to_string());
+                        break;
+                    }
                 }
+            }
+        }
+        unread
+    }
+
+    /// Removes the other objects with the contents of a file from those that are known.
+    pub(super) fn forget_others(&mut self, manifest: &Manifest, file: &DataFile) {
+        for known in manifest.files_with(&file.blake3, file.bytes) {
+            if known.object != file.object {
                 self.objects.remove(&known.object);
             }
         }
-        Ok(())
     }
 
     /// Returns the names of objects that are older than the newest one by more than this. Their

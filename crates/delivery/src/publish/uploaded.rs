@@ -3,7 +3,7 @@
 use super::stored::StoredObjects;
 use crate::destination::Destination;
 use crate::error::{Error, Result};
-use crate::manifest::{DataFile, Delta};
+use crate::manifest::{DataFile, Delta, Manifest};
 
 /// A shard that is at the destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,9 @@ impl UploadedShard {
         stored: &StoredObjects,
     ) -> Result<()> {
         if self.is_reused && !stored.is_named(&self.object) {
-            return Err(self.unexpected(destination, "an object of no generation"));
+            let found = "an object of an earlier generation that another publisher has removed \
+                         from the manifest";
+            return Err(self.unexpected(destination, found));
         }
         match stored.bytes_of(&self.object) {
             Some(bytes) if bytes == self.bytes => Ok(()),
@@ -53,5 +55,20 @@ impl UploadedShard {
     pub(super) fn data_file(&self) -> DataFile {
         let Self { name, bytes, blake3, object, delta, .. } = self.clone();
         DataFile { name, bytes, blake3, object, delta }
+    }
+}
+
+/// Removes, from the objects that are known, those of earlier generations whose contents a job has
+/// uploaded again: a task has found that they are missing or damaged.
+pub(super) fn forget_replaced(
+    stored: &mut StoredObjects,
+    manifest: &Manifest,
+    shards: &[UploadedShard],
+) {
+    for shard in shards.iter().filter(|shard| !shard.is_reused) {
+        let file = shard.data_file();
+        if stored.has(&file) {
+            stored.forget_others(manifest, &file);
+        }
     }
 }

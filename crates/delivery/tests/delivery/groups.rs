@@ -1,7 +1,7 @@
 //! Folders that are swapped together.
 
 use crate::place::{Place, names, options};
-use nuthatch_delivery::{Error, Follower, Group, GroupChecked, roll_back};
+use nuthatch_delivery::{Error, FollowOptions, Follower, Group, GroupChecked, roll_back};
 use nuthatch_snapshot::{Value, Writer};
 use std::fs;
 
@@ -238,6 +238,58 @@ async fn a_group_that_was_killed_between_two_links_replaces_the_others_without_t
         drop(killed);
         assert_eq!(completed(&mut group(&places)), [None, None]);
         assert_eq!(values(&places), [Some(2), Some(2)]);
+    }
+}
+
+/// A group whose caller confirms swaps.
+fn confirming(places: &[Place; 2]) -> Group {
+    let options = || FollowOptions { confirms_swaps: true, ..FollowOptions::default() };
+    let followers = places.iter().map(|place| place.follower_with(options()).expect("a follower"));
+    Group::new(followers.collect())
+}
+
+#[tokio::test]
+async fn swaps_that_were_not_confirmed_are_returned_again() {
+    let places = [Place::new(), Place::new()];
+    for place in &places {
+        publish(place, 1, None).await;
+    }
+    let mut killed = confirming(&places);
+    assert_eq!(check(&mut killed).await, (2, 0, None));
+    drop(killed);
+    let mut killed = confirming(&places);
+    assert_eq!(completed(&mut killed), [Some(1), Some(1)]);
+    killed.confirm_swap(0).expect("confirmed");
+    // The serial number changes, and the generation does not.
+    publish(&places[1], 2, None).await;
+    roll_back(&places[1].destination(), 1, None, &[]).await.expect("rolled back");
+    assert_eq!(check(&mut killed).await, (0, 0, None));
+    drop(killed);
+    let mut killed = confirming(&places);
+    assert_eq!(completed(&mut killed), [None, Some(1)]);
+    killed.confirm_swap(1).expect("confirmed");
+    drop(killed);
+    assert_eq!(completed(&mut confirming(&places)), [None, None]);
+}
+
+#[tokio::test]
+async fn a_group_that_was_killed_between_two_final_states_returns_both_swaps() {
+    for unfinished in 0..2 {
+        let places = [Place::new(), Place::new()];
+        for place in &places {
+            publish(place, 1, None).await;
+        }
+        assert_eq!(check(&mut confirming(&places)).await, (2, 0, None));
+        let path = places[unfinished].path("folder/.nuthatch/state.json");
+        fs::write(&path, r#"{"serial": 0}"#).expect("written");
+        begin(&places[unfinished]);
+        let mut group = confirming(&places);
+        assert_eq!(completed(&mut group), [Some(1), Some(1)]);
+        group.confirm_swap(1 - unfinished).expect("confirmed");
+        drop(group);
+        let mut group = confirming(&places);
+        let is_completed: Vec<_> = completed(&mut group).iter().map(Option::is_some).collect();
+        assert_eq!(is_completed, [unfinished == 0, unfinished == 1]);
     }
 }
 

@@ -1,12 +1,14 @@
 //! Shards that tasks upload, and the publication of their set.
 
-use crate::place::{Place, check, options};
+use crate::place::{Place, check, now, options};
 use nuthatch_delivery::{
-    Error, Published, Result, ShardUploadOptions, ShardUploads, UploadedShard, generations,
+    Error, PublishOptions, Published, Result, ShardUploadOptions, ShardUploads, UploadedShard,
+    generations,
 };
 use nuthatch_snapshot::{Value, WriterOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const SHARDS: u32 = 8;
 const OPTIONS: ShardUploadOptions =
@@ -32,6 +34,14 @@ fn uploads(place: &Place, job: &str) -> ShardUploads {
 
 /// Makes the set of uploaded shards, and publishes it.
 async fn publish(place: &Place, job: &str, shards: &[UploadedShard]) -> Result<Published> {
+    publish_with(place, (job, shards), &options()).await
+}
+
+async fn publish_with(
+    place: &Place,
+    (job, shards): (&str, &[UploadedShard]),
+    options: &PublishOptions,
+) -> Result<Published> {
     let folder = place.path(&format!("driver-{job}"));
     fs::create_dir_all(&folder).expect("a folder");
     let uploads = uploads(place, job);
@@ -41,7 +51,7 @@ async fn publish(place: &Place, job: &str, shards: &[UploadedShard]) -> Result<P
     }
     let path = folder.join("users.nut");
     WriterOptions::new().shards(SHARDS).join_shards(&path, &paths, &[])?;
-    uploads.publish(&path, shards, &options(), |_| {}).await
+    uploads.publish(&path, shards, options, |_| {}).await
 }
 
 fn objects_of(place: &Place, job: &str) -> usize {
@@ -53,7 +63,7 @@ fn objects_of(place: &Place, job: &str) -> usize {
 async fn a_set_of_uploaded_shards_is_that_of_one_build() {
     let place = Place::new();
     let files = build_shards(&place, "task", 50, 1);
-    let shards = uploads(&place, "a").add(&files, OPTIONS).await.expect("uploaded");
+    let shards = uploads(&place, "a").upload(&files, OPTIONS).await.expect("uploaded");
     let published = publish(&place, "a", &shards).await.expect("published");
     assert_eq!((published.generation, published.uploaded_bytes), (1, published.bytes));
     let mut follower = place.follower();
@@ -71,10 +81,10 @@ async fn a_set_of_uploaded_shards_is_that_of_one_build() {
 async fn shards_of_earlier_generations_are_not_uploaded_again_and_changed_ones_have_deltas() {
     let place = Place::new();
     let first = build_shards(&place, "first", 40_000, 1);
-    let shards = uploads(&place, "a").add(&first, OPTIONS).await.expect("uploaded");
+    let shards = uploads(&place, "a").upload(&first, OPTIONS).await.expect("uploaded");
     publish(&place, "a", &shards).await.expect("published");
     let second = build_shards(&place, "second", 40_000, 2);
-    let shards = uploads(&place, "b").add(&second, OPTIONS).await.expect("uploaded");
+    let shards = uploads(&place, "b").upload(&second, OPTIONS).await.expect("uploaded");
     assert_eq!(shards.iter().filter(|shard| !shard.is_reused).count(), 1);
     let published = publish(&place, "b", &shards).await.expect("published");
     assert!(published.delta_bytes > 0 && published.delta_bytes * 10 < published.bytes);
@@ -86,13 +96,13 @@ async fn attempts_that_are_repeated_or_run_twice_leave_one_object_of_a_shard() {
     let place = Place::new();
     let (one, two) = (build_shards(&place, "one", 50, 1), build_shards(&place, "two", 50, 1));
     let (first, second) = (uploads(&place, "a"), uploads(&place, "a"));
-    let (a, b) = tokio::join!(first.add(&one, OPTIONS), second.add(&two, OPTIONS));
+    let (a, b) = tokio::join!(first.upload(&one, OPTIONS), second.upload(&two, OPTIONS));
     let (a, b) = (a.expect("uploaded"), b.expect("uploaded"));
     assert_eq!(a, b);
     assert_eq!(place.objects().len(), one.len());
     publish(&place, "a", &a).await.expect("published");
     // An attempt that ends after the job adds no object either.
-    first.add(&one, OPTIONS).await.expect("uploaded");
+    first.upload(&one, OPTIONS).await.expect("uploaded");
     assert_eq!(objects_of(&place, "a"), one.len());
 }
 
@@ -102,8 +112,8 @@ async fn a_job_that_fails_leaves_no_shard_and_removes_no_other() {
     place.publish(1).await;
     let kept = place.objects();
     let files = build_shards(&place, "task", 50, 2);
-    uploads(&place, "other-job-a").add(&files[..1], OPTIONS).await.expect("uploaded");
-    uploads(&place, "a").add(&files, OPTIONS).await.expect("uploaded");
+    uploads(&place, "other-job-a").upload(&files[..1], OPTIONS).await.expect("uploaded");
+    uploads(&place, "a").upload(&files, OPTIONS).await.expect("uploaded");
     let unfinished = format!("{}-job-a#0123456789abcdef", "0".repeat(64));
     fs::write(place.path("shared/objects").join(unfinished), "x").expect("a file");
     uploads(&place, "a").remove().await.expect("removed");
@@ -113,11 +123,29 @@ async fn a_job_that_fails_leaves_no_shard_and_removes_no_other() {
 }
 
 #[tokio::test]
+async fn shards_of_a_job_whose_driver_was_killed_are_removed_by_a_publication_after_a_day() {
+    let place = Place::new();
+    place.publish(1).await;
+    let files = build_shards(&place, "task", 50, 2);
+    for (job, hours) in [("old", 25), ("young", 23)] {
+        let shards = uploads(&place, job).upload(&files, OPTIONS).await.expect("uploaded");
+        assert_eq!(objects_of(&place, job), shards.len());
+        for shard in shards {
+            let object = fs::File::open(place.path("shared/objects").join(shard.object));
+            let time = now() - Duration::from_hours(hours);
+            object.and_then(|object| object.set_modified(time)).expect("a time");
+        }
+    }
+    place.publish(3).await;
+    assert_eq!((objects_of(&place, "old"), objects_of(&place, "young")), (0, files.len()));
+}
+
+#[tokio::test]
 async fn a_shard_that_was_lost_or_cut_after_its_upload_is_not_published() {
     for is_lost in [true, false] {
         let place = Place::new();
         let files = build_shards(&place, "task", 50, 1);
-        let shards = uploads(&place, "a").add(&files, OPTIONS).await.expect("uploaded");
+        let shards = uploads(&place, "a").upload(&files, OPTIONS).await.expect("uploaded");
         let object = place.path("shared/objects").join(&shards[3].object);
         let error = if is_lost {
             fs::remove_file(&object).expect("removed");
@@ -134,12 +162,37 @@ async fn a_shard_that_was_lost_or_cut_after_its_upload_is_not_published() {
 }
 
 #[tokio::test]
+async fn a_shard_that_a_task_has_found_damaged_is_replaced_by_the_one_that_it_has_uploaded() {
+    for seven in [1, 2] {
+        let place = Place::new();
+        let files = build_shards(&place, "task", 50, 1);
+        let shards = uploads(&place, "a").upload(&files, OPTIONS).await.expect("uploaded");
+        publish(&place, "a", &shards).await.expect("published");
+        let objects = place.path("shared/objects");
+        for shard in &shards {
+            let mut bytes = fs::read(objects.join(&shard.object)).expect("an object");
+            bytes[600] ^= 1;
+            fs::write(objects.join(&shard.object), bytes).expect("damaged");
+        }
+        let files = build_shards(&place, "again", 50, seven);
+        let again = uploads(&place, "b").upload(&files, OPTIONS).await.expect("uploaded");
+        assert!(again.iter().all(|shard| !shard.is_reused));
+        // The driver does not read the objects.
+        let options = PublishOptions { read_back_limit: 0, ..options() };
+        publish_with(&place, ("b", &again), &options).await.expect("published");
+        uploads(&place, "b").remove().await.expect("removed");
+        check(&mut place.follower()).await.expect("a generation");
+        assert_eq!(place.seven(), Some(seven));
+    }
+}
+
+#[tokio::test]
 async fn a_reused_shard_that_another_publisher_drops_meanwhile_is_not_published() {
     let place = Place::new();
     let files = build_shards(&place, "task", 50, 1);
-    let shards = uploads(&place, "a").add(&files, OPTIONS).await.expect("uploaded");
+    let shards = uploads(&place, "a").upload(&files, OPTIONS).await.expect("uploaded");
     publish(&place, "a", &shards).await.expect("published");
-    let reused = uploads(&place, "b").add(&files, OPTIONS).await.expect("reused");
+    let reused = uploads(&place, "b").upload(&files, OPTIONS).await.expect("reused");
     assert!(reused.iter().all(|shard| shard.is_reused));
     // The other publisher has replaced the manifest, and has not yet removed the objects.
     let objects = place.path("shared/objects");
@@ -151,7 +204,7 @@ async fn a_reused_shard_that_another_publisher_drops_meanwhile_is_not_published(
         fs::rename(entry.path(), objects.join(entry.file_name())).expect("moved");
     }
     let error = publish(&place, "b", &reused).await.expect_err("an error");
-    assert!(error.to_string().contains("an object of no generation"), "{error}");
+    assert!(error.to_string().contains("another publisher has removed from"), "{error}");
 }
 
 #[test]

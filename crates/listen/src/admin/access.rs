@@ -63,7 +63,7 @@ impl Access {
     }
 
     /// Replaces the rules. They apply to all later requests. With another token, the count of wrong
-    /// tokens begins again: clients that still have the old one do not keep the new one out.
+    /// tokens is reset, so that earlier attempts with the old token do not block the new one.
     pub fn replace(&self, rules: AccessRules) {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         let mut current = self.rules.write().unwrap_or_else(PoisonError::into_inner);

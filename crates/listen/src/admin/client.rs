@@ -71,9 +71,9 @@ impl Client {
         Ok(self)
     }
 
-    /// Removes the token, so that later requests have none. Returns whether there was one.
-    pub fn drop_token(&mut self) -> bool {
-        self.token.take().is_some()
+    /// Removes the token, so that later requests have none.
+    pub fn drop_token(&mut self) {
+        self.token = None;
     }
 
     /// Returns the address that requests are sent to.
@@ -103,14 +103,28 @@ impl Client {
     /// The error of the connection, such as [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the
     /// server closes it early, or a timeout.
     pub fn request(&self, path: &str) -> io::Result<Reply> {
+        self.send(path, self.token.as_ref())
+    }
+
+    /// Returns the response for this path to a request without the token.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::request`].
+    pub fn request_without_token(&self, path: &str) -> io::Result<Reply> {
+        self.send(path, None)
+    }
+
+    fn send(&self, path: &str, token: Option<&Token>) -> io::Result<Reply> {
         let response = async {
             match &self.address {
                 Address::Tcp(address) => {
                     let stream = TcpStream::connect(address).await?;
-                    self.ask(stream, &address.to_string(), path).await
+                    Self::ask(stream, &address.to_string(), path, token).await
                 }
                 Address::Unix(file) => {
-                    self.ask(UnixStream::connect(file).await?, "localhost", path).await
+                    let stream = UnixStream::connect(file).await?;
+                    Self::ask(stream, "localhost", path, token).await
                 }
             }
         };
@@ -121,7 +135,7 @@ impl Client {
         self.runtime.block_on(async { timeout(self.timeout, response).await.map_err(|_| late())? })
     }
 
-    async fn ask<S>(&self, stream: S, host: &str, path: &str) -> io::Result<Reply>
+    async fn ask<S>(stream: S, host: &str, path: &str, token: Option<&Token>) -> io::Result<Reply>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -129,7 +143,7 @@ impl Client {
             http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let connection = tokio::spawn(connection);
         let mut request = Request::get(path).header(HOST, host).header(CONNECTION, "close");
-        if let Some(Token(token)) = &self.token {
+        if let Some(Token(token)) = token {
             request = request.header(AUTHORIZATION, token);
         }
         let request = request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?;

@@ -8,6 +8,7 @@
 
 mod access;
 mod client;
+mod descriptors;
 mod listeners;
 mod live;
 mod origin;
@@ -29,6 +30,7 @@ use crate::metrics_source::MetricsSource;
 use crate::rate_limit::RateLimit;
 use crate::slots::ConnectionSlots;
 use crate::thread::{LogLines, ServerThread};
+use descriptors::Descriptors;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -119,7 +121,8 @@ impl Admin {
         let lifecycle = Lifecycle::new();
         let live = Arc::new(LiveCache::default());
         let drain = lifecycle.signal();
-        let endpoint = Endpoint { source, access, live, limits, drain };
+        let descriptors = Arc::new(Descriptors::new(limits.idle));
+        let endpoint = Endpoint { source, access, live, limits, descriptors, drain };
         let guard = runtime.enter();
         for listener in all {
             let endpoint = endpoint.clone();
@@ -164,6 +167,7 @@ struct Endpoint {
     access: Access,
     live: Arc<LiveCache>,
     limits: Limits,
+    descriptors: Arc<Descriptors>,
     drain: DrainSignal,
 }
 
@@ -178,24 +182,30 @@ impl Endpoint {
     {
         let slots = Arc::new(ConnectionSlots::new(self.limits.connections));
         let begin = |stream, wait| {
-            let (Self { source, access, live, limits, .. }, slots) = (self.clone(), slots.clone());
+            let (endpoint, slots) = (self.clone(), slots.clone());
             tokio::spawn(async move {
                 let Some(_slot) = slots.acquire().await else { return };
                 drop(wait);
-                let site = Site { source: &*source, access: &access, live: &live, is_network };
-                serve(stream, &site, (limits, &slots)).await;
+                let Self { source, access, live, .. } = &endpoint;
+                let site = Site { source: &**source, access, live, is_network };
+                serve(stream, &site, &endpoint, &slots).await;
             });
         };
+        let failed = |error: &io::Error| {
+            log_accept_failed(error);
+            self.descriptors.note_accept_failed(error);
+        };
         let waiting = Arc::new(Semaphore::new(MAX_WAITING));
-        accept_each(next, waiting, self.drain.draining(), begin, log_accept_failed).await;
+        accept_each(next, waiting, self.drain.draining(), begin, failed).await;
     }
 }
 
-/// Serves the requests of one connection, until another client needs its slot.
+/// Serves the requests of one connection, until another client needs its slot or its descriptor.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     site: &Site<'_>,
-    (limits, slots): (Limits, &ConnectionSlots),
+    Endpoint { limits, descriptors, .. }: &Endpoint,
+    slots: &ConnectionSlots,
 ) {
     let activity = Arc::new(Activity::default());
     let respond = service_fn(async |request| {
@@ -219,6 +229,7 @@ async fn serve(
     tokio::select! {
         () = served => {}
         () = slots.must_yield(&activity, limits.idle) => {}
+        () = descriptors.must_yield(&activity) => {}
     }
 }
 

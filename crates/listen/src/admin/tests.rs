@@ -5,8 +5,12 @@ use crate::exposition::MetricsFormat;
 use crate::secret_hash::SecretHash;
 use hyper::body::Bytes;
 use hyper::{Request, Response, StatusCode};
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Longer than any test waits.
 const NEVER: Duration = Duration::from_hours(1);
@@ -89,6 +93,56 @@ fn idle_connections_keep_no_health_check_out() {
     idle[0].read_to_end(&mut Vec::new()).expect("the end");
 }
 
+/// Returns a connection: the client's end and, after it, the server's.
+fn connection() -> (UnixStream, UnixStream) {
+    let (client, server) = UnixStream::pair().expect("a descriptor");
+    server.set_nonblocking(true).expect("a mode");
+    (client, server)
+}
+
+/// Serves connections of two listeners on a thread. The first one accepts these connections. The
+/// second one has no free descriptor until the flag is set, and then accepts `last`.
+fn serve_without_descriptors(mut first: Vec<UnixStream>, last: UnixStream, free: Arc<AtomicBool>) {
+    // Far below the limit of connections.
+    let limits = Limits { connections: 100, ..limits() };
+    let accept = |stream| Poll::Ready(tokio::net::UnixStream::from_std(stream));
+    let serve = async move {
+        let lifecycle = Lifecycle::new();
+        let (live, descriptors) = (Arc::default(), Arc::new(Descriptors::new(limits.idle)));
+        let (source, drain) = (Arc::new(Source { is_stopping: false }), lifecycle.signal());
+        let endpoint = Endpoint { source, access: access(), live, limits, descriptors, drain };
+        let first = RefCell::new(first.drain(..));
+        let last = Cell::new(Some(last));
+        let of_first = endpoint.clone().accept(true, |_: &mut Context<'_>| {
+            first.borrow_mut().next().map_or(Poll::Pending, accept)
+        });
+        let of_last = endpoint.accept(false, |_: &mut Context<'_>| {
+            if free.load(Ordering::Acquire) {
+                return last.take().map_or(Poll::Pending, accept);
+            }
+            Poll::Ready(Err(io::Error::from(Errno::MFILE)))
+        });
+        tokio::join!(of_first, of_last);
+    };
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(serve);
+}
+
+#[test]
+fn idle_connections_of_any_listener_end_while_no_descriptor_is_free() {
+    let (clients, servers): (Vec<_>, Vec<_>) = (0..4).map(|_| connection()).unzip();
+    let (client, last) = connection();
+    let free = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&free);
+    std::thread::spawn(move || serve_without_descriptors(servers, last, flag));
+    for mut idle in clients {
+        idle.read_to_end(&mut Vec::new()).expect("the end");
+    }
+    free.store(true, Ordering::Release);
+    let response = health(client);
+    assert!(response.ends_with("\r\nok\n"), "{response}");
+}
+
 #[test]
 fn connections_of_the_network_take_no_slots_of_a_socket_file() {
     let path = std::env::temp_dir().join(format!("nuthatch-admin-{}.sock", std::process::id()));
@@ -99,7 +153,7 @@ fn connections_of_the_network_take_no_slots_of_a_socket_file() {
     let limits = Limits { idle: NEVER, ..limits() };
     let admin = Admin::start_within(limits, listeners, source, access()).expect("a thread");
     let _idle: Vec<_> = (0..20).map(|_| connect(&admin.addresses()[0])).collect();
-    let stream = std::os::unix::net::UnixStream::connect(path).expect("a connection");
+    let stream = UnixStream::connect(path).expect("a connection");
     let response = health(stream);
     assert!(response.ends_with("\r\nok\n"), "{response}");
 }

@@ -8,16 +8,18 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
 /// Adds the metric of certificates, of these times in seconds since 1970: the server's own
-/// certificate and then those of its issuers, as the server sends them. Adds nothing without
-/// certificates.
-pub fn write_expiry(text: &mut MetricsText, times: &[u64]) {
-    if times.is_empty() {
+/// certificate and then those of its issuers, as the server sends them. `None` is a certificate
+/// without a known time, which has no sample. Adds nothing if there is no time.
+pub fn write_expiry(text: &mut MetricsText, times: &[Option<u64>]) {
+    if times.iter().all(Option::is_none) {
         return;
     }
     let help = "Time at which a certificate that the server presents expires, in seconds since \
                 1970; position 0 is its own, the others are those of its issuers.";
-    let positions = times.iter().enumerate().map(|(at, time)| (at.to_string(), *time));
-    text.gauge("nuthatch_certificate_expiry_seconds", help).by_label("position", positions);
+    let times = times.iter().enumerate();
+    let positions = times.filter_map(|(at, time)| time.map(|time| (at.to_string(), time)));
+    let name = "nuthatch_certificate_expiry_timestamp_seconds";
+    text.gauge(name, help).by_label("position", positions);
 }
 
 /// Returns the time at which a certificate in DER expires, in seconds since 1970. `None` if it has
@@ -141,14 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn the_metric_has_a_sample_for_each_certificate() {
+    fn the_metric_has_a_sample_for_each_known_time_at_its_position() {
         let mut text = MetricsText::new(MetricsFormat::Prometheus);
         write_expiry(&mut text, &[]);
-        write_expiry(&mut text, &[7, 9]);
+        write_expiry(&mut text, &[None]);
+        write_expiry(&mut text, &[Some(7), None, Some(9)]);
         let lines: Vec<_> = text.finish().lines().skip(1).map(str::to_owned).collect();
-        let name = "nuthatch_certificate_expiry_seconds";
+        let name = "nuthatch_certificate_expiry_timestamp_seconds";
         let samples =
-            [format!("{name}{{position=\"0\"}} 7"), format!("{name}{{position=\"1\"}} 9")];
+            [format!("{name}{{position=\"0\"}} 7"), format!("{name}{{position=\"2\"}} 9")];
         assert_eq!(lines[0], format!("# TYPE {name} gauge"));
         assert_eq!(lines[1..], samples);
     }

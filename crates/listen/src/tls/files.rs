@@ -1,12 +1,13 @@
 //! Reads certificates and private keys in PEM. Errors name the file, what was expected and found,
 //! and what to do.
 
+use crate::readable::open_readable;
 use rustix::process::geteuid;
 use rustls::RootCertStore;
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The error for a file that cannot be used for TLS: its path, and what is wrong with it.
@@ -105,7 +106,12 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
 ///
 /// Fails if the file cannot be read.
 pub fn read(path: &Path, content: PemContent) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|error| {
+    let read = || {
+        let mut bytes = Vec::new();
+        open_readable(path)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(|error| {
         let problem = unreadable(&error);
         TlsError::new(path, format!("expected {content}, but {problem}"))
     })

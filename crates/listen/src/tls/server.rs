@@ -91,10 +91,10 @@ impl ServerTls {
     }
 
     /// Returns when the server's certificate and those of its issuers that it sends expire, in
-    /// seconds since 1970. Certificates of an unknown form are left out.
+    /// seconds since 1970. `None` is a certificate whose time cannot be read.
     #[must_use]
-    pub fn expiry(&self) -> Vec<u64> {
-        self.identity.cert.iter().filter_map(|certificate| expiry(certificate)).collect()
+    pub fn expiry(&self) -> Vec<Option<u64>> {
+        self.identity.cert.iter().map(|certificate| expiry(certificate)).collect()
     }
 
     /// Returns whether clients need a certificate.

@@ -47,7 +47,8 @@ impl KeySet {
     }
 }
 
-/// The keys of all readers, in a file without a name in the folder of the output.
+/// The keys of all readers, in a file without a name in the folder of the output, after symbolic
+/// links.
 #[derive(Debug)]
 pub(crate) struct AbsentKeys {
     output: PathBuf,
@@ -65,14 +66,14 @@ impl AbsentKeys {
     /// Adds keys, and empties their set.
     ///
     /// # Errors
-    /// Returns [`Error::System`] if the disk fails.
+    /// Returns [`Error::System`] if the disk fails, and [`Error::Snapshot`] if the path of the
+    /// output has too many symbolic links.
     pub(crate) fn add(&mut self, keys: &mut KeySet) -> Result<()> {
         let KeySet { keys, bytes } = std::mem::take(keys);
         if keys.is_empty() {
             return Ok(());
         }
-        let folder = self.output.parent().filter(|folder| *folder != Path::new(""));
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = &WriterOptions::folder_of(&self.output)?;
         let file = match &mut self.file {
             Some(file) => file,
             none => {
@@ -194,6 +195,25 @@ mod tests {
             drop(found);
             assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
         }
+    }
+
+    /// The folder of the link may not be writable, and root can write to a folder of any mode: the
+    /// error of a folder that does not exist shows which one is used.
+    #[test]
+    fn the_keys_are_stored_in_the_folder_to_which_a_link_leads() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let link = folder.path().join("users.nut");
+        let elsewhere = folder.path().join("elsewhere");
+        std::os::unix::fs::symlink("elsewhere/users.nut", &link).expect("a link");
+        let mut set = KeySet::default();
+        set.insert(b"key");
+        let mut keys = AbsentKeys::new(&link);
+        let error = keys.add(&mut set).expect_err("no folder").to_string();
+        assert!(error.contains(&elsewhere.display().to_string()), "{error}");
+        std::fs::create_dir(&elsewhere).expect("a folder");
+        set.insert(b"key");
+        keys.add(&mut set).expect("stored");
+        assert!(keys.finish().expect("keys").contains(b"key").expect("a lookup"));
     }
 
     #[test]

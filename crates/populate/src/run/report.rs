@@ -64,6 +64,7 @@ impl Report {
                 "uploaded_bytes": published.uploaded_bytes,
                 "delta_bytes": published.delta_bytes,
                 "delta_failures": published.delta_failures,
+                "unread_objects": published.unread_objects,
             })
         });
         json!({

@@ -105,8 +105,9 @@ impl Metrics {
         self.lifecycle.is_draining()
     }
 
-    /// Returns all metrics in the text format of Prometheus, except that of certificates. Their
-    /// names begin with `nuthatch_rpc_` or `nuthatch_store_`.
+    /// Returns the metrics of calls and of the store in the Prometheus text format. Their names
+    /// begin with `nuthatch_rpc_` or `nuthatch_store_`.
+    /// [`certificate_exposition`](Self::certificate_exposition) has those of certificates.
     pub fn exposition(&self) -> String {
         let mut text = MetricsText::new(MetricsFormat::Prometheus);
         self.write(&mut text);
@@ -135,9 +136,9 @@ impl Metrics {
         let help = "Length of the memory map: the file can grow up to it without moving the map.";
         text.gauge("nuthatch_store_map_bytes", help).sample(&[], usage.map_bytes);
         let help = "Reader slots that are in use or were used, in all processes.";
-        text.gauge("nuthatch_store_readers", help).sample(&[], usage.readers);
+        text.gauge("nuthatch_store_reader_slots", help).sample(&[], usage.readers);
         let help = "Maximum number of reader slots.";
-        text.gauge("nuthatch_store_readers_limit", help).sample(&[], usage.max_readers);
+        text.gauge("nuthatch_store_reader_slots_limit", help).sample(&[], usage.max_readers);
     }
 }
 

@@ -108,7 +108,7 @@ impl LiveTls {
     }
 
     /// Returns when the certificates of the server expire, in seconds since 1970.
-    pub(crate) fn expiry(&self) -> Vec<u64> {
+    pub(crate) fn expiry(&self) -> Vec<Option<u64>> {
         self.lock().tls.expiry()
     }
 

@@ -170,7 +170,7 @@ pub struct Server {
     pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
     /// When the certificates of its listeners expire, in seconds since 1970.
-    certificate_expiry: RwLock<Vec<u64>>,
+    certificate_expiry: RwLock<Vec<Option<u64>>>,
     pub(crate) hot_keys: HotKeys,
     pub(crate) big_keys: BigKeys,
     pub(crate) started: Instant,
@@ -496,12 +496,12 @@ impl Server {
     }
 
     /// Sets when the certificates of its listeners expire, in seconds since 1970.
-    pub(crate) fn set_certificate_expiry(&self, times: Vec<u64>) {
+    pub(crate) fn set_certificate_expiry(&self, times: Vec<Option<u64>>) {
         *self.certificate_expiry.write().unwrap_or_else(PoisonError::into_inner) = times;
     }
 
     /// Returns when the certificates of its listeners expire, in seconds since 1970.
-    pub(crate) fn certificate_expiry(&self) -> Vec<u64> {
+    pub(crate) fn certificate_expiry(&self) -> Vec<Option<u64>> {
         self.certificate_expiry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -48,7 +48,7 @@ impl Tls {
     }
 
     /// Returns when the certificates of the server expire, in seconds since 1970.
-    pub(crate) fn expiry(&self) -> Vec<u64> {
+    pub(crate) fn expiry(&self) -> Vec<Option<u64>> {
         self.0.expiry()
     }
 

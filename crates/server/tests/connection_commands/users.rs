@@ -1,7 +1,7 @@
 //! Tests permissions of users, and that no output contains a password.
 
 use crate::harness::Harness;
-use nuthatch_server::state::Users;
+use nuthatch_server::state::{Debugging, Users};
 
 const WRONG: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 const KEY: &str =
@@ -42,6 +42,18 @@ fn users_log_in_with_their_passwords_alone() {
     }
     assert_eq!(harness.ask(&mut client, "RESET"), "+RESET\r\n");
     assert_eq!(harness.ask(&mut client, "ACL WHOAMI"), "$7\r\ndefault\r\n");
+}
+
+#[test]
+fn debug_object_shows_only_permitted_keys() {
+    let mut harness = Harness::with_users(USERS);
+    harness.server.debug = Debugging::Yes;
+    let mut client = harness.client();
+    assert_eq!(harness.ask(&mut client, "AUTH dan d"), "+OK\r\n");
+    assert_eq!(harness.ask(&mut client, "SET app:1 hello"), "+OK\r\n");
+    let shown = harness.ask(&mut client, "DEBUG OBJECT app:1");
+    assert!(shown.starts_with("+Value at:0x0 "), "{shown}");
+    assert_eq!(harness.ask(&mut client, "DEBUG OBJECT other"), KEY);
 }
 
 #[test]

@@ -69,7 +69,7 @@ use spill::SpillFile;
 use std::fmt;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A builder of a snapshot. It takes rows in any order and writes one file, or a set of files.
@@ -351,6 +351,15 @@ impl WriterOptions {
     /// shards, or more than the memory budget suffices for.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Writer> {
         self.start(NewFile::create(path.as_ref())?)
+    }
+
+    /// Returns the folder in which a build of the file at a path has its temporary files: that of
+    /// the file, or of its target if it is a symbolic link.
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`](crate::Error::Io) if there are too many symbolic links.
+    pub fn folder_of(path: impl AsRef<Path>) -> Result<PathBuf> {
+        publish::real_folder(path.as_ref())
     }
 
     /// Starts a snapshot in a file without a name. The file and temporary files take disk space in

@@ -276,6 +276,11 @@ fn replaced_file(path: &Path) -> Result<Option<Metadata>> {
     }
 }
 
+/// Returns the folder of the file that is at a path or will be there.
+pub(super) fn real_folder(path: &Path) -> Result<PathBuf> {
+    Ok(folder_of(&resolve_symlinks(path)?).to_owned())
+}
+
 /// Follows symbolic links. The target need not exist.
 fn resolve_symlinks(path: &Path) -> Result<PathBuf> {
     let mut target = path.to_owned();

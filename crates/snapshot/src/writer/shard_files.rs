@@ -101,10 +101,10 @@ fn remove_unreferenced(manifest: &Path, mut shards: HashSet<PathBuf>, orphans: b
         return;
     }
     // Held until the shards are removed: another build must not rely on one of them meanwhile.
-    let lock = match ShardsLock::try_alone(folder) {
+    let lock = match ShardsLock::try_exclusive(folder) {
         Removal::Busy => return,
         Removal::Unknown => None,
-        alone @ Removal::Alone(_) => Some(alone),
+        exclusive @ Removal::Exclusive(_) => Some(exclusive),
     };
     if orphans && lock.is_some() {
         shards.extend(old_shards(manifest, folder));

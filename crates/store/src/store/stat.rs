@@ -48,13 +48,13 @@ pub struct TableStat {
 /// What a store uses of its map and of its reader slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// As in [`Stat`].
+    /// Bytes up to the last page in use, including free pages before it.
     pub used_bytes: u64,
-    /// As in [`Stat`].
+    /// Length of the map in bytes: the file can grow up to it without moving the map.
     pub map_bytes: u64,
-    /// As in [`Stat`].
+    /// Number of reader slots that are in use or were used, in all processes.
     pub readers: u32,
-    /// As in [`Stat`].
+    /// Maximum number of reader slots.
     pub max_readers: u32,
 }
 

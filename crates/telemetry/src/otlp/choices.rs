@@ -33,8 +33,8 @@ pub(super) fn sampler(
 ) -> Sampler {
     let default = || Sampler::ParentBased(Box::new(Sampler::AlwaysOn));
     let (name, argument) = (variable(SAMPLER), variable(SAMPLER_ARGUMENT));
-    let name = name.unwrap_or_default();
-    if ["traceidratio", "parentbased_traceidratio"].contains(&&*name) {
+    let name = name.as_deref().unwrap_or_default().trim();
+    if ["traceidratio", "parentbased_traceidratio"].contains(&name) {
         let ratio = Sampler::TraceIdRatioBased(ratio(argument, warn));
         let has_parent = name.starts_with("parentbased");
         return if has_parent { Sampler::ParentBased(Box::new(ratio)) } else { ratio };
@@ -45,7 +45,7 @@ pub(super) fn sampler(
              parentbased_traceidratio, found {name:?}; the argument is ignored"
         ));
     }
-    match &*name {
+    match name {
         "always_on" => Sampler::AlwaysOn,
         "always_off" => Sampler::AlwaysOff,
         "parentbased_always_off" => Sampler::ParentBased(Box::new(Sampler::AlwaysOff)),
@@ -113,6 +113,8 @@ mod tests {
         let default = sampled("", "");
         assert_eq!(default, ("ParentBased(AlwaysOn)".to_owned(), vec![]));
         assert_eq!(sampled("parentbased_always_off", "").0, "ParentBased(AlwaysOff)");
+        assert_eq!(sampled(" always_off ", ""), ("AlwaysOff".to_owned(), vec![]));
+        assert_eq!(sampled(" ", ""), default);
         assert_eq!(sampled("traceidratio", "0.25").0, "TraceIdRatioBased(0.25)");
         let based = sampled("parentbased_traceidratio", " 0 ");
         assert_eq!(based, ("ParentBased(TraceIdRatioBased(0.0))".to_owned(), vec![]));

@@ -24,12 +24,19 @@ pub(super) struct SignalCounters {
     pub(super) rejected: AtomicU64,
     /// Items that could not be sent.
     pub(super) failed: AtomicU64,
+    /// Dropped items of which the log has a line.
+    pub(super) reported: AtomicU64,
 }
 
 impl SignalCounters {
     /// Returns the number of all dropped items.
     pub(super) fn dropped(&self) -> u64 {
         self.causes().into_iter().map(|(_, count)| count).sum()
+    }
+
+    /// Returns the number of dropped items of which the log has no line yet.
+    pub(super) fn unreported(&self) -> u64 {
+        self.dropped().saturating_sub(self.reported.load(Ordering::Relaxed))
     }
 
     fn causes(&self) -> [(&'static str, u64); 3] {
@@ -50,6 +57,11 @@ impl Counters {
     /// Returns the number of log records and spans that were neither exported nor dropped yet.
     pub(super) fn unsent(&self) -> u64 {
         [&self.logs, &self.traces].map(|one| one.waiting.load(Ordering::Relaxed)).iter().sum()
+    }
+
+    /// Returns the number of dropped log records and spans of which the log has no line yet.
+    pub(super) fn unreported(&self) -> u64 {
+        self.logs.unreported() + self.traces.unreported()
     }
 
     /// Returns all counters in the Prometheus text format.

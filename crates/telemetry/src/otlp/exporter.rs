@@ -40,8 +40,10 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The maximum time to export what is queued when the program ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
-/// The minimum time between two lines of the log about one signal.
+/// The minimum time between two lines of the log about one signal, except the last one.
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
+/// The reason for dropped items if no request failed.
+const QUEUE_FULL: &str = "the queue was full";
 
 /// What the thread reads.
 pub(super) struct Input {
@@ -108,10 +110,10 @@ impl Exporter {
         if self.done.recv_timeout(FLUSH_TIMEOUT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
         {
             // Without items, only the last values of metrics were not accepted.
-            let lost = counters.unsent();
+            let (lost, dropped_before) = (counters.unsent(), counters.unreported());
             if lost > 0 {
-                warn!(target: "nuthatch::otlp", lost, "the collector did not accept the last log \
-                    records and spans in time");
+                warn!(target: "nuthatch::otlp", lost, dropped_before, "the collector did not \
+                    accept the last log records and spans in time");
             }
         }
     }
@@ -140,11 +142,11 @@ struct Task {
     report: Report,
 }
 
-/// When the log had the last line about a signal, and the number of dropped items then.
+/// When the log had the last line about a signal, and the last reason that it does not have.
 #[derive(Default)]
 struct Report {
     at: Option<Instant>,
-    dropped: u64,
+    unlogged: Option<String>,
 }
 
 impl Task {
@@ -161,6 +163,7 @@ impl Task {
             self.send(message, batch.len() as u64).await;
             batch.clear();
         }
+        self.report_last();
     }
 
     /// Waits for the first item, and then for more until the batch is full or the delay is over.
@@ -237,8 +240,8 @@ impl Task {
                 counters.rejected.fetch_add(rejected, Ordering::Relaxed);
                 if rejected > 0 {
                     self.report(&format!("the collector rejected some: {message}"));
-                } else if counters.dropped() > self.report.dropped {
-                    self.report("the queue was full");
+                } else if counters.unreported() > 0 {
+                    self.report(QUEUE_FULL);
                 }
                 Ok(())
             }
@@ -279,7 +282,7 @@ impl Task {
                 let _ = self.try_send(message, count, true).await;
             }
             if is_last {
-                return;
+                return self.report_last();
             }
         }
     }
@@ -288,11 +291,25 @@ impl Task {
     fn report(&mut self, reason: &str) {
         let time = Instant::now();
         if self.report.at.is_some_and(|at| time.duration_since(at) < REPORT_INTERVAL) {
+            self.report.unlogged = Some(reason.to_owned());
             return;
         }
-        let dropped = (self.counters.1)(&self.counters.0).dropped();
-        let signal = self.signal;
-        self.report = Report { at: Some(time), dropped };
+        self.report = Report { at: Some(time), unlogged: None };
+        self.log(reason);
+    }
+
+    /// Logs at the end what was dropped since the last line.
+    fn report_last(&mut self) {
+        if (self.counters.1)(&self.counters.0).unreported() > 0 {
+            let reason = self.report.unlogged.take();
+            self.log(reason.as_deref().unwrap_or(QUEUE_FULL));
+        }
+    }
+
+    fn log(&self, reason: &str) {
+        let counters = (self.counters.1)(&self.counters.0);
+        let (signal, dropped) = (self.signal, counters.dropped());
+        counters.reported.store(dropped, Ordering::Relaxed);
         dispatcher::with_default(&self.dispatch, || {
             warn!(target: "nuthatch::otlp", signal, reason, dropped,
                 "telemetry is not exported");

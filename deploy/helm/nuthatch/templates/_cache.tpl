@@ -63,14 +63,30 @@
 {{- add (int64 $budget) (int64 $overhead) (int64 $snapshots) }}
 {{- end }}
 
+{{/* Returns the bytes of items on disk, or of the longest dump, for which the volume has space. */}}
+{{- define "nuthatch.cache.volumeBytes" -}}
+{{- $disk := int64 (include "nuthatch.cache.disk" .) }}
+{{- $memory := int64 (include "nuthatch.bytes" (dict "size" .Values.cache.memory "place"
+    "cache.memory")) }}
+{{- /* A dump ends at four times the memory: MAX_DUMP_RATIO of the server. */}}
+{{- ternary (add $disk (div $disk 16)) (mul 4 $memory) (gt $disk 0) }}
+{{- end }}
+
+{{/* Returns the minimum size of the volume in bytes: 0 without disk and without dumps. */}}
+{{- define "nuthatch.cache.neededBytes" -}}
+{{- if include "nuthatch.cache.keepsItems" . }}{{ include "nuthatch.cache.volumeBytes" . }}
+{{- else }}0{{ end }}
+{{- end }}
+
+{{- define "nuthatch.cache.volumeRemedy" -}}
+lower {{ if gt (int64 (include "nuthatch.cache.disk" .)) 0 }}cache.disk{{ else -}}
+cache.memory{{ end }}
+{{- end }}
+
 {{/* Returns the size of the volume, and refuses one that is too small. */}}
 {{- define "nuthatch.cache.volumeSize" -}}
 {{- $cache := .Values.cache }}
-{{- $disk := int64 (include "nuthatch.cache.disk" .) }}
-{{- $memory := int64 (include "nuthatch.bytes" (dict "size" $cache.memory "place"
-    "cache.memory")) }}
-{{- /* A dump ends at four times the memory: MAX_DUMP_RATIO of the server. */}}
-{{- $needed := ternary (add $disk (div $disk 16)) (mul 4 $memory) (gt $disk 0) }}
+{{- $needed := int64 (include "nuthatch.cache.neededBytes" .) }}
 {{- if $cache.persistence.size }}
 {{- $given := include "nuthatch.bytes" (dict "size" $cache.persistence.size "place"
     "cache.persistence.size") }}
@@ -78,12 +94,15 @@
 {{- fail (printf
     (print
     "cache.persistence.size: expected at least %s, for the items on disk, or for a dump of up to "
-    "four times the memory, found %s")
-    (include "nuthatch.mebibytes" $needed) $cache.persistence.size) }}
+    "four times the memory, found %s; set a larger size (enlarge volumes that exist as "
+    "docs/kubernetes.md says in Upgrades), or %s")
+    (include "nuthatch.mebibytes" $needed) $cache.persistence.size
+    (include "nuthatch.cache.volumeRemedy" .)) }}
 {{- end }}
 {{- $cache.persistence.size }}
 {{- else }}
-{{- include "nuthatch.mebibytes" (add $needed 1073741824) }}
+{{- include "nuthatch.mebibytes" (add (int64 (include "nuthatch.cache.volumeBytes" .))
+    1073741824) }}
 {{- end }}
 {{- end }}
 

@@ -99,19 +99,34 @@ token in a query. Dict "text" "place"
 {{- $found := "" }}
 {{- if regexMatch "://[^/\\s\"']*:[^/\\s\"']*@" $text }}
 {{- $found = "an address with a password" }}
-{{- else if regexMatch "(?i)[?&](password|sig|x-amz-signature|token)=" $text }}
+{{- else if regexMatch "(?i)[?&]((ssl)?password|sig|x-amz-signature|token)=" $text }}
 {{- $found = "a password, a signature or a token in the query of an address" }}
-{{- else if regexMatch "(?im)(^|[{,\"'])\\s*[\"']?password[\"']?\\s*=" $text }}
-{{- $found = "a password" }}
 {{- else if regexMatch
-    "(?i)\\b(host|hostaddr|port|dbname|user|service|sslmode|sslcert|sslkey)\\s*=[^\n]*\\s(ssl)?password\\s*="
-    $text }}
+    "(?i)[?&][^=&\\s\"']*%(4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])[^=&\\s\"']*=" $text }}
+{{- $found = "an escaped letter in the name of a parameter of an address" }}
+{{- else if regexMatch "(?im)(^|[{,\"'])\\s*[\"']?(ssl)?password[\"']?\\s*=" $text }}
+{{- $found = "a password" }}
+{{- else if include "nuthatch.hasKeywordPassword" $text }}
 {{- $found = "a password" }}
 {{- else if regexMatch "(?i)authorization\\s*[:=]" $text }}
 {{- $found = "a header Authorization" }}
 {{- end }}
 {{- if $found }}
 {{- fail (printf "%s: expected no secret among the values, found %s; %s" .place $found .remedy) }}
+{{- end }}
+{{- end }}
+
+{{/* Returns "true" if a text has a password among keywords of libpq, in any order. A comparison in a
+query is none. */}}
+{{- define "nuthatch.hasKeywordPassword" -}}
+{{- $keyword := print "(?i)\\b(host|hostaddr|port|dbname|user|service|passfile|require_auth|options|"
+    "application_name|fallback_application_name|client_encoding|connect_timeout|tcp_user_timeout|"
+    "keepalives(_[a-z]+)?|target_session_attrs|load_balance_hosts|channel_binding|gss[a-z]+|"
+    "krbsrvname|ssl_?[a-z]+)\\s*=" }}
+{{- $query := "(?is)\\b(select|where)\\b.*\\bpassword\\s*=|\\b(and|or)\\s+password\\s*=" }}
+{{- range regexSplit "[\"\n]" . -1 }}
+{{- $hasPassword := regexMatch "(?i)(^|['\\s])(ssl)?password\\s*=" . }}
+{{- if and $hasPassword (regexMatch $keyword .) (not (regexMatch $query .)) }}true{{ end }}
 {{- end }}
 {{- end }}
 
@@ -154,7 +169,7 @@ envFrom:
 {{- end }}
 
 {{/* Fails if the StatefulSet exists with a volume of another size, since it cannot change: as
-nuthatch.claim. */}}
+nuthatch.claim, and optionally "needed" (bytes), to which "remedy" is the alternative. */}}
 {{- define "nuthatch.claimIsUnchanged" -}}
 {{- $place := ternary "cache.follow.volume.size" (printf "%s.persistence.size" .component) (eq .name
     "snapshots") }}
@@ -164,6 +179,14 @@ nuthatch.claim. */}}
 {{- $size := dig "spec" "resources" "requests" "storage" "" . }}
 {{- $now := include "nuthatch.bytes" (dict "size" $size "place" $place) }}
 {{- $next := include "nuthatch.bytes" (dict "size" $.size "place" $place) }}
+{{- $needed := int64 (default 0 $.needed) }}
+{{- if and (eq .metadata.name $.name) (lt (int64 $now) $needed) }}
+{{- fail (printf
+    (print
+    "%s: expected volumes of at least %s, found volumes of %s, whose size a StatefulSet cannot "
+    "change; enlarge them as docs/kubernetes.md says in Upgrades, or %s")
+    $place (include "nuthatch.mebibytes" $needed) $size $.remedy) }}
+{{- end }}
 {{- if and (eq .metadata.name $.name) (ne $now $next) }}
 {{- fail (printf
     (print
@@ -196,10 +219,15 @@ nuthatch.claim. */}}
 {{/* Fails if a component exports telemetry, since its network policy lets it connect to nothing:
 dict "component" "values". */}}
 {{- define "nuthatch.refuseOtlp" -}}
-{{- $address := get (default dict .values.settings) "otlp" }}
-{{- $address = default $address (get (default dict .values.env) "OTEL_EXPORTER_OTLP_ENDPOINT") }}
-{{- $argument := regexFind "--otlp\\b" (join " " (default list .values.extraArgs)) }}
-{{- if or $argument (and $address (not (has $address (list "auto" "off")))) }}
+{{- $env := default dict .values.env }}
+{{- $arguments := join " " (default list .values.extraArgs) }}
+{{- $argument := regexFind "--otlp=\\S+" $arguments | trimPrefix "--otlp=" }}
+{{- $address := default (get (default dict .values.settings) "otlp") (get $env "NUTHATCH_OTLP") }}
+{{- $address = default $address $argument }}
+{{- if has $address (list "" "auto") }}
+{{- $address = get $env "OTEL_EXPORTER_OTLP_ENDPOINT" }}
+{{- end }}
+{{- if not (has $address (list "" "off")) }}
 {{- fail (printf
     (print
     "networkPolicy.egress: expected the collector of OpenTelemetry, to which %s connects, and the "

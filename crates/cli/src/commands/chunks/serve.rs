@@ -257,7 +257,7 @@ impl Serve {
                 Ok(())
             };
             if let Err(error) = read().map_err(Failure::into_message).and_then(reload) {
-                tracing::warn!(target: "nuthatch::chunks", %error,
+                tracing::error!(target: "nuthatch::chunks", %error,
                     "reload failed; the previous credentials stay in use");
             }
         };

@@ -121,6 +121,9 @@ impl Publish {
         for failure in &published.delta_failures {
             print_message(format_args!("note: no delta for {failure}"));
         }
+        for failure in &published.unread_objects {
+            print_message(format_args!("note: used again without verification: {failure}"));
+        }
         if let Some(failure) = &published.cleanup_failure {
             print_message(format_args!(
                 "warning: files that no generation needs were not removed: {failure}"

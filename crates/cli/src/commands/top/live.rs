@@ -137,10 +137,7 @@ impl Live {
         if let Some(problem) = &self.problem {
             alarms.push(format!("these values are old: {problem}"));
         }
-        if let Some(reason) = &self.view.now.refused_token {
-            let text = "keys are hidden, since the server refused the token";
-            alarms.push(format!("{text}: {reason}"));
-        }
+        alarms.extend(self.view.now.token_problem.clone());
         let fixed = 1 + alarms.len();
         let alarms = alarms.into_iter().map(|text| Line { text, style: Style::Alarm });
         lines.splice(1..1, alarms);

@@ -42,8 +42,8 @@ pub(crate) struct Sample {
     pub(super) resident: f64,
     /// What the server reports beside its metrics.
     pub(super) report: Report,
-    /// Why the server refused the token, which is not presented any more.
-    pub(super) refused_token: Option<String>,
+    /// Why private values are hidden in spite of a token.
+    pub(super) token_problem: Option<String>,
 }
 
 /// Bytes of values that were compressed, before and after.
@@ -102,7 +102,7 @@ impl Sample {
             cpu_s: value("process_cpu_seconds_total"),
             resident: value("process_resident_memory_bytes"),
             report: Report::default(),
-            refused_token: None,
+            token_problem: None,
         })
     }
 }

@@ -133,7 +133,7 @@ mod tests {
         }
         let right = shown(&mut scroll);
         assert!(right[3].starts_with('\u{2026}') && !right[3].ends_with('\u{2026}'), "{right:?}");
-        assert!(right[6].contains("client"), "{right:?}");
+        assert!(right[7].contains("client"), "{right:?}");
         scroll.follow(KeyCode::Home);
         assert!(shown(&mut scroll)[3].starts_with("key"));
     }

@@ -25,6 +25,22 @@ fn a_server_without_its_collector_serves_and_counts() {
     assert!(log.contains("cannot connect"), "{log}");
 }
 
+/// The log had no line of them, since the last one was less than a minute before.
+#[test]
+fn log_records_that_are_lost_at_the_end_are_in_the_log() {
+    let folder = Folder::new();
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).expect("a port");
+    let arguments = ["--log=info", &format!("--otlp=http://{free}")];
+    let server = cache(&folder, &arguments, &[("OTEL_METRICS_EXPORTER", "none")]);
+    let first = "telemetry is not exported signal=\"logs\"";
+    wait_until("the first line", || server.messages().contains(first));
+    let (status, log) = server.stop();
+    assert_eq!(status, Some(0), "{log}");
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(first)).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].ends_with("dropped=0") && !lines[1].ends_with("dropped=0"), "{log}");
+}
+
 #[test]
 fn a_full_queue_of_spans_drops_and_delays_no_command() {
     let (folder, silent) = (Folder::new(), Collector::with(|_, _| None));

@@ -81,6 +81,31 @@ fn a_bad_file_is_logged_and_changes_nothing() {
     ask(&mut client, "CONFIG GET timeout\r\n", "*2\r\n$7\r\ntimeout\r\n$2\r\n30\r\n");
 }
 
+/// Regression test: the reload waited for a writer, and SIGTERM for the reload.
+#[test]
+fn a_pipe_as_a_secret_file_blocks_no_reload_and_no_stop() {
+    let folder = Folder::new();
+    folder.file("token", "a-token-of-the-tests").file("password", "a");
+    folder.file("users", "user default on >a allkeys +@all");
+    for arguments in [
+        &["--admin=127.0.0.1:0", "--admin-token-file=token"][..],
+        &["--password-file=password"],
+        &["--users=users"],
+    ] {
+        let server = folder.serve(arguments, &[]);
+        let name = arguments[arguments.len() - 1].rsplit_once('=').expect("a file").1;
+        let path = folder.path(name);
+        std::fs::remove_file(&path).expect("a file");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0)
+            .expect("a pipe");
+        reload(&server, FAILED);
+        let (status, log) = server.stop();
+        assert!(log.contains(&format!("{name}: expected a file, but it cannot be read: it is a")));
+        assert_eq!(status, Some(0), "{log}");
+    }
+}
+
 #[test]
 fn a_reload_that_would_let_everybody_in_is_refused() {
     let folder = Folder::new();

@@ -40,7 +40,8 @@ impl CheckedGroup {
                 swaps::print(swapped, &mut Warnings);
             }
         }
-        swaps::run_commands(&self.folders, &completed, &mut Warnings).await;
+        let folders = (&mut self.group, &self.folders[..]);
+        swaps::run_commands(folders, &completed, &mut Warnings).await;
         loop {
             let GroupChecked { folders, waits_for } = self.check().await;
             let has_failed = folders.iter().any(Result::is_err);
@@ -53,7 +54,8 @@ impl CheckedGroup {
             let of_each = folders.into_iter().zip(&self.folders);
             let swapped: Vec<_> =
                 of_each.map(|(result, (status, _))| report(result, status)).collect();
-            swaps::run_commands(&self.folders, &swapped, &mut Warnings).await;
+            let folders = (&mut self.group, &self.folders[..]);
+            swaps::run_commands(folders, &swapped, &mut Warnings).await;
             tokio::time::sleep(delay_before_check(interval, failures, random())).await;
         }
     }
@@ -85,6 +87,11 @@ impl SwapProblems for Warnings {
 
     fn command_failed(&mut self, _folder: &FolderStatus, problem: &str) {
         tracing::warn!(target: "nuthatch::follow", "{problem}");
+    }
+
+    fn command_not_started(folder: &str) {
+        tracing::warn!(target: "nuthatch::follow", folder,
+            "--on-swap: the command was not started; it runs at the next start");
     }
 }
 

@@ -66,8 +66,8 @@ Metrics at --admin (Prometheus text), with DIR as the label \"folder\":
 SIGTERM or SIGINT ends the follower; what it fetches is continued at the next start. SIGHUP reads
 the file of --admin-token-file again; that of --config is read at the start only. If the command of
 --on-swap fails, the log has a warning, and it is not run again until the next swap; in a group it
-runs for each snapshot. It also runs for a swap that is completed at the start because the last
-follower was killed in it.
+runs for each snapshot. It also runs at the start for a swap whose command the last follower had not
+started when it ended or was killed; if it was killed directly after the start, it runs again.
 
 Examples:
   nuthatch follow s3://bucket/users /srv/users --admin 127.0.0.1:9466 --max-age 2h

@@ -78,7 +78,7 @@ pub(crate) struct Follow {
     ///
     /// Its environment has `NUTHATCH_PATH`, the path that programs open, and `NUTHATCH_GENERATION`.
     /// The next check waits for its end. If the follower ends first, the command is killed, and
-    /// does not run again.
+    /// does not run again. A command that was not started yet runs at the next start.
     #[arg(long, value_name = "COMMAND")]
     on_swap: Option<String>,
     /// Return 503 from /healthz when the generation in DIR was published longer ago, such as 2h
@@ -142,6 +142,7 @@ impl Follow {
     ) -> Result<CheckedGroup, Failure> {
         let (mut followers, mut of_each) = (Vec::new(), Vec::new());
         for snapshot in group.snapshots {
+            let command = snapshot.on_swap.or_else(|| self.on_swap.clone());
             let trusted_keys = match &snapshot.trusted_keys {
                 Some(keys) => read_trusted(keys)?,
                 None => self.keys.read()?,
@@ -155,11 +156,11 @@ impl Follow {
                     threads: usize::from(self.delta_threads),
                     memory: self.delta_memory as usize,
                 },
+                confirms_swaps: command.is_some(),
             };
             let destination = Destination::open(&snapshot.source)?;
             let follower = Follower::open(destination, &snapshot.folder, options)?;
             let name = snapshot.folder.display().to_string();
-            let command = snapshot.on_swap.or_else(|| self.on_swap.clone());
             followers.push(follower);
             of_each.push((name, snapshot.max_age.or(self.max_age), OnSwap::new(command)));
         }
@@ -230,11 +231,14 @@ impl Follow {
     }
 }
 
-/// Reads the token of the admin endpoint again. On an error the previous one stays, and the error
-/// is logged.
+/// Reads the token of the admin endpoint again, and logs that. On an error the previous token
+/// stays, and the error is logged.
 fn reload(admin: &AdminReloader) {
     match admin.read().map_err(Failure::into_message) {
-        Ok(rules) => admin.apply(rules),
+        Ok(rules) => {
+            admin.apply(rules);
+            tracing::info!(target: "nuthatch::follow", "admin token reloaded");
+        }
         Err(error) => tracing::error!(target: "nuthatch::follow", %error,
             "reload failed; the previous token stays in use"),
     }

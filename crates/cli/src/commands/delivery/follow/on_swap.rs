@@ -13,17 +13,21 @@ const POLL: Duration = Duration::from_millis(20);
 pub(super) struct OnSwap(Option<String>);
 
 /// A command that runs. Dropping it kills the command.
-struct Running(Child);
+pub(super) struct Running(Child);
 
 impl OnSwap {
     pub(super) fn new(command: Option<String>) -> Self {
         Self(command)
     }
 
-    /// Runs the command and waits for its end. If the returned future is dropped, the command is
-    /// killed. Fails with a message.
-    pub(super) async fn run(&self, swapped: &Swapped) -> Result<(), String> {
-        let Some(command) = &self.0 else { return Ok(()) };
+    /// Returns whether there is a command.
+    pub(super) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Starts the command. Returns `None` if there is none. Fails with a message.
+    pub(super) fn start(&self, swapped: &Swapped) -> Result<Option<Running>, String> {
+        let Some(command) = &self.0 else { return Ok(None) };
         let child = Command::new("/bin/sh")
             .args(["-c", command])
             .env("NUTHATCH_PATH", &swapped.path)
@@ -32,17 +36,23 @@ impl OnSwap {
             // What the command starts ends with it.
             .process_group(0)
             .spawn();
-        let mut running = Running(child.map_err(|e| format!("--on-swap: run /bin/sh: {e}"))?);
-        let status = running.wait().await.map_err(|e| format!("--on-swap: wait: {e}"))?;
+        let child = child.map_err(|e| format!("--on-swap: run /bin/sh: {e}"))?;
+        Ok(Some(Running(child)))
+    }
+}
+
+impl Running {
+    /// Waits for the end of the command. If the returned future is dropped, the command is killed.
+    /// Fails with a message.
+    pub(super) async fn finish(mut self) -> Result<(), String> {
+        let status = self.wait().await.map_err(|e| format!("--on-swap: wait: {e}"))?;
         if status.success() {
             Ok(())
         } else {
             Err(format!("--on-swap: the command ended with {status}"))
         }
     }
-}
 
-impl Running {
     async fn wait(&mut self) -> std::io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.0.try_wait()? {

@@ -52,7 +52,7 @@ pub(super) fn follow(groups: Vec<CheckedGroup>) -> Result<Outcome, Failure> {
     // A panic has ended the process.
     let Some(Ok(mut found)) = found else {
         let text = if runs_command.load(Ordering::Acquire) {
-            "interrupted after a swap; a command of --on-swap that has not ended does not run again"
+            "interrupted after a swap; a command of --on-swap that has started does not run again"
         } else {
             "interrupted; the next check continues what was fetched"
         };
@@ -76,7 +76,8 @@ async fn check(groups: Vec<CheckedGroup>, runs_command: Arc<AtomicBool>) -> Foun
         // Of groups that were killed. What they wait for now must not delay the commands.
         let completed = group.group.take_completed();
         completed.iter().flatten().for_each(|swapped| swaps::print(swapped, &mut found));
-        swaps::run_commands(&group.folders, &completed, &mut found).await;
+        let folders = (&mut group.group, &group.folders[..]);
+        swaps::run_commands(folders, &completed, &mut found).await;
         let progress = |_, fetched: nuthatch_delivery::Fetched| {
             display.transferred("fetching", "", fetched.bytes, fetched.total_bytes);
         };
@@ -99,7 +100,8 @@ async fn check(groups: Vec<CheckedGroup>, runs_command: Arc<AtomicBool>) -> Foun
             swapped_in.push(result.unwrap_or_default());
         }
         // After all lines: a signal that ends a command must not hide a swap.
-        swaps::run_commands(&group.folders, &swapped_in, &mut found).await;
+        let folders = (&mut group.group, &group.folders[..]);
+        swaps::run_commands(folders, &swapped_in, &mut found).await;
         let name = group.name.unwrap_or_default();
         let waits = waits_for.map(|reason| format!("group {name:?}: waits for {reason}"));
         found.problems.extend(waits);
@@ -132,6 +134,12 @@ impl SwapProblems for Found {
 
     fn command_failed(&mut self, folder: &FolderStatus, problem: &str) {
         self.problem(folder, &problem);
+    }
+
+    fn command_not_started(folder: &str) {
+        print_message(format_args!(
+            "note: {folder}: the command of --on-swap was not started; it runs at the next start"
+        ));
     }
 
     fn set_runs_command(&mut self, runs: bool) {

@@ -3,9 +3,10 @@
 use crate::resp::Version;
 use crate::resp::commands::container;
 use crate::resp::commands::data::object::encoding;
-use crate::resp::commands::failure::NOT_A_FLOAT;
+use crate::resp::commands::failure::{NOT_A_FLOAT, failure_of};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::state::{Flags, Keys, SnapshotKey, is_list, values};
+use std::iter;
 use std::time::{Duration, Instant};
 
 pub(crate) const COMMANDS: &[Command] =
@@ -87,6 +88,9 @@ fn sleep_until(time: Duration, is_over: impl Fn() -> bool) {
 
 /// `DEBUG OBJECT key`: the fields of Redis, as far as they apply.
 fn object(call: &mut Call<'_>) -> Result {
+    // The position of the key depends on the subcommand, so the table of commands has none.
+    let admitted = call.client.admit(call.server, "debug", iter::once(call.args.get(2)));
+    admitted.map_err(|denied| failure_of(denied, "debug"))?;
     if let Some(key) = call.snapshot_key(call.args.get(2)) {
         return object_of_snapshot(call, key);
     }
