@@ -65,7 +65,7 @@ impl MemoryEtcd {
         Ok(Response { revision: self.revision, term, reply })
     }
 
-    /// Ends leases whose time is over.
+    /// Removes leases that have expired.
     pub fn expire(&mut self, now: BootTime) {
         let expired: Vec<i64> = (self.leases.iter())
             .filter(|(_, (_, expires))| *expires <= now)

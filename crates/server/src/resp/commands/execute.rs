@@ -151,10 +151,18 @@ impl Client {
         keys: impl Iterator<Item = &'k [u8]>,
     ) -> bool {
         self.may_all()
-            || lookup(command.as_bytes()).is_some_and(|Found { command, number }| {
-                let user = self.effective_user(server);
-                user.is_some_and(|it| it.permissions.check(number, command.flags, keys).is_ok())
-            })
+            || lookup(command.as_bytes()).is_some_and(|found| self.permits(server, found, keys))
+    }
+
+    /// Returns whether the user may execute a command with all these keys.
+    fn permits<'k>(
+        &self,
+        server: &Server,
+        Found { command, number }: Found,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> bool {
+        let user = self.effective_user(server);
+        user.is_some_and(|it| it.permissions.check(number, command.flags, keys).is_ok())
     }
 }
 
@@ -166,8 +174,7 @@ pub(crate) fn may_execute(client: &Client, server: &Server, found: Found, args: 
     }
     let part = found.command.flags.container.then(|| find_part(found.command, args.get(1)));
     let Some(found) = part.unwrap_or(Some(found)) else { return false };
-    let user = client.effective_user(server);
-    user.is_some_and(|user| check(&user.permissions, found, args).is_ok())
+    client.permits(server, found, args.keys(found.command.keys))
 }
 
 /// Checks that the client may execute the command.
