@@ -1,8 +1,12 @@
-//! Compiles `etcd.proto` to Rust, without `protoc`.
+//! Compiles `etcd.proto` to Rust, without `protoc`, for the feature `etcd`.
 
-use std::error::Error;
+#[cfg(not(feature = "etcd"))]
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+}
 
-fn main() -> Result<(), Box<dyn Error>> {
+#[cfg(feature = "etcd")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=proto/etcd.proto");
     let mut compiler = protox::Compiler::new(["proto"])?;
     compiler.include_source_info(true).include_imports(true).open_files(["etcd.proto"])?;

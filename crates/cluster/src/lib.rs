@@ -8,17 +8,20 @@
 //! - [`lease`]: until when a node may serve its slots.
 //! - [`member`]: a node's part in the cluster, as a state machine.
 //! - [`request`]: requests to etcd, without a transport.
-//! - [`etcd`]: a client of etcd.
+//! - `etcd`: a client of etcd, with the feature of the same name.
 //! - [`memory_etcd`]: an etcd in memory, for tests.
 //! - [`simulate`]: a simulation of large clusters.
-//! - [`membership`]: the task that connects a member with etcd and with the cache server.
+//! - `membership`: the task that connects a member with etcd and with the cache server, with the
+//!   feature `etcd`.
 
 pub mod boot_clock;
+#[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod keys;
 pub mod lease;
 pub mod map;
 pub mod member;
+#[cfg(feature = "etcd")]
 pub mod membership;
 pub mod memory_etcd;
 pub mod node;

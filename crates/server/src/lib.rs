@@ -8,6 +8,7 @@
 //! `commands` of each protocol), and then sends the replies of the whole batch.
 
 mod admin;
+mod cluster;
 mod compression;
 mod full;
 mod http_guard;
@@ -28,6 +29,7 @@ mod tls;
 mod warm_restart;
 mod worker;
 
+pub use cluster::{Cluster, MoveReport};
 pub use compression::{Compression, CompressionOptions, DictionarySource};
 pub use full::Full;
 pub use log::disk_event as log_disk_event;

@@ -18,6 +18,7 @@ use tracing::{Level, enabled, error, event, info, warn};
 const SERVER: &str = "nuthatch::server";
 const CONNECTIONS: &str = "nuthatch::connections";
 const USERS: &str = "nuthatch::users";
+const CLUSTER: &str = "nuthatch::cluster";
 const SNAPSHOTS: &str = "nuthatch::snapshots";
 
 /// Maximum bytes of a user name that are logged, since clients choose them.
@@ -315,6 +316,11 @@ pub(crate) fn output_limit_exceeded(peer: &str, bytes: u64) {
 pub(crate) fn input_refused(peer: &str, problem: &str) {
     let problem = problem.strip_prefix("ERR ").unwrap_or(problem);
     rate_limited!(WARN, CONNECTIONS, peer, problem, "a request was refused");
+}
+
+/// Logs what an operator of a cluster should know.
+pub(crate) fn cluster_problem(problem: &str) {
+    rate_limited!(WARN, CLUSTER, problem, "a problem of the cluster");
 }
 
 pub(crate) fn http_refused(peer: &str, port_of: &str) {

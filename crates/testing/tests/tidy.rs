@@ -35,6 +35,7 @@ const IMPORTS: &[Arrows] = &[
         "server",
         &[
             "cache",
+            "cluster",
             "compress",
             "listen",
             "snapshot",

@@ -35,6 +35,11 @@ impl Holding {
         (0..).zip(&self.held).filter_map(|(slot, epoch)| (*epoch > 0).then_some((slot, *epoch)))
     }
 
+    /// Returns the slots that this node serves.
+    pub(super) fn serving(&self) -> &SlotSet {
+        &self.serving
+    }
+
     /// Notes that this node is about to claim slots: their items are invalid.
     pub(super) fn forget(&mut self, slots: &SlotSet) {
         slots.iter().for_each(|slot| self.held[usize::from(slot)] = 0);

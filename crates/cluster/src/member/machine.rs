@@ -163,6 +163,11 @@ impl Member {
         self.holding.held()
     }
 
+    /// Returns the slots that this node serves while its permit holds.
+    pub fn serving(&self) -> &SlotSet {
+        self.holding.serving()
+    }
+
     /// Returns the map of the cluster, as this node knows it.
     pub fn map(&self) -> &SlotMap {
         self.view.map()

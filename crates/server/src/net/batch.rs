@@ -10,6 +10,7 @@ use super::disk::{Disk, note_needed};
 use super::driver::{Context, Decoders, Driver, Step};
 use super::reactor::{Number, Reactor};
 use super::work::{Held, Progress, Work};
+use crate::cluster::BatchPermit;
 use crate::full::Full;
 use crate::span::Span;
 use crate::state::{MemcachedState, PrefetchedKey, Sampler, Server};
@@ -255,6 +256,8 @@ impl Batch {
         let Resources { connections, session, server, memcache, disk, shared, .. } = resources;
         let short_of_memory = &mut resources.short_of_memory;
         let mut guard = session.guard();
+        let permit = BatchPermit::begin(server.cluster.as_deref());
+        let is_permitted = permit.is_held();
         memcache.flush_if_due(&guard);
         self.prefetch::<T, D>(queued, server, &guard);
         self.sample_keys::<T, D>(works, queued, (connections, server));
@@ -264,7 +267,7 @@ impl Batch {
             let number = works[*work].connection;
             let keeps_items = disk.is_some() && D::changes_several(request);
             if *shared && D::is_exclusive(request) || keeps_items {
-                send_value_refs(&mut self.unsent, connections, server, &guard);
+                send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
                 guard.begin_exclusive();
             }
             let is_held = any_held && self.progress[*work].held.is_some();
@@ -275,21 +278,14 @@ impl Batch {
             };
             let before = connection.unsent_len();
             let spans = &self.spans;
-            let mut result = Ok(());
-            if *on_disk || keeps_items {
-                guard.keep_items(keeps_items);
-                note_needed::<T, D>(request, connection, spans, &guard);
-                result = if guard.needs_disk() { Err(Full) } else { Ok(()) };
-            }
-            if result.is_ok() {
-                let mut context = Context { guard: &guard, connection, server, memcache, spans };
-                result = execute_one::<T, D>(request, &mut context);
-            }
-            if result.is_err() {
-                send_value_refs(&mut self.unsent, connections, server, &guard);
+            let first =
+                Context { guard: &guard, connection, server, memcache, spans, is_permitted };
+            if first_attempt::<T, D>(request, first, (*on_disk, keeps_items)).is_err() {
+                send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
                 let Some(found) = connections.get(number) else { continue };
                 connection = found;
-                let mut retry = Retry { number, server, memcache, disk: *disk, spans };
+                let disk = *disk;
+                let mut retry = Retry { number, server, memcache, disk, spans, is_permitted };
                 if let Some(held) = retry.run::<T, D>(request, connection, &mut guard) {
                     self.progress[*work].hold(held);
                     any_held = true;
@@ -302,7 +298,7 @@ impl Batch {
             guard.end_exclusive();
             self.progress[*work].executed = *end;
             replies_len += connection.unsent_len().saturating_sub(before);
-            if connection.client.zero_copy.has_value_refs() {
+            if connection.client.zero_copy.has_value_refs() && permit.has_held() {
                 send_or_list(&mut self.unsent, number, connection, *short_of_memory, &guard);
             }
             connection.note_output(*short_of_memory);
@@ -313,8 +309,40 @@ impl Batch {
             }
         }
         self.mean_reply_len = replies_len / queued.len();
-        send_value_refs(&mut self.unsent, connections, server, &guard);
+        send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
+        if !permit.has_held() {
+            abort_all(queued.iter().map(|queued| works[queued.work].connection), connections);
+        }
     }
+}
+
+/// Closes the connections of a batch, whose replies must not leave: another node may have served
+/// the slots before they were executed.
+#[cold]
+fn abort_all<T: Decoders>(numbers: impl Iterator<Item = Number>, connections: &mut Connections<T>) {
+    for number in numbers {
+        if let Some(connection) = connections.get(number) {
+            connection.abort();
+        }
+    }
+}
+
+/// Executes a request whose items are perhaps on disk, or which keeps all its items in memory.
+#[inline]
+fn first_attempt<T: Decoders, D: Driver<T>>(
+    request: &D::Request<'_>,
+    mut context: Context<'_, T>,
+    (on_disk, keeps_items): (bool, bool),
+) -> Result<(), Full> {
+    let Context { guard, spans, .. } = context;
+    if on_disk || keeps_items {
+        guard.keep_items(keeps_items);
+        note_needed::<T, D>(request, context.connection, spans, guard);
+        if guard.needs_disk() {
+            return Err(Full);
+        }
+    }
+    execute_one::<T, D>(request, &mut context)
 }
 
 /// Executes a request. Fails as well if it needs items on disk, and leaves no reply then.
@@ -344,6 +372,7 @@ struct Retry<'a> {
     memcache: &'a MemcachedState,
     disk: Option<&'a Disk>,
     spans: &'a [Span],
+    is_permitted: bool,
 }
 
 impl Retry<'_> {
@@ -365,7 +394,7 @@ impl Retry<'_> {
             guard.take_on_disk();
             return Some(Held::Memory);
         }
-        let Self { server, memcache, spans, .. } = *self;
+        let Self { server, memcache, spans, is_permitted, .. } = *self;
         match self.wait_for_disk(connection, guard) {
             DiskWait::Waits => return Some(Held::Disk),
             DiskWait::None if self.execute_again::<T, D>(request, connection, guard) => {
@@ -381,7 +410,7 @@ impl Retry<'_> {
         } else if connection.may_wait_for_memory(server) {
             return Some(Held::Memory);
         }
-        let mut context = Context { guard, connection, server, memcache, spans };
+        let mut context = Context { guard, connection, server, memcache, spans, is_permitted };
         D::out_of_memory(request, &mut context);
         None
     }
@@ -393,7 +422,7 @@ impl Retry<'_> {
         connection: &mut Connection<T>,
         guard: &mut Guard<'_>,
     ) -> bool {
-        let Self { server, memcache, spans, .. } = *self;
+        let Self { server, memcache, spans, is_permitted, .. } = *self;
         let has_freed_memory = guard.renew();
         memcache.flush_if_due(guard);
         if !has_freed_memory {
@@ -407,7 +436,7 @@ impl Retry<'_> {
                 return false;
             }
         }
-        let mut context = Context { guard, connection, server, memcache, spans };
+        let mut context = Context { guard, connection, server, memcache, spans, is_permitted };
         execute_one::<T, D>(request, &mut context).is_ok()
     }
 
@@ -462,14 +491,16 @@ fn send_or_list<T: Decoders>(
 /// Sends the value references of these connections, since the guard is about to end.
 fn send_value_refs<T: Decoders>(
     unsent: &mut Vec<Number>,
-    connections: &mut Connections<T>,
-    server: &Server,
+    (connections, server): (&mut Connections<T>, &Server),
     guard: &Guard<'_>,
+    permit: BatchPermit<'_>,
 ) {
+    let may_send = unsent.is_empty() || permit.has_held();
     for number in unsent.drain(..) {
-        if let Some(connection) = connections.get(number)
-            && connection.client.zero_copy.has_value_refs()
-        {
+        let Some(connection) = connections.get(number) else { continue };
+        if !may_send {
+            connection.abort();
+        } else if connection.client.zero_copy.has_value_refs() {
             connection.send_value_refs(guard);
             if connection.has_grown() {
                 server.hold(connection.count_memory());

@@ -33,6 +33,8 @@ pub(crate) struct Context<'a, T: Decoders> {
     pub(crate) memcache: &'a MemcachedState,
     /// The arguments of all requests of the batch, each relative to its request.
     pub(crate) spans: &'a [Span],
+    /// Whether the node was permitted to serve its slots of a cluster when the batch began.
+    pub(crate) is_permitted: bool,
 }
 
 /// A protocol: decodes requests, executes them and writes their replies.

@@ -156,7 +156,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
 
     #[inline]
     fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
-        let Context { guard, connection, server, spans, .. } = context;
+        let Context { guard, connection, server, spans, is_permitted, .. } = context;
         let Some((args, found)) = request.parts(spans) else {
             if let Request::Http = request {
                 connection.refuse_http(server);
@@ -176,7 +176,8 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         }
         let Connection { client, out, in_place, .. } = &mut **connection;
         let args = args.with_pending_value(in_place.get());
-        let mut call = Call { guard, client, server, args, out };
+        let is_permitted = *is_permitted;
+        let mut call = Call { guard, client, server, args, out, is_permitted };
         if execute_found(&mut call, found) == Err(Failure::Full) {
             return Err(Full);
         }
@@ -191,10 +192,12 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
 
     #[cold]
     fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
-        let Context { guard, connection, server, spans, .. } = context;
+        let Context { guard, connection, server, spans, is_permitted, .. } = context;
         if let Some((args, found)) = request.parts(spans) {
             let Connection { client, out, .. } = &mut **connection;
-            refuse_for_memory(&mut Call { guard, client, server, args, out }, found);
+            let is_permitted = *is_permitted;
+            let mut call = Call { guard, client, server, args, out, is_permitted };
+            refuse_for_memory(&mut call, found);
         }
     }
 }

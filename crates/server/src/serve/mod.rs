@@ -5,6 +5,7 @@ mod redis_settings;
 
 pub use heartbeat::Heartbeat;
 
+use crate::cluster::Dropper;
 use crate::compression::TrainingThread;
 use crate::log;
 use crate::net::listener::{Bound, Listener, Listening, listen};
@@ -100,6 +101,8 @@ pub struct Running {
     restorer: Option<Restorer>,
     /// Trains dictionaries for the values.
     training: Option<TrainingThread>,
+    /// Drops items of slots of a cluster.
+    dropper: Option<Dropper>,
     /// Prepares free segments, so that no request waits for memory that the system must zero.
     _prefill: Prefill,
 }
@@ -223,6 +226,7 @@ impl Running {
             let text = "a listener with TLS: expected a certificate and a key, found none";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        check_cluster(&server, options)?;
         let reactor = options.io_backend.choose()?;
         let mut files = SocketFiles::default();
         let bound = listen(&options.listeners, options.threads, &mut files)?;
@@ -257,9 +261,13 @@ impl Running {
             files,
             restorer,
             training: None,
+            dropper: None,
             _prefill: prefill,
         };
         running.start_training()?;
+        if let Some(cluster) = &running.common.server.cluster {
+            running.dropper = Some(Dropper::start(Arc::clone(cluster))?);
+        }
         if let Some(snapshots) = &running.common.server.snapshots {
             let common = Arc::downgrade(&running.common);
             snapshots.wake_by(move || {
@@ -376,8 +384,9 @@ impl Running {
                 thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             result = result.and(ended);
         }
-        // It has sessions of the cache, which a dump must not meet.
+        // They have sessions of the cache, which a dump must not meet.
         self.training = None;
+        self.dropper = None;
         // Also if no worker thread could be started: the items of the last run are kept.
         let stop_began = Instant::now();
         if let Some(restorer) = self.restorer.take() {
@@ -400,6 +409,24 @@ impl Running {
         self.files.remove();
         result
     }
+}
+
+/// Checks that all parts of the server keep the rules of a cluster.
+fn check_cluster(server: &Server, options: &Options) -> io::Result<()> {
+    if server.cluster.is_none() {
+        return Ok(());
+    }
+    let other = options.listeners.iter().find(|listener| listener.protocol != Protocol::Resp);
+    let problem = match other {
+        Some(Listener { address, protocol, .. }) => {
+            format!("found a listener for clients of {} at {address}", protocol.system())
+        }
+        None if server.disk.is_some() => "found a disk tier".to_owned(),
+        None if server.warm_restart.is_some() => "found a warm restart".to_owned(),
+        None => return Ok(()),
+    };
+    let text = "a node of a cluster: expected clients of Redis and items in memory only";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{text}, {problem}")))
 }
 
 /// Returns the addresses as they are logged.

@@ -25,10 +25,23 @@ const DANGEROUS: &[&str] = &[
     "slowlog",
 ];
 /// Subcommands of this group.
-const DANGEROUS_PARTS: &[&str] = &["client|kill", "client|list"];
+const DANGEROUS_PARTS: &[&str] =
+    &["client|kill", "client|list", "cluster|countkeysinslot", "cluster|getkeysinslot"];
 /// Commands over the connection.
-const CONNECTION: &[&str] =
-    &["auth", "client", "command", "echo", "hello", "ping", "quit", "reset", "select"];
+const CONNECTION: &[&str] = &[
+    "asking",
+    "auth",
+    "client",
+    "command",
+    "echo",
+    "hello",
+    "ping",
+    "quit",
+    "readonly",
+    "readwrite",
+    "reset",
+    "select",
+];
 /// Commands that read, without keys as arguments.
 const READS: &[&str] = &["dbsize", "keys", "randomkey", "scan"];
 

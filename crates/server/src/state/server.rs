@@ -13,6 +13,7 @@ use super::slowlog::SlowLog;
 use super::snapshots::{SnapshotKey, Snapshots};
 use super::users::Users;
 use super::value_limit::ValueLimit;
+use crate::cluster::Cluster;
 use crate::compression::Compression;
 use crate::log;
 use crate::warm_restart::{RestoreProgress, WarmRestart};
@@ -162,6 +163,8 @@ pub struct Server {
     pub warm_restart: Option<Arc<WarmRestart>>,
     /// The snapshots whose keys are served beside those of the cache, if there are any.
     pub snapshots: Option<Snapshots>,
+    /// The cluster of which this server is a node, if there is one.
+    pub cluster: Option<Arc<Cluster>>,
     /// The disk tier of the cache, if it has one.
     pub disk: Option<Arc<TieredCache>>,
     /// Maximum time for writing the items of the memory to the disk tier when the server stops.
@@ -218,6 +221,7 @@ impl Server {
             compression: Arc::default(),
             warm_restart: None,
             snapshots: None,
+            cluster: None,
             disk: None,
             max_dump_time: Duration::from_secs(30),
             must_keep_password: false,
@@ -250,6 +254,11 @@ impl Server {
     #[inline]
     pub(crate) fn snapshot_key<'a>(&'a self, key: &'a [u8]) -> Option<SnapshotKey<'a>> {
         self.snapshots.as_ref()?.key(key)
+    }
+
+    /// Returns the mode of the server, as Redis calls it.
+    pub(crate) fn mode(&self) -> &'static str {
+        if self.cluster.is_some() { "cluster" } else { "standalone" }
     }
 
     /// Returns the number of keys: items of the cache and entries of snapshots.

@@ -208,7 +208,6 @@ pub(crate) const CONSTANTS: &[(&str, &str)] = &[
     ("save", ""),
     ("appendonly", "no"),
     ("databases", "1"),
-    ("cluster-enabled", "no"),
     ("lfu-decay-time", "1"),
     ("lazyfree-lazy-expire", "yes"),
 ];

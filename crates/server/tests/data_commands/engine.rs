@@ -86,6 +86,7 @@ impl Connection<'_> {
                 server: &self.engine.server,
                 args: Args::new(&bytes, &spans),
                 out: &mut out,
+                is_permitted: true,
             });
             match result {
                 Ok(()) => return out,

@@ -1,8 +1,10 @@
 //! Tests a server with raw bytes over its sockets.
 
+mod cluster;
 mod in_place;
 mod login;
 mod long_values;
+mod nodes;
 mod protocols;
 mod reload;
 #[path = "../served/mod.rs"]

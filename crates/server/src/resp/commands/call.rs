@@ -90,6 +90,9 @@ impl fmt::Debug for Queued {
 pub(crate) struct Watched {
     pub(crate) key: Box<[u8]>,
     pub(crate) item: Option<Seen>,
+    /// How often this node of a cluster had lost slots: another node may have changed the key since
+    /// then.
+    pub(crate) losses: u64,
 }
 
 /// What `WATCH` remembers of a value.
@@ -119,6 +122,9 @@ pub struct Call<'a> {
     pub args: Args<'a>,
     /// The output buffer. Replies are appended to it.
     pub out: &'a mut Vec<u8>,
+    /// Whether the node was permitted to serve its slots when the batch began; true without a
+    /// cluster.
+    pub is_permitted: bool,
 }
 
 impl<'a> Call<'a> {

@@ -1,7 +1,7 @@
 //! Looks up the command of a request, checks permissions, and queues or runs it.
 
 use super::failure::failure_of;
-use super::run::{OUT_OF_MEMORY, check, refused_by_snapshots, run, takes};
+use super::run::{OUT_OF_MEMORY, check, refused, run, takes};
 use super::table::{find_part, lookup};
 use super::{Args, Call, Client, Failure, Found, Result};
 use crate::state::{Denied, ReplyMode, Server, State};
@@ -111,7 +111,7 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
     }
     permit(call, found)?;
     if call.client.state.queues && !command.flags.never_queued {
-        if let Some(failure) = refused_by_snapshots(call, command) {
+        if let Some(failure) = refused(call, command) {
             return Err(failure);
         }
         call.client.session.transaction.queue(found, call.args)?;

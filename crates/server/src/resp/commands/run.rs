@@ -1,6 +1,7 @@
 //! Runs a command, counts it and measures its time.
 
 use super::{Args, Call, Command, Failure, Found, Result, slow_request};
+use crate::cluster::Cluster;
 use crate::state::{Denied, Keys, Metrics, Permissions, Snapshots};
 
 /// The error for a request for which there is no memory even after the guard was renewed.
@@ -24,7 +25,7 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     let short =
         command.keys == Keys::ONE && Metrics::is_short_len(call.args.request_len(), settings);
     call.client.metrics.begin(short, settings);
-    let result = match refused_by_snapshots(call, command) {
+    let result = match refused(call, command) {
         None => (command.run)(call),
         Some(failure) => Err(failure),
     };
@@ -55,18 +56,45 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     Ok(())
 }
 
+/// Returns the error for a command that this server does not execute with these keys.
+#[inline]
+pub(crate) fn refused(call: &Call<'_>, command: &Command) -> Option<Failure> {
+    if let Some(failure) = refused_by_snapshots(call, command) {
+        return Some(failure);
+    }
+    match &call.server.cluster {
+        Some(cluster) if command.keys != Keys::NONE => refused_by_cluster(call, command, cluster),
+        _ => None,
+    }
+}
+
+/// Returns the error for a command with keys that another node of the cluster serves. Keys of
+/// snapshots are served by all nodes.
+fn refused_by_cluster(call: &Call<'_>, command: &Command, cluster: &Cluster) -> Option<Failure> {
+    let keys = call.args.keys(command.keys);
+    let keys = keys.filter(|key| call.server.snapshot_key(key).is_none());
+    let refusal = cluster.refuse(call.is_permitted, keys)?;
+    Some(Failure::Reply(refusal.text()))
+}
+
 /// Returns the error for a command that has a key of a snapshot, but writes, or cannot read
 /// snapshots.
 #[inline]
-pub(crate) fn refused_by_snapshots(call: &Call<'_>, command: &Command) -> Option<Failure> {
+fn refused_by_snapshots(call: &Call<'_>, command: &Command) -> Option<Failure> {
     match &call.server.snapshots {
-        Some(snapshots) if !command.flags.reads_snapshots => refused(call, command, snapshots),
+        Some(snapshots) if !command.flags.reads_snapshots => {
+            refused_by_its_key(call, command, snapshots)
+        }
         _ => None,
     }
 }
 
 #[inline(never)]
-fn refused(call: &Call<'_>, command: &Command, snapshots: &Snapshots) -> Option<Failure> {
+fn refused_by_its_key(
+    call: &Call<'_>,
+    command: &Command,
+    snapshots: &Snapshots,
+) -> Option<Failure> {
     let key = call.args.keys(command.keys).find(|key| snapshots.key(key).is_some())?;
     if command.flags.writes {
         let text = snapshots.refuse_write(key)?;

@@ -7,7 +7,7 @@ use super::data::{
     strings,
 };
 use super::name_index::Index;
-use super::server::{command, config, debug, keyspace, latency, memory, slowlog};
+use super::server::{cluster, command, config, debug, keyspace, latency, memory, slowlog};
 use super::{Command, Found};
 use crate::state::{Catalog, CommandInfo, RESP_COMMANDS, Server, Users, UsersError};
 use nuthatch_cache::Cache;
@@ -31,6 +31,7 @@ const TABLES: &[&[Command]] = &[
     hello::COMMANDS,
     transactions::COMMANDS,
     keyspace::COMMANDS,
+    cluster::COMMANDS,
     debug::COMMANDS,
     CONTAINERS,
 ];
@@ -39,6 +40,7 @@ const TABLES: &[&[Command]] = &[
 const CONTAINERS: &[Command] = &[
     container("acl", -2),
     container("client", -2),
+    container("cluster", -2),
     Command { run: command::command, ..container("command", -1) },
     container("config", -2),
     container("latency", -2),
@@ -50,6 +52,7 @@ const CONTAINERS: &[Command] = &[
 const GROUPS: &[&[Command]] = &[
     acl::SUBCOMMANDS,
     client::SUBCOMMANDS,
+    cluster::SUBCOMMANDS,
     command::SUBCOMMANDS,
     config::SUBCOMMANDS,
     latency::SUBCOMMANDS,

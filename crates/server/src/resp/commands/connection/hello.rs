@@ -48,6 +48,9 @@ fn echo(call: &mut Call<'_>) -> Result {
 fn select(call: &mut Call<'_>) -> Result {
     match integer(call.args.get(1)) {
         Some(0) => call.reply().ok(),
+        Some(_) if call.server.cluster.is_some() => {
+            return Err(Failure::reply("ERR SELECT is not allowed in cluster mode"));
+        }
         Some(_) => return Err(Failure::reply("ERR DB index is out of range")),
         None => return Err(NOT_AN_INTEGER),
     }
@@ -136,6 +139,7 @@ fn hello(call: &mut Call<'_>) -> Result {
 fn greet(call: &mut Call<'_>) {
     let id = call.client.id.cast_signed();
     let version = if call.client.version == Version::Resp3 { 3 } else { 2 };
+    let mode = call.server.mode();
     let mut reply = call.reply();
     reply.map(7);
     for (name, value) in [("server", "redis"), ("version", COMPATIBLE_VERSION)] {
@@ -146,7 +150,7 @@ fn greet(call: &mut Call<'_>) {
     reply.integer(version);
     reply.bulk(b"id");
     reply.integer(id);
-    for (name, value) in [("mode", "standalone"), ("role", "master")] {
+    for (name, value) in [("mode", mode), ("role", "master")] {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
     }

@@ -12,7 +12,7 @@ use crate::resp::commands::run::{OUT_OF_MEMORY, check, run};
 use crate::resp::commands::{Args, Call, Client, Command, Failure, Found, Result};
 use crate::span::Span;
 use crate::state::values::Place;
-use crate::state::{Denied, Flags, Keys, State, Version};
+use crate::state::{Denied, Flags, Keys, Server, State, Version};
 
 const AT_ONCE: Flags = Flags { never_queued: true, ..Flags::READS };
 
@@ -88,16 +88,24 @@ impl Transaction {
             None => guard.get_with_cas(key)?.map(|(item, _)| Seen::new(item)),
         };
         self.take_room(key.len() + size_of::<Watched>())?;
-        self.watched.push(Watched { key: key.into(), item });
+        self.watched.push(Watched { key: key.into(), item, losses: losses(server) });
         Ok(())
     }
 
     fn has_changed(&self, (guard, server): Place<'_>) -> bool {
-        self.watched.iter().any(|Watched { key, item }| match server.snapshot_key(key) {
-            Some(key) => key.digest().map(|digest| digest.map(Seen::Snapshot)) != Ok(*item),
-            None => guard.peek(key).map(Seen::new) != *item,
+        self.watched.iter().any(|watched| {
+            if let Some(key) = server.snapshot_key(&watched.key) {
+                return key.digest().map(|digest| digest.map(Seen::Snapshot)) != Ok(watched.item);
+            }
+            let has_same_item = guard.peek(&watched.key).map(Seen::new) == watched.item;
+            !has_same_item || watched.losses != losses(server)
         })
     }
+}
+
+/// Returns how often this node of a cluster has lost slots.
+fn losses(server: &Server) -> u64 {
+    server.cluster.as_ref().map_or(0, |cluster| cluster.losses())
 }
 
 impl Client {
@@ -188,6 +196,9 @@ fn exec(call: &mut Call<'_>) -> Result {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(Failure::reply(text));
     }
+    if let Some(failure) = refused_transaction(call, &transaction) {
+        return Err(failure);
+    }
     if transaction.has_changed(call.place()) {
         call.reply().null_array();
         return Ok(());
@@ -202,6 +213,7 @@ fn exec(call: &mut Call<'_>) -> Result {
             server: call.server,
             args: Args::new(&queued.bytes, &queued.spans),
             out: &mut *call.out,
+            is_permitted: call.is_permitted,
         };
         execute_queued(&mut inner, queued.found);
         if call.out.len() > max {
@@ -213,6 +225,23 @@ fn exec(call: &mut Call<'_>) -> Result {
         }
     }
     Ok(())
+}
+
+/// Returns the error for a transaction whose keys another node of the cluster serves. All its keys
+/// belong to one slot.
+fn refused_transaction(call: &Call<'_>, transaction: &Transaction) -> Option<Failure> {
+    let cluster = call.server.cluster.as_ref()?;
+    let keys = transaction.queued.iter().flat_map(Queued::keys);
+    let keys = keys.filter(|key| call.server.snapshot_key(key).is_none());
+    let refusal = cluster.refuse(call.is_permitted, keys)?;
+    Some(Failure::Reply(refusal.text()))
+}
+
+impl Queued {
+    /// Returns the keys of the request.
+    fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        Args::new(&self.bytes, &self.spans).keys(self.found.command.keys)
+    }
 }
 
 /// The error for a command in a transaction that needs items on disk which it does not name.
@@ -248,8 +277,7 @@ impl Transaction {
     /// Calls `each` with the keys of the queued requests and the watched keys.
     pub(crate) fn for_each_key(&self, mut each: impl FnMut(&[u8])) {
         for queued in &self.queued {
-            let args = Args::new(&queued.bytes, &queued.spans);
-            args.keys(queued.found.command.keys).for_each(&mut each);
+            queued.keys().for_each(&mut each);
         }
         self.watched.iter().for_each(|watched| each(&watched.key));
     }

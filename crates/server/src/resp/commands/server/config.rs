@@ -47,6 +47,7 @@ fn texts(server: &Server) -> Vec<(&'static str, String)> {
         ("maxmemory-policy", policy.to_owned()),
         ("requirepass", password.to_owned()),
         ("enable-debug-command", server.debug.name().to_owned()),
+        ("cluster-enabled", if server.cluster.is_some() { "yes" } else { "no" }.to_owned()),
     ];
     texts.extend(server.fixed_settings.iter().cloned());
     texts.extend(changing(server));

@@ -87,7 +87,7 @@ fn server(server: &Server, text: &mut String, guard: &Guard<'_>) {
         [
             ("redis_version", COMPATIBLE_VERSION.to_owned()),
             ("nuthatch_version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("redis_mode", "standalone".to_owned()),
+            ("redis_mode", server.mode().to_owned()),
             ("os", std::env::consts::OS.to_owned()),
             ("multiplexing_api", server.event_loop.to_owned()),
             ("arch_bits", usize::BITS.to_string()),
@@ -303,8 +303,8 @@ fn latency_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
     }
 }
 
-fn cluster(_: &Server, text: &mut String, _: &Guard<'_>) {
-    lines(text, [("cluster_enabled", number(0))]);
+fn cluster(server: &Server, text: &mut String, _: &Guard<'_>) {
+    lines(text, [("cluster_enabled", number(u64::from(server.cluster.is_some())))]);
 }
 
 /// Items in the sample from which the number of expiring keys is estimated.

@@ -1,5 +1,6 @@
 //! Commands over the server: `INFO`, `CONFIG`, `COMMAND`, `SLOWLOG`, `LATENCY`, `MEMORY`, `DEBUG`.
 
+pub(crate) mod cluster;
 pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod debug;

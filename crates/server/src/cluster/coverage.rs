@@ -1,0 +1,112 @@
+//! The ranges of slots of each node, for clients.
+
+use super::Cluster;
+use nuthatch_cluster::map::SlotMap;
+use nuthatch_cluster::node_id::NodeId;
+use nuthatch_cluster::slot::SlotRange;
+use std::collections::BTreeMap;
+
+/// The address of a node for clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    /// The name or the address of the host, without brackets.
+    pub(crate) host: String,
+    /// The port.
+    pub(crate) port: u16,
+}
+
+impl Endpoint {
+    /// Parses `host:port`. `None` for a node that clients cannot connect to.
+    pub(crate) fn parse(address: &str) -> Option<Self> {
+        let (host, port) = address.rsplit_once(':')?;
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Some(Self { host, port: port.parse().ok()? })
+    }
+}
+
+/// A node whose lease exists, with its slots.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeSlots {
+    pub(crate) id: NodeId,
+    pub(crate) endpoint: Endpoint,
+    /// The port for other nodes; 0 without one.
+    pub(crate) node_port: u16,
+    /// The ranges of slots that it owns, in ascending order.
+    pub(crate) ranges: Vec<SlotRange>,
+    /// The greatest epoch of its slots; 0 without slots.
+    pub(crate) epoch: u64,
+}
+
+impl NodeSlots {
+    /// Returns the number of slots.
+    fn count(&self) -> usize {
+        self.ranges.iter().map(|range| range.slots().count()).sum()
+    }
+}
+
+/// The nodes whose leases exist, and their slots.
+pub(crate) struct Coverage {
+    /// The nodes, in the order of their identifiers.
+    pub(crate) nodes: Vec<NodeSlots>,
+    /// Slots that have an owner, whether its lease exists or not.
+    pub(crate) assigned: usize,
+}
+
+impl Coverage {
+    fn new(map: &SlotMap) -> Self {
+        let mut nodes: BTreeMap<NodeId, NodeSlots> = BTreeMap::new();
+        for (id, registered) in map.nodes() {
+            let addresses = &registered.node.addresses;
+            let endpoint = Endpoint::parse(&addresses.client).unwrap_or_default();
+            let node_port = Endpoint::parse(&addresses.node).map_or(0, |endpoint| endpoint.port);
+            let ranges = Vec::new();
+            nodes.insert(*id, NodeSlots { id: *id, endpoint, node_port, ranges, epoch: 0 });
+        }
+        let mut assigned = 0;
+        for (range, ownership) in map.groups().iter().flat_map(|group| group.runs()) {
+            assigned += range.slots().count();
+            let Some(node) = nodes.get_mut(&ownership.owner) else { continue };
+            node.epoch = node.epoch.max(ownership.epoch);
+            match node.ranges.last_mut() {
+                Some(last) if last.last + 1 == range.first => last.last = range.last,
+                _ => node.ranges.push(*range),
+            }
+        }
+        Self { nodes: nodes.into_values().collect(), assigned }
+    }
+
+    /// Returns the number of slots whose owner has a lease.
+    pub(crate) fn covered(&self) -> usize {
+        self.nodes.iter().map(NodeSlots::count).sum()
+    }
+
+    /// Returns each range with its node, in ascending order.
+    pub(crate) fn ranges(&self) -> Vec<(SlotRange, &NodeSlots)> {
+        let of_node = |node: &'_ NodeSlots| node.ranges.clone();
+        let mut ranges: Vec<_> = (self.nodes.iter())
+            .flat_map(|node| of_node(node).into_iter().map(move |range| (range, node)))
+            .collect();
+        ranges.sort_by_key(|(range, _)| range.first);
+        ranges
+    }
+}
+
+impl Cluster {
+    /// Returns the nodes whose leases exist, and their slots.
+    pub(crate) fn coverage(&self) -> Coverage {
+        Coverage::new(&self.map())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_have_hosts_without_brackets() {
+        let endpoint = |host: &str, port| Some(Endpoint { host: host.to_owned(), port });
+        assert_eq!(Endpoint::parse("cache-1:6379"), endpoint("cache-1", 6379));
+        assert_eq!(Endpoint::parse("[::1]:7000"), endpoint("::1", 7000));
+        assert_eq!(Endpoint::parse(""), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Removes the items of slots that another node has served since this one did.
+
+use super::Cluster;
+use super::transitions::common;
+use nuthatch_cache::Session;
+use nuthatch_cluster::slot::{SlotSet, slot_of};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+
+/// Items that are examined under one epoch guard.
+const STEP: usize = 1024;
+
+/// The thread that drops items. Dropping it ends the thread.
+#[derive(Debug)]
+pub(crate) struct Dropper {
+    cluster: Arc<Cluster>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Dropper {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the thread cannot be started, or if no session of the cache is free.
+    pub(crate) fn start(cluster: Arc<Cluster>) -> io::Result<Self> {
+        let (opened, is_opened) = mpsc::channel();
+        let shared = Arc::clone(&cluster);
+        let thread = thread::Builder::new().name("nuthatch-slots".into()).spawn(move || {
+            match shared.cache.session() {
+                Ok(mut session) => {
+                    let _ = opened.send(Ok(()));
+                    shared.drop_items(&mut session);
+                }
+                Err(error) => {
+                    let _ = opened.send(Err(io::Error::other(error)));
+                }
+            }
+        })?;
+        let dropper = Self { cluster, thread: Some(thread) };
+        is_opened.recv().map_err(|_| io::Error::other("a thread did not start"))??;
+        Ok(dropper)
+    }
+}
+
+impl Drop for Dropper {
+    fn drop(&mut self) {
+        self.cluster.transitions().is_stopping = true;
+        self.cluster.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic has stopped the program already: see `Running::wait`.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Cluster {
+    /// Drops the items of stale slots, until the server stops.
+    fn drop_items(&self, session: &mut Session<'_>) {
+        while let Some(slots) = self.next_stale() {
+            // A request that was admitted before the slot was lost may still store an item.
+            session.guard().begin_exclusive();
+            if self.remove_all(session, &slots) {
+                let mut transitions = self.transitions();
+                transitions.stale.subtract(&slots);
+                transitions.dirty.subtract(&slots);
+                let ready = common(&slots, &transitions.owned);
+                transitions.dirty.add(&ready);
+                self.served.add(&ready);
+            }
+        }
+    }
+
+    /// Waits until slots are stale. Returns `None` when the server stops.
+    fn next_stale(&self) -> Option<SlotSet> {
+        let mut transitions = self.transitions();
+        loop {
+            if transitions.is_stopping {
+                return None;
+            }
+            if !transitions.stale.is_empty() {
+                return Some(transitions.stale.clone());
+            }
+            transitions = self.changed.wait(transitions).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Removes all items of these slots. Returns false if the server stops meanwhile.
+    fn remove_all(&self, session: &mut Session<'_>, slots: &SlotSet) -> bool {
+        let mut cursor = 0;
+        loop {
+            let guard = session.guard();
+            let mut removed = 0;
+            cursor = guard.scan_in_memory(cursor, STEP, |item| {
+                if slots.contains(slot_of(item.key())) {
+                    removed += u64::from(guard.remove(item.key()));
+                }
+            });
+            self.dropped_items.fetch_add(removed, Ordering::Relaxed);
+            drop(guard);
+            if cursor == 0 {
+                return true;
+            }
+            if self.transitions().is_stopping {
+                return false;
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Nodes of a cluster: servers on this machine, with members over an etcd in memory.
+
+use crate::served::{LOCAL, address, cache, connect, options};
+use nuthatch_cluster::boot_clock::{BootClock, ManualBootClock};
+use nuthatch_cluster::keys::Keys;
+use nuthatch_cluster::lease::Permit;
+use nuthatch_cluster::member::{Input, Member, MemberConfig, Output};
+use nuthatch_cluster::memory_etcd::MemoryEtcd;
+use nuthatch_cluster::node::{Addresses, Node as Announced};
+use nuthatch_cluster::node_id::NodeId;
+use nuthatch_cluster::slot::slot_of;
+use nuthatch_server::state::Server;
+use nuthatch_server::{Cluster, IoBackend, MoveReport, Running};
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) const STEP: Duration = Duration::from_millis(20);
+
+/// A node: a server, and its member of the cluster.
+pub(crate) struct Node {
+    pub(crate) id: NodeId,
+    pub(crate) running: Running,
+    pub(crate) cluster: Arc<Cluster>,
+    permit: Arc<Permit>,
+    member: Member,
+    watch: Option<(u64, i64)>,
+    /// Whether it reaches etcd.
+    pub(crate) is_connected: bool,
+}
+
+/// An etcd in memory, and the nodes that use it.
+#[derive(Default)]
+pub(crate) struct Nodes {
+    etcd: MemoryEtcd,
+    pub(crate) clock: Arc<ManualBootClock>,
+    pub(crate) all: Vec<Node>,
+}
+
+/// Starts a server of a node.
+pub(crate) fn serve(cluster: &Arc<Cluster>, mut server: Server) -> Running {
+    server.cluster = Some(Arc::clone(cluster));
+    Running::serve(server, &options(&[LOCAL], 1, IoBackend::Auto)).expect("a server")
+}
+
+impl Nodes {
+    /// Starts this many nodes, and waits until they share the slots.
+    pub(crate) fn start(count: usize) -> Self {
+        let mut nodes = Self::default();
+        nodes.clock.advance(Duration::from_secs(100));
+        (0..count).for_each(|_| nodes.add());
+        nodes.settle();
+        nodes
+    }
+
+    /// Starts one more node.
+    pub(crate) fn add(&mut self) {
+        let id = NodeId::numbered(self.all.len() as u32 + 1);
+        let (cache, permit) = (cache(), Arc::new(Permit::default()));
+        let clock: Arc<dyn BootClock> = self.clock.clone();
+        let cluster = Arc::new(Cluster::new(id, cache.clone(), permit.clone(), clock));
+        let running = serve(&cluster, Server::new(cache));
+        let client = address(&running, 0).to_string();
+        let node = Announced::new(id, Addresses { client, ..Addresses::default() });
+        let mut config = MemberConfig::new(Keys::new("test").expect("a name"), node);
+        config.max_moving_slots = 16_384;
+        let member = Member::new(config);
+        let node = Node { id, running, cluster, permit, member, watch: None, is_connected: true };
+        self.all.push(node);
+    }
+
+    /// Lets time pass until nothing changes any more.
+    pub(crate) fn settle(&mut self) {
+        self.pass(Duration::from_secs(4));
+    }
+
+    /// Lets time pass, in steps.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        for _ in 0..time.as_millis() / STEP.as_millis() {
+            self.clock.advance(STEP);
+            self.etcd.expire(self.clock.now());
+            for node in self.all.iter_mut().filter(|node| node.is_connected) {
+                node.advance(&mut self.etcd, &*self.clock);
+            }
+        }
+    }
+
+    /// Returns the number of the node that owns the slot of a key, as the first node knows it.
+    pub(crate) fn owner(&self, key: &str) -> usize {
+        let map = self.all[0].member.map();
+        let owner = map.ownership(slot_of(key.as_bytes())).expect("an owner").owner;
+        self.all.iter().position(|node| node.id == owner).expect("a node")
+    }
+
+    /// Returns a key whose slot this node owns; keys with different numbers belong to different
+    /// slots.
+    pub(crate) fn key_of(&self, node: usize, number: usize) -> String {
+        let mut found = (0..).map(|at| format!("key{at}")).filter(|key| self.owner(key) == node);
+        found.nth(number).expect("a key")
+    }
+
+    /// Returns the reply to a request of a new connection to a node.
+    pub(crate) fn ask(&self, node: usize, request: &str) -> String {
+        self.client(node).ask(request)
+    }
+
+    pub(crate) fn client(&self, node: usize) -> Client {
+        Client(connect(&self.all[node].running))
+    }
+
+    /// Returns the reply to a request once the slot is served: its items are dropped first.
+    pub(crate) fn ask_served(&self, node: usize, request: &str) -> String {
+        let mut client = self.client(node);
+        loop {
+            let reply = client.ask(request);
+            if reply != "-CLUSTERDOWN Hash slot not served" {
+                return reply;
+            }
+        }
+    }
+
+    /// Returns the address of a node.
+    pub(crate) fn address(&self, node: usize) -> String {
+        address(&self.all[node].running, 0).to_string()
+    }
+}
+
+impl Node {
+    fn advance(&mut self, etcd: &mut MemoryEtcd, clock: &dyn BootClock) {
+        let mut inputs = VecDeque::from([Input::Tick]);
+        loop {
+            if inputs.is_empty()
+                && let Some((watch, from)) = self.watch
+                && from <= etcd.revision()
+            {
+                let (revision, changes) = (etcd.revision(), etcd.changes(from).expect("kept"));
+                self.watch = Some((watch, revision + 1));
+                inputs.push_back(Input::Changes { watch, revision, changes });
+            }
+            let Some(input) = inputs.pop_front() else { return };
+            self.member.handle(clock.now(), input);
+            while let Some(output) = self.member.next_output() {
+                match output {
+                    Output::Call { call, request, .. } => {
+                        let result = etcd.execute(clock.now(), &request);
+                        inputs.push_back(Input::Response { call, result });
+                    }
+                    Output::Watch { watch, from } => self.watch = Some((watch, from)),
+                    Output::Permit(until) => self.permit.set(until),
+                    Output::Event(event) => {
+                        inputs.extend(self.cluster.handle(&self.member, event).map(into_input));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn into_input(report: MoveReport) -> Input {
+    match report {
+        MoveReport::Finished { transfer } => Input::MoveFinished { transfer },
+        MoveReport::Failed { transfer } => Input::MoveFailed { transfer },
+    }
+}
+
+/// A connection to a node.
+pub(crate) struct Client(pub(crate) TcpStream);
+
+impl Client {
+    /// Sends an inline command. Returns the first line of the reply, with the content of a string.
+    pub(crate) fn ask(&mut self, request: &str) -> String {
+        self.0.write_all(format!("{request}\r\n").as_bytes()).expect("sent");
+        self.line()
+    }
+
+    /// Reads a line, and the content of a string after it.
+    pub(crate) fn line(&mut self) -> String {
+        let head = self.until_line_end();
+        match head.strip_prefix('$').and_then(|len| len.parse::<usize>().ok()) {
+            Some(len) => {
+                let mut text = vec![0; len + 2];
+                self.0.read_exact(&mut text).expect("an answer");
+                String::from_utf8(text).expect("text").trim_end().to_owned()
+            }
+            None => head,
+        }
+    }
+
+    fn until_line_end(&mut self) -> String {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).expect("an answer");
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).expect("text").trim_end().to_owned()
+    }
+}
