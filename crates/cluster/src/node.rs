@@ -126,6 +126,12 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, InvalidText> {
     text.parse().map_err(|_| InvalidText::new("a number", text))
 }
 
+/// Returns whether a text is an address that a node can announce: `host:port`.
+#[must_use]
+pub fn is_address(text: &str) -> bool {
+    address(text).is_ok()
+}
+
 /// Checks the syntax of an address: a client receives it in replies, so it contains no spaces or
 /// control characters.
 fn address(text: &str) -> Result<String, InvalidText> {

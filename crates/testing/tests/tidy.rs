@@ -82,6 +82,7 @@ const IMPORTS: &[Arrows] = &[
             "filesystem",
             "chunks",
             "chunk-server",
+            "cluster",
             "compress",
             "delivery",
             "listen",

@@ -1,6 +1,7 @@
 //! The settings of `nuthatch serve`: their table, and the file, the environment and the flags that
 //! set them.
 
+mod cluster;
 mod compress;
 mod config_text;
 mod declare;
@@ -22,6 +23,7 @@ mod suggestion;
 mod table;
 mod toml_file;
 
+pub(crate) use cluster::{ClusterAddress, address as cluster_address};
 pub(crate) use compress::level as compression_level;
 pub(crate) use environment::Environment;
 pub(crate) use flags::Flags;

@@ -12,7 +12,7 @@ use super::path_or_word::PathOrWord;
 use super::secret::Secret;
 use super::setting::ConfigName::{Changeable, ReadOnly};
 use super::setting_type::MAX_SIZE;
-use super::{compress, setting, setting_type};
+use super::{cluster, compress, setting, setting_type};
 use crate::logs;
 use nuthatch_cache::Options as CacheOptions;
 use nuthatch_rpc::Options as StoreOptions;
@@ -238,6 +238,26 @@ settings! {
                    level info with --disk. Allow this, --drain-ms and the time of a sync before a \
                    supervisor kills the server. A second signal ends the server at once: without \
                    a dump, and with --disk without the items that are only in memory.",
+        }
+    }
+
+    "Cluster" {
+        cluster: String = Text(cluster::check) {
+            value_name: "URL",
+            default: "off",
+            help: "The cluster to join, as etcd://HOST:PORT[,HOST:PORT...]/NAME; or off",
+            more: "Nodes with the same URL share the slots of Redis Cluster, in proportion to \
+                   --memory; clients of Redis Cluster find them. etcd has the owner of each slot. \
+                   A node that cannot renew its lease there answers CLUSTERDOWN. Nodes serve \
+                   clients of Redis only, without --disk and --warm-restart. With --data-dir, a \
+                   node keeps its identifier. See docs/protocol.md, \"Cluster\".",
+        }
+
+        announce: String = Text(cluster::check_announced) {
+            value_name: "HOST:PORT",
+            default: "auto",
+            help: "The address by which clients and other nodes reach this node of a cluster",
+            more: "auto is the first address of --resp.",
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use nuthatch_cluster::map::SlotMap;
+use nuthatch_cluster::node::Node;
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotRange;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ impl Endpoint {
     }
 }
 
-/// A node whose lease exists, with its slots.
+/// A node with its slots.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeSlots {
     pub(crate) id: NodeId,
@@ -35,16 +36,24 @@ pub(crate) struct NodeSlots {
     pub(crate) ranges: Vec<SlotRange>,
     /// The greatest epoch of its slots; 0 without slots.
     pub(crate) epoch: u64,
+    /// Whether its lease exists.
+    pub(crate) is_present: bool,
 }
 
 impl NodeSlots {
+    fn new(node: &Node, is_present: bool) -> Self {
+        let endpoint = Endpoint::parse(&node.addresses.client).unwrap_or_default();
+        let node_port = Endpoint::parse(&node.addresses.node).map_or(0, |endpoint| endpoint.port);
+        Self { id: node.id, endpoint, node_port, ranges: Vec::new(), epoch: 0, is_present }
+    }
+
     /// Returns the number of slots.
     fn count(&self) -> usize {
         self.ranges.iter().map(|range| range.slots().count()).sum()
     }
 }
 
-/// The nodes whose leases exist, and their slots.
+/// The nodes whose leases exist, and those whose slots have no other owner yet, with their slots.
 pub(crate) struct Coverage {
     /// The nodes, in the order of their identifiers.
     pub(crate) nodes: Vec<NodeSlots>,
@@ -53,15 +62,11 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    fn new(map: &SlotMap) -> Self {
+    fn new(map: &SlotMap, departed: &BTreeMap<NodeId, Node>) -> Self {
         let mut nodes: BTreeMap<NodeId, NodeSlots> = BTreeMap::new();
-        for (id, registered) in map.nodes() {
-            let addresses = &registered.node.addresses;
-            let endpoint = Endpoint::parse(&addresses.client).unwrap_or_default();
-            let node_port = Endpoint::parse(&addresses.node).map_or(0, |endpoint| endpoint.port);
-            let ranges = Vec::new();
-            nodes.insert(*id, NodeSlots { id: *id, endpoint, node_port, ranges, epoch: 0 });
-        }
+        nodes.extend(departed.iter().map(|(id, node)| (*id, NodeSlots::new(node, false))));
+        let present = map.nodes().iter();
+        nodes.extend(present.map(|(id, found)| (*id, NodeSlots::new(&found.node, true))));
         let mut assigned = 0;
         for (range, ownership) in map.groups().iter().flat_map(|group| group.runs()) {
             assigned += range.slots().count();
@@ -77,7 +82,7 @@ impl Coverage {
 
     /// Returns the number of slots whose owner has a lease.
     pub(crate) fn covered(&self) -> usize {
-        self.nodes.iter().map(NodeSlots::count).sum()
+        self.nodes.iter().filter(|node| node.is_present).map(NodeSlots::count).sum()
     }
 
     /// Returns each range with its node, in ascending order.
@@ -92,9 +97,9 @@ impl Coverage {
 }
 
 impl Cluster {
-    /// Returns the nodes whose leases exist, and their slots.
+    /// Returns the nodes and their slots.
     pub(crate) fn coverage(&self) -> Coverage {
-        Coverage::new(&self.map())
+        Coverage::new(&self.map(), &self.departed())
     }
 }
 

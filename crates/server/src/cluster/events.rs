@@ -6,6 +6,7 @@ use crate::log;
 use nuthatch_cluster::map::SlotMap;
 use nuthatch_cluster::member::{Event, Items, Member};
 use nuthatch_cluster::slot::SlotSet;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -96,6 +97,15 @@ impl Cluster {
     }
 
     fn replace_map(&self, map: Arc<SlotMap>) {
+        let before = self.map();
+        let mut departed = self.departed();
+        for (id, registered) in before.nodes() {
+            departed.insert(*id, registered.node.clone());
+        }
+        let runs = map.groups().iter().flat_map(|group| group.runs());
+        let owners: BTreeSet<_> = runs.map(|(_, ownership)| ownership.owner).collect();
+        departed.retain(|id, _| map.node(*id).is_none() && owners.contains(id));
+        drop(departed);
         *self.map.write().unwrap_or_else(PoisonError::into_inner) = map;
     }
 

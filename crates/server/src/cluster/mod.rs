@@ -30,8 +30,10 @@ use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::BootClock;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::map::SlotMap;
+use nuthatch_cluster::node::Node as Announced;
 use nuthatch_cluster::node_id::NodeId;
 use served_slots::ServedSlots;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -48,6 +50,9 @@ pub struct Cluster {
     cache: Arc<Cache>,
     served: ServedSlots,
     map: RwLock<Arc<SlotMap>>,
+    /// Nodes without a lease whose slots have no other owner yet. Clients of Redis Cluster expect
+    /// that every slot that had an owner still has one until then.
+    departed: Mutex<BTreeMap<NodeId, Announced>>,
     transitions: Mutex<Transitions>,
     /// Signals that slots wait for their items to be dropped, or that the server stops.
     changed: Condvar,
@@ -74,6 +79,7 @@ impl Cluster {
             cache,
             served: ServedSlots::default(),
             map: RwLock::new(Arc::new(SlotMap::empty())),
+            departed: Mutex::default(),
             transitions: Mutex::new(transitions),
             changed: Condvar::new(),
             losses: AtomicU64::new(0),
@@ -113,6 +119,10 @@ impl Cluster {
     /// Returns the map of the cluster, as this node knows it.
     pub(crate) fn map(&self) -> Arc<SlotMap> {
         self.map.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn departed(&self) -> MutexGuard<'_, BTreeMap<NodeId, Announced>> {
+        self.departed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn transitions(&self) -> MutexGuard<'_, Transitions> {

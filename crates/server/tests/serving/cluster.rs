@@ -172,6 +172,33 @@ fn without_a_cluster_its_commands_are_refused() {
     assert_eq!(crate::served::info(&mut client.0, "cluster_enabled"), "0");
 }
 
+/// Clients did not refresh their slots: they take a slot without a node for an error of their own.
+#[test]
+fn a_node_that_is_gone_is_listed_until_its_slots_have_other_owners() {
+    let mut nodes = Nodes::start(2);
+    let key = nodes.key_of(1, 0);
+    let gone = format!("{} {}@0 ", nodes.all[1].id, nodes.address(1));
+    nodes.all[1].is_connected = false;
+    let mut listed = String::new();
+    // The slots are claimed when the set of nodes did not change for half a second.
+    for _ in 0..100 {
+        nodes.pass(Duration::from_millis(100));
+        listed = nodes.ask(0, "CLUSTER NODES");
+        if listed.contains("fail") {
+            break;
+        }
+        assert!(listed.contains(&format!("{gone}master - 0 0 ")), "{listed}");
+    }
+    assert!(listed.contains(&format!("{gone}master,fail - 0 0 ")), "{listed}");
+    assert_eq!(nodes.ask(0, &format!("GET {key}")), "-CLUSTERDOWN Hash slot not served");
+    let info = nodes.ask(0, "CLUSTER INFO");
+    assert!(info.contains("cluster_state:fail\r\ncluster_slots_assigned:16384\r\n"), "{info}");
+    assert!(info.contains("cluster_slots_fail:8192\r\n"), "{info}");
+    nodes.settle();
+    assert!(!nodes.ask(0, "CLUSTER NODES").contains("fail"));
+    assert_eq!(nodes.ask(0, &format!("GET {key}")), "$-1");
+}
+
 /// A clock that jumps by an hour after some calls, as for a process that was stopped.
 struct JumpingClock(AtomicU64);
 

@@ -2,7 +2,7 @@
 //! starts and reloads, and `--show-config` runs them before it prints.
 
 use super::listeners::listeners;
-use super::{access, disk, snapshots, store_server};
+use super::{access, cluster, disk, snapshots, store_server};
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
 
@@ -15,6 +15,7 @@ pub(crate) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     listeners(loaded)?;
     access::tls_files(loaded)?;
     disk::check(loaded)?;
+    cluster::check(loaded)?;
     snapshots::sources(loaded)?;
     store_server::check(loaded)
 }

@@ -18,7 +18,12 @@ pub(super) fn listeners(loaded: &LoadedSettings) -> Result<Vec<Listener>, Failur
         (Protocol::Pmc, &settings.pmc),
         (Protocol::Mrcache(framing), &settings.mrcache),
     ];
-    let listeners = all.into_iter().flat_map(|(protocol, listen_addresses)| {
+    // The default address of memcached is for servers without a cluster.
+    let is_skipped = |protocol| {
+        protocol == Protocol::Memcache && settings.cluster != "off" && !loaded.is_set("memcache")
+    };
+    let all = all.into_iter().filter(|(protocol, _)| !is_skipped(*protocol));
+    let listeners = all.flat_map(|(protocol, listen_addresses)| {
         listen_addresses.iter().map(move |listen_address| {
             let mut listener = Listener::new(protocol, listen_address.address.clone());
             listener.tls = listen_address.tls;

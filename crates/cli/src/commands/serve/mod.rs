@@ -2,6 +2,7 @@
 
 mod access;
 mod check;
+mod cluster;
 mod compression;
 mod config_command;
 mod config_rewrite;

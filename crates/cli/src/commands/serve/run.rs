@@ -1,5 +1,6 @@
 //! Runs the servers until a signal ends them.
 
+use super::cluster::ClusterThread;
 use super::compression::compression;
 use super::config_command::pass_settings;
 use super::connection_limits::ConnectionLimits;
@@ -12,7 +13,7 @@ use super::shutdown::Shutdown;
 use super::snapshots::snapshots;
 use super::store_server::{StoreServer, StoreThread};
 use super::warm_restart::warm_restart;
-use super::{access, config_rewrite};
+use super::{access, cluster, config_rewrite};
 use crate::logs::{self, Logs};
 use crate::outcome::{Failure, Outcome};
 use crate::process::{ServerProcess, start_watchdog};
@@ -55,17 +56,15 @@ pub(super) fn serve(
         Some(disk) => Arc::clone(disk.cache()),
         None => Arc::new(cache(loaded, warm_restart.as_deref())?),
     };
+    let node = cluster::node(loaded, &cache)?;
     let mut server = Server::new(cache).with_users(users);
+    server.cluster = node.as_ref().map(|node| Arc::clone(&node.cluster));
     server.snapshots = snapshots;
     server.warm_restart = warm_restart;
     server.disk = disk;
-    server.max_dump_time = Duration::from_millis(settings.dump_ms);
-    if let Some(compression) = compression {
-        server.compression = compression;
-    }
+    server.compression = compression.unwrap_or_default();
     server.must_keep_password = must_keep_password;
-    server.debug = Debugging::named(settings.enable_debug_command).unwrap_or_default();
-    pass_settings(loaded, &mut server)?;
+    apply(loaded, &mut server)?;
     let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
     limits.apply(loaded, &server)?;
     server.rewrite = config_rewrite::rewrite(loaded);
@@ -75,6 +74,7 @@ pub(super) fn serve(
     let running =
         Running::serve(server, &options).map_err(|error| start_failure(loaded, &error))?;
     warn_of_addresses(loaded, &running);
+    let node = node.map(|node| node.join(loaded, &running)).transpose()?;
     greet(&running, stored.as_ref(), settings.memory, threads)?;
     logs::server_started();
     watch(&running, logs);
@@ -93,10 +93,27 @@ pub(super) fn serve(
         store: store_reloader,
     };
     process.on_request(move |request| ending.handle(request, || reloading.reload(&load)));
-    let ended = running.wait().map_err(failure);
+    let ended = wait(running, node);
     stored.map_or(Ok(()), StoreThread::wait)?;
     ended?;
     Ok(Outcome::Success)
+}
+
+/// Applies settings that are values only.
+fn apply(loaded: &LoadedSettings, server: &mut Server) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    server.max_dump_time = Duration::from_millis(settings.dump_ms);
+    server.debug = Debugging::named(settings.enable_debug_command).unwrap_or_default();
+    pass_settings(loaded, server)
+}
+
+/// Waits until the cache server has stopped, and then leaves the cluster.
+fn wait(running: Running, node: Option<ClusterThread>) -> Result<(), Failure> {
+    let ended = running.wait().map_err(failure);
+    if let Some(node) = node {
+        node.leave();
+    }
+    ended
 }
 
 /// Raises the limit of open files, and returns how many clients of the cache it allows.

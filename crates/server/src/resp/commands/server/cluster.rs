@@ -159,7 +159,7 @@ fn shard_node(reply: &mut Reply<'_>, node: &NodeSlots) {
     reply.bulk(b"replication-offset");
     reply.integer(0);
     reply.bulk(b"health");
-    reply.bulk(b"online");
+    reply.bulk(if node.is_present { b"online" } else { b"fail" });
 }
 
 /// `CLUSTER NODES`
@@ -167,11 +167,15 @@ fn nodes(call: &mut Call<'_>) -> Result {
     let cluster = cluster(call)?;
     let mut text = String::new();
     for node in &cluster.coverage().nodes {
-        let NodeSlots { id, endpoint, node_port, ranges, epoch } = node;
-        let flags = if *id == cluster.id() { "myself,master" } else { "master" };
+        let NodeSlots { id, endpoint, node_port, ranges, epoch, is_present } = node;
+        let (flags, link) = match (*id == cluster.id(), is_present) {
+            (true, _) => ("myself,master", "connected"),
+            (false, true) => ("master", "connected"),
+            (false, false) => ("master,fail", "disconnected"),
+        };
         let (host, port) = (&endpoint.host, endpoint.port);
         // Writing to a `String` never fails.
-        let _ = write!(text, "{id} {host}:{port}@{node_port} {flags} - 0 0 {epoch} connected");
+        let _ = write!(text, "{id} {host}:{port}@{node_port} {flags} - 0 0 {epoch} {link}");
         for range in ranges {
             let _ = write!(text, " {range}");
         }

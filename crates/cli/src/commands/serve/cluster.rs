@@ -1,0 +1,252 @@
+//! The cluster that the cache server is a node of.
+
+use crate::files::AtomicFile;
+use crate::outcome::Failure;
+use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address};
+use nuthatch_cache::Cache;
+use nuthatch_cluster::boot_clock::{BootClock, SystemBootClock};
+use nuthatch_cluster::etcd::Etcd;
+use nuthatch_cluster::lease::Permit;
+use nuthatch_cluster::member::{Command, Event, Member, MemberConfig};
+use nuthatch_cluster::membership::{MemberHandle, Membership, SlotServer};
+use nuthatch_cluster::node::{Addresses, Node};
+use nuthatch_cluster::node_id::NodeId;
+use nuthatch_listen::Address;
+use nuthatch_server::{Cluster, Listener, MoveReport, Protocol, Running};
+use std::fs::read_to_string;
+use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tracing::{info, warn};
+
+const LOG: &str = "nuthatch::cluster";
+
+/// The file in `data-dir` with the identifier of the node.
+const ID_FILE: &str = "node-id";
+
+/// The pause between two looks at the permit, for the log.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Checks the settings of a cluster.
+pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    if address(loaded)?.is_none() {
+        if loaded.is_set("announce") {
+            let problem = "expected a cluster, found none; name one with --cluster";
+            return Err(loaded.invalid("announce", problem));
+        }
+        return Ok(());
+    }
+    let others =
+        [("memcache", &settings.memcache), ("pmc", &settings.pmc), ("mrcache", &settings.mrcache)];
+    let is_used = |name: &str, count: usize| count > 0 && loaded.is_set(name);
+    if let Some((name, _)) = others.iter().find(|(name, all)| is_used(name, all.len())) {
+        let problem = "expected off with --cluster, found an address: nodes serve clients of Redis";
+        return Err(loaded.invalid(name, problem));
+    }
+    if settings.disk > 0 {
+        let problem = "expected 0 with --cluster, found more: nodes have items in memory only";
+        return Err(loaded.invalid("disk", problem));
+    }
+    if settings.warm_restart {
+        let problem = "expected false with --cluster, found true: a node starts without items";
+        return Err(loaded.invalid("warm-restart", problem));
+    }
+    if settings.announce != "auto" {
+        return Ok(());
+    }
+    let addresses = settings.resp.iter().map(|listen_address| &listen_address.address);
+    first_of_network(addresses).map(drop).map_err(|problem| loaded.invalid("announce", problem))
+}
+
+/// Returns the first address that other machines may connect to.
+fn first_of_network<'a>(
+    mut addresses: impl Iterator<Item = &'a Address>,
+) -> Result<SocketAddr, String> {
+    let advice = "name the address by which clients reach this node with --announce HOST:PORT";
+    let first = addresses.find_map(|address| match address {
+        Address::Tcp(address) => Some(*address),
+        Address::Unix(_) => None,
+    });
+    match first {
+        Some(address) if address.ip().is_unspecified() => {
+            Err(format!("expected the address of this machine, found {address}; {advice}"))
+        }
+        Some(address) => Ok(address),
+        None => Err(format!("expected an address of the network in --resp, found none; {advice}")),
+    }
+}
+
+fn address(loaded: &LoadedSettings) -> Result<Option<ClusterAddress>, Failure> {
+    let address = cluster_address(&loaded.settings.cluster);
+    address.map_err(|problem| loaded.invalid("cluster", problem))
+}
+
+/// A node that does not take part in its cluster yet.
+pub(super) struct ClusterNode {
+    address: ClusterAddress,
+    permit: Arc<Permit>,
+    clock: Arc<dyn BootClock>,
+    pub(super) cluster: Arc<Cluster>,
+    started_ms: u64,
+}
+
+/// Creates the node of this server, if the settings have a cluster. Its folder is locked.
+pub(super) fn node(
+    loaded: &LoadedSettings,
+    cache: &Arc<Cache>,
+) -> Result<Option<ClusterNode>, Failure> {
+    let Some(address) = address(loaded)? else { return Ok(None) };
+    let data_dir = loaded.settings.data_dir.as_deref();
+    let id = data_dir.map_or_else(random_id, kept_id);
+    let id = id.map_err(|problem| {
+        Failure::Error(format!("{}: {problem}", loaded.source("data-dir").named()))
+    })?;
+    let permit = Arc::new(Permit::default());
+    let clock: Arc<dyn BootClock> = Arc::new(SystemBootClock);
+    let started_ms = cache.session().map_or(0, |mut session| session.guard().now_ms());
+    let cluster = Cluster::new(id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock));
+    Ok(Some(ClusterNode { address, permit, clock, cluster: Arc::new(cluster), started_ms }))
+}
+
+fn random_id() -> Result<NodeId, String> {
+    NodeId::random().map_err(|error| format!("no random numbers for an identifier: {error}"))
+}
+
+/// Returns the identifier in a folder, and creates it if there is none.
+fn kept_id(folder: &Path) -> Result<NodeId, String> {
+    let path = folder.join(ID_FILE);
+    let failure = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    match read_to_string(&path) {
+        Ok(text) => text.trim_end().parse().map_err(|error| failure(&error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let id = random_id()?;
+            let created = AtomicFile::create(path.clone()).and_then(|mut file| {
+                writeln!(file, "{id}")?;
+                file.publish()
+            });
+            created.map(|()| id).map_err(|error| failure(&error))
+        }
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+impl ClusterNode {
+    /// Takes part in the cluster, on a thread.
+    pub(super) fn join(
+        self,
+        loaded: &LoadedSettings,
+        running: &Running,
+    ) -> Result<ClusterThread, Failure> {
+        let settings = &loaded.settings;
+        let client = announced(settings, running.listeners())
+            .map_err(|problem| loaded.invalid("announce", problem))?;
+        let mut node = Node::new(self.cluster.id(), Addresses { client, ..Addresses::default() });
+        node.started_ms = self.started_ms;
+        node.weight = u32::try_from(settings.memory >> 20).unwrap_or(u32::MAX).max(1);
+        let Self { address: ClusterAddress { etcd, keys }, permit, clock, cluster, .. } = self;
+        let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("cluster: {error}"));
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| failure(&error))?;
+        let etcd = {
+            let _entered = runtime.enter();
+            Etcd::new(etcd).map_err(|error| failure(&error))?
+        };
+        let config = MemberConfig::new(keys, node);
+        let (membership, member) = Membership::new(Arc::new(etcd), config, clock, permit);
+        let mut server = Server { cluster, member: member.clone() };
+        let thread = thread::Builder::new().name("nuthatch-cluster".to_owned());
+        let thread = thread.spawn(move || {
+            runtime.block_on(async {
+                let cluster = Arc::clone(&server.cluster);
+                tokio::select! {
+                    () = membership.run(&mut server) => {}
+                    () = log_permit(&cluster) => {}
+                }
+            });
+        });
+        Ok(ClusterThread { member, thread: thread.map_err(|error| failure(&error))? })
+    }
+}
+
+/// Returns the address of this node for clients.
+fn announced(settings: &Settings, listeners: &[Listener]) -> Result<String, String> {
+    if settings.announce != "auto" {
+        return Ok(settings.announce.clone());
+    }
+    let resp = listeners.iter().filter(|listener| listener.protocol == Protocol::Resp);
+    let address = first_of_network(resp.map(|listener| &listener.address))?;
+    Ok(address.to_string())
+}
+
+/// Logs when the node gets a lease, and when it is without one.
+async fn log_permit(cluster: &Cluster) {
+    let mut was_permitted = false;
+    let mut is_first = true;
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        let is_permitted = cluster.is_permitted();
+        if is_permitted && !was_permitted {
+            let slots = cluster.served_slots();
+            info!(target: LOG, slots, "the node has a lease in etcd, and serves its slots");
+        } else if !is_permitted && (was_permitted || is_first) {
+            warn!(
+                target: LOG,
+                "the node has no lease in etcd, so requests with keys fail (CLUSTERDOWN); check \
+                 that etcd responds at the address of --cluster"
+            );
+        }
+        (was_permitted, is_first) = (is_permitted, false);
+    }
+}
+
+/// Passes the events of the membership to the cache server.
+struct Server {
+    cluster: Arc<Cluster>,
+    member: MemberHandle,
+}
+
+impl SlotServer for Server {
+    fn handle(&mut self, member: &Member, event: Event) {
+        match self.cluster.handle(member, event) {
+            Some(MoveReport::Finished { transfer }) => self.member.move_finished(transfer),
+            Some(MoveReport::Failed { transfer }) => self.member.move_failed(transfer),
+            None => {}
+        }
+    }
+}
+
+/// The thread of the membership.
+pub(super) struct ClusterThread {
+    member: MemberHandle,
+    thread: JoinHandle<()>,
+}
+
+impl ClusterThread {
+    /// Leaves the cluster: other nodes take the slots at once. Waits for a response of etcd, a few
+    /// seconds at most.
+    pub(super) fn leave(self) {
+        self.member.command(Command::Leave);
+        // A panic has ended the program already.
+        let _ = self.thread.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_keeps_its_identifier() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let id = kept_id(folder.path()).expect("a new identifier");
+        assert_eq!(kept_id(folder.path()), Ok(id));
+        std::fs::write(folder.path().join(ID_FILE), "12\n").expect("a file");
+        let error = kept_id(folder.path()).expect_err("another content");
+        assert!(error.contains("node-id: expected 40 hexadecimal digits"), "{error}");
+    }
+}
