@@ -1,6 +1,7 @@
 """Processes of a cluster on this machine: etcd, and nodes."""
 
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -94,8 +95,19 @@ class Node:
             return lines
         return dict(line.split(":", 1) for line in lines.decode().split())
 
-    def send(self, number):
-        self.process.send_signal(number)
+    def pause(self):
+        """Stops the process, and waits until all its threads stand still."""
+        self.process.send_signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+
+        def states():
+            # The state follows the name of the thread, which may have spaces.
+            return {(task / "stat").read_text().rpartition(") ")[2][0] for task in tasks.iterdir()}
+
+        until("all threads are stopped", lambda: states() == {"T"})
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def end(self, number=signal.SIGKILL):
         """Ends the process, and returns its exit status."""

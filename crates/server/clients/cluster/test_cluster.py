@@ -61,7 +61,7 @@ def test_a_node_that_was_stopped_returns_nothing_old(nodes, cluster):
     others = [node for node in nodes if node is not stopped]
     assert cluster.set("key", "old")
     with socket.create_connection(("127.0.0.1", stopped.port), timeout=60) as waiting:
-        stopped.send(signal.SIGSTOP)
+        stopped.pause()
         # It executes this request when it continues.
         waiting.sendall(b"GET key\r\nGET key\r\n")
         until("the others serve all slots", lambda: is_complete(others, 2))
@@ -73,7 +73,7 @@ def test_a_node_that_was_stopped_returns_nothing_old(nodes, cluster):
         with new.client() as client:
             assert client.get("key") is None
             assert client.set("key", "new")
-        stopped.send(signal.SIGCONT)
+        stopped.resume()
         try:
             reply = waiting.recv(1000)
         except ConnectionResetError:
