@@ -35,7 +35,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     let settings = &loaded.settings;
     if address(loaded)?.is_none() {
-        if loaded.is_set("announce") {
+        if settings.announce != "auto" {
             let problem = "expected a cluster, found none; name one with --cluster";
             return Err(loaded.invalid("announce", problem));
         }
@@ -43,8 +43,8 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     }
     let others =
         [("memcache", &settings.memcache), ("pmc", &settings.pmc), ("mrcache", &settings.mrcache)];
-    let is_used = |name: &str, count: usize| count > 0 && loaded.is_set(name);
-    if let Some((name, _)) = others.iter().find(|(name, all)| is_used(name, all.len())) {
+    let is_used = |name: &str| !has_default_address(loaded, name);
+    if let Some((name, _)) = others.iter().find(|(name, all)| !all.is_empty() && is_used(name)) {
         let problem = "expected off with --cluster, found an address: nodes serve clients of Redis";
         return Err(loaded.invalid(name, problem));
     }
@@ -61,6 +61,12 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     }
     let addresses = settings.resp.iter().map(|listen_address| &listen_address.address);
     first_of_network(addresses).map(drop).map_err(|problem| loaded.invalid("announce", problem))
+}
+
+/// Returns whether the addresses of a setting are the default ones, as `--show-config` prints them,
+/// too. A node of a cluster does without them.
+pub(super) fn has_default_address(loaded: &LoadedSettings, name: &str) -> bool {
+    !loaded.is_set(name) || loaded.is_default_from_file(name)
 }
 
 /// Returns the first address that other machines may connect to.

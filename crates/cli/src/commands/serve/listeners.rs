@@ -1,5 +1,6 @@
 //! The addresses that the cache server listens at.
 
+use super::cluster::has_default_address;
 use crate::logs;
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
@@ -20,7 +21,9 @@ pub(super) fn listeners(loaded: &LoadedSettings) -> Result<Vec<Listener>, Failur
     ];
     // The default address of memcached is for servers without a cluster.
     let is_skipped = |protocol| {
-        protocol == Protocol::Memcache && settings.cluster != "off" && !loaded.is_set("memcache")
+        protocol == Protocol::Memcache
+            && settings.cluster != "off"
+            && has_default_address(loaded, "memcache")
     };
     let all = all.into_iter().filter(|(protocol, _)| !is_skipped(*protocol));
     let listeners = all.flat_map(|(protocol, listen_addresses)| {

@@ -80,6 +80,36 @@ fn wrong_addresses_and_filters_are_named() {
     }
 }
 
+#[test]
+fn settings_that_a_cluster_excludes_are_named() {
+    const CLUSTER: &str = "etcd://127.0.0.1:1/cache";
+    let folder = Folder::new();
+    for (arguments, expected) in [
+        (&["--cluster", "127.0.0.1:2379"][..], "--cluster: expected off or etcd://HOST:PORT"),
+        (&["--cluster", "etcd://me:s3cret@a/x"], "found a user or a password in it"),
+        (&["--announce", "a:1"], "--announce: expected a cluster, found none; name one with"),
+        (&["--cluster", CLUSTER, "--memcache=127.0.0.1:0"], "--memcache: expected off with"),
+        (&["--cluster", CLUSTER, "--disk=16MiB", "--data-dir=d"], "--disk: expected 0 with"),
+        (
+            &["--cluster", CLUSTER, "--resp=0.0.0.0:0", "--insecure"],
+            "announce: expected the address of this machine, found 0.0.0.0:0; name the address",
+        ),
+    ] {
+        let run = folder.run(&[&["serve"], arguments].concat());
+        assert_eq!(run.status, Some(2), "{arguments:?}: {run:?}");
+        assert!(run.stderr.contains(expected) && !run.stderr.contains("s3cret"), "{run:?}");
+    }
+    // The file that --show-config prints has the default address of memcached, too.
+    let small = ["--memory=16MiB", "--admin=off", "--cluster", CLUSTER];
+    let shown = folder.run(&[&["serve", "--show-config"], &small[..]].concat()).stdout;
+    folder.file("shown.toml", shown.replace("127.0.0.1:6379", "127.0.0.1:0"));
+    let server = folder.start(folder.command(&["serve", "--config", "shown.toml"]));
+    assert_eq!(server.ask("CLUSTER KEYSLOT foo"), ":12182\r\n");
+    assert_eq!(server.ask("GET foo"), "-CLUSTERDOWN The cluster is down\r\n");
+    let (status, _) = server.stop();
+    assert_eq!(status, Some(0));
+}
+
 /// The message had the name of the setting twice.
 #[test]
 fn too_little_memory_is_an_error_that_names_the_range() {
