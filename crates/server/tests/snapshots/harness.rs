@@ -1,13 +1,17 @@
 //! A server with snapshots, and clients of all protocols.
 
 use crate::served::{LOCAL, address, at, cache, info};
+use nuthatch_cluster::boot_clock::SystemBootClock;
+use nuthatch_cluster::lease::Permit;
+use nuthatch_cluster::node_id::NodeId;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::state::{Debugging, Server, SnapshotMemory, SnapshotSource, Snapshots, Users};
-use nuthatch_server::{IoBackend, Options, Protocol, Running};
+use nuthatch_server::{Cluster, IoBackend, Options, Protocol, Running};
 use nuthatch_snapshot::{StringListBuf, Value, WriterOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +42,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) users: &'a str,
     pub(crate) threads: usize,
     pub(crate) io_backend: IoBackend,
+    /// Whether it is a node of a cluster, which serves clients of Redis only. It has no slots.
+    pub(crate) is_node: bool,
 }
 
 impl Default for Setup<'_> {
@@ -48,6 +54,7 @@ impl Default for Setup<'_> {
             users: "user default on nopass ~* +@all",
             threads: 1,
             io_backend: IoBackend::Auto,
+            is_node: false,
         }
     }
 }
@@ -107,13 +114,15 @@ impl Site {
         let mut server = Server::new(cache()).with_users(users);
         server.snapshots = Some(snapshots);
         server.debug = Debugging::Local;
+        server.cluster = setup.is_node.then(|| Arc::new(node(&server)));
         let listeners = [
             (Protocol::Resp, LOCAL),
             (Protocol::Memcache, LOCAL),
             (Protocol::Pmc, LOCAL),
             (Protocol::Mrcache(Framing::Len4), LOCAL),
         ];
-        let listeners = listeners.iter().map(at).collect();
+        let count = if setup.is_node { 1 } else { listeners.len() };
+        let listeners = listeners[..count].iter().map(at).collect();
         let options = Options::new(listeners).threads(setup.threads).io_backend(setup.io_backend);
         let server = Running::serve(server, &options).expect("a server");
         Self { folder, server }
@@ -133,6 +142,12 @@ impl Site {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         file(self.folder.path(), name)
     }
+}
+
+/// Returns a node without slots.
+fn node(server: &Server) -> Cluster {
+    let (cache, clock) = (Arc::clone(&server.cache), Arc::new(SystemBootClock));
+    Cluster::new(NodeId::numbered(1), cache, Arc::new(Permit::default()), clock)
 }
 
 pub(crate) fn open(

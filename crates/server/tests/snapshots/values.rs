@@ -1,6 +1,6 @@
 //! Tests the values of all types in all protocols.
 
-use crate::harness::{Reply, Setup, Site, build_with, file};
+use crate::harness::{Reply, Setup, Site, build_all_types, build_with, file};
 use crate::served::ask;
 use nuthatch_snapshot::{Compression, Value, WriterOptions};
 
@@ -172,6 +172,20 @@ fn mget_and_pipelines_mix_both_kinds_of_keys_in_order() {
     }
     for number in 0..400 {
         assert_eq!(client.read(), expected[number % 4], "reply {number}");
+    }
+}
+
+#[test]
+fn every_node_of_a_cluster_answers_keys_of_snapshots() {
+    let setup = Setup { is_node: true, ..Setup::default() };
+    let site = Site::start(&setup, |folder| build_all_types(&file(folder, "users")));
+    let mut client = site.resp();
+    let expected = ["Ada", "-36"].map(|text| Reply::Text(text.to_owned()));
+    assert_eq!(client.ask("GET users:name"), expected[0]);
+    // Their keys hash to different slots.
+    assert_eq!(client.ask("MGET users:name users:age").list(), expected);
+    for request in ["GET name", "MGET users:name name"] {
+        assert_eq!(client.ask(request).text(), "-CLUSTERDOWN The cluster is down", "{request}");
     }
 }
 
