@@ -1,16 +1,15 @@
 //! A server as a node of a cluster: which requests it executes, and when.
 
-use crate::nodes::{Client, Nodes, serve};
+use crate::nodes::{Client, Nodes};
 use crate::served::{cache, connect};
-use nuthatch_cluster::boot_clock::{BootClock, BootTime};
-use nuthatch_cluster::lease::Permit;
+use nuthatch_cluster::boot_clock::SystemBootClock;
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::slot_of;
 use nuthatch_server::state::Server;
 use nuthatch_server::{Cluster, Listener, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const NOT_PERMITTED: &str = "-CLUSTERDOWN The cluster is down";
@@ -199,47 +198,38 @@ fn a_node_that_is_gone_is_listed_until_its_slots_have_other_owners() {
     assert_eq!(nodes.ask(0, &format!("GET {key}")), "$-1");
 }
 
-/// A clock that jumps by an hour after some calls, as for a process that was stopped.
-struct JumpingClock(AtomicU64);
-
-impl BootClock for JumpingClock {
-    fn now(&self) -> BootTime {
-        let left = self.0.load(Ordering::Relaxed);
-        self.0.store(left.saturating_sub(1), Ordering::Relaxed);
-        let start = BootTime::from_nanos(1_000_000_000);
-        if left == 0 { start.plus(Duration::from_hours(1)) } else { start }
-    }
-}
-
 /// Sends requests in one batch to a node that is stopped for an hour after this many looks at the
-/// clock. Returns what arrives until the connection ends, and the server.
-fn stopped_after(looks: u64, requests: &str) -> Vec<u8> {
-    let (cache, permit) = (cache(), Arc::new(Permit::default()));
-    permit.set(BootTime::from_nanos(2_000_000_000));
-    let clock = Arc::new(JumpingClock(AtomicU64::new(looks)));
-    let cluster = Arc::new(Cluster::new(NodeId::numbered(1), cache.clone(), permit, clock));
-    let server = serve(&cluster, Server::new(cache));
-    let mut stream = connect(&server);
+/// clock. Returns what arrives until the connection ends.
+fn stopped_after(looks: u64, requests: &str) -> String {
+    let nodes = Nodes::start(1);
+    let mut client = nodes.client(0);
+    assert_eq!(client.ask("SET a short"), "+OK");
+    assert_eq!(client.ask("SETRANGE long 200000 v"), ":200001");
+    let Client(mut stream) = client;
+    // Longer than any machine takes.
+    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket");
+    nodes.clock.calls_before_jump.store(looks, Ordering::Relaxed);
     stream.write_all(requests.as_bytes()).expect("sent");
     let mut replies = Vec::new();
     // A reset is an error after the bytes that arrived before.
     let _ = stream.read_to_end(&mut replies);
-    replies
+    replies.escape_ascii().to_string()
 }
 
 #[test]
 fn replies_of_a_batch_that_outlived_the_permit_do_not_leave() {
-    assert_eq!(stopped_after(1, "GET a\r\n").escape_ascii().to_string(), "");
+    for requests in ["GET a\r\n", "GET long\r\n", "GET long\r\nGET a\r\n", "SET a 2\r\n"] {
+        assert_eq!(stopped_after(1, requests), "", "{requests}");
+    }
     // A batch that ended in time has replies.
-    let replies = stopped_after(2, "GET a\r\nQUIT\r\n");
-    let text = replies.escape_ascii().to_string();
-    assert_eq!(text, "-CLUSTERDOWN Hash slot not served\\r\\n+OK\\r\\n");
+    assert_eq!(stopped_after(2, "GET a\r\nQUIT\r\n"), "$5\\r\\nshort\\r\\n+OK\\r\\n");
+    assert!(stopped_after(4, "GET long\r\nQUIT\r\n").ends_with("v\\r\\n+OK\\r\\n"));
 }
 
 #[test]
 fn a_node_listens_for_clients_of_redis_only() {
     let cache = cache();
-    let clock: Arc<dyn BootClock> = Arc::new(JumpingClock(AtomicU64::new(9)));
+    let clock = Arc::new(SystemBootClock);
     let cluster = Cluster::new(NodeId::numbered(1), cache.clone(), Arc::default(), clock);
     let mut server = Server::new(cache);
     server.cluster = Some(Arc::new(cluster));

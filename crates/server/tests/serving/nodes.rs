@@ -1,7 +1,7 @@
 //! Nodes of a cluster: servers on this machine, with members over an etcd in memory.
 
 use crate::served::{LOCAL, address, cache, connect, options};
-use nuthatch_cluster::boot_clock::{BootClock, ManualBootClock};
+use nuthatch_cluster::boot_clock::{BootClock, BootTime, ManualBootClock};
 use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::member::{Input, Member, MemberConfig, Output};
@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) const STEP: Duration = Duration::from_millis(20);
@@ -31,16 +32,45 @@ pub(crate) struct Node {
     pub(crate) is_connected: bool,
 }
 
+/// A clock that jumps by an hour after some calls, as for a process that was stopped.
+#[derive(Default)]
+pub(crate) struct Clock {
+    time: ManualBootClock,
+    /// The number of calls before the jump; 0 for none.
+    pub(crate) calls_before_jump: AtomicU64,
+    has_jumped: AtomicBool,
+}
+
+impl Clock {
+    pub(crate) fn advance(&self, by: Duration) {
+        self.time.advance(by);
+    }
+}
+
+impl BootClock for Clock {
+    fn now(&self) -> BootTime {
+        if self.has_jumped.load(Ordering::Relaxed) {
+            return self.time.now().plus(Duration::from_hours(1));
+        }
+        let calls = self.calls_before_jump.load(Ordering::Relaxed);
+        if calls > 0 {
+            self.calls_before_jump.store(calls - 1, Ordering::Relaxed);
+            self.has_jumped.store(calls == 1, Ordering::Relaxed);
+        }
+        self.time.now()
+    }
+}
+
 /// An etcd in memory, and the nodes that use it.
 #[derive(Default)]
 pub(crate) struct Nodes {
     etcd: MemoryEtcd,
-    pub(crate) clock: Arc<ManualBootClock>,
+    pub(crate) clock: Arc<Clock>,
     pub(crate) all: Vec<Node>,
 }
 
 /// Starts a server of a node.
-pub(crate) fn serve(cluster: &Arc<Cluster>, mut server: Server) -> Running {
+fn serve(cluster: &Arc<Cluster>, mut server: Server) -> Running {
     server.cluster = Some(Arc::clone(cluster));
     Running::serve(server, &options(&[LOCAL], 1, IoBackend::Auto)).expect("a server")
 }
