@@ -1,6 +1,6 @@
 //! Restoring items of an earlier run beside sessions that already use the cache.
 
-use nuthatch_cache::{Cache, Clock, Error, ManualClock, Options, Session, Write};
+use nuthatch_cache::{Cache, Clock, Error, Expiry, ManualClock, Options, Session, Write};
 use std::sync::Arc;
 use std::thread;
 
@@ -139,4 +139,21 @@ fn a_removed_key_stays_removed_while_keys_are_restored() {
         }
     });
     assert_eq!(cache.len(), 0);
+}
+
+#[test]
+fn an_item_of_another_cache_replaces_that_of_its_key() {
+    let cache = cache();
+    let mut session = cache.session().expect("a session");
+    let guard = session.guard();
+    guard.set(b"key", b"old", &Write::new()).map(drop).expect("room");
+    let write = Write::new().expiry(Expiry::At(u64::MAX >> 17)).flags(7).cas(1 << 50);
+    for (key, frequency) in [(b"key", 0), (b"new", 2), (b"two", 100)] {
+        guard.receive(key, b"value", &write, frequency).expect("room");
+        let item = guard.peek(key).expect("the item");
+        assert_eq!((item.value(), item.flags(), item.cas()), (&b"value"[..], 7, Some(1 << 50)));
+        assert_eq!(item.expires_ms(), Some(u64::MAX >> 17));
+        assert_eq!(item.frequency(), frequency.min(3));
+    }
+    assert!(guard.new_cas() > 1 << 50, "numbers that are reserved later are greater");
 }

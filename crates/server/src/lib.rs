@@ -29,7 +29,7 @@ mod tls;
 mod warm_restart;
 mod worker;
 
-pub use cluster::{Cluster, MoveReport};
+pub use cluster::{Admission, Cluster, Drained, MoveReport, NodeAccess};
 pub use compression::{Compression, CompressionOptions, DictionarySource};
 pub use full::Full;
 pub use log::disk_event as log_disk_event;

@@ -4,6 +4,7 @@
 //! of each kind in ten seconds. The field `unlogged` of the next line has the number of lines that
 //! were suppressed.
 
+use nuthatch_cluster::node_id::NodeId;
 use nuthatch_compress::{Error as CompressError, Evaluation};
 use nuthatch_listen::RateLimit;
 use nuthatch_tiered::Event;
@@ -316,6 +317,24 @@ pub(crate) fn output_limit_exceeded(peer: &str, bytes: u64) {
 pub(crate) fn input_refused(peer: &str, problem: &str) {
     let problem = problem.strip_prefix("ERR ").unwrap_or(problem);
     rate_limited!(WARN, CONNECTIONS, peer, problem, "a request was refused");
+}
+
+pub(crate) fn slots_moved(target: NodeId, slots: usize, items: u64, time: Duration) {
+    let ms = time.as_millis() as u64;
+    let target = target.to_string();
+    info!(target: CLUSTER, %target, slots, items, ms, "slots have moved to another node");
+}
+
+pub(crate) fn move_failed(target: NodeId, slots: usize, problem: &str) {
+    let target = target.to_string();
+    rate_limited!(
+        WARN,
+        CLUSTER,
+        target,
+        slots,
+        problem,
+        "slots were not moved to another node, and are served here; the move is tried again"
+    );
 }
 
 /// Logs what an operator of a cluster should know.

@@ -2,6 +2,7 @@
 //! commands of the two small protocols, too.
 
 use nuthatch_cache::{Cache, Eviction, Guard, Options, Write};
+use nuthatch_server::Admission;
 use nuthatch_server::memcache::commands as memcache;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::mrcache::commands as mrcache;
@@ -50,7 +51,7 @@ impl Engine {
                 server: &self.server,
                 args: Args::new(request.as_bytes(), &spans),
                 out: &mut out,
-                is_permitted: true,
+                admission: Admission::Permitted,
             };
             commands::execute(&mut call).expect("there is room");
         });

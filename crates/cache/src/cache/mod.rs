@@ -218,6 +218,11 @@ impl Cache {
         self.next_cas.fetch_add(count, Ordering::Relaxed)
     }
 
+    /// Makes numbers for compare-and-set that are allocated later greater than this one.
+    pub(crate) fn skip_cas(&self, cas: u64) {
+        self.next_cas.fetch_max(cas.saturating_add(1), Ordering::Relaxed);
+    }
+
     /// Adds the counters of a session that is opened.
     pub(crate) fn register_counters(&self) -> Arc<Counters> {
         let counters = Arc::new(Counters::default());

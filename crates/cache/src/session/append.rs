@@ -84,7 +84,7 @@ impl Guard<'_> {
         (address, expect): (u64, Expect),
     ) {
         let counters = &self.session.counters;
-        if expect != Expect::Anything {
+        if !matches!(expect, Expect::Anything | Expect::Received { .. }) {
             counters.promoted.add(1);
             return table.replace(position, address);
         }

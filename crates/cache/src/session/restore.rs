@@ -1,4 +1,5 @@
-//! Restoring items of an earlier run, while other sessions already use the cache.
+//! Items with a history: those of an earlier run, which are restored while other sessions already
+//! use the cache, and those of another cache.
 
 use crate::error::{Error, Result};
 use crate::index::slot::MAX_FREQUENCY;
@@ -42,5 +43,29 @@ impl Guard<'_> {
         let queue = if frequency > 0 { Queue::Main } else { Queue::Small };
         let expect = Expect::Unchanged { frequency };
         self.put_in((key, hash), value, (metadata, queue), expect)
+    }
+    /// Stores an item that another cache had with this [frequency](crate::Item::frequency), at most
+    /// 3, and replaces the item of its key. Its number for compare-and-set is kept, and numbers that
+    /// sessions reserve later are greater. The condition of the write is ignored.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    pub fn receive(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        write: &Write<'_>,
+        frequency: u32,
+    ) -> Result<()> {
+        let hash = self.cache().hash(key);
+        let metadata = write.metadata(self.now_ms(), None);
+        if let Some(cas) = metadata.cas {
+            self.cache().skip_cas(cas);
+        }
+        let frequency = frequency.min(MAX_FREQUENCY);
+        let queue = if frequency > 0 { Queue::Main } else { Queue::Small };
+        let expect = Expect::Received { frequency };
+        self.put_in((key, hash), value, (metadata, queue), expect).map(drop)
     }
 }

@@ -125,6 +125,8 @@ pub(crate) enum Expect {
     /// No item, and the key was not changed since the cache began to restore items. The new slot
     /// has this frequency.
     Unchanged { frequency: u32 },
+    /// Anything. The slot of a new key has this frequency.
+    Received { frequency: u32 },
 }
 
 impl Expect {
@@ -133,7 +135,7 @@ impl Expect {
     #[inline]
     pub(crate) fn is_met(self, found: Option<Slot>, may_restore: impl FnOnce() -> bool) -> bool {
         match (self, found) {
-            (Self::Anything, _) => true,
+            (Self::Anything | Self::Received { .. }, _) => true,
             (Self::Address(None) | Self::Unchanged { .. }, Some(_)) | (Self::OnDisk, _) => false,
             (Self::Address(expected), None) => expected.is_none(),
             (Self::Address(expected), Some(slot)) => {
@@ -149,7 +151,10 @@ impl Expect {
     /// Returns the frequency of the slot of a new key.
     #[inline]
     pub(crate) fn frequency(self) -> u32 {
-        if let Self::Unchanged { frequency } = self { frequency } else { 0 }
+        match self {
+            Self::Unchanged { frequency } | Self::Received { frequency } => frequency,
+            Self::Anything | Self::Address(_) | Self::Place(_) | Self::OnDisk => 0,
+        }
     }
 }
 

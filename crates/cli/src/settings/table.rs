@@ -259,6 +259,22 @@ settings! {
             help: "The address by which clients and other nodes reach this node of a cluster",
             more: "auto is the first address of --resp.",
         }
+
+        cluster_drain_ms: u64 = Count(0, 86_400_000) {
+            value_name: "MS",
+            default: "20000",
+            help: "Milliseconds after SIGTERM or SIGINT to move the slots of a node to the others",
+            more: "The node serves its clients meanwhile; then --drain-ms begins. Items of slots \
+                   that have not moved by then are lost. 0 moves none. A second signal ends the \
+                   server at once.",
+        }
+
+        cluster_move_rate: u64 = Size(1 << 20, MAX_SIZE) {
+            value_name: "SIZE",
+            default: "100MiB",
+            help: "Maximum bytes of items that a node of a cluster sends to others in a second",
+            more: "At a higher rate, slots move sooner, and clients of both nodes wait longer.",
+        }
     }
 
     "Snapshots" {

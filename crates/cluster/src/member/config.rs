@@ -48,7 +48,7 @@ impl MemberConfig {
             settle: Duration::from_millis(500),
             call_timeout: Duration::from_secs(2),
             retry: Duration::from_millis(200),
-            max_moving_slots: 64,
+            max_moving_slots: 2048,
         }
     }
 

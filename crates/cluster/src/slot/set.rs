@@ -1,8 +1,10 @@
 //! Sets of slots.
 
 use super::SLOTS;
+use crate::text::InvalidText;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 const WORDS: usize = SLOTS / 64;
 
@@ -167,6 +169,33 @@ impl fmt::Display for SlotSet {
     }
 }
 
+/// Parses ranges with commas, as they are printed.
+impl FromStr for SlotSet {
+    type Err = InvalidText;
+
+    fn from_str(text: &str) -> Result<Self, InvalidText> {
+        let invalid = || InvalidText::new("slots such as 0-5,7", text);
+        let slot = |text: &str| {
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = text.parse().ok().filter(|slot| usize::from(*slot) < SLOTS);
+            number.filter(|_| is_number).ok_or_else(invalid)
+        };
+        let mut set = Self::new();
+        if text == "none" {
+            return Ok(set);
+        }
+        for range in text.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (slot(first)?, slot(last)?);
+            if first > last {
+                return Err(invalid());
+            }
+            (first..=last).for_each(|slot| set.insert(slot));
+        }
+        Ok(set)
+    }
+}
+
 impl fmt::Debug for SlotSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SlotSet({self})")
@@ -211,5 +240,16 @@ mod tests {
         assert_eq!(text(&[5]), "5");
         assert_eq!(text(&[0, 1, 2, 63, 64, 16_383]), "0-2,63-64,16383");
         assert_eq!(SlotSet::all().to_string(), "0-16383");
+    }
+
+    #[test]
+    fn printed_ranges_are_parsed() {
+        for text in ["none", "5", "0-2,63-64,16383", "0-16383"] {
+            assert_eq!(text.parse::<SlotSet>().expect(text).to_string(), text);
+        }
+        for text in ["", "1,", "-1", "1-", "2-1", "16384", "+1", "1 ", "1--2"] {
+            let error = text.parse::<SlotSet>().expect_err(text).to_string();
+            assert!(error.starts_with("expected slots such as 0-5,7, found"), "{error}");
+        }
     }
 }

@@ -8,6 +8,10 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The maximum pause without anything to do.
+const MAX_PAUSE: Duration = Duration::from_hours(1);
 
 /// Items that are examined under one epoch guard.
 const STEP: usize = 1024;
@@ -66,9 +70,8 @@ impl Cluster {
                 let mut transitions = self.transitions();
                 transitions.stale.subtract(&slots);
                 transitions.dirty.subtract(&slots);
-                let ready = common(&slots, &transitions.owned);
-                transitions.dirty.add(&ready);
-                self.served.add(&ready);
+                let owned = common(&slots, &transitions.owned);
+                self.serve(&mut transitions, &owned);
             }
         }
     }
@@ -83,7 +86,13 @@ impl Cluster {
             if !transitions.stale.is_empty() {
                 return Some(transitions.stale.clone());
             }
-            transitions = self.changed.wait(transitions).unwrap_or_else(PoisonError::into_inner);
+            let end = transitions.awaited.next_end();
+            let pause = end.map_or(MAX_PAUSE, |end| end.duration_since(Instant::now()));
+            let wait = self.changed.wait_timeout(transitions, pause);
+            transitions = wait.unwrap_or_else(PoisonError::into_inner).0;
+            if end.is_some_and(|end| end <= Instant::now()) {
+                self.update(&mut transitions);
+            }
         }
     }
 

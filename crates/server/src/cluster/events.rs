@@ -1,99 +1,102 @@
 //! What the membership decides, applied to the state that all threads share.
 
 use super::Cluster;
-use super::transitions::common;
+use super::transitions::{Outgoing, Transitions, common};
 use crate::log;
-use nuthatch_cluster::map::SlotMap;
+use nuthatch_cluster::map::{SlotMap, SlotState};
 use nuthatch_cluster::member::{Event, Items, Member};
+use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotSet;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// The end of a transfer, for the membership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoveReport {
-    /// The items are at the target, and the slots are sealed.
-    Finished {
-        /// The number of the transfer.
-        transfer: u64,
-    },
-    /// The transfer has failed, and the slots are served on.
-    Failed {
-        /// The number of the transfer.
-        transfer: u64,
-    },
-}
-
 impl Cluster {
-    /// Handles an event of the membership. Returns what the program has to report to it.
+    /// Handles an event of the membership.
     ///
     /// A slot that another node has served is served when its items have been dropped, by a thread
-    /// of the server. Until then it is refused as a slot without an owner.
-    pub fn handle(&self, member: &Member, event: Event) -> Option<MoveReport> {
+    /// of the server. Until then its requests wait, for a limited time.
+    pub fn handle(&self, member: &Member, event: Event) {
         match event {
             Event::Gained { slots, items } => self.gain(&slots, items),
             Event::Lost { slots } => self.lose(&slots),
-            // Items are not sent yet, so those of these slots are dropped when they are gained.
-            Event::Incoming { .. } | Event::Drained => {}
-            Event::MoveOut { transfer, slots, .. } => {
-                if self.seal(transfer, slots) {
-                    return Some(MoveReport::Finished { transfer });
-                }
-                self.cancel(transfer, member.serving());
-                return Some(MoveReport::Failed { transfer });
-            }
+            Event::Incoming { from, slots } => self.expect_items(from, &slots),
+            Event::Drained => self.note_drained(),
+            Event::MoveOut { transfer, slots, target } => self.move_out(transfer, slots, target),
             Event::MoveCancelled { transfer } => self.cancel(transfer, member.serving()),
             Event::MapChanged(map) => self.replace_map(map),
             Event::Problem(problem) => log::cluster_problem(&problem),
         }
-        None
     }
 
     fn gain(&self, slots: &SlotSet, items: Items) {
         let mut transitions = self.transitions();
-        if items != Items::Kept {
-            let stale = common(slots, &transitions.dirty);
-            transitions.stale.add(&stale);
+        let mut outdated = slots.clone();
+        match items {
+            Items::Kept => outdated = SlotSet::new(),
+            Items::Received => outdated.subtract(&transitions.received()),
+            Items::Dropped => {}
         }
+        transitions.drop_items_of(&outdated);
+        transitions.end_incoming(slots);
         transitions.owned.add(slots);
+        self.serve(&mut transitions, slots);
+    }
+
+    /// Serves slots, except those whose items are dropped first.
+    pub(super) fn serve(&self, transitions: &mut Transitions, slots: &SlotSet) {
         let mut ready = slots.clone();
         ready.subtract(&transitions.stale);
         transitions.dirty.add(&ready);
         self.served.add(&ready);
-        self.changed.notify_all();
+        self.update(transitions);
     }
 
     fn lose(&self, slots: &SlotSet) {
         let mut transitions = self.transitions();
-        let stale = common(slots, &transitions.dirty);
-        transitions.stale.add(&stale);
+        transitions.drop_items_of(slots);
         transitions.owned.subtract(slots);
-        transitions.moving.values_mut().for_each(|moving| moving.subtract(slots));
-        transitions.moving.retain(|_, moving| !moving.is_empty());
+        if let Some(outgoing) = &mut transitions.outgoing {
+            outgoing.slots.subtract(slots);
+        }
+        transitions.outgoing.take_if(|outgoing| outgoing.slots.is_empty());
+        // Requests wait for the map with the owner, which follows.
+        transitions.lost.add(slots);
+        self.update(&mut transitions);
         self.served.remove(slots);
+        self.moving.remove(slots);
         self.losses.fetch_add(1, Ordering::Release);
-        self.changed.notify_all();
     }
 
-    /// Stops to serve slots that move to another node, and waits until no request for them is in
-    /// progress. Returns false if that cannot be determined.
-    fn seal(&self, transfer: u64, slots: SlotSet) -> bool {
+    /// Drops the items of slots that another node is about to send.
+    fn expect_items(&self, from: NodeId, slots: &SlotSet) {
         let mut transitions = self.transitions();
-        transitions.owned.subtract(&slots);
-        self.served.remove(&slots);
-        transitions.moving.insert(transfer, slots);
-        drop(transitions);
-        self.wait_for_requests()
+        transitions.end_incoming(slots);
+        transitions.incoming.entry(from).or_default().slots.add(slots);
+        transitions.drop_items_of(slots);
+        self.update(&mut transitions);
+    }
+
+    /// Lets the thread that moves items begin with a transfer.
+    fn move_out(&self, transfer: u64, slots: SlotSet, target: NodeId) {
+        let mut transitions = self.transitions();
+        let (is_begun, is_sealed) = (false, false);
+        transitions.outgoing = Some(Outgoing { transfer, target, slots, is_begun, is_sealed });
+        self.changed.notify_all();
     }
 
     /// Serves slots again that have not moved. Those that the membership has sealed are not in
     /// `serving`: it reports them again.
     fn cancel(&self, transfer: u64, serving: &SlotSet) {
-        let slots = self.transitions().moving.remove(&transfer);
-        if let Some(slots) = slots {
-            self.gain(&common(&slots, serving), Items::Kept);
-        }
+        let mut transitions = self.transitions();
+        let is_it = |outgoing: &mut Outgoing| outgoing.transfer == transfer;
+        let Some(outgoing) = transitions.outgoing.take_if(is_it) else { return };
+        let resumed = common(&outgoing.slots, serving);
+        let mut sealed = outgoing.slots.clone();
+        sealed.subtract(&resumed);
+        transitions.owned.subtract(&sealed);
+        self.serve(&mut transitions, &resumed);
+        self.moving.remove(&outgoing.slots);
     }
 
     fn replace_map(&self, map: Arc<SlotMap>) {
@@ -106,14 +109,25 @@ impl Cluster {
         let owners: BTreeSet<_> = runs.map(|(_, ownership)| ownership.owner).collect();
         departed.retain(|id, _| map.node(*id).is_none() && owners.contains(id));
         drop(departed);
-        *self.map.write().unwrap_or_else(PoisonError::into_inner) = map;
+        *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&map);
+        self.end_outdated_transfers(&map);
     }
 
-    /// Waits until all batches of requests that are in progress have ended. Returns false if no
-    /// session of the cache is free.
-    fn wait_for_requests(&self) -> bool {
-        let Ok(mut session) = self.cache.session() else { return false };
-        session.guard().begin_exclusive();
-        true
+    /// Drops the items of slots that do not move to this node any more.
+    fn end_outdated_transfers(&self, map: &SlotMap) {
+        let mut transitions = self.transitions();
+        transitions.lost = SlotSet::new();
+        let mut ended = SlotSet::new();
+        for (from, incoming) in &transitions.incoming {
+            let moves = |slot: u16| {
+                map.ownership(slot).is_some_and(|ownership| {
+                    ownership.owner == *from && ownership.state == SlotState::Moving(self.id)
+                })
+            };
+            incoming.slots.iter().filter(|slot| !moves(*slot)).for_each(|slot| ended.insert(slot));
+        }
+        transitions.end_incoming(&ended);
+        transitions.drop_items_of(&ended);
+        self.update(&mut transitions);
     }
 }

@@ -5,38 +5,59 @@
 //! | file | content |
 //! |---|---|
 //! | `mod.rs` | the state that all threads share, and the map of the cluster |
-//! | `served_slots.rs` | the slots that are served, as a bitmap |
+//! | `shared_slots.rs` | a set of slots as a bitmap that all threads read |
 //! | `batch_permit.rs` | the permit to serve, checked around each batch of requests |
 //! | `refusal.rs` | the error for keys that this node does not serve |
 //! | `events.rs` | what the membership decides, applied to the state |
 //! | `transitions.rs` | slots that are not served yet, or not any more |
+//! | `awaited.rs` | slots whose requests wait for a limited time |
+//! | `draining.rs` | waits until the node has no slots any more |
 //! | `dropping.rs` | removes the items of slots that another node has served |
+//! | `moving/` | sends the items of slots to another node |
+//! | `receiving.rs` | which transfers from other nodes are accepted |
+//! | `frame.rs` | items on their way to another node |
+//! | `changes.rs` | the keys that clients change while their slots move |
 //! | `coverage.rs` | the ranges of slots of each node, for clients |
 
+mod awaited;
 mod batch_permit;
+mod changes;
 mod coverage;
+mod draining;
 mod dropping;
 mod events;
+mod frame;
+mod moving;
+mod receiving;
 mod refusal;
-mod served_slots;
+mod shared_slots;
 mod transitions;
 
 pub(crate) use batch_permit::BatchPermit;
 pub(crate) use coverage::{Coverage, NodeSlots};
+pub use draining::Drained;
 pub(crate) use dropping::Dropper;
-pub use events::MoveReport;
+pub(crate) use frame::{Record, records, write_of};
+pub(crate) use moving::{MoveProgress, Mover};
+pub use moving::{MoveReport, NodeAccess};
+pub(crate) use receiving::TransferRefusal;
+pub use refusal::Admission;
+pub(crate) use refusal::Refusal;
 
+use changes::Changes;
+use moving::{MoveCounters, Reports};
 use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::BootClock;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::map::SlotMap;
 use nuthatch_cluster::node::Node as Announced;
 use nuthatch_cluster::node_id::NodeId;
-use served_slots::ServedSlots;
+use shared_slots::SharedSlots;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
 use transitions::Transitions;
 
 /// What the threads of a server know about its cluster.
@@ -48,18 +69,34 @@ pub struct Cluster {
     permit: Arc<Permit>,
     clock: Arc<dyn BootClock>,
     cache: Arc<Cache>,
-    served: ServedSlots,
+    /// Slots that are served, and whose items do not move.
+    served: SharedSlots,
+    /// Slots that are served while their items move to another node.
+    moving: SharedSlots,
+    /// Slots that are not served, and whose requests wait.
+    awaited: SharedSlots,
+    /// The keys that were changed while their slots move.
+    changes: Changes,
+    /// How often the sets of slots have changed.
+    generation: AtomicU64,
+    /// Wakes the threads that serve requests.
+    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
     map: RwLock<Arc<SlotMap>>,
     /// Nodes without a lease whose slots have no other owner yet. Clients of Redis Cluster expect
     /// that every slot that had an owner still has one until then.
     departed: Mutex<BTreeMap<NodeId, Announced>>,
     transitions: Mutex<Transitions>,
-    /// Signals that slots wait for their items to be dropped, or that the server stops.
+    /// Signals that the transitions have changed.
     changed: Condvar,
     /// How often slots were lost. A key that is watched may have changed since.
     losses: AtomicU64,
     /// Items that were dropped since another node has served their slots.
     dropped_items: AtomicU64,
+    /// How often all items were removed by a request. Those of a transfer are then outdated.
+    flushes: AtomicU64,
+    moves: MoveCounters,
+    reports: Reports,
+    access: NodeAccess,
 }
 
 impl Cluster {
@@ -77,14 +114,29 @@ impl Cluster {
             permit,
             clock,
             cache,
-            served: ServedSlots::default(),
+            served: SharedSlots::default(),
+            moving: SharedSlots::default(),
+            awaited: SharedSlots::default(),
+            changes: Changes::default(),
+            generation: AtomicU64::new(0),
+            wake: OnceLock::new(),
             map: RwLock::new(Arc::new(SlotMap::empty())),
             departed: Mutex::default(),
             transitions: Mutex::new(transitions),
             changed: Condvar::new(),
             losses: AtomicU64::new(0),
             dropped_items: AtomicU64::new(0),
+            flushes: AtomicU64::new(0),
+            moves: MoveCounters::default(),
+            reports: Reports::default(),
+            access: NodeAccess::default(),
         }
+    }
+
+    /// Sets how this node connects to others.
+    #[must_use]
+    pub fn with_access(self, access: NodeAccess) -> Self {
+        Self { access, ..self }
     }
 
     /// Returns the identifier of this node.
@@ -96,7 +148,7 @@ impl Cluster {
     /// Returns the number of slots that this node serves while its permit holds.
     #[must_use]
     pub fn served_slots(&self) -> usize {
-        self.served.count()
+        self.served.count() + self.moving.count()
     }
 
     /// Returns the number of items that were dropped since another node has served their slots.
@@ -109,6 +161,44 @@ impl Cluster {
     #[must_use]
     pub fn is_permitted(&self) -> bool {
         self.permit.holds(self.clock.now())
+    }
+
+    /// Returns how often the sets of slots have changed: then requests that wait for a slot can be
+    /// executed or refused.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Sets what wakes the threads that serve requests, when the sets of slots have changed.
+    pub(crate) fn wake_by(&self, wake: impl Fn() + Send + Sync + 'static) {
+        // A cluster has one server.
+        let _ = self.wake.set(Box::new(wake));
+    }
+
+    /// Returns what was moved since the start.
+    pub(crate) fn move_progress(&self) -> MoveProgress {
+        self.moves.progress()
+    }
+
+    /// Notes that a request removes all items. Call it before they are removed.
+    pub(crate) fn note_flush(&self) {
+        self.flushes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Notes that the transitions, or the sets of slots, have changed.
+    fn update(&self, transitions: &mut Transitions) {
+        let expected = transitions.expected();
+        self.awaited.replace(&transitions.awaited.update(&expected, Instant::now()));
+        self.changed.notify_all();
+        self.resume_requests();
+    }
+
+    /// Lets requests that wait for slots be executed again.
+    fn resume_requests(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        if let Some(wake) = self.wake.get() {
+            wake();
+        }
     }
 
     /// Returns how often slots were lost.

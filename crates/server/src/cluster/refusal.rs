@@ -14,6 +14,8 @@ pub(crate) enum Refusal {
     Down,
     /// The slot has no owner, or one that does not serve it yet.
     NotServed,
+    /// The request has to wait: another node is about to serve the slot, or this one.
+    Waits,
     /// Another node owns the slot.
     Moved(u16, Endpoint),
 }
@@ -26,7 +28,7 @@ impl Refusal {
                 Cow::Borrowed("CROSSSLOT Keys in request don't hash to the same slot")
             }
             Self::Down => Cow::Borrowed("CLUSTERDOWN The cluster is down"),
-            Self::NotServed => Cow::Borrowed("CLUSTERDOWN Hash slot not served"),
+            Self::NotServed | Self::Waits => Cow::Borrowed("CLUSTERDOWN Hash slot not served"),
             Self::Moved(slot, Endpoint { host, port }) => {
                 Cow::Owned(format!("MOVED {slot} {host}:{port}"))
             }
@@ -34,15 +36,40 @@ impl Refusal {
     }
 }
 
+/// The slots of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// The node had no permit to serve when the batch began.
+    NotPermitted,
+    /// The node had a permit to serve, or is not part of a cluster. Slots are checked.
+    Permitted,
+    /// All slots have been checked: the request is part of a transaction.
+    Checked,
+}
+
+impl Admission {
+    /// Returns that of a request in a batch that began with or without a permit.
+    pub(crate) fn at_begin(is_permitted: bool) -> Self {
+        if is_permitted { Self::Permitted } else { Self::NotPermitted }
+    }
+
+    /// Returns that of the requests of a transaction whose slots have been checked.
+    pub(crate) fn within_transaction(self) -> Self {
+        if self == Self::Permitted { Self::Checked } else { self }
+    }
+}
+
 impl Cluster {
-    /// Returns why this node does not execute a request with these keys. `is_permitted` is the
-    /// permit at the beginning of the batch. A request without keys is executed.
+    /// Returns why this node does not execute a request with these keys. A request without keys is
+    /// executed. `writes` is whether it may change them.
     #[inline]
     pub(crate) fn refuse<'k>(
         &self,
         is_permitted: bool,
-        mut keys: impl Iterator<Item = &'k [u8]>,
+        writes: bool,
+        mut keys: impl Iterator<Item = &'k [u8]> + Clone,
     ) -> Option<Refusal> {
+        let mut written = keys.clone();
         let slot = slot_of(keys.next()?);
         if keys.any(|key| slot_of(key) != slot) {
             return Some(Refusal::CrossSlot);
@@ -50,20 +77,38 @@ impl Cluster {
         if is_permitted && self.served.contains(slot) {
             return None;
         }
-        Some(self.refuse_slot(is_permitted, slot))
+        let written: Option<&mut dyn Iterator<Item = &'k [u8]>> =
+            if writes { Some(&mut written) } else { None };
+        self.refuse_slot(is_permitted, slot, written)
     }
 
     #[cold]
-    fn refuse_slot(&self, is_permitted: bool, slot: u16) -> Refusal {
+    fn refuse_slot<'k>(
+        &self,
+        is_permitted: bool,
+        slot: u16,
+        written: Option<&mut dyn Iterator<Item = &'k [u8]>>,
+    ) -> Option<Refusal> {
         if !is_permitted {
-            return Refusal::Down;
+            return Some(Refusal::Down);
+        }
+        if self.moving.contains(slot) {
+            let is_recorded = written.is_none_or(|keys| self.changes.record(keys));
+            return (!is_recorded).then_some(Refusal::Waits);
+        }
+        // A slot is in one of both sets at each time while it is served.
+        if self.served.contains(slot) {
+            return None;
+        }
+        if self.awaited.contains(slot) {
+            return Some(Refusal::Waits);
         }
         let map = self.map();
         let owner = map.ownership(slot).filter(|ownership| ownership.owner != self.id);
         let owner = owner.and_then(|ownership| map.node(ownership.owner));
-        match owner.and_then(|owner| Endpoint::parse(&owner.node.addresses.client)) {
+        Some(match owner.and_then(|owner| Endpoint::parse(&owner.node.addresses.client)) {
             Some(endpoint) => Refusal::Moved(slot, endpoint),
             None => Refusal::NotServed,
-        }
+        })
     }
 }

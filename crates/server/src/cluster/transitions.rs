@@ -1,10 +1,12 @@
 //! Slots that are not served yet, or not any more.
 
+use super::awaited::Awaited;
+use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotSet;
 use std::collections::BTreeMap;
 
-/// The slots between two states. One lock protects it together with changes of the served slots,
-/// which are those that are owned and not stale.
+/// The slots between two states. One lock protects it together with changes of the sets of slots
+/// that threads read.
 pub(super) struct Transitions {
     /// Slots that this node serves as soon as they are not stale.
     pub(super) owned: SlotSet,
@@ -12,10 +14,62 @@ pub(super) struct Transitions {
     pub(super) dirty: SlotSet,
     /// Slots whose items have to be dropped, since another node serves them or has served them.
     pub(super) stale: SlotSet,
-    /// Slots that move to other nodes, by the number of the transfer.
-    pub(super) moving: BTreeMap<u64, SlotSet>,
-    /// Whether the thread that drops items has to end.
+    /// Slots that move to another node.
+    pub(super) outgoing: Option<Outgoing>,
+    /// Slots that other nodes send.
+    pub(super) incoming: BTreeMap<NodeId, Incoming>,
+    /// Slots that were lost since the map has changed: their owners are not known yet.
+    pub(super) lost: SlotSet,
+    /// Slots whose requests wait.
+    pub(super) awaited: Awaited,
+    /// Whether all slots have moved away after a request to drain.
+    pub(super) is_drained: bool,
+    /// Whether the threads of the cluster have to end.
     pub(super) is_stopping: bool,
+}
+
+/// Slots that move to another node.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    /// The number of the transfer.
+    pub(super) transfer: u64,
+    pub(super) target: NodeId,
+    /// The slots that this node still owns.
+    pub(super) slots: SlotSet,
+    /// Whether a thread has begun to send the items.
+    pub(super) is_begun: bool,
+    /// Whether requests for the slots are not executed any more.
+    pub(super) is_sealed: bool,
+}
+
+/// Slots that another node sends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Incoming {
+    /// The slots that move to this node, as the map has it.
+    pub(super) slots: SlotSet,
+    /// The transfer that the other node has begun, and not completed.
+    pub(super) transfer: Option<IncomingTransfer>,
+    /// Slots whose items are all there. The other node may begin the next transfer before this one
+    /// knows that it owns them.
+    pub(super) complete: SlotSet,
+}
+
+/// A transfer of items from another node.
+#[derive(Clone, Debug)]
+pub(super) struct IncomingTransfer {
+    /// The random number that the other node has chosen for it.
+    pub(super) token: u64,
+    pub(super) slots: SlotSet,
+    pub(super) stage: IncomingStage,
+}
+
+/// How far a transfer from another node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IncomingStage {
+    /// Items that are there already have to be dropped first.
+    Dropping,
+    /// Items are accepted.
+    Open,
 }
 
 impl Transitions {
@@ -25,13 +79,57 @@ impl Transitions {
             owned: SlotSet::new(),
             dirty: if has_items { SlotSet::all() } else { SlotSet::new() },
             stale: SlotSet::new(),
-            moving: BTreeMap::new(),
+            outgoing: None,
+            incoming: BTreeMap::new(),
+            lost: SlotSet::new(),
+            awaited: Awaited::default(),
+            is_drained: false,
             is_stopping: false,
         }
+    }
+
+    /// Lets the items of slots be dropped, if there may be some.
+    pub(super) fn drop_items_of(&mut self, slots: &SlotSet) {
+        self.stale.add(&common(slots, &self.dirty));
+    }
+
+    /// Returns the slots of complete transfers from other nodes.
+    pub(super) fn received(&self) -> SlotSet {
+        let mut received = SlotSet::new();
+        self.incoming.values().for_each(|incoming| received.add(&incoming.complete));
+        received
+    }
+
+    /// Forgets that other nodes send these slots.
+    pub(super) fn end_incoming(&mut self, slots: &SlotSet) {
+        self.incoming.retain(|_, incoming| {
+            incoming.slots.subtract(slots);
+            incoming.complete.subtract(slots);
+            if let Some(transfer) = &mut incoming.transfer {
+                transfer.slots.subtract(slots);
+            }
+            incoming.transfer.take_if(|transfer| transfer.slots.is_empty());
+            !incoming.slots.is_empty()
+        });
+    }
+
+    /// Returns the slots that are about to be served by this node or by the target of a transfer.
+    pub(super) fn expected(&self) -> SlotSet {
+        let mut expected = common(&self.owned, &self.stale);
+        expected.add(&self.received());
+        expected.add(&self.lost);
+        if let Some(outgoing) = self.outgoing.as_ref().filter(|outgoing| outgoing.is_sealed) {
+            expected.add(&outgoing.slots);
+        }
+        expected
     }
 }
 
 /// Returns the slots that both sets have.
 pub(super) fn common(one: &SlotSet, other: &SlotSet) -> SlotSet {
-    one.iter().filter(|slot| other.contains(*slot)).collect()
+    let mut rest = one.clone();
+    rest.subtract(other);
+    let mut common = one.clone();
+    common.subtract(&rest);
+    common
 }

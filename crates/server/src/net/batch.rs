@@ -385,6 +385,9 @@ impl Retry<'_> {
         connection: &mut Connection<T>,
         guard: &mut Guard<'_>,
     ) -> Option<Held> {
+        if connection.client.awaits_slot.take() {
+            return Some(Held::Slot);
+        }
         // What was read found no room for some time: clients that do not read may keep it.
         if guard.needs_disk()
             && connection.disk_attempts % ATTEMPTS_BEFORE_CLOSING == ATTEMPTS_BEFORE_CLOSING - 1

@@ -50,6 +50,8 @@ pub(crate) enum Held {
     Memory,
     /// The disk: items are read from it, or written to it to free memory.
     Disk,
+    /// A slot of the cluster that this node or another one is about to serve.
+    Slot,
 }
 
 impl Progress {

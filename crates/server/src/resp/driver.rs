@@ -4,6 +4,7 @@ use super::commands::{
     Args, Call, Failure, Found, Session, execute_found, lookup, may_execute, refuse_for_memory,
 };
 use super::{Decoder, Inline, ProtocolError, Reply};
+use crate::cluster::Admission;
 use crate::full::Full;
 use crate::http_guard::is_http_word;
 use crate::log;
@@ -176,8 +177,8 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         }
         let Connection { client, out, in_place, .. } = &mut **connection;
         let args = args.with_pending_value(in_place.get());
-        let is_permitted = *is_permitted;
-        let mut call = Call { guard, client, server, args, out, is_permitted };
+        let admission = Admission::at_begin(*is_permitted);
+        let mut call = Call { guard, client, server, args, out, admission };
         if execute_found(&mut call, found) == Err(Failure::Full) {
             return Err(Full);
         }
@@ -195,8 +196,8 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         let Context { guard, connection, server, spans, is_permitted, .. } = context;
         if let Some((args, found)) = request.parts(spans) {
             let Connection { client, out, .. } = &mut **connection;
-            let is_permitted = *is_permitted;
-            let mut call = Call { guard, client, server, args, out, is_permitted };
+            let admission = Admission::at_begin(*is_permitted);
+            let mut call = Call { guard, client, server, args, out, admission };
             refuse_for_memory(&mut call, found);
         }
     }

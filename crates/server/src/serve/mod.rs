@@ -5,7 +5,7 @@ mod redis_settings;
 
 pub use heartbeat::Heartbeat;
 
-use crate::cluster::Dropper;
+use crate::cluster::{Dropper, Mover};
 use crate::compression::TrainingThread;
 use crate::log;
 use crate::net::listener::{Bound, Listener, Listening, listen};
@@ -101,8 +101,8 @@ pub struct Running {
     restorer: Option<Restorer>,
     /// Trains dictionaries for the values.
     training: Option<TrainingThread>,
-    /// Drops items of slots of a cluster.
-    dropper: Option<Dropper>,
+    /// Drops items of slots of a cluster, and moves slots to other nodes.
+    slots: Option<(Dropper, Mover)>,
     /// Prepares free segments, so that no request waits for memory that the system must zero.
     _prefill: Prefill,
 }
@@ -261,13 +261,11 @@ impl Running {
             files,
             restorer,
             training: None,
-            dropper: None,
+            slots: None,
             _prefill: prefill,
         };
         running.start_training()?;
-        if let Some(cluster) = &running.common.server.cluster {
-            running.dropper = Some(Dropper::start(Arc::clone(cluster))?);
-        }
+        running.start_cluster()?;
         if let Some(snapshots) = &running.common.server.snapshots {
             let common = Arc::downgrade(&running.common);
             snapshots.wake_by(move || {
@@ -287,6 +285,21 @@ impl Running {
         let addresses = addresses(listeners, admin_addresses);
         log::started(options.threads, &addresses, reactor.name());
         Ok(running)
+    }
+
+    fn start_cluster(&mut self) -> io::Result<()> {
+        let Server { cluster: Some(cluster), compression, .. } = &self.common.server else {
+            return Ok(());
+        };
+        let common = Arc::downgrade(&self.common);
+        cluster.wake_by(move || {
+            if let Some(common) = common.upgrade() {
+                common.wake();
+            }
+        });
+        let dropper = Dropper::start(Arc::clone(cluster))?;
+        self.slots = Some((dropper, Mover::start(Arc::clone(cluster), Arc::clone(compression))?));
+        Ok(())
     }
 
     fn start_training(&mut self) -> io::Result<()> {
@@ -386,7 +399,7 @@ impl Running {
         }
         // They have sessions of the cache, which a dump must not meet.
         self.training = None;
-        self.dropper = None;
+        self.slots = None;
         // Also if no worker thread could be started: the items of the last run are kept.
         let stop_began = Instant::now();
         if let Some(restorer) = self.restorer.take() {

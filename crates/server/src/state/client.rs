@@ -7,6 +7,7 @@ use super::other_requests::OtherRequest;
 use super::users::User;
 use crate::log;
 use crate::output::ZeroCopyValues;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// The version of RESP that a client has chosen with `HELLO`.
@@ -40,6 +41,8 @@ pub struct Client<S> {
     pub(crate) session: S,
     pub(crate) connection: Arc<Connection>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Whether a request has to wait for its slot of the cluster.
+    pub(crate) awaits_slot: Cell<bool>,
     /// Values of replies that are sent without a copy.
     pub(crate) zero_copy: ZeroCopyValues,
 }

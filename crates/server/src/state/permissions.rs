@@ -25,8 +25,13 @@ const DANGEROUS: &[&str] = &[
     "slowlog",
 ];
 /// Subcommands of this group.
-const DANGEROUS_PARTS: &[&str] =
-    &["client|kill", "client|list", "cluster|countkeysinslot", "cluster|getkeysinslot"];
+const DANGEROUS_PARTS: &[&str] = &[
+    "client|kill",
+    "client|list",
+    "cluster|countkeysinslot",
+    "cluster|getkeysinslot",
+    "cluster|transfer",
+];
 /// Commands over the connection.
 const CONNECTION: &[&str] = &[
     "asking",

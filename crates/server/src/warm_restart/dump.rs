@@ -2,7 +2,7 @@
 
 use super::WarmRestart;
 use crate::compression::Compression;
-use crate::item_bits::{STALE, WON};
+use crate::item_bits::may_restore;
 use crate::log;
 use nuthatch_cache::{Cache, Item, KeyHash, Session};
 use nuthatch_tier::{Error, Record, Tier};
@@ -117,14 +117,6 @@ impl WarmRestart {
         });
         result.map(|()| next)
     }
-}
-
-/// Returns whether an item is valid without its protocol bits, which a record does not have. A
-/// value that a client marked as stale is not, and neither is the empty value that memcached's
-/// protocol stores while a client computes the first value.
-fn may_restore(item: &Item<'_>) -> bool {
-    let bits = item.protocol_bits();
-    bits & STALE == 0 && (bits & WON == 0 || !item.value().is_empty())
 }
 
 fn record_of<'i>(item: &'i Item<'_>, hash: u64) -> Record<'i> {

@@ -164,6 +164,10 @@ pub(crate) struct Worker<'c> {
     waiting: Vec<Number>,
     /// Connections whose requests wait until the memory of clients that are being closed is free.
     starving: Vec<Number>,
+    /// Connections whose requests wait for slots of the cluster.
+    slot_waiters: Vec<Number>,
+    /// How often the slots of the cluster had changed before this iteration.
+    slot_changes: u64,
     /// Connections that were marked to be closed and were removed in this iteration.
     closed: u64,
     /// Bytes by which the memory of this worker's connections and buffers has changed since it was
@@ -204,6 +208,8 @@ impl<'c> Worker<'c> {
             touched: Vec::new(),
             waiting: Vec::new(),
             starving: Vec::new(),
+            slot_waiters: Vec::new(),
+            slot_changes: 0,
             closed: 0,
             uncounted: 0,
             metrics: common.server.thread(),
@@ -240,6 +246,7 @@ impl<'c> Worker<'c> {
         }
         self.end_reads(events);
         self.take_done_by_disk();
+        self.resume_slot_waiters();
         self.resume_waiting();
         for event in events.drain(..) {
             self.take(event)?;
@@ -385,6 +392,7 @@ impl<'c> Worker<'c> {
                     Some(Held::Memory) => self.starving.push(work.connection),
                     // Resumed when the disk is done.
                     Some(Held::Disk) => {}
+                    Some(Held::Slot) => self.slot_waiters.push(work.connection),
                     None => {
                         self.waiting.push(work.connection);
                         begun += usize::from(!progress.is_none());

@@ -52,10 +52,29 @@ impl Worker<'_> {
 
     /// Returns whether requests that waited can be executed now.
     pub(super) fn has_waiting(&mut self) -> bool {
+        let have_slots_changed = !self.slot_waiters.is_empty() && self.have_slots_changed();
         let Self { disk, connections, .. } = self;
         !self.waiting.is_empty()
+            || have_slots_changed
             || disk.as_ref().is_some_and(|disk| disk.has_next_long(connections))
             || !self.starving.is_empty() && self.may_retry()
+    }
+
+    /// Returns whether the slots of the cluster have changed since this iteration began.
+    fn have_slots_changed(&self) -> bool {
+        let cluster = self.common.server.cluster.as_ref();
+        cluster.is_some_and(|cluster| cluster.generation() != self.slot_changes)
+    }
+
+    /// Lets requests that wait for slots of the cluster be executed again if some have changed.
+    pub(super) fn resume_slot_waiters(&mut self) {
+        if let Some(cluster) = &self.common.server.cluster {
+            let changes = cluster.generation();
+            if changes != self.slot_changes {
+                self.slot_changes = changes;
+                self.waiting.append(&mut self.slot_waiters);
+            }
+        }
     }
 
     /// Returns whether the memory of all clients that were marked to be closed is free, so that

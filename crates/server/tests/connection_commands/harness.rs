@@ -1,6 +1,7 @@
 //! A server with clients, without sockets.
 
 use nuthatch_cache::{Cache, Clock, Guard, ManualClock, Options, Session};
+use nuthatch_server::Admission;
 use nuthatch_server::resp::Span;
 use nuthatch_server::resp::commands::Client;
 use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
@@ -67,8 +68,8 @@ impl Harness {
         let mut out = b"what came before".to_vec();
         let args = Args::new(&bytes, &spans);
         let (server, out_buffer) = (&self.server, &mut out);
-        let is_permitted = true;
-        execute(&mut Call { guard, client, server, args, out: out_buffer, is_permitted })?;
+        let admission = Admission::Permitted;
+        execute(&mut Call { guard, client, server, args, out: out_buffer, admission })?;
         Ok(out.split_off(b"what came before".len()))
     }
 

@@ -1,6 +1,7 @@
 //! The commands with a cache, without a server around them.
 
 use nuthatch_cache::{Cache, ManualClock, Options, Session};
+use nuthatch_server::Admission;
 use nuthatch_server::resp::Span;
 use nuthatch_server::resp::Version;
 use nuthatch_server::resp::commands::Client;
@@ -86,7 +87,7 @@ impl Connection<'_> {
                 server: &self.engine.server,
                 args: Args::new(&bytes, &spans),
                 out: &mut out,
-                is_permitted: true,
+                admission: Admission::Permitted,
             });
             match result {
                 Ok(()) => return out,

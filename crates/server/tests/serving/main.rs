@@ -4,6 +4,7 @@ mod cluster;
 mod in_place;
 mod login;
 mod long_values;
+mod moves;
 mod nodes;
 mod protocols;
 mod reload;

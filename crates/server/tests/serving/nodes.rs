@@ -4,21 +4,28 @@ use crate::served::{LOCAL, address, cache, connect, options};
 use nuthatch_cluster::boot_clock::{BootClock, BootTime, ManualBootClock};
 use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::Permit;
-use nuthatch_cluster::member::{Input, Member, MemberConfig, Output};
+use nuthatch_cluster::member::{Command, Event, Input, Member, MemberConfig, Output};
 use nuthatch_cluster::memory_etcd::MemoryEtcd;
 use nuthatch_cluster::node::{Addresses, Node as Announced};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::slot_of;
 use nuthatch_server::state::Server;
-use nuthatch_server::{Cluster, IoBackend, MoveReport, Running};
+use nuthatch_server::{Cluster, IoBackend, MoveReport, NodeAccess, Running};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 pub(crate) const STEP: Duration = Duration::from_millis(20);
+
+/// The maximum number of steps until something is expected to be the case.
+const MAX_STEPS: usize = 20_000;
+
+/// How long a step of a test waits for the end of a transfer.
+const MOVE_PAUSE: Duration = Duration::from_millis(5);
 
 /// A node: a server, and its member of the cluster.
 pub(crate) struct Node {
@@ -28,6 +35,10 @@ pub(crate) struct Node {
     permit: Arc<Permit>,
     member: Member,
     watch: Option<(u64, i64)>,
+    inputs: VecDeque<Input>,
+    /// The ends of transfers, and whether one is expected.
+    reports: Receiver<MoveReport>,
+    is_moving: bool,
     /// Whether it reaches etcd.
     pub(crate) is_connected: bool,
 }
@@ -67,6 +78,12 @@ pub(crate) struct Nodes {
     etcd: MemoryEtcd,
     pub(crate) clock: Arc<Clock>,
     pub(crate) all: Vec<Node>,
+    /// How nodes connect to each other.
+    pub(crate) access: NodeAccess,
+    /// The replies that each client has received, which uses the nodes meanwhile. No step begins
+    /// before all have received another one, or have waited for as long as the step takes: a permit
+    /// must not end while the machine executes another thread than that of a client.
+    pub(crate) replies: Vec<Arc<AtomicU64>>,
 }
 
 /// Starts a server of a node.
@@ -79,10 +96,15 @@ impl Nodes {
     /// Starts this many nodes, and waits until they share the slots.
     pub(crate) fn start(count: usize) -> Self {
         let mut nodes = Self::default();
-        nodes.clock.advance(Duration::from_secs(100));
-        (0..count).for_each(|_| nodes.add());
-        nodes.settle();
+        nodes.begin(count);
         nodes
+    }
+
+    /// Starts this many nodes, the first ones, and waits until they share the slots.
+    pub(crate) fn begin(&mut self, count: usize) {
+        self.clock.advance(Duration::from_secs(100));
+        (0..count).for_each(|_| self.add());
+        self.settle();
     }
 
     /// Starts one more node.
@@ -90,15 +112,31 @@ impl Nodes {
         let id = NodeId::numbered(self.all.len() as u32 + 1);
         let (cache, permit) = (cache(), Arc::new(Permit::default()));
         let clock: Arc<dyn BootClock> = self.clock.clone();
-        let cluster = Arc::new(Cluster::new(id, cache.clone(), permit.clone(), clock));
+        let cluster = Cluster::new(id, cache.clone(), permit.clone(), clock);
+        let cluster = Arc::new(cluster.with_access(self.access.clone()));
         let running = serve(&cluster, Server::new(cache));
         let client = address(&running, 0).to_string();
         let node = Announced::new(id, Addresses { client, ..Addresses::default() });
         let mut config = MemberConfig::new(Keys::new("test").expect("a name"), node);
         config.max_moving_slots = 16_384;
         let member = Member::new(config);
-        let node = Node { id, running, cluster, permit, member, watch: None, is_connected: true };
-        self.all.push(node);
+        let (send, reports) = channel();
+        cluster.report_moves_to(move |report| {
+            // The test may have ended.
+            let _ = send.send(report);
+        });
+        self.all.push(Node {
+            id,
+            running,
+            cluster,
+            permit,
+            member,
+            watch: None,
+            inputs: VecDeque::new(),
+            reports,
+            is_moving: false,
+            is_connected: true,
+        });
     }
 
     /// Lets time pass until nothing changes any more.
@@ -114,7 +152,37 @@ impl Nodes {
             for node in self.all.iter_mut().filter(|node| node.is_connected) {
                 node.advance(&mut self.etcd, &*self.clock);
             }
+            self.wait_for_clients();
         }
+    }
+
+    fn wait_for_clients(&self) {
+        let before: Vec<u64> =
+            self.replies.iter().map(|replies| replies.load(Ordering::Relaxed)).collect();
+        let start = Instant::now();
+        let is_waiting = || {
+            let mut all = self.replies.iter().zip(&before);
+            all.any(|(replies, before)| replies.load(Ordering::Relaxed) == *before)
+        };
+        while is_waiting() && start.elapsed() < STEP {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Passes a request of an operator to a node.
+    pub(crate) fn command(&mut self, node: usize, command: Command) {
+        self.all[node].inputs.push_back(Input::Command(command));
+    }
+
+    /// Lets time pass until something is the case.
+    pub(crate) fn pass_until(&mut self, is_it: impl Fn(&Self) -> bool) {
+        for _ in 0..MAX_STEPS {
+            if is_it(self) {
+                return;
+            }
+            self.pass(STEP);
+        }
+        panic!("it is not the case after {MAX_STEPS} steps");
     }
 
     /// Returns the number of the node that owns the slot of a key, as the first node knows it.
@@ -159,7 +227,15 @@ impl Nodes {
 
 impl Node {
     fn advance(&mut self, etcd: &mut MemoryEtcd, clock: &dyn BootClock) {
-        let mut inputs = VecDeque::from([Input::Tick]);
+        let mut inputs = std::mem::take(&mut self.inputs);
+        inputs.push_back(Input::Tick);
+        // Threads send the items, at their own speed. The clock of the test stands still meanwhile.
+        if self.is_moving
+            && let Ok(report) = self.reports.recv_timeout(MOVE_PAUSE)
+        {
+            self.is_moving = false;
+            inputs.push_back(into_input(report));
+        }
         loop {
             if inputs.is_empty()
                 && let Some((watch, from)) = self.watch
@@ -180,7 +256,9 @@ impl Node {
                     Output::Watch { watch, from } => self.watch = Some((watch, from)),
                     Output::Permit(until) => self.permit.set(until),
                     Output::Event(event) => {
-                        inputs.extend(self.cluster.handle(&self.member, event).map(into_input));
+                        self.is_moving |= matches!(event, Event::MoveOut { .. });
+                        self.is_moving &= !matches!(event, Event::MoveCancelled { .. });
+                        self.cluster.handle(&self.member, event);
                     }
                 }
             }

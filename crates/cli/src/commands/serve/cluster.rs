@@ -1,5 +1,6 @@
 //! The cluster that the cache server is a node of.
 
+use super::node_access::node_access;
 use crate::files::AtomicFile;
 use crate::outcome::Failure;
 use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address};
@@ -12,14 +13,14 @@ use nuthatch_cluster::membership::{MemberHandle, Membership, SlotServer};
 use nuthatch_cluster::node::{Addresses, Node};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_listen::Address;
-use nuthatch_server::{Cluster, Listener, MoveReport, Protocol, Running};
+use nuthatch_server::{Cluster, Drained, Listener, MoveReport, Protocol, Running};
 use std::fs::read_to_string;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tracing::{info, warn};
 
@@ -115,7 +116,8 @@ pub(super) fn node(
     let permit = Arc::new(Permit::default());
     let clock: Arc<dyn BootClock> = Arc::new(SystemBootClock);
     let started_ms = cache.session().map_or(0, |mut session| session.guard().now_ms());
-    let cluster = Cluster::new(id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock));
+    let cluster = Cluster::new(id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock))
+        .with_access(node_access(loaded)?);
     Ok(Some(ClusterNode { address, permit, clock, cluster: Arc::new(cluster), started_ms }))
 }
 
@@ -164,18 +166,23 @@ impl ClusterNode {
         };
         let config = MemberConfig::new(keys, node);
         let (membership, member) = Membership::new(Arc::new(etcd), config, clock, permit);
-        let mut server = Server { cluster, member: member.clone() };
+        let reports = member.clone();
+        cluster.report_moves_to(move |report| match report {
+            MoveReport::Finished { transfer } => reports.move_finished(transfer),
+            MoveReport::Failed { transfer } => reports.move_failed(transfer),
+        });
+        let mut server = Server(Arc::clone(&cluster));
         let thread = thread::Builder::new().name("nuthatch-cluster".to_owned());
         let thread = thread.spawn(move || {
             runtime.block_on(async {
-                let cluster = Arc::clone(&server.cluster);
+                let cluster = Arc::clone(&server.0);
                 tokio::select! {
                     () = membership.run(&mut server) => {}
                     () = log_permit(&cluster) => {}
                 }
             });
         });
-        Ok(ClusterThread { member, thread: thread.map_err(|error| failure(&error))? })
+        Ok(ClusterThread { cluster, member, thread: thread.map_err(|error| failure(&error))? })
     }
 }
 
@@ -211,28 +218,60 @@ async fn log_permit(cluster: &Cluster) {
 }
 
 /// Passes the events of the membership to the cache server.
-struct Server {
-    cluster: Arc<Cluster>,
-    member: MemberHandle,
-}
+struct Server(Arc<Cluster>);
 
 impl SlotServer for Server {
     fn handle(&mut self, member: &Member, event: Event) {
-        match self.cluster.handle(member, event) {
-            Some(MoveReport::Finished { transfer }) => self.member.move_finished(transfer),
-            Some(MoveReport::Failed { transfer }) => self.member.move_failed(transfer),
-            None => {}
-        }
+        self.0.handle(member, event);
     }
 }
 
 /// The thread of the membership.
 pub(super) struct ClusterThread {
+    cluster: Arc<Cluster>,
     member: MemberHandle,
     thread: JoinHandle<()>,
 }
 
+/// Moves the slots of this node to the others before the servers stop.
+#[derive(Clone)]
+pub(super) struct ClusterDrain {
+    cluster: Arc<Cluster>,
+    member: MemberHandle,
+    max_time: Duration,
+}
+
+impl ClusterDrain {
+    /// Moves all slots to other nodes, as far as they can take them in time. Clients are served
+    /// meanwhile.
+    pub(super) fn run(&self) {
+        if self.max_time.is_zero() || !self.cluster.is_permitted() {
+            return;
+        }
+        let slots = self.cluster.served_slots();
+        info!(target: LOG, slots, "moving the slots of this node to others before it stops");
+        self.member.command(Command::Drain);
+        match self.cluster.wait_until_drained(Instant::now() + self.max_time) {
+            Drained::Complete => info!(target: LOG, "all slots have moved to other nodes"),
+            Drained::Impossible => {
+                warn!(target: LOG, "no other node can take the slots, so their items are lost");
+            }
+            Drained::Late { slots } => warn!(
+                target: LOG,
+                slots,
+                "slots have not moved in time, so their items are lost; raise --cluster-drain-ms"
+            ),
+        }
+    }
+}
+
 impl ClusterThread {
+    /// Returns what moves the slots of this node to others, within this time.
+    pub(super) fn drain(&self, max_time: Duration) -> ClusterDrain {
+        let (cluster, member) = (Arc::clone(&self.cluster), self.member.clone());
+        ClusterDrain { cluster, member, max_time }
+    }
+
     /// Leaves the cluster: other nodes take the slots at once. Waits for a response of etcd, a few
     /// seconds at most.
     pub(super) fn leave(self) {

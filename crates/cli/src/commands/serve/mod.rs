@@ -14,6 +14,7 @@ mod docs_tests;
 mod listeners;
 mod manual;
 mod memory;
+mod node_access;
 mod reload;
 mod run;
 mod shutdown;

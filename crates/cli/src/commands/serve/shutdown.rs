@@ -1,18 +1,23 @@
 //! Shutdown and reload on signals.
 
+use super::cluster::ClusterDrain;
 use crate::outcome::Failure;
 use crate::process::{Request, end_at_once};
 use nuthatch_rpc::Stopper as StoreStopper;
 use nuthatch_server::Stopper;
+use std::thread;
 use std::time::Duration;
 use tracing::{error, info};
 
 /// The servers that a signal stops.
+#[derive(Clone)]
 pub(crate) struct Shutdown {
     pub(crate) cache: Stopper,
     pub(crate) store: Option<StoreStopper>,
     /// The maximum time for requests in progress to finish.
     pub(crate) drain_time: Duration,
+    /// Moves the slots of a node of a cluster to others first.
+    pub(crate) cluster: Option<ClusterDrain>,
 }
 
 impl Shutdown {
@@ -28,12 +33,27 @@ impl Shutdown {
                 Err(Failure::ClosedPipe) => {}
             },
             Request::StopAtOnce => self.end_at_once(),
-            Request::Stop => {
-                self.cache.drain(self.drain_time);
-                if let Some(store) = &self.store {
-                    store.stop();
-                }
+            Request::Stop => self.stop(),
+        }
+    }
+
+    fn stop(&self) {
+        let Self { cache, store, drain_time, cluster } = self.clone();
+        let stop = move || {
+            cache.drain(drain_time);
+            if let Some(store) = &store {
+                store.stop();
             }
+        };
+        let Some(cluster) = cluster else { return stop() };
+        // The next signal is handled meanwhile.
+        let (stop_later, thread) = (stop.clone(), thread::Builder::new());
+        let drain = move || {
+            cluster.run();
+            stop_later();
+        };
+        if thread.name("nuthatch-drain".to_owned()).spawn(drain).is_err() {
+            stop();
         }
     }
 

@@ -72,7 +72,7 @@ impl<'a> Args<'a> {
     }
 
     /// Returns the arguments that are keys.
-    pub fn keys(&self, keys: Keys) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub fn keys(&self, keys: Keys) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let last = usize::try_from(keys.last).unwrap_or_else(|_| {
             // With too few arguments this is before the first key, and there are none.
             self.len().saturating_sub(keys.last.unsigned_abs() as usize)

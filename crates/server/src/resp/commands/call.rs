@@ -2,6 +2,7 @@
 //! each other.
 
 use super::{Args, Result};
+use crate::cluster::Admission;
 use crate::output::MIN_VALUE_REF_LEN;
 use crate::resp::{Reply, Span};
 use crate::state::values::{self, Place};
@@ -122,9 +123,8 @@ pub struct Call<'a> {
     pub args: Args<'a>,
     /// The output buffer. Replies are appended to it.
     pub out: &'a mut Vec<u8>,
-    /// Whether the node was permitted to serve its slots when the batch began; true without a
-    /// cluster.
-    pub is_permitted: bool,
+    /// Whether slots of a cluster have to be checked.
+    pub admission: Admission,
 }
 
 impl<'a> Call<'a> {

@@ -1,7 +1,7 @@
 //! Runs a command, counts it and measures its time.
 
 use super::{Args, Call, Command, Failure, Found, Result, slow_request};
-use crate::cluster::Cluster;
+use crate::cluster::{Admission, Cluster, Refusal};
 use crate::state::{Denied, Keys, Metrics, Permissions, Snapshots};
 
 /// The error for a request for which there is no memory even after the guard was renewed.
@@ -71,9 +71,28 @@ pub(crate) fn refused(call: &Call<'_>, command: &Command) -> Option<Failure> {
 /// Returns the error for a command with keys that another node of the cluster serves. Keys of
 /// snapshots are served by all nodes.
 fn refused_by_cluster(call: &Call<'_>, command: &Command, cluster: &Cluster) -> Option<Failure> {
+    if call.admission == Admission::Checked {
+        return None;
+    }
     let keys = call.args.keys(command.keys);
+    refuse(call, cluster, keys, command.flags.writes)
+}
+
+/// Returns the error for keys that another node of the cluster serves. A request that has to wait
+/// for its slot is executed again later.
+pub(crate) fn refuse<'k>(
+    call: &Call<'_>,
+    cluster: &Cluster,
+    keys: impl Iterator<Item = &'k [u8]> + Clone,
+    writes: bool,
+) -> Option<Failure> {
     let keys = keys.filter(|key| call.server.snapshot_key(key).is_none());
-    let refusal = cluster.refuse(call.is_permitted, keys)?;
+    let is_permitted = call.admission != Admission::NotPermitted;
+    let refusal = cluster.refuse(is_permitted, writes, keys)?;
+    if refusal == Refusal::Waits {
+        call.client.awaits_slot.set(true);
+        return Some(Failure::Full);
+    }
     Some(Failure::Reply(refusal.text()))
 }
 

@@ -8,7 +8,7 @@
 
 use crate::resp::commands::call::{Queued, Seen, Transaction, Watched};
 use crate::resp::commands::failure::REPLY_TOO_LONG;
-use crate::resp::commands::run::{OUT_OF_MEMORY, check, run};
+use crate::resp::commands::run::{OUT_OF_MEMORY, check, refuse, run};
 use crate::resp::commands::{Args, Call, Client, Command, Failure, Found, Result};
 use crate::span::Span;
 use crate::state::values::Place;
@@ -190,13 +190,18 @@ fn exec(call: &mut Call<'_>) -> Result {
     if !call.client.state.queues {
         return Err(Failure::reply("ERR EXEC without MULTI"));
     }
+    let refused = refused_transaction(call, &call.client.session.transaction);
+    if refused == Some(Failure::Full) {
+        // The transaction is kept until it is executed again.
+        return Err(Failure::Full);
+    }
     let transaction = std::mem::take(&mut call.client.session.transaction);
     call.client.leave_transaction();
     if transaction.aborted {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(Failure::reply(text));
     }
-    if let Some(failure) = refused_transaction(call, &transaction) {
+    if let Some(failure) = refused {
         return Err(failure);
     }
     if transaction.has_changed(call.place()) {
@@ -213,7 +218,7 @@ fn exec(call: &mut Call<'_>) -> Result {
             server: call.server,
             args: Args::new(&queued.bytes, &queued.spans),
             out: &mut *call.out,
-            is_permitted: call.is_permitted,
+            admission: call.admission.within_transaction(),
         };
         execute_queued(&mut inner, queued.found);
         if call.out.len() > max {
@@ -231,15 +236,13 @@ fn exec(call: &mut Call<'_>) -> Result {
 /// belong to one slot.
 fn refused_transaction(call: &Call<'_>, transaction: &Transaction) -> Option<Failure> {
     let cluster = call.server.cluster.as_ref()?;
-    let keys = transaction.queued.iter().flat_map(Queued::keys);
-    let keys = keys.filter(|key| call.server.snapshot_key(key).is_none());
-    let refusal = cluster.refuse(call.is_permitted, keys)?;
-    Some(Failure::Reply(refusal.text()))
+    let writes = transaction.queued.iter().any(|queued| queued.found.command.flags.writes);
+    refuse(call, cluster, transaction.queued.iter().flat_map(Queued::keys), writes)
 }
 
 impl Queued {
     /// Returns the keys of the request.
-    fn keys(&self) -> impl Iterator<Item = &[u8]> {
+    fn keys(&self) -> impl Iterator<Item = &[u8]> + Clone {
         Args::new(&self.bytes, &self.spans).keys(self.found.command.keys)
     }
 }

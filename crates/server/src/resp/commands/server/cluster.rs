@@ -1,6 +1,7 @@
 //! `CLUSTER`: the slots of the cluster and its nodes, as clients of Redis Cluster read them.
 
-use crate::cluster::{Cluster, Coverage, NodeSlots};
+use super::transfer::transfer;
+use crate::cluster::{Admission, Cluster, Coverage, MoveProgress, NodeSlots};
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::{Call, Command, Failure, NOT_AN_INTEGER, Result};
@@ -27,6 +28,13 @@ pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("cluster|getkeysinslot", 4, get_keys),
     part("cluster|myid", 2, my_id),
     part("cluster|links", 2, links),
+    Command {
+        name: "cluster|transfer",
+        arity: -5,
+        keys: Keys::NONE,
+        flags: Flags::WRITES,
+        run: transfer,
+    },
     part("cluster|help", 2, help),
 ];
 
@@ -49,6 +57,8 @@ const HELP: &[&str] = &[
     "    <id> <ip:port> <flags> <master> <pings> <pongs> <epoch> <link> <slot> ...",
     "SHARDS",
     "    Return information about slot range mappings and the nodes associated with them.",
+    "TRANSFER <node> <transfer> BEGIN <slots>|ITEMS <frame>|COMPLETE",
+    "    Store the items of slots that another node sends. For nodes only.",
     "SLOTS",
     "    Return information about slots range mappings. Each range is made of:",
     "    start, end, address, port and id of its node",
@@ -63,7 +73,7 @@ const DISABLED: Failure = Failure::reply("ERR This instance has cluster support 
 const INVALID_SLOT: Failure = Failure::reply("ERR Invalid slot");
 const INVALID_SLOT_OR_COUNT: Failure = Failure::reply("ERR Invalid slot or number of keys");
 
-fn cluster(call: &Call<'_>) -> Result<Arc<Cluster>> {
+pub(super) fn cluster(call: &Call<'_>) -> Result<Arc<Cluster>> {
     call.server.cluster.clone().ok_or(DISABLED)
 }
 
@@ -189,11 +199,15 @@ fn nodes(call: &mut Call<'_>) -> Result {
 fn info(call: &mut Call<'_>) -> Result {
     let cluster = cluster(call)?;
     let coverage = cluster.coverage();
-    let (covered, is_permitted) = (coverage.covered(), call.is_permitted);
+    let covered = coverage.covered();
+    let is_permitted = call.admission != Admission::NotPermitted;
     let state = if is_permitted && covered == SLOTS { "ok" } else { "fail" };
     let owners = coverage.nodes.iter().filter(|node| !node.ranges.is_empty()).count();
     let current_epoch = coverage.nodes.iter().map(|node| node.epoch).max().unwrap_or_default();
     let own = coverage.nodes.iter().find(|node| node.id == cluster.id());
+    let MoveProgress { moving_slots, sent_items, sent_bytes, finished, failed, .. } =
+        cluster.move_progress();
+    let MoveProgress { received_items, received_bytes, left_out, .. } = cluster.move_progress();
     let fields = [
         ("cluster_state", state.to_owned()),
         ("cluster_slots_assigned", coverage.assigned.to_string()),
@@ -206,6 +220,14 @@ fn info(call: &mut Call<'_>) -> Result {
         ("cluster_my_epoch", own.map_or(0, |own| own.epoch).to_string()),
         ("cluster_slots_served", cluster.served_slots().to_string()),
         ("cluster_dropped_items", cluster.dropped_items().to_string()),
+        ("cluster_slots_moving", moving_slots.to_string()),
+        ("cluster_moves_finished", finished.to_string()),
+        ("cluster_moves_failed", failed.to_string()),
+        ("cluster_sent_items", sent_items.to_string()),
+        ("cluster_sent_bytes", sent_bytes.to_string()),
+        ("cluster_received_items", received_items.to_string()),
+        ("cluster_received_bytes", received_bytes.to_string()),
+        ("cluster_left_out_items", left_out.to_string()),
     ];
     let mut text = String::new();
     for (name, value) in fields {

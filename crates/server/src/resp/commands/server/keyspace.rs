@@ -28,6 +28,9 @@ fn flush(call: &mut Call<'_>) -> Result {
     if call.args.len() > 2 || (call.args.len() == 2 && how != b"async" && how != b"sync") {
         return Err(SYNTAX);
     }
+    if let Some(cluster) = &call.server.cluster {
+        cluster.note_flush();
+    }
     call.guard.clear();
     call.reply().ok();
     Ok(())

@@ -9,3 +9,4 @@ pub(crate) mod keyspace;
 pub(crate) mod latency;
 pub(crate) mod memory;
 pub(crate) mod slowlog;
+mod transfer;

@@ -1,4 +1,4 @@
-//! The slots that are served, as a bitmap that all threads read.
+//! A set of slots as a bitmap that all threads read.
 
 use nuthatch_cluster::slot::{SLOTS, SlotSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ const WORDS: usize = SLOTS / 64;
 /// A set of slots that threads read while another one changes it.
 ///
 /// A thread that serves requests reads it within an epoch guard of the cache. So once a slot was
-/// removed and all guards that began before have ended, no request for it is in progress.
-pub(super) struct ServedSlots(Box<[AtomicU64; WORDS]>);
+/// removed and all guards that began before have ended, no request that found it is in progress.
+pub(super) struct SharedSlots(Box<[AtomicU64; WORDS]>);
 
-impl ServedSlots {
+impl SharedSlots {
     /// Returns whether the set has a slot.
     #[inline]
     pub(super) fn contains(&self, slot: u16) -> bool {
@@ -19,7 +19,7 @@ impl ServedSlots {
         word.is_some_and(|word| word.load(Ordering::Acquire) >> (slot % 64) & 1 == 1)
     }
 
-    /// Adds slots. The caller holds the lock of the transitions, as in `remove`.
+    /// Adds slots. The caller holds the lock of the transitions, as for all changes.
     pub(super) fn add(&self, slots: &SlotSet) {
         for slot in slots.iter() {
             self.0[usize::from(slot) / 64].fetch_or(1 << (slot % 64), Ordering::SeqCst);
@@ -33,13 +33,21 @@ impl ServedSlots {
         }
     }
 
+    /// Makes it equal to another set.
+    pub(super) fn replace(&self, slots: &SlotSet) {
+        self.add(slots);
+        let mut others = SlotSet::all();
+        others.subtract(slots);
+        self.remove(&others);
+    }
+
     /// Returns the number of slots.
     pub(super) fn count(&self) -> usize {
         self.0.iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 }
 
-impl Default for ServedSlots {
+impl Default for SharedSlots {
     fn default() -> Self {
         Self(Box::new(std::array::from_fn(|_| AtomicU64::new(0))))
     }

@@ -1,0 +1,134 @@
+//! The frames of a transfer, which are sent at a limited rate.
+
+use super::connection::{CallError, Connection};
+use crate::cluster::Cluster;
+use crate::cluster::frame::Record;
+use std::time::{Duration, Instant};
+
+/// A frame is sent when it has this length. Storing it takes the target well below a millisecond,
+/// for which its clients wait.
+const FRAME_LEN: usize = 32 << 10;
+/// Frames that were sent without a reply.
+const MAX_UNANSWERED: usize = 8;
+/// How far the rate may be exceeded for a moment.
+const BURST: Duration = Duration::from_millis(5);
+
+/// Collects records, and sends them as frames.
+pub(super) struct Batches<'a> {
+    cluster: &'a Cluster,
+    connection: Connection,
+    /// The first arguments of the request for a frame.
+    head: [Vec<u8>; 5],
+    frame: Vec<u8>,
+    records: u64,
+    /// The maximum length of a frame that the target accepts.
+    max_len: usize,
+    unanswered: usize,
+    /// When the bytes that were sent may have been sent, by the maximum rate.
+    paid_until: Instant,
+}
+
+impl<'a> Batches<'a> {
+    /// Creates it for a connection, with the first arguments of the request for a frame.
+    pub(super) fn new(cluster: &'a Cluster, connection: Connection, head: [Vec<u8>; 5]) -> Self {
+        Self {
+            cluster,
+            connection,
+            head,
+            frame: Vec::with_capacity(FRAME_LEN),
+            records: 0,
+            max_len: usize::MAX,
+            unanswered: 0,
+            paid_until: Instant::now(),
+        }
+    }
+
+    /// Sets the number of the transfer.
+    pub(super) fn set_token(&mut self, token: u64) {
+        self.head[3] = token.to_string().into_bytes();
+    }
+
+    /// Sets the maximum length of a frame that the target accepts.
+    pub(super) fn set_max_len(&mut self, max_len: usize) {
+        self.max_len = max_len;
+    }
+
+    /// Adds a record. An item that is too long for the target is left out.
+    pub(super) fn add(&mut self, record: &Record<'_>) {
+        if FRAME_LEN + record.len() > self.max_len {
+            Record::Removal { key: record.key() }.append_to(&mut self.frame);
+        } else {
+            record.append_to(&mut self.frame);
+        }
+        self.records += 1;
+    }
+
+    /// Returns whether the frame is long enough to be sent.
+    pub(super) fn is_full(&self) -> bool {
+        self.frame.len() >= FRAME_LEN
+    }
+
+    /// Sends the frame, and waits as the rate requires. `pause` waits until a time, or until the
+    /// transfer is not wanted any more, and returns whether it still is.
+    pub(super) fn send(&mut self, pause: &dyn Fn(Instant) -> bool) -> Result<(), CallError> {
+        if self.frame.is_empty() {
+            return Ok(());
+        }
+        while self.unanswered >= MAX_UNANSWERED {
+            self.take_reply(pause)?;
+        }
+        let [cluster, transfer, from, token, items] = &self.head;
+        self.connection.send(&[cluster, transfer, from, token, items, &self.frame])?;
+        self.unanswered += 1;
+        self.cluster.moves.add_sent(self.records, self.frame.len());
+        let len = self.frame.len();
+        self.frame.clear();
+        self.frame.shrink_to(2 * FRAME_LEN);
+        self.records = 0;
+        if self.pay(len, pause) { Ok(()) } else { Err(CallError::Cancelled) }
+    }
+
+    /// Waits until bytes that were sent do not exceed the rate.
+    fn pay(&mut self, len: usize, pause: &dyn Fn(Instant) -> bool) -> bool {
+        let rate = self.cluster.access.bytes_per_s;
+        if rate == 0 {
+            return pause(Instant::now());
+        }
+        let now = Instant::now();
+        let cost = Duration::from_secs_f64(len as f64 / rate as f64);
+        self.paid_until = self.paid_until.max(now) + cost;
+        if self.paid_until < now + BURST {
+            return pause(now);
+        }
+        pause(self.paid_until)
+    }
+
+    /// Sends the rest, and waits for the replies to all frames.
+    pub(super) fn finish(&mut self, pause: &dyn Fn(Instant) -> bool) -> Result<(), CallError> {
+        self.send(pause)?;
+        while self.unanswered > 0 {
+            self.take_reply(pause)?;
+        }
+        Ok(())
+    }
+
+    /// Sends another request of the transfer, after all frames, and waits for its reply.
+    pub(super) fn call(
+        &mut self,
+        (name, argument): (&str, &str),
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<String, CallError> {
+        self.finish(pause)?;
+        let [cluster, transfer, from, token, _] = &self.head;
+        let mut request: Vec<&[u8]> = vec![cluster, transfer, from, token, name.as_bytes()];
+        request.extend((!argument.is_empty()).then_some(argument.as_bytes()));
+        self.connection.send(&request)?;
+        self.connection.reply(&|| pause(Instant::now()))
+    }
+
+    fn take_reply(&mut self, pause: &dyn Fn(Instant) -> bool) -> Result<(), CallError> {
+        self.connection.reply(&|| pause(Instant::now()))?;
+        self.unanswered -= 1;
+        Ok(())
+    }
+}

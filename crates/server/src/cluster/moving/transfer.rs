@@ -1,0 +1,282 @@
+//! The steps of a transfer.
+//!
+//! Requests for the slots are executed until the last step, and the keys that they change are
+//! recorded before. Each key is sent after its last change: in the order of the frames, a later
+//! record of a key replaces an earlier one.
+
+use super::batches::Batches;
+use super::connection::{CallError, Connection};
+use crate::cluster::Cluster;
+use crate::cluster::coverage::Endpoint;
+use crate::cluster::frame::Record;
+use crate::cluster::transitions::Outgoing;
+use crate::compression::Compression;
+use crate::item_bits::may_restore;
+use nuthatch_cache::{Item, Session};
+use nuthatch_cluster::node_id::NodeId;
+use nuthatch_cluster::slot::{SlotSet, slot_of};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Items that are examined under one epoch guard.
+const STEP: usize = 256;
+/// Recorded keys that are sent together, while items are still being sent.
+const CHANGES_TO_SEND: usize = 4096;
+/// The slots are sealed when this few keys were changed since the last look, or after this many
+/// looks.
+const CHANGES_TO_SEAL: usize = 256;
+const MAX_LOOKS: usize = 16;
+/// The pause before a request to begin is repeated, and how long it is.
+const BEGIN_PAUSE: Duration = Duration::from_millis(10);
+const MAX_BEGIN_TIME: Duration = Duration::from_secs(60);
+
+/// Why a transfer has ended without all items at the target.
+pub(super) enum Stopped {
+    /// It is not wanted any more.
+    Cancelled,
+    /// It has failed for this reason.
+    Failed(String),
+}
+
+impl From<CallError> for Stopped {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Io(error) => Self::Failed(error.to_string()),
+            CallError::Refused(text) => Self::Failed(text),
+            CallError::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// What executes transfers, one after the other.
+pub(super) struct Transfer<'c> {
+    cluster: &'c Cluster,
+    compression: &'c Compression,
+    session: Session<'c>,
+    /// Chooses random numbers.
+    random: RandomState,
+}
+
+impl<'c> Transfer<'c> {
+    /// Creates it with a session of the cache.
+    pub(super) fn new(
+        cluster: &'c Cluster,
+        compression: &'c Compression,
+        session: Session<'c>,
+    ) -> Self {
+        Self { cluster, compression, session, random: RandomState::new() }
+    }
+
+    /// Sends the items of slots. Afterwards the slots are sealed.
+    pub(super) fn run(&mut self, outgoing: &Outgoing) -> Result<(), Stopped> {
+        let Outgoing { transfer, target, slots, .. } = outgoing;
+        let cluster = self.cluster;
+        let pause = |until| cluster.pause(*transfer, until);
+        self.wait_until_served(outgoing, &pause)?;
+        let mut batches = self.connect(*target, &pause)?;
+        loop {
+            let flushes = cluster.flushes.load(Ordering::SeqCst);
+            self.begin(&mut batches, slots, &pause)?;
+            self.record_changes(outgoing)?;
+            self.send_items(&mut batches, slots, &pause)?;
+            for _ in 0..MAX_LOOKS {
+                if cluster.changes.len() <= CHANGES_TO_SEAL {
+                    break;
+                }
+                self.send_changes(&mut batches, &pause)?;
+            }
+            self.seal(outgoing)?;
+            self.send_changes(&mut batches, &pause)?;
+            batches.call(("COMPLETE", ""), &pause)?;
+            if cluster.flushes.load(Ordering::SeqCst) == flushes {
+                return Ok(());
+            }
+            // The items at the target were removed here meanwhile.
+            cluster.resume(*transfer);
+        }
+    }
+
+    /// Waits until the items of the slots have been dropped, if another node has served them.
+    fn wait_until_served(
+        &self,
+        outgoing: &Outgoing,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<(), Stopped> {
+        while self.cluster.transitions().stale.intersects(&outgoing.slots) {
+            wait(pause)?;
+        }
+        Ok(())
+    }
+
+    fn connect(
+        &self,
+        target: NodeId,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<Batches<'c>, Stopped> {
+        let map = self.cluster.map();
+        let addresses = map.node(target).map(|registered| &registered.node.addresses);
+        let address =
+            addresses.map(|all| if all.node.is_empty() { &all.client } else { &all.node });
+        let endpoint = address.and_then(|address| Endpoint::parse(address));
+        let Some(endpoint) = endpoint else {
+            return Err(Stopped::Failed("the node has no address for other nodes".into()));
+        };
+        let access = &self.cluster.access;
+        let connection = Connection::open(&endpoint, access, &|| pause(Instant::now()))?;
+        let from = self.cluster.id().to_string();
+        let head = ["CLUSTER", "TRANSFER", &from, "", "ITEMS"].map(|part| part.as_bytes().to_vec());
+        Ok(Batches::new(self.cluster, connection, head))
+    }
+
+    /// Begins a transfer at the target, as soon as it is ready.
+    fn begin(
+        &self,
+        batches: &mut Batches<'_>,
+        slots: &SlotSet,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<(), Stopped> {
+        // A positive integer of RESP.
+        batches.set_token(self.random.hash_one(Instant::now()) >> 1);
+        let until = Instant::now() + MAX_BEGIN_TIME;
+        loop {
+            match batches.call(("BEGIN", &slots.to_string()), pause) {
+                Err(CallError::Refused(text)) if text.starts_with("TRYAGAIN") => {
+                    if Instant::now() >= until {
+                        return Err(Stopped::Failed(text));
+                    }
+                }
+                result => {
+                    let reply = result?;
+                    let max_len = reply.strip_prefix("OK ").and_then(|len| len.parse().ok());
+                    batches.set_max_len(max_len.unwrap_or(usize::MAX));
+                    return Ok(());
+                }
+            }
+            wait(pause)?;
+        }
+    }
+
+    /// Records from now on which keys of the slots are changed.
+    fn record_changes(&mut self, outgoing: &Outgoing) -> Result<(), Stopped> {
+        self.cluster.changes.take();
+        self.cluster.with_outgoing(outgoing, |cluster, current| {
+            cluster.moving.add(&current.slots);
+            cluster.served.remove(&current.slots);
+        })?;
+        // A request that changes a key without recording it began before.
+        self.session.wait_for_guards_of_others();
+        Ok(())
+    }
+
+    /// Sends all items of the slots.
+    fn send_items(
+        &mut self,
+        batches: &mut Batches<'_>,
+        slots: &SlotSet,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<(), Stopped> {
+        let (mut cursor, mut buffer) = (0, Vec::new());
+        loop {
+            let guard = self.session.guard_without_freeing();
+            cursor = guard.scan_in_memory(cursor, STEP, |item| {
+                if slots.contains(slot_of(item.key())) {
+                    add(self.compression, batches, item, &mut buffer);
+                }
+            });
+            drop(guard);
+            if batches.is_full() {
+                batches.send(pause)?;
+            } else if !pause(Instant::now()) {
+                return Err(Stopped::Cancelled);
+            }
+            if self.cluster.changes.len() >= CHANGES_TO_SEND {
+                self.send_changes(batches, pause)?;
+            }
+            if cursor == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends the keys that were changed so far.
+    fn send_changes(
+        &mut self,
+        batches: &mut Batches<'_>,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<(), Stopped> {
+        let (keys, is_awaited) = self.cluster.changes.take();
+        if is_awaited {
+            self.cluster.resume_requests();
+        }
+        // A request that has recorded a key may not have changed it yet.
+        self.session.wait_for_guards_of_others();
+        let mut buffer = Vec::new();
+        for key in keys {
+            let guard = self.session.guard_without_freeing();
+            match guard.peek(&key) {
+                Some(item) => add(self.compression, batches, &item, &mut buffer),
+                None => batches.add(&Record::Removal { key: &key }),
+            }
+            drop(guard);
+            if batches.is_full() {
+                batches.send(pause)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops to execute requests for the slots, and waits until none is in progress.
+    fn seal(&mut self, outgoing: &Outgoing) -> Result<(), Stopped> {
+        self.cluster.seal(outgoing)?;
+        self.session.wait_for_guards_of_others();
+        Ok(())
+    }
+}
+
+/// Adds an item, or its removal if it has no value that another node can use.
+fn add(
+    compression: &Compression,
+    batches: &mut Batches<'_>,
+    item: &Item<'_>,
+    buffer: &mut Vec<u8>,
+) {
+    if may_restore(item)
+        && let Ok(raw) = compression.raw_item(*item, buffer)
+    {
+        return batches.add(&Record::of(&raw));
+    }
+    batches.add(&Record::Removal { key: item.key() });
+}
+
+fn wait(pause: &dyn Fn(Instant) -> bool) -> Result<(), Stopped> {
+    if pause(Instant::now() + BEGIN_PAUSE) { Ok(()) } else { Err(Stopped::Cancelled) }
+}
+
+impl Cluster {
+    /// Changes the sets of slots for a transfer, if it is still wanted.
+    fn with_outgoing(
+        &self,
+        outgoing: &Outgoing,
+        change: impl FnOnce(&Self, &Outgoing),
+    ) -> Result<(), Stopped> {
+        let transitions = self.transitions();
+        let current = transitions.outgoing.as_ref();
+        let current = current.filter(|current| current.transfer == outgoing.transfer);
+        change(self, current.ok_or(Stopped::Cancelled)?);
+        Ok(())
+    }
+
+    fn seal(&self, outgoing: &Outgoing) -> Result<(), Stopped> {
+        let mut transitions = self.transitions();
+        let current = transitions.outgoing.as_mut();
+        let current = current.filter(|current| current.transfer == outgoing.transfer);
+        let current = current.ok_or(Stopped::Cancelled)?;
+        current.is_sealed = true;
+        let slots = current.slots.clone();
+        // First, requests for the slots wait; then none is executed.
+        self.update(&mut transitions);
+        self.moving.remove(&slots);
+        Ok(())
+    }
+}
