@@ -136,7 +136,16 @@ fn move_slots(nodes: &mut Nodes, turns: usize) {
 /// Increments counters, stores and removes keys, while the slots move forth and back.
 #[test]
 fn no_change_is_lost_while_slots_move() {
-    let mut nodes = Nodes::start(2);
+    let mut nodes = Nodes::default();
+    nodes.access.bytes_per_s = 8 << 20;
+    nodes.begin(1);
+    let mut client = nodes.client(0);
+    // Sending these takes long enough for changes meanwhile.
+    for number in 0..40 {
+        assert_eq!(client.ask(&format!("SETRANGE long{number} 50000 v")), ":50001");
+    }
+    nodes.add();
+    nodes.settle();
     let clients = (0..3).map(|number| {
         let mut round = 0;
         Running::start(&mut nodes, move |client| {
