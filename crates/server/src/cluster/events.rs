@@ -24,7 +24,7 @@ impl Cluster {
             Event::Drained => self.note_drained(),
             Event::MoveOut { transfer, slots, target } => self.move_out(transfer, slots, target),
             Event::MoveCancelled { transfer } => self.cancel(transfer, member.serving()),
-            Event::MapChanged(map) => self.replace_map(map),
+            Event::MapChanged(map) => self.replace_map(&map),
             Event::Problem(problem) => log::cluster_problem(&problem),
         }
     }
@@ -99,7 +99,7 @@ impl Cluster {
         self.moving.remove(&outgoing.slots);
     }
 
-    fn replace_map(&self, map: Arc<SlotMap>) {
+    fn replace_map(&self, map: &Arc<SlotMap>) {
         let before = self.map();
         let mut departed = self.departed();
         for (id, registered) in before.nodes() {
@@ -109,8 +109,8 @@ impl Cluster {
         let owners: BTreeSet<_> = runs.map(|(_, ownership)| ownership.owner).collect();
         departed.retain(|id, _| map.node(*id).is_none() && owners.contains(id));
         drop(departed);
-        *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&map);
-        self.end_outdated_transfers(&map);
+        *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(map);
+        self.end_outdated_transfers(map);
     }
 
     /// Drops the items of slots that do not move to this node any more.

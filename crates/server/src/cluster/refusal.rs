@@ -83,11 +83,11 @@ impl Cluster {
     }
 
     #[cold]
-    fn refuse_slot<'k>(
+    fn refuse_slot(
         &self,
         is_permitted: bool,
         slot: u16,
-        written: Option<&mut dyn Iterator<Item = &'k [u8]>>,
+        written: Option<&mut dyn Iterator<Item = &[u8]>>,
     ) -> Option<Refusal> {
         if !is_permitted {
             return Some(Refusal::Down);

@@ -13,8 +13,5 @@ pub(super) fn node_access(loaded: &LoadedSettings) -> Result<NodeAccess, Failure
         (None, Some(password)) => Some(password.0.clone()),
         (None, None) => None,
     };
-    let mut access = NodeAccess::default();
-    access.password = password;
-    access.bytes_per_s = *cluster_move_rate;
-    Ok(access)
+    Ok(NodeAccess { password, bytes_per_s: *cluster_move_rate, ..NodeAccess::default() })
 }

@@ -29,7 +29,7 @@ const CHANGES_TO_SEAL: usize = 256;
 const MAX_LOOKS: usize = 16;
 /// The pause before a request to begin is repeated, and how long it is.
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
-const MAX_BEGIN_TIME: Duration = Duration::from_secs(60);
+const MAX_BEGIN_TIME: Duration = Duration::from_mins(1);
 
 /// Why a transfer has ended without all items at the target.
 pub(super) enum Stopped {
