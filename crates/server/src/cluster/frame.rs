@@ -129,7 +129,9 @@ mod tests {
 
     fn encode(all: &[Record<'_>]) -> Vec<u8> {
         let mut frame = Vec::new();
-        all.iter().for_each(|record| record.append_to(&mut frame));
+        for record in all {
+            record.append_to(&mut frame);
+        }
         frame
     }
 
