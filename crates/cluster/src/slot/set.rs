@@ -81,6 +81,12 @@ impl SlotSet {
         self.words.iter().all(|word| *word == 0)
     }
 
+    /// Returns the set as a bitmap: slot 64 i + j is bit j of word i.
+    #[must_use]
+    pub fn words(&self) -> &[u64; SLOTS / 64] {
+        &self.words
+    }
+
     /// Returns whether both sets have a slot in common.
     #[must_use]
     pub fn intersects(&self, other: &Self) -> bool {

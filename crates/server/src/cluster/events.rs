@@ -40,6 +40,7 @@ impl Cluster {
         transitions.drop_items_of(&outdated);
         transitions.end_incoming(slots);
         transitions.owned.add(slots);
+        transitions.is_drained = false;
         self.serve(&mut transitions, slots);
     }
 

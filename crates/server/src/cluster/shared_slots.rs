@@ -21,24 +21,23 @@ impl SharedSlots {
 
     /// Adds slots. The caller holds the lock of the transitions, as for all changes.
     pub(super) fn add(&self, slots: &SlotSet) {
-        for slot in slots.iter() {
-            self.0[usize::from(slot) / 64].fetch_or(1 << (slot % 64), Ordering::SeqCst);
+        for (word, slots) in self.0.iter().zip(slots.words()) {
+            word.fetch_or(*slots, Ordering::SeqCst);
         }
     }
 
     /// Removes slots.
     pub(super) fn remove(&self, slots: &SlotSet) {
-        for slot in slots.iter() {
-            self.0[usize::from(slot) / 64].fetch_and(!(1 << (slot % 64)), Ordering::SeqCst);
+        for (word, slots) in self.0.iter().zip(slots.words()) {
+            word.fetch_and(!slots, Ordering::SeqCst);
         }
     }
 
     /// Makes it equal to another set.
     pub(super) fn replace(&self, slots: &SlotSet) {
-        self.add(slots);
-        let mut others = SlotSet::all();
-        others.subtract(slots);
-        self.remove(&others);
+        for (word, slots) in self.0.iter().zip(slots.words()) {
+            word.store(*slots, Ordering::SeqCst);
+        }
     }
 
     /// Returns the number of slots.

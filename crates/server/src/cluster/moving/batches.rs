@@ -56,11 +56,16 @@ impl<'a> Batches<'a> {
     /// Adds a record. An item that is too long for the target is left out.
     pub(super) fn add(&mut self, record: &Record<'_>) {
         if FRAME_LEN + record.len() > self.max_len {
-            Record::Removal { key: record.key() }.append_to(&mut self.frame);
-        } else {
-            record.append_to(&mut self.frame);
+            return self.leave_out(record.key());
         }
+        record.append_to(&mut self.frame);
         self.records += 1;
+    }
+
+    /// Leaves out the item of a key, whose earlier values may be at the target.
+    pub(super) fn leave_out(&mut self, key: &[u8]) {
+        Record::Removal { key }.append_to(&mut self.frame);
+        self.cluster.moves.add_left_out(1);
     }
 
     /// Returns whether the frame is long enough to be sent.

@@ -34,7 +34,7 @@ pub(crate) struct MoveProgress {
     pub(crate) received_items: u64,
     /// Bytes that were received.
     pub(crate) received_bytes: u64,
-    /// Items that were received and are too long for this node.
+    /// Items that were not moved: they are too long for the target, or have no valid value.
     pub(crate) left_out: u64,
 }
 
@@ -57,9 +57,13 @@ impl MoveCounters {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    pub(in crate::cluster) fn add_left_out(&self, items: u64) {
+        self.left_out.fetch_add(items, Ordering::Relaxed);
+    }
+
     pub(in crate::cluster) fn add_received(&self, items: u64, left_out: u64, bytes: usize) {
         self.received.fetch_add(items, Ordering::Relaxed);
-        self.left_out.fetch_add(left_out, Ordering::Relaxed);
+        self.add_left_out(left_out);
         self.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 

@@ -246,7 +246,7 @@ fn add(
     {
         return batches.add(&Record::of(&raw));
     }
-    batches.add(&Record::Removal { key: item.key() });
+    batches.leave_out(item.key());
 }
 
 fn wait(pause: &dyn Fn(Instant) -> bool) -> Result<(), Stopped> {
