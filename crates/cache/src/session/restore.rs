@@ -45,8 +45,8 @@ impl Guard<'_> {
         self.put_in((key, hash), value, (metadata, queue), expect)
     }
     /// Stores an item that another cache had with this [frequency](crate::Item::frequency), at most
-    /// 3, and replaces the item of its key. Its number for compare-and-set is kept, and numbers that
-    /// sessions reserve later are greater. The condition of the write is ignored.
+    /// 3, and replaces the item of its key. Its number for compare-and-set is kept, and numbers
+    /// that sessions reserve later are greater. The condition of the write is ignored.
     ///
     /// # Errors
     ///

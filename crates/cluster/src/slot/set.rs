@@ -107,6 +107,16 @@ impl SlotSet {
         }
     }
 
+    /// Returns the slots that both sets have.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        let mut common = self.clone();
+        for (word, other) in common.words.iter_mut().zip(other.words.iter()) {
+            *word &= other;
+        }
+        common
+    }
+
     /// Iterates over the slots in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         (0..).zip(self.words.iter()).flat_map(|(index, word)| {
@@ -235,8 +245,10 @@ mod tests {
         let mut rest = SlotSet::all();
         rest.subtract(&set);
         assert!(!rest.intersects(&set));
+        assert!(rest.common(&set).is_empty());
         rest.add(&set);
         assert_eq!(rest, SlotSet::all());
+        assert_eq!(rest.common(&set), set);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Slots whose requests wait, since this node or another one is about to serve them.
 
-use super::transitions::common;
 use nuthatch_cluster::slot::SlotSet;
 use std::time::{Duration, Instant};
 
@@ -19,9 +18,9 @@ pub(super) struct Awaited {
 impl Awaited {
     /// Notes which slots are about to be served. Returns those whose requests wait.
     pub(super) fn update(&mut self, expected: &SlotSet, now: Instant) -> SlotSet {
-        self.overdue = common(&self.overdue, expected);
+        self.overdue = self.overdue.common(expected);
         for (until, slots) in &mut self.groups {
-            *slots = common(slots, expected);
+            *slots = slots.common(expected);
             if *until <= now {
                 self.overdue.add(slots);
             }

@@ -1,29 +1,12 @@
 //! The ranges of slots of each node, for clients.
 
 use super::Cluster;
+use super::endpoint::Endpoint;
 use nuthatch_cluster::map::SlotMap;
 use nuthatch_cluster::node::Node;
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotRange;
 use std::collections::BTreeMap;
-
-/// The address of a node for clients.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Endpoint {
-    /// The name or the address of the host, without brackets.
-    pub(crate) host: String,
-    /// The port.
-    pub(crate) port: u16,
-}
-
-impl Endpoint {
-    /// Parses `host:port`. `None` for a node that clients cannot connect to.
-    pub(crate) fn parse(address: &str) -> Option<Self> {
-        let (host, port) = address.rsplit_once(':')?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Some(Self { host, port: port.parse().ok()? })
-    }
-}
 
 /// A node with its slots.
 #[derive(Clone, Debug)]
@@ -100,18 +83,5 @@ impl Cluster {
     /// Returns the nodes and their slots.
     pub(crate) fn coverage(&self) -> Coverage {
         Coverage::new(&self.map(), &self.departed())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn endpoints_have_hosts_without_brackets() {
-        let endpoint = |host: &str, port| Some(Endpoint { host: host.to_owned(), port });
-        assert_eq!(Endpoint::parse("cache-1:6379"), endpoint("cache-1", 6379));
-        assert_eq!(Endpoint::parse("[::1]:7000"), endpoint("::1", 7000));
-        assert_eq!(Endpoint::parse(""), None);
     }
 }

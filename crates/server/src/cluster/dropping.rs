@@ -1,7 +1,6 @@
 //! Removes the items of slots that another node has served since this one did.
 
 use super::Cluster;
-use super::transitions::common;
 use nuthatch_cache::Session;
 use nuthatch_cluster::slot::{SlotSet, slot_of};
 use std::io;
@@ -70,7 +69,7 @@ impl Cluster {
                 let mut transitions = self.transitions();
                 transitions.stale.subtract(&slots);
                 transitions.dirty.subtract(&slots);
-                let owned = common(&slots, &transitions.owned);
+                let owned = slots.common(&transitions.owned);
                 self.serve(&mut transitions, &owned);
             }
         }

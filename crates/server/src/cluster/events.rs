@@ -1,7 +1,7 @@
 //! What the membership decides, applied to the state that all threads share.
 
 use super::Cluster;
-use super::transitions::{Outgoing, Transitions, common};
+use super::transitions::{Outgoing, Transitions};
 use crate::log;
 use nuthatch_cluster::map::{SlotMap, SlotState};
 use nuthatch_cluster::member::{Event, Items, Member};
@@ -92,7 +92,7 @@ impl Cluster {
         let mut transitions = self.transitions();
         let is_it = |outgoing: &mut Outgoing| outgoing.transfer == transfer;
         let Some(outgoing) = transitions.outgoing.take_if(is_it) else { return };
-        let resumed = common(&outgoing.slots, serving);
+        let resumed = outgoing.slots.common(serving);
         let mut sealed = outgoing.slots.clone();
         sealed.subtract(&resumed);
         transitions.owned.subtract(&sealed);

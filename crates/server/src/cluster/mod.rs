@@ -14,9 +14,11 @@
 //! | `draining.rs` | waits until the node has no slots any more |
 //! | `dropping.rs` | removes the items of slots that another node has served |
 //! | `moving/` | sends the items of slots to another node |
+//! | `move_counters.rs`, `move_reports.rs` | what was moved, and how transfers ended |
 //! | `receiving.rs` | which transfers from other nodes are accepted |
 //! | `frame.rs` | items on their way to another node |
 //! | `changes.rs` | the keys that clients change while their slots move |
+//! | `endpoint.rs` | addresses of nodes |
 //! | `coverage.rs` | the ranges of slots of each node, for clients |
 
 mod awaited;
@@ -25,8 +27,11 @@ mod changes;
 mod coverage;
 mod draining;
 mod dropping;
+mod endpoint;
 mod events;
 mod frame;
+mod move_counters;
+mod move_reports;
 mod moving;
 mod receiving;
 mod refusal;
@@ -38,14 +43,17 @@ pub(crate) use coverage::{Coverage, NodeSlots};
 pub use draining::Drained;
 pub(crate) use dropping::Dropper;
 pub(crate) use frame::{Record, records, write_of};
-pub(crate) use moving::{MoveProgress, Mover};
-pub use moving::{MoveReport, NodeAccess};
+pub(crate) use move_counters::MoveProgress;
+pub use move_reports::MoveReport;
+pub(crate) use moving::Mover;
+pub use moving::NodeAccess;
 pub(crate) use receiving::TransferRefusal;
 pub use refusal::Admission;
 pub(crate) use refusal::Refusal;
 
 use changes::Changes;
-use moving::{MoveCounters, Reports};
+use move_counters::MoveCounters;
+use move_reports::Reports;
 use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::BootClock;
 use nuthatch_cluster::lease::Permit;
@@ -173,6 +181,11 @@ impl Cluster {
     pub(crate) fn wake_by(&self, wake: impl Fn() + Send + Sync + 'static) {
         // A cluster has one server.
         let _ = self.wake.set(Box::new(wake));
+    }
+
+    /// Sets what receives the ends of transfers.
+    pub fn report_moves_to(&self, receive: impl Fn(MoveReport) + Send + Sync + 'static) {
+        self.reports.send_to(receive);
     }
 
     /// Returns what was moved since the start.

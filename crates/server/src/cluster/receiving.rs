@@ -1,7 +1,7 @@
 //! Items that other nodes send: which transfers are accepted, and how far they are.
 
 use super::Cluster;
-use super::transitions::{Incoming, IncomingStage, IncomingTransfer, common};
+use super::transitions::{Incoming, IncomingStage, IncomingTransfer};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotSet;
 
@@ -27,7 +27,7 @@ impl Cluster {
         let Some(incoming) = transitions.incoming.get_mut(&from) else {
             return Err(TransferRefusal::NotReady);
         };
-        if slots.is_empty() || common(slots, &incoming.slots) != *slots {
+        if slots.is_empty() || slots.common(&incoming.slots) != *slots {
             return Err(TransferRefusal::NotReady);
         }
         if incoming.transfer.as_ref().is_none_or(|transfer| transfer.token != token) {

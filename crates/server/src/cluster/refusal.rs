@@ -1,7 +1,7 @@
 //! The error for keys that this node does not serve.
 
 use super::Cluster;
-use super::coverage::Endpoint;
+use super::endpoint::Endpoint;
 use nuthatch_cluster::slot::slot_of;
 use std::borrow::Cow;
 

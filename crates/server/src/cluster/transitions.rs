@@ -90,7 +90,7 @@ impl Transitions {
 
     /// Lets the items of slots be dropped, if there may be some.
     pub(super) fn drop_items_of(&mut self, slots: &SlotSet) {
-        self.stale.add(&common(slots, &self.dirty));
+        self.stale.add(&slots.common(&self.dirty));
     }
 
     /// Returns the slots of complete transfers from other nodes.
@@ -115,7 +115,7 @@ impl Transitions {
 
     /// Returns the slots that are about to be served by this node or by the target of a transfer.
     pub(super) fn expected(&self) -> SlotSet {
-        let mut expected = common(&self.owned, &self.stale);
+        let mut expected = self.owned.common(&self.stale);
         expected.add(&self.received());
         expected.add(&self.lost);
         if let Some(outgoing) = self.outgoing.as_ref().filter(|outgoing| outgoing.is_sealed) {
@@ -123,13 +123,4 @@ impl Transitions {
         }
         expected
     }
-}
-
-/// Returns the slots that both sets have.
-pub(super) fn common(one: &SlotSet, other: &SlotSet) -> SlotSet {
-    let mut rest = one.clone();
-    rest.subtract(other);
-    let mut common = one.clone();
-    common.subtract(&rest);
-    common
 }

@@ -266,8 +266,9 @@ impl ClusterDrain {
 }
 
 impl ClusterThread {
-    /// Returns what moves the slots of this node to others, within this time.
-    pub(super) fn drain(&self, max_time: Duration) -> ClusterDrain {
+    /// Returns what moves the slots of this node to others.
+    pub(super) fn drain(&self, settings: &Settings) -> ClusterDrain {
+        let max_time = Duration::from_millis(settings.cluster_drain_ms);
         let (cluster, member) = (Arc::clone(&self.cluster), self.member.clone());
         ClusterDrain { cluster, member, max_time }
     }

@@ -83,8 +83,7 @@ pub(super) fn serve(
     let drain_time = Duration::from_millis(settings.drain_ms);
     let stored = stored.map(|stored| stored.join(running.stopper(), drain_time));
     let store = stored.as_ref().map(StoreThread::stopper);
-    let max_time = Duration::from_millis(settings.cluster_drain_ms);
-    let cluster = node.as_ref().map(|node| node.drain(max_time));
+    let cluster = node.as_ref().map(|node| node.drain(settings));
     let ending = Shutdown { cache: running.stopper(), store, drain_time, cluster };
     let mut reloading = ReloadState {
         loaded: loaded.clone(),

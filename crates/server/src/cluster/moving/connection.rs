@@ -1,6 +1,6 @@
 //! A connection to another node of the cluster, which speaks RESP as clients do.
 
-use crate::cluster::coverage::Endpoint;
+use crate::cluster::endpoint::Endpoint;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::fmt;

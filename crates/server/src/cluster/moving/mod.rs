@@ -6,63 +6,27 @@
 //! | `transfer.rs` | the steps of a transfer |
 //! | `batches.rs` | the frames of a transfer, at a limited rate |
 //! | `connection.rs` | a connection to another node |
-//! | `counters.rs` | what was moved |
 
 mod batches;
 mod connection;
-mod counters;
 mod transfer;
 
 pub use connection::NodeAccess;
-pub(super) use counters::MoveCounters;
-pub(crate) use counters::MoveProgress;
 
 use super::Cluster;
+use super::move_reports::MoveReport;
 use super::transitions::Outgoing;
 use crate::compression::Compression;
 use crate::log;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use transfer::{Stopped, Transfer};
 
 /// The pause after a transfer that failed: the next one would fail as well.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-
-/// The end of a transfer, for the membership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoveReport {
-    /// The items are at the target, and the slots are sealed.
-    Finished {
-        /// The number of the transfer.
-        transfer: u64,
-    },
-    /// The transfer has failed, and the slots are served on.
-    Failed {
-        /// The number of the transfer.
-        transfer: u64,
-    },
-}
-
-/// Receives the ends of transfers.
-#[derive(Default)]
-pub(super) struct Reports(OnceLock<Box<dyn Fn(MoveReport) + Send + Sync>>);
-
-impl Cluster {
-    /// Sets what receives the ends of transfers.
-    pub fn report_moves_to(&self, receive: impl Fn(MoveReport) + Send + Sync + 'static) {
-        // A node has one membership.
-        let _ = self.reports.0.set(Box::new(receive));
-    }
-
-    fn report(&self, report: MoveReport) {
-        if let Some(receive) = self.reports.0.get() {
-            receive(report);
-        }
-    }
-}
 
 /// The thread that moves slots. Dropping it ends the thread.
 pub(crate) struct Mover {
@@ -126,7 +90,7 @@ impl Cluster {
             match ended {
                 Ok(()) => {
                     log::slots_moved(outgoing.target, outgoing.slots.len(), sent, start.elapsed());
-                    self.report(MoveReport::Finished { transfer: number });
+                    self.reports.send(MoveReport::Finished { transfer: number });
                 }
                 Err(Stopped::Cancelled) => {}
                 Err(Stopped::Failed(problem)) => {
@@ -134,7 +98,7 @@ impl Cluster {
                     self.resume(number);
                     // Until then the membership begins no other transfer.
                     self.pause(number, Instant::now() + RETRY_PAUSE);
-                    self.report(MoveReport::Failed { transfer: number });
+                    self.reports.send(MoveReport::Failed { transfer: number });
                 }
             }
         }

@@ -7,7 +7,7 @@
 use super::batches::Batches;
 use super::connection::{CallError, Connection};
 use crate::cluster::Cluster;
-use crate::cluster::coverage::Endpoint;
+use crate::cluster::endpoint::Endpoint;
 use crate::cluster::frame::Record;
 use crate::cluster::transitions::Outgoing;
 use crate::compression::Compression;

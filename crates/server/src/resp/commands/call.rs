@@ -1,14 +1,16 @@
 //! Commands, requests and the state of a client. They are in one file since these types refer to
 //! each other.
 
+use super::failure::CLUSTER_DISABLED;
 use super::{Args, Result};
-use crate::cluster::Admission;
+use crate::cluster::{Admission, Cluster};
 use crate::output::MIN_VALUE_REF_LEN;
 use crate::resp::{Reply, Span};
 use crate::state::values::{self, Place};
 use crate::state::{Flags, Keys, Server, SnapshotKey};
 use nuthatch_cache::{Guard, Item};
 use std::fmt;
+use std::sync::Arc;
 
 /// A command.
 #[derive(Debug)]
@@ -132,6 +134,15 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn reply(&mut self) -> Reply<'_> {
         Reply::new(self.out, self.client.version)
+    }
+
+    /// Returns the cluster that this server is a node of.
+    ///
+    /// # Errors
+    ///
+    /// The error of Redis if there is none.
+    pub(crate) fn cluster(&self) -> Result<Arc<Cluster>> {
+        self.server.cluster.clone().ok_or(CLUSTER_DISABLED)
     }
 
     /// Returns the cache and the server, for the functions of [`values`].

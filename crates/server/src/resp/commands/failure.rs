@@ -23,6 +23,10 @@ impl Failure {
     }
 }
 
+/// The server is not a node of a cluster.
+pub(crate) const CLUSTER_DISABLED: Failure =
+    Failure::reply("ERR This instance has cluster support disabled");
+
 /// An option is unknown or excluded by another one.
 pub(crate) const SYNTAX: Failure = Failure::reply("ERR syntax error");
 /// An argument is not an integer of 64 bits.

@@ -1,7 +1,7 @@
 //! `CLUSTER`: the slots of the cluster and its nodes, as clients of Redis Cluster read them.
 
 use super::transfer::transfer;
-use crate::cluster::{Admission, Cluster, Coverage, MoveProgress, NodeSlots};
+use crate::cluster::{Admission, Coverage, MoveProgress, NodeSlots};
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::{Call, Command, Failure, NOT_AN_INTEGER, Result};
@@ -9,7 +9,6 @@ use crate::resp::{Reply, Version, integer};
 use crate::state::{Flags, Keys};
 use nuthatch_cluster::slot::{SLOTS, slot_of};
 use std::fmt::Write;
-use std::sync::Arc;
 
 /// Commands of clients for the connection itself. Redis has replicas, which these concern.
 pub(crate) const COMMANDS: &[Command] = &[
@@ -69,45 +68,40 @@ const HELP: &[&str] = &[
 /// Items that are examined between checks of the length of a reply.
 const STEP: usize = 4096;
 
-const DISABLED: Failure = Failure::reply("ERR This instance has cluster support disabled");
 const INVALID_SLOT: Failure = Failure::reply("ERR Invalid slot");
 const INVALID_SLOT_OR_COUNT: Failure = Failure::reply("ERR Invalid slot or number of keys");
 
-pub(super) fn cluster(call: &Call<'_>) -> Result<Arc<Cluster>> {
-    call.server.cluster.clone().ok_or(DISABLED)
-}
-
 /// `READONLY`, `READWRITE` and `ASKING`: there are no replicas, and no slot has two nodes.
 fn accept(call: &mut Call<'_>) -> Result {
-    cluster(call)?;
+    call.cluster()?;
     call.reply().ok();
     Ok(())
 }
 
 /// `CLUSTER HELP`
 fn help(call: &mut Call<'_>) -> Result {
-    cluster(call)?;
+    call.cluster()?;
     container::help(call, HELP);
     Ok(())
 }
 
 /// `CLUSTER MYID`
 fn my_id(call: &mut Call<'_>) -> Result {
-    let id = cluster(call)?.id().to_string();
+    let id = call.cluster()?.id().to_string();
     call.reply().bulk(id.as_bytes());
     Ok(())
 }
 
 /// `CLUSTER LINKS`
 fn links(call: &mut Call<'_>) -> Result {
-    cluster(call)?;
+    call.cluster()?;
     call.reply().array(0);
     Ok(())
 }
 
 /// `CLUSTER KEYSLOT key`
 fn key_slot(call: &mut Call<'_>) -> Result {
-    cluster(call)?;
+    call.cluster()?;
     let slot = slot_of(call.args.get(2));
     call.reply().integer(slot.into());
     Ok(())
@@ -115,7 +109,7 @@ fn key_slot(call: &mut Call<'_>) -> Result {
 
 /// `CLUSTER SLOTS`
 fn slots(call: &mut Call<'_>) -> Result {
-    let coverage = cluster(call)?.coverage();
+    let coverage = call.cluster()?.coverage();
     let ranges = coverage.ranges();
     let mut reply = call.reply();
     reply.array(ranges.len());
@@ -135,7 +129,7 @@ fn slots(call: &mut Call<'_>) -> Result {
 
 /// `CLUSTER SHARDS`
 fn shards(call: &mut Call<'_>) -> Result {
-    let Coverage { nodes, .. } = cluster(call)?.coverage();
+    let Coverage { nodes, .. } = call.cluster()?.coverage();
     let mut reply = call.reply();
     reply.array(nodes.len());
     for node in &nodes {
@@ -174,7 +168,7 @@ fn shard_node(reply: &mut Reply<'_>, node: &NodeSlots) {
 
 /// `CLUSTER NODES`
 fn nodes(call: &mut Call<'_>) -> Result {
-    let cluster = cluster(call)?;
+    let cluster = call.cluster()?;
     let mut text = String::new();
     for node in &cluster.coverage().nodes {
         let NodeSlots { id, endpoint, node_port, ranges, epoch, is_present } = node;
@@ -197,7 +191,7 @@ fn nodes(call: &mut Call<'_>) -> Result {
 
 /// `CLUSTER INFO`
 fn info(call: &mut Call<'_>) -> Result {
-    let cluster = cluster(call)?;
+    let cluster = call.cluster()?;
     let coverage = cluster.coverage();
     let covered = coverage.covered();
     let is_permitted = call.admission != Admission::NotPermitted;
@@ -246,7 +240,7 @@ fn slot(call: &Call<'_>, invalid: Failure) -> Result<u16> {
 
 /// `CLUSTER COUNTKEYSINSLOT slot`
 fn count_keys(call: &mut Call<'_>) -> Result {
-    cluster(call)?;
+    call.cluster()?;
     let slot = slot(call, INVALID_SLOT)?;
     let mut count = 0;
     for_each_key(call, slot, |_| {
@@ -259,7 +253,7 @@ fn count_keys(call: &mut Call<'_>) -> Result {
 
 /// `CLUSTER GETKEYSINSLOT slot count`
 fn get_keys(call: &mut Call<'_>) -> Result {
-    cluster(call)?;
+    call.cluster()?;
     let slot = slot(call, INVALID_SLOT_OR_COUNT)?;
     let max = integer(call.args.get(3)).ok_or(NOT_AN_INTEGER)?;
     let max = usize::try_from(max).map_err(|_| INVALID_SLOT_OR_COUNT)?;

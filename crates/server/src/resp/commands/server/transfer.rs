@@ -1,6 +1,5 @@
 //! `CLUSTER TRANSFER`: items of slots that another node sends to this one.
 
-use super::cluster::cluster;
 use crate::cluster::{Cluster, Record, TransferRefusal, records, write_of};
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::{Call, Failure, Result};
@@ -21,7 +20,7 @@ type Identity = (NodeId, u64);
 
 /// `CLUSTER TRANSFER node transfer BEGIN slots|ITEMS frame|COMPLETE`
 pub(super) fn transfer(call: &mut Call<'_>) -> Result {
-    let cluster = cluster(call)?;
+    let cluster = call.cluster()?;
     let from = from_utf8(call.args.get(2)).ok().and_then(|text| text.parse().ok());
     let token = integer(call.args.get(3)).ok_or(SYNTAX)?;
     let identity = (from.ok_or(INVALID_NODE)?, token.cast_unsigned());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of transfers since the start.
 #[derive(Debug, Default)]
-pub(in crate::cluster) struct MoveCounters {
+pub(super) struct MoveCounters {
     slots: AtomicU64,
     items: AtomicU64,
     bytes: AtomicU64,
@@ -57,17 +57,17 @@ impl MoveCounters {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(in crate::cluster) fn add_left_out(&self, items: u64) {
+    pub(super) fn add_left_out(&self, items: u64) {
         self.left_out.fetch_add(items, Ordering::Relaxed);
     }
 
-    pub(in crate::cluster) fn add_received(&self, items: u64, left_out: u64, bytes: usize) {
+    pub(super) fn add_received(&self, items: u64, left_out: u64, bytes: usize) {
         self.received.fetch_add(items, Ordering::Relaxed);
         self.add_left_out(left_out);
         self.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(in crate::cluster) fn progress(&self) -> MoveProgress {
+    pub(super) fn progress(&self) -> MoveProgress {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         MoveProgress {
             moving_slots: read(&self.slots),
