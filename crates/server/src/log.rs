@@ -342,6 +342,10 @@ pub(crate) fn cluster_problem(problem: &str) {
     rate_limited!(WARN, CLUSTER, problem, "a problem of the cluster");
 }
 
+pub(crate) fn cluster_problem_ended(problem: &str) {
+    rate_limited!(INFO, CLUSTER, problem, "a problem of the cluster has ended");
+}
+
 pub(crate) fn http_refused(peer: &str, port_of: &str) {
     rate_limited!(
         WARN,

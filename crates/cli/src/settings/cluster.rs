@@ -4,12 +4,15 @@ use nuthatch_cluster::etcd::EtcdOptions;
 use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::node::is_address;
 
-/// The scheme of the address of a cluster.
+/// The schemes of the address of a cluster, without and with TLS.
 const SCHEME: &str = "etcd://";
+const TLS_SCHEME: &str = "etcds://";
 
 /// A cluster: where its etcd is, and the keys in it.
 pub(crate) struct ClusterAddress {
     pub(crate) etcd: EtcdOptions,
+    /// Whether connections to etcd have TLS.
+    pub(crate) has_tls: bool,
     pub(crate) keys: Keys,
 }
 
@@ -32,18 +35,19 @@ pub(crate) fn address(text: &str) -> Result<Option<ClusterAddress>, String> {
         return Ok(None);
     }
     if text.contains('@') {
-        let found = "found a user or a password in it";
+        let found = "found a user or a password in it; see --etcd-user";
         return Err(format!("expected off or etcd://HOST:PORT[,HOST:PORT...]/NAME, {found}"));
     }
-    let parts = text.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/'));
-    let Some((endpoints, name)) = parts else {
-        let expected = "expected off or etcd://HOST:PORT[,HOST:PORT...]/NAME";
+    let has_tls = text.starts_with(TLS_SCHEME);
+    let rest = text.strip_prefix(SCHEME).or_else(|| text.strip_prefix(TLS_SCHEME));
+    let Some((endpoints, name)) = rest.and_then(|rest| rest.split_once('/')) else {
+        let expected = "expected off or etcd://HOST:PORT[,HOST:PORT...]/NAME, or etcds:// for TLS";
         return Err(format!("{expected}, found {text:?}; try etcd://127.0.0.1:2379/cache"));
     };
     let endpoints: Vec<&str> = endpoints.split(',').collect();
     let etcd = EtcdOptions::new(&endpoints).map_err(|error| error.to_string())?;
     let keys = Keys::new(name).map_err(|error| format!("the name of the cluster: {error}"))?;
-    Ok(Some(ClusterAddress { etcd, keys }))
+    Ok(Some(ClusterAddress { etcd, has_tls, keys }))
 }
 
 /// Checks a value of `announce`.
@@ -66,9 +70,11 @@ mod tests {
     fn a_cluster_has_endpoints_and_a_name() {
         assert!(address("off").is_ok_and(|found| found.is_none()));
         let found = address("etcd://a:1,b,[::1]:3/cache-1").expect("a cluster").expect("one");
-        assert_eq!(found.keys.prefix(), "/nuthatch/cache-1/");
+        assert_eq!((found.keys.prefix(), found.has_tls), ("/nuthatch/cache-1/", false));
+        let found = address("etcds://a/x").expect("a cluster").expect("one");
+        assert_eq!((found.keys.prefix(), found.has_tls), ("/nuthatch/x/", true));
         for (text, error) in [
-            ("etcd://a:1", "expected off or etcd://HOST:PORT[,HOST:PORT...]/NAME, found \"etcd:"),
+            ("etcd://a:1", "expected off or etcd://HOST:PORT[,HOST:PORT...]/NAME, or etcds:// for"),
             ("http://a:1/x", "expected off or etcd://"),
             ("etcd:///x", "expected an endpoint of etcd as host:port, found \"\""),
             ("etcd://a:0/x", "expected an endpoint of etcd as host:port, found \"a:0\""),

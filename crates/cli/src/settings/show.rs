@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 const HEAD: &str = "\
 The settings of nuthatch serve. Each key is also an environment variable (NUTHATCH_MEMORY) and, \
-except `password`, a flag (--memory). Flags override the environment, which overrides this file, \
+except passwords, a flag (--memory). Flags override the environment, which overrides this file, \
 which overrides the defaults. Keys without a value are commented out. Relative paths are relative \
 to the folder of this file.";
 

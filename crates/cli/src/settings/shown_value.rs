@@ -32,7 +32,11 @@ impl<S> SettingType<S> {
                 PathOrWord::Word(word) => (*word).into(),
                 PathOrWord::Path(path) => absolute(path),
             },
-            Self::Text(field, _) => (field.get)(of).as_str().into(),
+            Self::Text(field, _) => match (field.get)(of).as_str() {
+                // The default of a text that can be left out.
+                "" => Value::Null,
+                text => text.into(),
+            },
             Self::Secret(field) => {
                 (field.get)(of).as_ref().map_or(Value::Null, |_| "(hidden)".into())
             }

@@ -246,11 +246,55 @@ settings! {
             value_name: "URL",
             default: "off",
             help: "The cluster to join, as etcd://HOST:PORT[,HOST:PORT...]/NAME; or off",
-            more: "Nodes with the same URL share the slots of Redis Cluster, in proportion to \
+            more: "etcds:// connects to etcd with TLS. Nodes with the same URL share the slots of Redis Cluster, in proportion to \
                    --memory; clients of Redis Cluster find them. etcd has the owner of each slot. \
                    A node that cannot renew its lease there answers CLUSTERDOWN. Nodes serve \
                    clients of Redis only, without --disk and --warm-restart. With --data-dir, a \
                    node keeps its identifier. See docs/protocol.md, \"Cluster\".",
+        }
+
+        etcd_ca: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "CA certificates in PEM for etcds://; by default those that the system trusts",
+            more: "The certificate of etcd must be issued by one of them, for the host of the \
+                   endpoint.",
+            reloads: true,
+        }
+
+        etcd_cert: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "The client certificate for etcds:// and its chain, in PEM",
+            more: "Without --etcd-user, etcd takes its common name as the user.",
+            reloads: true,
+        }
+
+        etcd_key: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "The private key of that client certificate, in PEM",
+            reloads: true,
+        }
+
+        etcd_user: String = Text(|_| Ok(())) {
+            value_name: "NAME",
+            help: "The user of etcd as which the node logs in",
+            more: "It needs read and write access to all keys that begin with /nuthatch/NAME/, \
+                   where NAME is that of the cluster. A password is not sent to another machine \
+                   without TLS, unless --insecure allows it.",
+            reloads: true,
+        }
+
+        etcd_password: Option<Secret> = Secret {
+            value_name: "TEXT",
+            help: "The password of etcd-user; in the file or the environment only",
+            more: "See --etcd-password-file. A settings file with a password should be readable by \
+                   its owner only.",
+            reloads: true,
+        }
+
+        etcd_password_file: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "A file whose only line is the password of etcd-user",
+            reloads: true,
         }
 
         announce: String = Text(cluster::check_announced) {
@@ -472,7 +516,8 @@ settings! {
             default: "false",
             help: "Allow addresses that other machines can reach without TLS or a login",
             more: "Without it such an address is refused, unless clients must log in or, with \
-                   --tls-client-ca, present a certificate.",
+                   --tls-client-ca, present a certificate. It also allows a password for an etcd \
+                   on another machine without TLS.",
         }
 
         admin_insecure: bool = Bool {

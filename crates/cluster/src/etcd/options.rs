@@ -1,9 +1,11 @@
 //! Endpoints, credentials and limits of connections to etcd.
 
-use super::tls::EtcdTls;
+use super::login::Credentials;
+use super::tls::{EtcdTls, Security};
 use std::fmt;
-use std::path::Path;
+use std::net::IpAddr;
 use std::time::Duration;
+use tonic::codegen::http::uri::Authority;
 use tonic::transport::{Channel, Endpoint};
 
 /// The port of endpoints without a port.
@@ -11,7 +13,8 @@ const DEFAULT_PORT: u16 = 2379;
 /// The pause between HTTP/2 pings of a connection, and how long it waits for the reply.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Less than the deadline of requests, so that an error says that there is no connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Why options are invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +27,6 @@ impl fmt::Display for EtcdError {
 }
 
 impl std::error::Error for EtcdError {}
-
-/// A user of etcd. The password is not printed.
-#[derive(Clone)]
-pub(super) struct Credentials {
-    pub(super) user: String,
-    pub(super) password: String,
-}
 
 /// Where etcd is, and how to connect.
 #[derive(Clone)]
@@ -61,23 +57,35 @@ impl EtcdOptions {
         self
     }
 
-    /// Reads the user and the password from a file with one line, `USER:PASSWORD`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be read or has another content. The error does not contain it.
-    pub fn credentials(mut self, file: &Path) -> Result<Self, EtcdError> {
-        let error = |problem: &str| EtcdError(format!("{}: {problem}", file.display()));
-        let text = std::fs::read_to_string(file)
-            .map_err(|problem| error(&format!("expected a user and a password: {problem}")))?;
-        match text.trim_end_matches(['\n', '\r']).split_once(':') {
-            Some((user, password)) if !user.is_empty() && !password.contains(['\n', '\r']) => {
-                let (user, password) = (user.to_owned(), password.to_owned());
-                self.credentials = Some(Credentials { user, password });
-                Ok(self)
-            }
-            _ => Err(error("expected one line, USER:PASSWORD, found another content")),
-        }
+    /// Logs in as a user of etcd.
+    #[must_use]
+    pub fn credentials(mut self, user: &str, password: &str) -> Self {
+        let (user, password) = (user.to_owned(), password.to_owned());
+        self.credentials = Some(Credentials { user, password });
+        self
+    }
+
+    /// Returns how connections are secured.
+    pub(super) fn security(&self) -> Security {
+        self.tls.as_ref().map_or(Security::None, |tls| tls.security)
+    }
+
+    /// Returns the endpoints, each as `host:port`.
+    pub(super) fn endpoints(&self) -> &[String] {
+        &self.endpoints
+    }
+
+    /// Returns the first endpoint on another machine, as `host:port`. Requests to it cross a
+    /// network.
+    #[must_use]
+    pub fn remote_endpoint(&self) -> Option<&str> {
+        let is_remote = |endpoint: &&String| {
+            let Ok(authority) = endpoint.parse::<Authority>() else { return true };
+            let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+            let is_loopback = host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+            !is_loopback && !host.eq_ignore_ascii_case("localhost")
+        };
+        self.endpoints.iter().find(is_remote).map(String::as_str)
     }
 
     /// Returns a channel for each endpoint. It connects when it is used first, and again when the
@@ -95,7 +103,7 @@ impl EtcdOptions {
                 .keep_alive_timeout(PING_TIMEOUT)
                 .keep_alive_while_idle(true);
             let Some(tls) = &self.tls else { return Ok(endpoint.connect_lazy()) };
-            let endpoint = endpoint.tls_config(tls.config.clone());
+            let endpoint = endpoint.tls_config(tls.config.clone().timeout(CONNECT_TIMEOUT));
             Ok(endpoint.map_err(|problem| error(&problem))?.connect_lazy())
         };
         self.endpoints.iter().map(channel).collect()
@@ -112,7 +120,7 @@ impl fmt::Debug for EtcdOptions {
 fn authority(endpoint: &str) -> Result<String, EtcdError> {
     let error =
         || EtcdError(format!("expected an endpoint of etcd as host:port, found {endpoint:?}"));
-    let authority: tonic::codegen::http::uri::Authority = endpoint.parse().map_err(|_| error())?;
+    let authority: Authority = endpoint.parse().map_err(|_| error())?;
     let has_port = authority.as_str().len() > authority.host().len();
     match authority.port_u16() {
         _ if authority.host().is_empty() || authority.as_str().contains('@') => Err(error()),
@@ -141,20 +149,24 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_in_no_error_and_no_debug_output() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("password");
-        let options = EtcdOptions::new(&["etcd"]).expect("options");
-        for wrong in ["s3cret", ":s3cret", "me:s3cret\nmore", ""] {
-            std::fs::write(&file, wrong).expect("a file");
-            let error = options.clone().credentials(&file).expect_err(wrong).to_string();
-            assert!(error.contains("expected one line, USER:PASSWORD"), "{error}");
-            assert!(!error.contains("s3cret"), "{error}");
-        }
-        std::fs::write(&file, "me:s3cret:x\n").expect("a file");
-        let options = options.credentials(&file).expect("credentials");
-        assert!(!format!("{options:?}").contains("s3cret"));
-        let credentials = options.credentials.expect("credentials");
-        assert_eq!((credentials.user.as_str(), credentials.password.as_str()), ("me", "s3cret:x"));
+    fn endpoints_on_other_machines_are_told_apart() {
+        let remote = |endpoints: &[&str]| {
+            let options = EtcdOptions::new(endpoints).expect("endpoints");
+            options.remote_endpoint().map(str::to_owned)
+        };
+        assert_eq!(remote(&["127.0.0.1", "[::1]:1", "localhost:2", "LOCALHOST"]), None);
+        assert_eq!(remote(&["127.0.0.1", "etcd-1"]).as_deref(), Some("etcd-1:2379"));
+        assert_eq!(remote(&["10.0.0.1:9"]).as_deref(), Some("10.0.0.1:9"));
+        assert_eq!(
+            remote(&["127.0.0.1.example.com"]).as_deref(),
+            Some("127.0.0.1.example.com:2379")
+        );
+    }
+
+    #[test]
+    fn a_password_is_in_no_debug_output() {
+        let options = EtcdOptions::new(&["etcd"]).expect("options").credentials("me", "s3cret");
+        let shown = format!("{options:?} {:?}", options.credentials);
+        assert!(!shown.contains("s3cret"), "{shown}");
     }
 }

@@ -203,9 +203,7 @@ impl Member {
     /// Handles what changed in the view.
     pub(super) fn reconcile(&mut self, now: BootTime) {
         let changed = self.view.take_changes();
-        for problem in self.view.take_problems() {
-            self.emit(Event::Problem(problem));
-        }
+        self.outputs.extend(self.view.problems.take_events().into_iter().map(Output::Event));
         if changed.nodes {
             self.settle.note_change(now);
         }

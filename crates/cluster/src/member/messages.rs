@@ -137,6 +137,8 @@ pub enum Event {
     MapChanged(Arc<SlotMap>),
     /// All slots have been moved away after [`Command::Drain`].
     Drained,
-    /// Something that an operator should know.
+    /// Something that an operator should know. It is not repeated before it has ended.
     Problem(String),
+    /// The end of a problem.
+    ProblemEnded(String),
 }

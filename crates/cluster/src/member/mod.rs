@@ -7,6 +7,7 @@ mod holding;
 mod machine;
 mod messages;
 mod ownership;
+mod problems;
 mod session;
 mod settle;
 mod view;

@@ -87,11 +87,12 @@ impl Member {
                 Compare::Lease(key.clone(), own)
             }
             Some(other) => {
-                self.emit(Event::Problem(format!(
+                let problem = format!(
                     "node {} is registered with the lease {other:x} of another process: this one \
                      waits until that lease ends; give each node a folder of its own",
                     self.id()
-                )));
+                );
+                self.view.problems.begin(&key, problem);
                 self.phase = Phase::BeforeRead(now.plus(Duration::from_secs(1)));
                 return;
             }

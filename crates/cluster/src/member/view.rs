@@ -1,5 +1,6 @@
 //! The state of the cluster in etcd, as a member knows it.
 
+use super::problems::Problems;
 use crate::keys::{Keys, Subject};
 use crate::map::{Group, Registered, SlotMap};
 use crate::node::{Node, Participation};
@@ -12,7 +13,8 @@ use std::collections::BTreeSet;
 pub(super) struct View {
     keys: Keys,
     map: SlotMap,
-    problems: Vec<String>,
+    /// Problems of keys: of those that cannot be read, and of the node's own one.
+    pub(super) problems: Problems,
     /// Groups whose values cannot be read.
     unreadable: BTreeSet<u8>,
     /// Whether the map changed since the last call of `take_changes`.
@@ -34,7 +36,7 @@ impl View {
         Self {
             keys,
             map,
-            problems: Vec::new(),
+            problems: Problems::default(),
             unreadable: BTreeSet::new(),
             is_changed: false,
             has_other_nodes: false,
@@ -50,6 +52,8 @@ impl View {
     pub(super) fn replace(&mut self, keys: &[KeyValue], revision: i64) {
         let before = std::mem::replace(&mut self.map, SlotMap::empty());
         self.unreadable.clear();
+        let existing: BTreeSet<&str> = keys.iter().map(|key| key.key.as_str()).collect();
+        self.problems.retain(|key| existing.contains(key));
         for key in keys {
             self.put(key);
         }
@@ -96,11 +100,6 @@ impl View {
         self.unreadable.iter().copied()
     }
 
-    /// Takes the problems of values that could not be read.
-    pub(super) fn take_problems(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.problems)
-    }
-
     /// Takes what changed since the last call.
     pub(super) fn take_changes(&mut self) -> Changed {
         Changed {
@@ -113,11 +112,15 @@ impl View {
         let revision = key.revision;
         let problem = match self.keys.subject(&key.key) {
             Some(Subject::Node(id)) => match Node::decode(id, &key.value) {
-                Ok(node) => return self.set_node(Registered { node, lease: key.lease, revision }),
+                Ok(node) => {
+                    self.problems.end(&key.key);
+                    return self.set_node(Registered { node, lease: key.lease, revision });
+                }
                 Err(problem) => problem,
             },
             Some(Subject::Group(index)) => match Group::decode(index, revision, &key.value) {
                 Ok(group) => {
+                    self.problems.end(&key.key);
                     self.unreadable.remove(&index);
                     return self.set_group(group);
                 }
@@ -131,10 +134,13 @@ impl View {
             },
             None => return,
         };
-        self.problems.push(format!("etcd key {}: {problem}", key.key));
+        let advice = "if another version of nuthatch has written it, run one version on all nodes; \
+                      otherwise delete the key with `etcdctl del`";
+        self.problems.begin(&key.key, format!("etcd key {}: {problem}; {advice}", key.key));
     }
 
     fn delete(&mut self, key: &str, revision: i64) {
+        self.problems.end(key);
         match self.keys.subject(key) {
             Some(Subject::Node(id)) if self.map.remove_node(id, revision) => {
                 self.is_changed = true;

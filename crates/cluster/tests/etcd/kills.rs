@@ -137,7 +137,7 @@ impl Cluster {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_slot_is_served_twice_while_nodes_and_servers_of_etcd_are_killed() {
     let mut servers = Servers::start(3, &[]);
-    let etcd = connect(servers.options()).await;
+    let etcd = connect(&servers.options()).await;
     let mut cluster =
         Cluster { etcd, shared: Arc::default(), changes: watch::channel(0).0, tasks: Vec::new() };
     (0..5).for_each(|number| cluster.start(number));

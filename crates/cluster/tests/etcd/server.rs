@@ -3,8 +3,7 @@
 use nuthatch_cluster::etcd::{Etcd, EtcdOptions};
 use nuthatch_cluster::request::Request;
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,8 @@ pub(crate) struct Servers {
     ports: Vec<(u16, u16)>,
     processes: Vec<Option<Child>>,
     arguments: Vec<String>,
+    /// The options of `etcdctl` that it needs for these servers.
+    control: Vec<String>,
 }
 
 impl Servers {
@@ -23,14 +24,17 @@ impl Servers {
         let ports = free_ports(2 * count);
         let ports = ports.chunks(2).map(|pair| (pair[0], pair[1])).collect();
         let processes = (0..count).map(|_| None).collect();
-        let mut servers = Self { folder, ports, processes, arguments: arguments.to_vec() };
+        let arguments = arguments.to_vec();
+        let control = vec!["--command-timeout=20s".to_owned()];
+        let mut servers = Self { folder, ports, processes, arguments, control };
         (0..count).for_each(|at| servers.run(at));
         servers
     }
 
     /// Starts the process of a server, on its data.
     pub(crate) fn run(&mut self, at: usize) {
-        let scheme = if self.arguments.is_empty() { "http" } else { "https" };
+        let has_tls = self.arguments.iter().any(|argument| argument.starts_with("--cert-file"));
+        let scheme = if has_tls { "https" } else { "http" };
         let (client, peer) = self.ports[at];
         let client = format!("{scheme}://127.0.0.1:{client}");
         let name = |at: usize| format!("e{at}");
@@ -70,8 +74,27 @@ impl Servers {
         EtcdOptions::new(&endpoints).expect("endpoints")
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+    /// Returns the endpoint of a server, as `host:port`.
+    pub(crate) fn endpoint(&self, at: usize) -> String {
+        format!("127.0.0.1:{}", self.ports[at].0)
+    }
+
+    /// Adds options for `etcdctl`.
+    pub(crate) fn control_with(&mut self, options: &[&str]) {
+        self.control.extend(options.iter().map(|option| (*option).to_owned()));
+    }
+
+    /// Runs `etcdctl` with the first server.
+    pub(crate) fn etcdctl(&self, arguments: &[&str]) {
+        let output = self.try_etcdctl(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+
+    pub(crate) fn try_etcdctl(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new("etcdctl");
+        command.env("ETCDCTL_API", "3").args(["--endpoints", &self.endpoint(0)]);
+        let output = command.args(&self.control).args(arguments).output();
+        output.expect("etcdctl is installed")
     }
 }
 
@@ -82,7 +105,7 @@ impl Drop for Servers {
 }
 
 /// Returns a client when etcd responds to it.
-pub(crate) async fn connect(options: EtcdOptions) -> Arc<Etcd> {
+pub(crate) async fn connect(options: &EtcdOptions) -> Arc<Etcd> {
     let etcd = Arc::new(Etcd::new(options).expect("options"));
     let read = Request::Read("/ready".into());
     let mut last = None;

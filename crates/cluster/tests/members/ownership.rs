@@ -153,7 +153,11 @@ fn a_second_process_with_one_identifier_waits() {
     // The lease of the first one ends, since it is not kept alive.
     drop(first);
     world.run(SECOND * 12);
-    assert!(!world.process(1).serving.is_empty());
+    let process = world.process(1);
+    assert!(!process.serving.is_empty());
+    // The member looked every second.
+    assert_eq!(process.problems.len(), 1);
+    assert_eq!(process.ended_problems, process.problems);
 }
 
 #[test]
@@ -190,7 +194,7 @@ fn a_group_that_cannot_be_read_is_reported_and_left_alone() {
     use nuthatch_cluster::request::{Request, Txn, Write};
     let mut world = three();
     let key = crate::keys().group(0);
-    let writes = vec![Write::Put { key, value: "garbage".into(), lease: 0 }];
+    let writes = vec![Write::Put { key: key.clone(), value: "garbage".into(), lease: 0 }];
     let request = Request::Commit(Txn { compares: Vec::new(), writes });
     let now = world.now;
     world.etcd.execute(now, &request).expect("a response");
@@ -204,4 +208,11 @@ fn a_group_that_cannot_be_read_is_reported_and_left_alone() {
     world.run(SECOND * 60);
     assert_eq!(world.process(0).drained, 1);
     assert_eq!(counts(&world).iter().sum::<usize>(), SLOTS - 64);
+    let request = Request::Commit(Txn { compares: Vec::new(), writes: vec![Write::Delete(key)] });
+    let now = world.now;
+    world.etcd.execute(now, &request).expect("a response");
+    world.run(SECOND * 5);
+    assert_eq!(world.process(2).problems.len(), 1);
+    assert_eq!(world.process(2).ended_problems.len(), 1);
+    assert_eq!(counts(&world).iter().sum::<usize>(), SLOTS);
 }

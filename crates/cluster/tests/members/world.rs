@@ -40,6 +40,7 @@ pub(crate) struct Process {
     pub(crate) drained: u32,
     pub(crate) gained: BTreeMap<Items, usize>,
     pub(crate) problems: Vec<String>,
+    pub(crate) ended_problems: Vec<String>,
 }
 
 impl Process {
@@ -124,6 +125,7 @@ impl World {
             drained: 0,
             gained: BTreeMap::new(),
             problems: Vec::new(),
+            ended_problems: Vec::new(),
         };
         self.processes.insert(id, process);
     }
@@ -303,6 +305,7 @@ impl World {
             }
             Event::Drained => process.drained += 1,
             Event::Problem(problem) => process.problems.push(problem),
+            Event::ProblemEnded(problem) => process.ended_problems.push(problem),
         }
     }
 

@@ -1,7 +1,6 @@
 //! TLS of clients: files in PEM, which are checked before a client connects.
 
-use nuthatch_listen::tls::{PemContent, ServerTls, TlsError, read, roots};
-use rustls::RootCertStore;
+use nuthatch_listen::tls::{PemContent, ServerTls, TlsError, read, roots, system_roots};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
@@ -36,19 +35,7 @@ impl ClientTls {
     ///
     /// Fails if the system has no usable CA certificate.
     pub fn system() -> Result<Self, TlsError> {
-        let found = rustls_native_certs::load_native_certs();
-        let mut roots = RootCertStore::empty();
-        let (added, _) = roots.add_parsable_certificates(found.certs);
-        if added == 0 {
-            let place = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
-            let place = place.unwrap_or_else(|| PathBuf::from("the system's certificates"));
-            let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-            let remedy = "install `ca-certificates`, or name a file with --tls-ca (`ca`)";
-            return Err(TlsError::new(
-                &place,
-                format!("expected certificates, found none{why}; {remedy}"),
-            ));
-        }
+        let roots = system_roots("--tls-ca (`ca`)")?;
         let config = ClientTlsConfig::new().trust_anchors(roots.roots);
         Ok(Self { config, ca: None })
     }

@@ -63,8 +63,8 @@ class Etcd:
 class Node:
     """A node of the cluster `test`, which keeps its folder when it is started again."""
 
-    def __init__(self, folder, name, etcd):
-        self.folder, self.name, self.etcd = folder, name, etcd
+    def __init__(self, folder, name, etcd, options=()):
+        self.folder, self.name, self.etcd, self.options = folder, name, etcd, list(options)
         self.start()
 
     def start(self):
@@ -73,7 +73,8 @@ class Node:
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
             + ["--resp", "127.0.0.1:0", "--data-dir", self.folder / self.name]
-            + ["--cluster", f"etcd://{self.etcd.endpoint}/test", "--log", "info"],
+            + ["--cluster", f"etcd://{self.etcd.endpoint}/test", "--log", "info"]
+            + self.options,
             stdout=subprocess.PIPE,
             stderr=open(self.folder / f"{self.name}.log", "ab"),
             text=True,
@@ -82,6 +83,10 @@ class Node:
         # listening at 127.0.0.1:PORT for clients of Redis
         line = self.process.stdout.readline()
         self.port = int(line.split()[2].rpartition(":")[2])
+
+    def log(self):
+        """The log of all its processes."""
+        return (self.folder / f"{self.name}.log").read_text()
 
     def client(self):
         """A client of this node alone."""

@@ -26,6 +26,7 @@ impl Cluster {
             Event::MoveCancelled { transfer } => self.cancel(transfer, member.serving()),
             Event::MapChanged(map) => self.replace_map(&map),
             Event::Problem(problem) => log::cluster_problem(&problem),
+            Event::ProblemEnded(problem) => log::cluster_problem_ended(&problem),
         }
     }
 

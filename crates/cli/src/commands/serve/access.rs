@@ -147,9 +147,12 @@ pub(crate) fn check_exposure(
 pub(crate) fn warnings(loaded: &LoadedSettings) -> Vec<String> {
     let settings = &loaded.settings;
     let Settings { password_file, users, tls_key, admin_token_file, .. } = settings;
-    let secret = [password_file, users, tls_key, admin_token_file].into_iter().flatten();
+    let Settings { etcd_key, etcd_password_file, .. } = settings;
+    let secret = [password_file, users, tls_key, admin_token_file, etcd_key, etcd_password_file];
+    let secret = secret.into_iter().flatten();
     let mut secret: Vec<_> = secret.map(PathBuf::as_path).collect();
-    let file = loaded.file.as_deref().filter(|_| loaded.is_from_file("password"));
+    let has_password = ["password", "etcd-password"].iter().any(|name| loaded.is_from_file(name));
+    let file = loaded.file.as_deref().filter(|_| has_password);
     secret.extend(file.map(Path::new));
     let mut warnings: Vec<_> = secret.into_iter().filter_map(world_readable_warning).collect();
     let mut all =

@@ -1,12 +1,14 @@
 //! The cluster that the cache server is a node of.
 
+use super::etcd::{self, EtcdReloader};
 use super::node_access::node_access;
 use crate::files::AtomicFile;
 use crate::outcome::Failure;
 use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address};
 use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::{BootClock, SystemBootClock};
-use nuthatch_cluster::etcd::Etcd;
+use nuthatch_cluster::etcd::{Etcd, EtcdOptions};
+use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::member::{Command, Event, Member, MemberConfig};
 use nuthatch_cluster::membership::{MemberHandle, Membership, SlotServer};
@@ -35,7 +37,9 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// Checks the settings of a cluster.
 pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     let settings = &loaded.settings;
-    if address(loaded)?.is_none() {
+    let address = address(loaded)?;
+    etcd::check(loaded, address.as_ref())?;
+    if address.is_none() {
         if settings.announce != "auto" {
             let problem = "expected a cluster, found none; name one with --cluster";
             return Err(loaded.invalid("announce", problem));
@@ -93,9 +97,16 @@ fn address(loaded: &LoadedSettings) -> Result<Option<ClusterAddress>, Failure> {
     address.map_err(|problem| loaded.invalid("cluster", problem))
 }
 
+/// Returns the options of the connection to etcd, if the settings have a cluster. Reads the files
+/// that the settings name.
+pub(super) fn etcd_options(loaded: &LoadedSettings) -> Result<Option<EtcdOptions>, Failure> {
+    address(loaded)?.map(|address| etcd::options(loaded, &address)).transpose()
+}
+
 /// A node that does not take part in its cluster yet.
 pub(super) struct ClusterNode {
-    address: ClusterAddress,
+    etcd: EtcdOptions,
+    keys: Keys,
     permit: Arc<Permit>,
     clock: Arc<dyn BootClock>,
     pub(super) cluster: Arc<Cluster>,
@@ -108,6 +119,7 @@ pub(super) fn node(
     cache: &Arc<Cache>,
 ) -> Result<Option<ClusterNode>, Failure> {
     let Some(address) = address(loaded)? else { return Ok(None) };
+    let etcd = etcd::options(loaded, &address)?;
     let data_dir = loaded.settings.data_dir.as_deref();
     let id = data_dir.map_or_else(random_id, kept_id);
     let id = id.map_err(|problem| {
@@ -118,7 +130,8 @@ pub(super) fn node(
     let started_ms = cache.session().map_or(0, |mut session| session.guard().now_ms());
     let cluster = Cluster::new(id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock))
         .with_access(node_access(loaded)?);
-    Ok(Some(ClusterNode { address, permit, clock, cluster: Arc::new(cluster), started_ms }))
+    let (keys, cluster) = (address.keys, Arc::new(cluster));
+    Ok(Some(ClusterNode { etcd, keys, permit, clock, cluster, started_ms }))
 }
 
 fn random_id() -> Result<NodeId, String> {
@@ -156,16 +169,17 @@ impl ClusterNode {
         let mut node = Node::new(self.cluster.id(), Addresses { client, ..Addresses::default() });
         node.started_ms = self.started_ms;
         node.weight = u32::try_from(settings.memory >> 20).unwrap_or(u32::MAX).max(1);
-        let Self { address: ClusterAddress { etcd, keys }, permit, clock, cluster, .. } = self;
+        let Self { etcd, keys, permit, clock, cluster, .. } = self;
         let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("cluster: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failure(&error))?;
         let etcd = {
             let _entered = runtime.enter();
-            Etcd::new(etcd).map_err(|error| failure(&error))?
+            Arc::new(etcd::client(&etcd).map_err(|error| failure(&error))?)
         };
+        let reloader = EtcdReloader::new(Arc::clone(&etcd), runtime.handle().clone());
         let config = MemberConfig::new(keys, node);
-        let (membership, member) = Membership::new(Arc::new(etcd), config, clock, permit);
+        let (membership, member) = Membership::new(Arc::clone(&etcd), config, clock, permit);
         let reports = member.clone();
         cluster.report_moves_to(move |report| match report {
             MoveReport::Finished { transfer } => reports.move_finished(transfer),
@@ -178,11 +192,12 @@ impl ClusterNode {
                 let cluster = Arc::clone(&server.0);
                 tokio::select! {
                     () = membership.run(&mut server) => {}
-                    () = log_permit(&cluster) => {}
+                    () = log_permit(&cluster, &etcd) => {}
                 }
             });
         });
-        Ok(ClusterThread { cluster, member, thread: thread.map_err(|error| failure(&error))? })
+        let thread = thread.map_err(|error| failure(&error))?;
+        Ok(ClusterThread { cluster, member, reloader, thread })
     }
 }
 
@@ -197,7 +212,7 @@ fn announced(settings: &Settings, listeners: &[Listener]) -> Result<String, Stri
 }
 
 /// Logs when the node gets a lease, and when it is without one.
-async fn log_permit(cluster: &Cluster) {
+async fn log_permit(cluster: &Cluster, etcd: &Etcd) {
     let mut was_permitted = false;
     let mut is_first = true;
     loop {
@@ -207,10 +222,11 @@ async fn log_permit(cluster: &Cluster) {
             let slots = cluster.served_slots();
             info!(target: LOG, slots, "the node has a lease in etcd, and serves its slots");
         } else if !is_permitted && (was_permitted || is_first) {
+            let problem = etcd.problems().pop().map(|problem| problem.kind.summary());
+            let problem = problem.unwrap_or("none is known of etcd");
             warn!(
                 target: LOG,
-                "the node has no lease in etcd, so requests with keys fail (CLUSTERDOWN); check \
-                 that etcd responds at the address of --cluster"
+                problem, "the node has no lease in etcd, so requests with keys fail (CLUSTERDOWN)"
             );
         }
         (was_permitted, is_first) = (is_permitted, false);
@@ -230,6 +246,7 @@ impl SlotServer for Server {
 pub(super) struct ClusterThread {
     cluster: Arc<Cluster>,
     member: MemberHandle,
+    reloader: EtcdReloader,
     thread: JoinHandle<()>,
 }
 
@@ -266,6 +283,11 @@ impl ClusterDrain {
 }
 
 impl ClusterThread {
+    /// Returns what replaces the certificates and the login for etcd.
+    pub(super) fn reloader(&self) -> EtcdReloader {
+        self.reloader.clone()
+    }
+
     /// Returns what moves the slots of this node to others.
     pub(super) fn drain(&self, settings: &Settings) -> ClusterDrain {
         let max_time = Duration::from_millis(settings.cluster_drain_ms);

@@ -11,6 +11,7 @@ mod data_dir;
 mod disk;
 #[cfg(test)]
 mod docs_tests;
+mod etcd;
 mod listeners;
 mod manual;
 mod memory;

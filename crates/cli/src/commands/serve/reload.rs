@@ -2,7 +2,8 @@
 
 use super::config_command::changeable_settings;
 use super::connection_limits::max_clients;
-use super::{access, check, store_server};
+use super::etcd::EtcdReloader;
+use super::{access, check, cluster, store_server};
 use crate::logs::{LogFilter, warn};
 use crate::outcome::Failure;
 use crate::settings::{Environment, LoadedSettings, Settings, all_settings};
@@ -22,6 +23,8 @@ pub(crate) struct ReloadState {
     pub(crate) clients_limit: u64,
     /// Reloads the server of the store, if there is one.
     pub(crate) store: Option<StoreReloader>,
+    /// Reloads the connection to etcd, if the server is a node of a cluster.
+    pub(crate) etcd: Option<EtcdReloader>,
 }
 
 impl ReloadState {
@@ -43,6 +46,10 @@ impl ReloadState {
         access::check_exposure(&loaded, Some(users.must_log_in()))?;
         let tls = access::tls(&loaded)?;
         let admin = access::admin_rules(&loaded)?;
+        let etcd = match (&self.etcd, cluster::etcd_options(&loaded)?) {
+            (Some(reloader), Some(options)) => Some((reloader, reloader.prepare(&options)?)),
+            _ => None,
+        };
         let clients = max_clients(&loaded, self.clients_limit);
         loaded.settings.max_clients = clients;
         let mut reload = Reload::default();
@@ -51,6 +58,9 @@ impl ReloadState {
         let store =
             self.store.as_ref().map(|store| StoreReload::read(store, &loaded)).transpose()?;
         self.server.reload(reload).map_err(Failure::Error)?;
+        if let Some((reloader, reload)) = etcd {
+            reloader.apply(reload);
+        }
         self.admin.replace(admin);
         self.log.set(&loaded.settings.log);
         self.loaded = loaded;

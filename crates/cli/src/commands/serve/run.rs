@@ -92,6 +92,7 @@ pub(super) fn serve(
         log: logs.filter(),
         clients_limit: limits.clients,
         store: store_reloader,
+        etcd: node.as_ref().map(ClusterThread::reloader),
     };
     process.on_request(move |request| ending.handle(request, || reloading.reload(&load)));
     let ended = wait(running, node);

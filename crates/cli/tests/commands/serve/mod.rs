@@ -1,6 +1,7 @@
 //! `nuthatch serve` as users run it: settings, errors, logs, reload and shutdown.
 
 mod access;
+mod cluster;
 mod compression;
 mod configuration;
 mod disk;
